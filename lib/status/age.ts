@@ -4,7 +4,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const YEAR_MS = 365 * DAY_MS;
 
-/** The largest first. Below `fineBelow` an age has the next smaller unit too. */
+/** Units, the largest first. Below `fineBelow` an age also has the next smaller unit. */
 const UNITS = [
   { letter: 'y', ms: YEAR_MS, from: 2 * YEAR_MS, fineBelow: 8 * YEAR_MS },
   { letter: 'd', ms: DAY_MS, from: 2 * DAY_MS, fineBelow: 8 * DAY_MS },
@@ -26,7 +26,7 @@ export function formatAge(ms: number): string {
   return ms < unit.fineBelow && rest > 0 ? `${whole}${rest}${finer?.letter}` : whole;
 }
 
-/** How long something took: `412ms`, `1.2s`, from two minutes on as an age. */
+/** Returns a duration: `412ms`, `1.2s`, from two minutes on as an age. */
 export function formatDuration(ms: number): string {
   if (ms < SECOND_MS) return `${Math.max(0, Math.round(ms))}ms`;
   if (ms >= 2 * MINUTE_MS) return formatAge(ms);

@@ -6,29 +6,29 @@ import type { Pause } from '../table/clusters.ts';
 import type { RecordedFinding, RunRecord } from '../table/run-records.ts';
 
 /**
- * The status of one cluster as the table has it, for `kbctl status` and the page. It contains no credential. Times are
- * milliseconds since 1970.
+ * The status of one cluster, computed from the table, for `kbctl status` and the page. It contains no credential. Times
+ * are milliseconds since 1970.
  */
 export interface ClusterStatus {
   readonly name: string;
   readonly mode: Mode;
   readonly allocator: AllocatorOfRecord;
   readonly generation: number;
-  /** The stack whose passes write to the cluster; absent if no stack owns it yet. */
+  /** The stack whose passes write to the cluster; absent if no stack owns it. */
   readonly owner?: { readonly stack: string };
   readonly paused?: PauseStatus;
-  /** The worst of all below. */
+  /** The worst health of all parts below. */
   readonly health: Health;
   /** Problems, the worst first. */
   readonly attention: readonly Attention[];
   readonly apiServers: readonly ApiServerStatus[];
-  /** All four, in the order of LOOPS. */
+  /** All four loops, in the order of LOOPS. */
   readonly loops: readonly LoopStatus[];
-  /** Those of the spec that were saved, or that a pass has counted, in the order of RANGE_KEYS. */
+  /** The ranges of the spec that a pass saved or counted, in the order of RANGE_KEYS. */
   readonly ranges: readonly RangeStatus[];
-  /** Of the last passes. */
+  /** The findings of the last passes. */
   readonly findings: readonly FindingStatus[];
-  /** Sentences about items that do not parse, or that a later version wrote. */
+  /** Messages about items that do not parse, or that a later version wrote. */
   readonly unreadable: readonly string[];
 }
 
@@ -36,16 +36,19 @@ export interface ClusterStatus {
 export type Health = 'bad' | 'warning' | 'unknown' | 'paused' | 'good';
 
 export interface PauseStatus extends Pause {
-  /** The pause of all clusters, not of this one. */
+  /** The pause applies to all clusters. */
   readonly all: boolean;
 }
 
 export interface Attention {
   readonly level: 'bad' | 'warning';
-  /** A finding type, or `late`, `failing`, `neverRan`, `noLiveLease`, `unreadable`, `almostFull`: what `explain` takes. */
+  /**
+   * A word that `explain` accepts: a finding type, or `late`, `failing`, `neverRan`, `noLiveLease`, `unreadable`,
+   * `almostFull`.
+   */
   readonly word: string;
   readonly message: string;
-  /** What to do, in one line. */
+  /** The action, in one line. */
   readonly next: string;
 }
 
@@ -56,13 +59,13 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'withdra
   /** Absent: not in the spec. */
   readonly kind?: ApiServerKind;
   /**
-   * `held`: a valid lease, published if its loop could write. `ranOut`: an expired one. `withdrawn`: not published
-   * before its time, and then not before it answers. `neverSeen`: no lease.
+   * `held`: an active lease. `ranOut`: an expired one. `withdrawn`: not published before the end of its withdrawal.
+   * `neverSeen`: no lease.
    */
   readonly state: 'held' | 'ranOut' | 'withdrawn' | 'neverSeen';
-  /** When the lease expires, or did. */
+  /** The end of the lease. */
   readonly expiresAtMs?: number;
-  /** Absent where something else was written into the lease since. */
+  /** Absent if the lease was changed after its last refresh. */
   readonly refreshedAtMs?: number;
 }
 
@@ -77,16 +80,16 @@ export interface LoopStatus
   extends Pick<RunRecord, 'failuresInARow' | 'lastSuccessAtMs' | 'wouldWrite' | 'lastChange'> {
   readonly loop: Loop;
   /**
-   * `good`: the last pass succeeded. `failing`: it did not. `late`: none was recorded for three intervals and a
-   * minute, as the alarm clusters-overdue has it. `neverRan`. `unknown`: its record cannot be read.
+   * `good`: the last pass succeeded. `failing`: it failed. `late`: no pass was recorded for three intervals and a
+   * minute, as in the alarm clusters-overdue. `unknown`: the record cannot be read.
    */
   readonly state: 'good' | 'failing' | 'late' | 'neverRan' | 'paused' | 'unknown';
   readonly intervalSeconds: number;
   readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
-    /** How many it had, also where fewer were kept. */
+    /** The number of findings, including those that were not kept. */
     readonly findings: number;
   };
-  /** When it ran after its last recorded pass: a pass without news is recorded once a minute. Absent: not known. */
+  /** The time of a later pass that was not recorded: a pass without news is recorded once a minute. Absent: unknown. */
   readonly lastRanAtMs?: number;
 }
 
@@ -96,20 +99,20 @@ export interface RangeStatus {
   readonly title: string;
   /** Canonical text: `10.0.0.0/24`, `30000-32767`; of a sum, `2 ServiceCIDRs of IPv4`. */
   readonly range: string;
-  /** The name of the ServiceCIDR, where API servers allocate from it. */
+  /** The name of the ServiceCIDR, if API servers allocate from it. */
   readonly serviceCidr?: string;
-  /** How many ServiceCIDRs it is the sum of. */
+  /** The number of ServiceCIDRs in this sum. */
   readonly sumOf?: number;
-  /** One of several ranges that API servers allocate from: its sum decides whether anything is free. */
+  /** One of several ranges of the API servers: only their sum shows whether anything is free. */
   readonly part?: true;
-  /** The range in the spec, where it differs: no pass has counted it yet. */
+  /** The range in the spec, if it differs: no pass has counted it yet. */
   readonly specRange?: string;
   /** `table`: the record. `apiserver`: what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
-   * With `allocator: table`, whether it may be allocated from: not before an enforcing pass of this generation has
-   * saved it. False of a ServiceCIDR that is not ready or is being deleted. Absent: the API servers allocate, or what is
-   * saved was not read.
+   * With `allocator: table`, whether allocation is open: an enforcing pass of this generation must have saved the
+   * range. False for a ServiceCIDR that is not ready or is being deleted. Absent: the API servers allocate, or the
+   * range was not read.
    */
   readonly ready?: boolean;
   /** Absent: nothing was saved, or it was not read; the figures are those of the last pass. */
@@ -118,17 +121,17 @@ export interface RangeStatus {
   readonly used: number;
   readonly free: number;
   readonly usedPercent: number;
-  /** Size of the low band that is allocated last. */
+  /** The size of the low band that is allocated last. */
   readonly reserved: number;
-  /** Items with a strike or two: in use without a Service. */
+  /** Items with one or two strikes: in use without a Service. */
   readonly leaking: number;
-  /** Items of `holds`. */
+  /** The number of items of `holds`. */
   readonly held: number;
-  /** Distinct items that findings call duplicates. */
+  /** The number of distinct items with a finding `duplicate`. */
   readonly duplicates: number;
-  /** Those that are not over. */
+  /** Holds that have not expired. */
   readonly holds: readonly Hold[];
-  /** Absent where no bits are kept (a range that is larger than a bitmap, with `apiserver`), or none were read. */
+  /** Absent without a bitmap (a range that is larger than a bitmap, with `apiserver`), or if it was not read. */
   readonly map?: RangeMap;
 }
 
@@ -137,27 +140,29 @@ export function wholeRanges({ ranges }: Pick<ClusterStatus, 'ranges'>): readonly
   return ranges.filter(({ part }) => !part);
 }
 
-/** How bad it is that so much of a range is in use, by the thresholds of the alarms range-filling and range-nearly-full. */
+/** Returns the health of a range by the thresholds of the alarms range-filling and range-nearly-full. */
 export function levelOfUse(usedPercent: number): Attention['level'] | undefined {
   if (usedPercent > 95) return 'bad';
   return usedPercent > 80 ? 'warning' : undefined;
 }
 
-/** A range as cells of equal size, in order: one item each up to 4,096 cells, buckets of a power of two above. */
+/**
+ * A range as cells of equal size, in order: one item each for up to 4,096 cells, otherwise buckets of a power of two.
+ */
 export interface RangeMap {
   readonly itemsPerCell: number;
-  /** Text of the first item of the first cell: a network's own address, the lowest port. */
+  /** The first item of the first cell: a network's own address, the lowest port. */
   readonly first: string;
-  /** One letter of CELL_STATES a cell. */
+  /** One letter of CELL_STATES per cell. */
   readonly cells: string;
-  /** Items in use, of each bucket; absent when a cell is one item. */
+  /** The number of items in use per bucket; absent if a cell is one item. */
   readonly fill?: readonly number[];
 }
 
 /**
- * Letters of `RangeMap.cells`; of a bucket's items the first of this list decides:
- * D duplicate, L leaking, H held, U in use, R free in the reserved band, F free, X not usable (network, broadcast).
- * A duplicate is what the last pass found, the others are what is saved.
+ * Letters of `RangeMap.cells`. A bucket has the first of these states that one of its items has: D duplicate, L
+ * leaking, H held, U in use, R free in the reserved band, F free, X not usable (network, broadcast). Duplicates are
+ * findings of the last pass, the other states are saved.
  */
 export const CELL_STATES = {
   D: 'duplicate',
@@ -172,7 +177,7 @@ export type CellState = keyof typeof CELL_STATES;
 
 export interface FindingStatus extends RecordedFinding {
   readonly loop: Loop;
-  /** When the pass that saw it began. */
+  /** The start of the pass that found it. */
   readonly seenAtMs: number;
   readonly mend: string;
 }
@@ -181,7 +186,7 @@ export interface FleetStatus {
   readonly atMs: number;
   readonly table: string;
   readonly pausedAll?: Pause;
-  /** Those that need attention first, then by name. */
+  /** Clusters that need attention first, then by name. */
   readonly clusters: readonly ClusterStatus[];
   readonly unreadable: readonly { readonly name: string; readonly message: string }[];
 }

@@ -7,7 +7,7 @@ const RUN_PASSES = step(
   'kbctl run-once node-port-repair <cluster>',
 );
 
-/** With these, each pass fails until an operator acts. */
+/** Codes with which each pass fails until an operator acts. */
 const OF_FAILING_PASSES = group(
   { severity: 'action required', alarm: 'clusters-failing' },
   {
@@ -223,7 +223,7 @@ const OF_LATER_PASSES = group(
   },
 );
 
-/** Nothing was changed. */
+/** Codes of requests that changed nothing. */
 const OF_REFUSALS = group(
   { severity: 'action required' },
   {
@@ -318,8 +318,8 @@ const OF_REFUSALS = group(
 );
 
 /**
- * Codes that a pass may record or a request may be refused with. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`
- * are explained as findings.
+ * Codes of failed passes and refused requests. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as
+ * findings.
  */
 export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSALS };
 

@@ -139,7 +139,7 @@ const OF_INFORMATION = group(
 
 export const STATES = { ...OF_TROUBLE, ...OF_LATER_PASSES, ...OF_INFORMATION };
 
-/** What alarms and commands call a state. */
+/** The names of states in alarms and commands. */
 export const STATE_NAMES = {
   overdue: 'late',
   expired: 'ranOut',

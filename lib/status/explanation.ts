@@ -1,12 +1,12 @@
 export type Severity = 'action required' | 'resolves automatically' | 'information';
 
-/** One thing to do, and the commands that do it. The reader fills in what is in angle brackets. */
+/** One step, and its commands. The reader replaces what is in angle brackets. */
 export interface ResolutionStep {
   readonly text: string;
   readonly commands: readonly string[];
 }
 
-/** What is known of one word that users meet. All texts are plain, with code in backticks. */
+/** The explanation of one word that users see. Texts are plain, with code in backticks. */
 export interface Explanation {
   /** `duplicate`, `late`, `Forbidden`. */
   readonly word: string;
@@ -16,27 +16,27 @@ export interface Explanation {
   readonly what: string;
   /** At most three, the most likely first. */
   readonly causes: readonly string[];
-  /** In order, with at most four commands. */
+  /** In order, with at most four commands in all. */
   readonly resolution: readonly ResolutionStep[];
   readonly severity: Severity;
-  /** Reasons of the original's events that report it. */
+  /** Reasons of upstream's events that report it. */
   readonly reasons: readonly string[];
-  /** Its page in docs/tasks: `address-conflict`. */
+  /** The page in docs/tasks: `address-conflict`. */
   readonly task?: string;
-  /** Its alarm, as docs/runbook.md names it. */
+  /** The alarm, by its name in docs/runbook.md. */
   readonly alarm?: string;
-  /** The resolution in one line, of what `kbctl status` shows. It may have facts in angle brackets, see `hintFor`. */
+  /** The resolution in one line, for `kbctl status`. It may have placeholders in angle brackets, see `hintFor`. */
   readonly hint?: string;
 }
 
-/** An explanation as it is written down, beside its word. */
+/** An explanation in the source, without its word. */
 export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'severity' | 'causes' | 'reasons'> {
-  /** Absent where `what` has the cause. */
+  /** Absent if `what` contains the cause. */
   readonly causes?: readonly string[];
   readonly reasons?: readonly string[];
 }
 
-/** Entries by their words, each with what its group shares. */
+/** Entries by their words, each with the fields of its group. */
 export type Explained<Word extends string> = Readonly<Record<Word, Entry & Pick<Explanation, 'severity'>>>;
 
 export function group<Word extends string>(

@@ -11,7 +11,7 @@ const explanations = (kind: Explanation['kind'], entries: Explained<string>): Ex
 
 const findings = explanations('finding', FINDINGS);
 
-/** All of them: findings, then states, then error codes. */
+/** All explanations: findings, then states, then error codes. */
 export const EXPLANATIONS: readonly Explanation[] = [
   ...findings,
   ...explanations('state', STATES),
@@ -20,7 +20,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
 
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
-/** Every word that has an explanation. Of two that differ in case alone, any other case means the first. */
+/** Every word with an explanation. If two differ only in case, any third spelling means the first. */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   // The first finding with a reason explains it.
@@ -46,7 +46,7 @@ export function explain(word: string): Explanation | { readonly nearest?: string
   return nearest === undefined ? {} : { nearest };
 }
 
-/** A later version's type may be unknown here. */
+/** A type of a later version may be unknown. */
 type FindingFacts = Pick<RecordedFinding, 'item' | 'service'> & { readonly type: string };
 
 /** Returns the resolution of a finding in one line, with its own Service and address. */
@@ -64,7 +64,7 @@ export function stateHint(word: string, cluster: { readonly name: string }): str
   return hintFor(word, { cluster: cluster.name });
 }
 
-/** Names come from the cluster, and users paste these lines into a shell: other names stay placeholders. */
+/** Names come from the cluster, and users paste these lines into a shell: unsafe names stay placeholders. */
 const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
 function hintFor(word: string, facts: Readonly<Record<string, string>>): string {

@@ -5,24 +5,26 @@ export interface LogsQueryOptions {
   /** Default: all loops. */
   readonly loop?: Loop | undefined;
   readonly sinceMs: number;
-  /** `<service>-<stage>`, as in `serverless.yml`. Default: the one that `npm run deploy` makes. */
+  /** `<service>-<stage>`, as in `serverless.yml`. Default: the stack of `npm run deploy`. */
   readonly stack?: string | undefined;
-  /** Only passes that failed, with their errors. Default: passes with changes, findings or errors: others write no line. */
+  /**
+   * Only passes that failed, with their errors. Default: passes with changes, findings or errors; others write no line.
+   */
   readonly failures?: boolean | undefined;
-  /** Only passes that found something of this type, which is a known one. */
+  /** Only passes with a finding of this type. */
   readonly finding?: string | undefined;
-  /** Options of the AWS CLI; default: its own. */
+  /** Options of the AWS CLI. Default: none. */
   readonly profile?: string | undefined;
   readonly region?: string | undefined;
 }
 
 export interface LogsQuery {
-  /** In the language of CloudWatch Logs Insights, a command a line. */
+  /** The query for CloudWatch Logs Insights, one command per line. */
   readonly query: string;
   readonly logGroups: readonly string[];
-  /** For a POSIX shell. It prints the id of the query. */
+  /** The POSIX shell command that starts the query and prints its id. */
   readonly start: string;
-  /** Prints what the query found, given that id. */
+  /** The command that prints the results of the query with that id. */
   readonly results: string;
 }
 
@@ -67,7 +69,7 @@ function partsOf(failures: boolean, finding: string | undefined) {
   };
 }
 
-/** Insights has a field for each entry of a list: the first three. */
+/** Returns the first three entries of a list: Insights has one field per entry. */
 function entries(field: string): string[] {
   return [0, 1, 2].map((index) => `${field}.${index}`);
 }

@@ -7,9 +7,9 @@ import { type RunRecord, runKey } from '../table/run-records.ts';
 import type { ApiServerStatus, LoopStatus } from './cluster-status.ts';
 import type { StatusInputs } from './read-inputs.ts';
 
-/** The health of a cluster's loops, as the figures of the fleet and its alarms judge it. */
+/** The health of a cluster's loops, as in the figures of the fleet and its alarms. */
 export interface LoopsHealth extends ClusterHealth {
-  /** All four, in the order of LOOPS. */
+  /** All four loops, in the order of LOOPS. */
   readonly loops: readonly LoopStatus[];
 }
 
@@ -59,7 +59,7 @@ function loopStatus(
   };
 }
 
-/** A pass without news is not recorded, but it refreshes leases. */
+/** Returns the time of the last probe: a pass without news is not recorded, but it refreshes leases. */
 function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
   return Math.max(0, ...apiServers.map(({ source, refreshedAtMs = 0 }) => (source === 'probe' ? refreshedAtMs : 0)));
 }
@@ -74,7 +74,10 @@ export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, no
   return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
 }
 
-/** Those of the spec in its order, each host name with its addresses; then the leases that the spec does not name. */
+/**
+ * Returns the API servers of the spec in its order, each host name with its addresses, then the leases of other
+ * addresses.
+ */
 export function apiServerStatuses(
   { apiServers, endpoints }: ClusterSpec,
   leases: readonly Lease[],
@@ -84,7 +87,7 @@ export function apiServerStatuses(
   const statusOf = (lease: Lease, kind?: ApiServerKind): ApiServerStatus => {
     left.delete(lease.address);
     const refreshedAtMs = lease.expiresAtMs - endpoints.leaseSeconds * 1000;
-    // Later only where the lease was refreshed for longer than the spec now sets.
+    // The lease expires later only if it was refreshed under a longer `leaseSeconds`.
     return leaseStatus(lease, kind, { nowMs, refreshedAtMs: Math.min(refreshedAtMs, nowMs) });
   };
   const named = new Set(apiServers.flatMap((server) => ('address' in server ? server.address : [])));
@@ -108,7 +111,7 @@ function leaseStatus(
 ): ApiServerStatus {
   const { address, host, source, expiresAtMs, misses, generation, withdrawnUntilMs, lastProbe } = lease;
   const wasHeld = generation > 0;
-  // Otherwise its expiry no longer follows from its last refresh.
+  // Otherwise the expiry does not show the last refresh.
   const untouched = wasHeld && expiresAtMs > nowMs && misses === 0 && withdrawnUntilMs === undefined;
   return {
     address,

@@ -6,10 +6,10 @@ import type { RangeMap } from './cluster-status.ts';
 
 export interface RangeLayout {
   readonly first: string;
-  /** Items that cannot be used, before the first usable one and after the last: network and broadcast address. */
+  /** The number of unusable items before the first usable one and after the last: network and broadcast address. */
   readonly before: number;
   readonly after: number;
-  /** Usable items; the lowest of them are reserved. */
+  /** The number of usable items, the lowest of which are reserved. */
   readonly max: number;
   readonly reserved: number;
 }
@@ -23,13 +23,13 @@ export interface RangeBits {
 }
 
 const MOST_CELLS = 4096;
-/** By priority: a bucket has the state of its first. */
+/** By priority: a bucket has the first of its states. */
 const LETTERS = 'DLHURFX';
 const RANK = { D: 0, L: 1, H: 2, U: 3, R: 4, F: 5, X: 6 } as const;
 
 /**
- * Draws a range: its letters, and how much of each bucket is in use; `undefined` without a usable item. A full /12 takes
- * about a tenth of a second.
+ * Draws a range: the letters, and the use of each bucket; `undefined` without a usable item. A full /12 takes about a
+ * tenth of a second.
  */
 export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | undefined {
   if (layout.max <= 0) return undefined;
@@ -40,7 +40,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
     ranks[cell] = RANK.U;
     fill[cell] = (fill[cell] ?? 0) + 1;
   });
-  // The worst last: it stays.
+  // The worst state is drawn last and stays.
   for (const [data, rank] of [
     [bits.held, RANK.H],
     [bits.leaking, RANK.L],
@@ -58,7 +58,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
   };
 }
 
-/** What is known of a network without its bits. */
+/** The usage of a network without a bitmap. */
 export interface NetworkUsage {
   /** As in `ServiceCidrUsage`. */
   readonly cells: string;
@@ -66,7 +66,7 @@ export interface NetworkUsage {
   readonly duplicates: readonly string[];
 }
 
-/** Draws a network of any size: how full its parts are, and where duplicates are. */
+/** Draws a network of any size: the use of its parts, and duplicates. */
 export function drawUsage(network: Network, { cells, reserved, duplicates }: NetworkUsage): RangeMap | undefined {
   const shift = Math.max(0, hostBits(network) - Math.log2(USAGE_CELLS));
   const itemsPerCell = 2 ** shift;
@@ -104,7 +104,7 @@ function emptyCells(layout: RangeLayout, shift: number): Uint8Array {
   });
 }
 
-/** Calls `see` with the cell of each item of the set; what is beyond the range has none. */
+/** Calls `see` with the cell of each item of the set that is within the range. */
 function forEachCell(data: Uint8Array, { before, max }: RangeLayout, shift: number, see: (cell: number) => void): void {
   for (const bit of bitsOf(data)) if (bit < max) see((bit + before) >>> shift);
 }

@@ -89,7 +89,7 @@ function savedStatus(
   };
 }
 
-/** What the last pass counted, if it did, and under the same range. */
+/** Returns the counts of the last pass, if they are of the same range. */
 function countedStatus(
   { key, configured }: SpecRange,
   { cluster, ranges }: StatusInputs,
@@ -100,7 +100,7 @@ function countedStatus(
   const capacity = figure('capacity');
   const range = textRange(key, configured);
   if (used === undefined || capacity === undefined || range instanceof AllocatorError) return undefined;
-  // The spec was changed since.
+  // The spec changed after that pass.
   if (capacity !== range.max) return undefined;
   const { allocator } = cluster.spec;
   return {
@@ -118,12 +118,12 @@ function countedStatus(
   };
 }
 
-/** What a run record calls a figure of the secondary range. */
+/** Returns the name of a figure of the secondary range in a run record. */
 function secondaryFigure(name: string): string {
   return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
-/** Rounds down to a tenth of a per cent, as the metric: only a full range has 100. */
+/** Rounds down to a tenth of a per cent, as the metric does: only a full range has 100. */
 export function figures(
   used: number,
   capacity: number,
@@ -136,14 +136,14 @@ function duplicateItems(record: RunRecord | undefined): string[] {
   return (record?.findings ?? []).flatMap(({ type, item }) => (type === 'duplicate' ? (item ?? []) : []));
 }
 
-/** A range as texts and bit numbers, whatever its items are. */
+/** A range as texts and bit numbers, for any kind of item. */
 export interface TextRange extends RangeLayout {
   readonly spec: string;
-  /** Of those that are in the range. */
+  /** Returns the bits of the texts that are in the range. */
   bitsOf(texts: Iterable<string>): number[];
 }
 
-/** Returns an empty range, or the error of a text that is none. */
+/** Returns an empty range, or the error of a text that does not parse. */
 export function textRange(key: RangeKey, text: string): TextRange | AllocatorError {
   if (key === RANGE_KEYS.nodePorts) {
     const range = portRangeOf(text, nothingToPick);

@@ -28,16 +28,19 @@ export interface SavedRange {
 
 /** An item that does not parse, or that a later version wrote. */
 export interface UnreadableItem {
-  /** Empty where the table does not name it. */
+  /** Empty if the table does not name the item. */
   readonly key: string;
-  /** A sentence: what failed, why, what to do. */
+  /** A message: what failed, why, what to do. */
   readonly message: string;
 }
 
-/** Clusters that are read at a time: three lists of each are fewer than the connections of the table's client. */
+/**
+ * The number of clusters that are read at a time: their three lists each are fewer than the connections of the table's
+ * client.
+ */
 export const AT_A_TIME = 16;
 
-/** `brief` reads no ranges, which are the larger part: their figures are those of the last passes, without a map. */
+/** `brief` does not read the ranges, which are the larger part: figures are those of the last passes, without a map. */
 export type StatusDetails = 'full' | 'brief';
 
 /** Reads the items of a cluster, without the answers to requests, which may be most of them. */

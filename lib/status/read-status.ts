@@ -7,15 +7,15 @@ import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
 export interface FleetStatusOptions {
-  /** Default `full`. May depend on how many clusters there are. */
+  /** Default: `full`. May depend on the number of clusters. */
   readonly details?: StatusDetails | ((clusters: number) => StatusDetails);
-  /** At the start, and after each cluster. */
+  /** Called at the start, and after each cluster. */
   readonly onProgress?: (done: number, total: number) => void;
 }
 
 /**
- * How one cluster is; `undefined` when none is registered by that name.
- * @throws TableError when the table does not answer, or the registration or the hold on all clusters cannot be read
+ * Reads the status of one cluster; `undefined` if it is not registered.
+ * @throws TableError if the table does not answer, or the registration or the pause of all clusters cannot be read
  * (`SchemaTooNew`, `Corrupt`).
  */
 export async function readClusterStatus(
@@ -32,9 +32,9 @@ export async function readClusterStatus(
 }
 
 /**
- * How the clusters of a table are. One that cannot be read hides no other.
- * @param tableName for people
- * @throws TableError when the table does not answer, or the hold on all clusters cannot be read.
+ * Reads the status of all clusters of a table. A cluster that cannot be read does not hide the others.
+ * @param tableName the name that users see
+ * @throws TableError if the table does not answer, or the pause of all clusters cannot be read.
  */
 export async function readFleetStatus(
   table: KeyValueTable,

@@ -97,7 +97,7 @@ function sumStatus(
   };
 }
 
-/** A usage bitmap, which is kept where the spec has the range, too, shows more. */
+/** A usage bitmap, which exists if the spec has the range too, shows more. */
 function drawMap(network: Network, usage: NetworkUsage, saved: SavedRange | undefined): RangeMap | undefined {
   const range = saved && textRange(saved.key, network.text);
   if (range === undefined || range instanceof AllocatorError) return drawUsage(network, usage);

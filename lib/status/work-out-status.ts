@@ -44,7 +44,7 @@ export function workOutStatus(inputs: StatusInputs, nowMs: number): ClusterStatu
   };
 }
 
-/** The pause of all clusters first: to resume only this one would not end it. */
+/** Returns the pause of all clusters first, because `resume` of one cluster would not end it. */
 function pauseOf({ cluster, pausedAll }: StatusInputs, nowMs: number): PauseStatus | undefined {
   const pause = pauseInForce([pausedAll, cluster.paused], nowMs);
   return pause && { untilMs: pause.untilMs, reason: pause.reason, by: pause.by, all: pause === pausedAll };
@@ -78,10 +78,10 @@ interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'
   readonly nowMs: number;
 }
 
-/** Findings of probes: during a pause they are outdated. */
+/** Findings of probes, which are outdated during a pause. */
 const OF_PROBES: ReadonlySet<string> = new Set(['noLiveLease', 'oddProbe']);
 
-/** The worst first. */
+/** Returns the problems of a cluster, the worst first. */
 function attentionFor(parts: Parts): Attention[] {
   const all = [
     ...aboutLoops(parts),
@@ -120,7 +120,7 @@ function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
   return unreadable.map(({ message }) => ({ level: 'bad', word: 'unreadable', message: oneLine(message), next }));
 }
 
-/** No API server has a valid lease, or some do not. Without a recent pass leases are outdated. */
+/** Reports that no API server has an active lease, or that some do not. Without a recent pass, leases are outdated. */
 function aboutLeases(parts: Parts): Attention[] {
   const { inputs, health, apiServers, findings, nowMs } = parts;
   const { spec } = inputs.cluster;
@@ -136,14 +136,14 @@ function aboutLeases(parts: Parts): Attention[] {
   return apiServers.flatMap((server): Attention[] => {
     const { state, kind, expiresAtMs = 0 } = server;
     if (kind === undefined || (state !== 'ranOut' && state !== 'neverSeen')) return [];
-    // During a pause leases expire, and added API servers are not probed: only what the last pass saw counts.
+    // During a pause leases expire, and added API servers are not probed: only the result of the last pass counts.
     if (loopState === 'paused' && (state === 'neverSeen' || expiresAtMs > (lastPass?.startedAtMs ?? 0))) return [];
     const message = oneLine(`API server ${notLive(server, nowMs)}`);
     return [{ level: 'warning', word: state, message, next: stateHint(state, spec) }];
   });
 }
 
-/** Its address, and why it is not published. */
+/** Returns the address, and the reason why it is not published. */
 function notLive(server: ApiServerStatus, nowMs: number): string {
   const { address, host, state, expiresAtMs, withdrawnUntilMs = 0, lastProbe } = server;
   const name = address ?? host;
@@ -156,7 +156,7 @@ function notLive(server: ApiServerStatus, nowMs: number): string {
   return `${name}: its lease expired ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
 }
 
-/** Where all API servers are withdrawn, a withdrawal must end. */
+/** If all API servers are withdrawn, a withdrawal must end. */
 function noLiveLeaseHint({ inputs, apiServers, nowMs }: Parts): string {
   const withdrawn = apiServers.filter(
     ({ state, withdrawnUntilMs = 0 }) => state === 'withdrawn' && withdrawnUntilMs > nowMs,
@@ -183,7 +183,7 @@ function aboutFindings(parts: Parts): Attention[] {
 
 function levelOf(type: string): Attention['level'] | undefined {
   const explained = explain(type);
-  // A later version found it.
+  // A later version reported it.
   if (!('severity' in explained)) return 'warning';
   if (explained.severity === 'information') return undefined;
   return explained.severity === 'action required' ? 'bad' : 'warning';

@@ -18,13 +18,13 @@ import { fieldsIn, plainValue, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 
 export interface RegisterOptions extends UpdateOptions {
-  /** The generation that the caller read and replaces, or that none was registered. Default: any. */
+  /** The generation that the caller read and replaces, or `none`. Default: any. */
   readonly replaces?: number | 'none';
 }
 
 /**
- * Registers a spec: the same spec again writes nothing, another one is a new generation. Generations continue those of
- * an earlier registration of the name, or ranges that it saved would count as newer. A registration that does not parse
+ * Registers a spec. The same spec again writes nothing; another one gets a new generation. Generations continue those
+ * of an earlier registration of the name, because its ranges would count as newer. A registration that does not parse
  * is replaced.
  * @returns the cluster as it is now registered.
  * @throws TableError `ChangedMeanwhile`, unless another writer wrote the same.
@@ -44,7 +44,7 @@ export async function registerCluster(
   return updateRegistration(table, spec.name, change, options);
 }
 
-/** Changes what is recorded of a name, also when it does not parse, or is missing while ranges of that name are there. */
+/** Changes the record of a name, even if it does not parse, or is missing although ranges of that name exist. */
 async function updateRegistration<Result>(
   table: KeyValueTable,
   name: string,
@@ -90,7 +90,8 @@ function successor(known: Registration | undefined, spec: ClusterSpec, owner: Ow
 
 /**
  * Ends the passes of a cluster. The cluster itself does not change, and its ranges, leases and run records stay in the
- * table. @returns whether it was registered.
+ * table.
+ * @returns whether it was registered.
  * @throws TableError `ChangedMeanwhile`.
  */
 export function unregisterCluster(
@@ -106,8 +107,8 @@ export function unregisterCluster(
 }
 
 /**
- * Sets whether the passes of a cluster write, in a new generation unless it is so already.
- * @returns the cluster as it is now registered; `undefined` when it is not.
+ * Sets whether the passes of a cluster write; a change begins a new generation.
+ * @returns the cluster as it is now registered; `undefined` if it is not registered.
  */
 export function setClusterMode(table: KeyValueTable, name: string, mode: Mode): Promise<RegisteredCluster | undefined> {
   const change = (known: RegisteredCluster): Change<RegisteredCluster | undefined> => {
@@ -119,7 +120,10 @@ export function setClusterMode(table: KeyValueTable, name: string, mode: Mode): 
   return changeRegistered(table, name, undefined, change);
 }
 
-/** Pauses one cluster's passes, or with `undefined` resumes them. @returns whether the cluster is registered. */
+/**
+ * Pauses one cluster's passes, or with `undefined` resumes them.
+ * @returns whether the cluster is registered.
+ */
 export function pauseCluster(table: KeyValueTable, name: string, pause: Pause | undefined): Promise<boolean> {
   const change = ({ paused: _, ...cluster }: RegisteredCluster): Change<boolean> => ({
     write: clusterContent({ ...cluster, ...(pause !== undefined && { paused: pause }) }),
@@ -135,8 +139,8 @@ export function pauseAllClusters(table: KeyValueTable, pause: Pause | undefined)
 }
 
 /**
- * Makes a stack the owner of a cluster that has none.
- * @returns the owner; `undefined` when the cluster is not registered.
+ * Makes a stack the owner of a cluster without one.
+ * @returns the owner; `undefined` if the cluster is not registered.
  */
 export function claimCluster(
   table: KeyValueTable,
@@ -160,8 +164,8 @@ export function takeOverCluster(table: KeyValueTable, name: string, stack: strin
 }
 
 /**
- * Closes allocation in all ranges of a cluster, in a new generation, until enforcing passes of it have saved the ranges.
- * @returns the cluster as it is now registered; `undefined` when it is not.
+ * Closes allocation in all ranges of a cluster, in a new generation, until enforcing passes have saved the ranges.
+ * @returns the cluster as it is now registered; `undefined` if it is not registered.
  */
 export function closeAllocation(
   table: KeyValueTable,
@@ -176,7 +180,7 @@ export function closeAllocation(
   return changeRegistered<RegisteredCluster | undefined>(table, name, undefined, change, options);
 }
 
-/** Changes the registration of a name; without one, nothing is written and the result is `absent`. */
+/** Changes the registration of a name; without one, writes nothing and returns `absent`. */
 function changeRegistered<Result>(
   table: KeyValueTable,
   name: string,
@@ -204,7 +208,7 @@ function refuseOther(name: string, now: RegisteredCluster | undefined, replaces:
   );
 }
 
-/** Decodes a registration; one that does not parse counts as none. */
+/** Decodes a registration; one that does not parse counts as absent. */
 function registrationIn(item: Item): Registration {
   try {
     return decodeRegistration(item);

@@ -11,7 +11,7 @@ const pauseShape = z.object({
 });
 
 const nameShape = z.object({
-  /** Grows with every change of the spec. */
+  /** Increases with every change of the spec. */
   generation: count,
   /** Absent: the first stack that runs a pass of its stack loop becomes the owner. */
   owner: z.exactOptional(z.object({ stack: z.string() })),
@@ -21,13 +21,13 @@ const generationShape = z.pick(nameShape, { generation: true });
 
 export type Pause = Readonly<NonNullable<z.infer<typeof pauseShape>['paused']>>;
 
-/** The stack whose passes write, to the cluster and to its part of the table. Passes of other stacks only observe. */
+/** The stack whose passes write to the cluster and to its part of the table. Passes of other stacks only observe. */
 export type Owner = Readonly<NonNullable<z.infer<typeof nameShape>['owner']>>;
 
 /** `#clusters/<name>`: one registered control plane. */
 export interface RegisteredCluster extends Readonly<z.infer<typeof nameShape>> {
   readonly spec: ClusterSpec;
-  /** The generation at which the ranges or the allocator last changed, or allocation was closed: by a command, or `enforce`. */
+  /** The generation of the last change of ranges or allocator, of `enforce`, or of a closed allocation. */
   readonly rangesGeneration: number;
   readonly paused?: Pause;
 }
@@ -44,8 +44,8 @@ export interface ClusterList {
 }
 
 /**
- * Returns the stack that owns a cluster, when it is another one than this process's. A process without a stack, as on a
- * developer's machine, writes with rights of its own.
+ * Returns the stack that owns a cluster if it is not this process's. A process without a stack, as on a developer's
+ * machine, writes with its user's rights.
  */
 export function otherOwner(
   { owner }: { readonly owner?: Owner | undefined },
@@ -55,14 +55,15 @@ export function otherOwner(
 }
 
 /**
- * The partition of all registrations; no cluster can have this name, nor that of the pause of all. A partition serves 3,000
- * strongly consistent reads of 4 KB a second. A registration is about 1 KB, so that 10,000 clusters need some 1,640:
+ * The partition of all registrations; no cluster can have this name, nor that of the pause of all clusters. A partition
+ * serves 3,000 strongly consistent reads of 4 KB a second. A registration is about 1 KB, so that 10,000 clusters need
+ * some 1,640:
  *
- *     1,000  the registration of each pass of kubernetes-service, every 10 s
- *       290  those of the other loops, every 60 and 180 s
- *        80  the pause of all, once for each message of 16 clusters
- *       110  the list of all, 2,500 reads each, by each loop's scheduled function
- *       170  those whose health is counted, once a minute
+ * 1,000 the registration of each pass of kubernetes-service, every 10 s
+ * 290 those of the other loops, every 60 and 180 s
+ * 80 the pause of all clusters, once for each message of 16 clusters
+ * 110 the list of all clusters, 2,500 reads each, by each loop's scheduled function
+ * 170 those whose health is counted, once a minute
  *
  * Ticks are spread over ten seconds, and so are the lists (lib/dispatch/cluster-list.ts): no second has many more.
  */
@@ -89,7 +90,10 @@ export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | unde
   return item && decodeItem(item, pauseShape, SCHEMA).paused;
 }
 
-/** In byte order of names. @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all. */
+/**
+ * Returns all registrations in byte order of names.
+ * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all clusters.
+ */
 export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
   const clusters: ListedCluster[] = [];
   const unreadable: ClusterList['unreadable'][number][] = [];
@@ -103,8 +107,9 @@ export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
 }
 
 /**
- * The same, a page at a time: thousands of specs need not be in memory at once. The pause of all comes in the first page.
- * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all.
+ * Iterates over the registrations a page at a time, because thousands of specs are too much memory. The pause of all
+ * clusters comes with the first page.
+ * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all clusters.
  */
 export async function* clusterPages(
   table: KeyValueTable,
@@ -135,18 +140,21 @@ export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'clust
   return { schema: SCHEMA, value: plainValue({ spec, generation, rangesGeneration, paused, owner }) };
 }
 
-/** What remains of a name that is no longer registered: its last generation. */
+/** Returns the tombstone of a name that is no longer registered: its last generation. */
 export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 'key'> {
   return { schema: SCHEMA, value: { generation } };
 }
 
-/** @param over the item that it replaces, also if that does not parse. @throws TableError `SchemaTooNew`. */
+/**
+ * @param over the item that it replaces, also if that does not parse.
+ * @throws TableError `SchemaTooNew`.
+ */
 export function pauseContent(paused: Pause | undefined, over: Item | undefined): Omit<NewItem, 'cluster' | 'key'> {
   if (over !== undefined) decodeItem(over, z.unknown(), SCHEMA);
   return { schema: SCHEMA, value: plainValue({ paused }) };
 }
 
-/** The generation, also of an item whose spec does not parse. */
+/** Returns the generation, even of an item whose spec does not parse. */
 export function generationOf(item: Item): number {
   return decodeItem(item, generationShape, SCHEMA).generation;
 }
@@ -163,7 +171,7 @@ const clusterShape = z.extend(pauseShape, {
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRegistration(item: Item): Registration {
-  // Without a generation that can be read, registering again would fail, too: that item is to be removed.
+  // Without a readable generation, registering again would fail too: that item must be deleted.
   generationOf(item);
   const name = decodeItem(item, nameShape, SCHEMA, REGISTER_AGAIN);
   const spec = fieldsIn(item.value)?.['spec'];

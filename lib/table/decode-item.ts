@@ -3,7 +3,7 @@ import { shapeFaults } from '../cluster/shape-faults.ts';
 import { TableError } from './errors.ts';
 import type { Item } from './key-value-table.ts';
 
-/** A whole number of at least 0. */
+/** An integer of at least 0. */
 export const count = z.int().check(z.gte(0));
 export const binary = z.instanceof(Uint8Array);
 
@@ -11,9 +11,9 @@ const FIRST_SCHEMA = 1;
 const CORRECT_IT = 'correct it, or remove it to start again';
 
 /**
- * Returns the value of an item in a shape of `schema` or the one before; `item.schema` tells the caller which. Fields
- * that the shape does not have are dropped. `remedy` is what to do about an item that does not parse.
- * @throws TableError `SchemaTooNew` for an item that a later version wrote, `Corrupt` for one that does not parse.
+ * Returns the value of an item in a shape of `schema` or the previous one; `item.schema` distinguishes them. Unknown
+ * fields are dropped. `remedy` is the action for an item that does not parse.
+ * @throws TableError `SchemaTooNew` for an item of a later version, `Corrupt` for one that does not parse.
  */
 export function decodeItem<Value>(item: Item, shape: z.ZodMiniType<Value>, schema: number, remedy?: string): Value {
   checkSchema(item, schema, remedy);

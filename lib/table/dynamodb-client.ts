@@ -11,24 +11,24 @@ import { regionOf, type TableAction, tableErrorOf } from './dynamodb-errors.ts';
 import { TableError } from './errors.ts';
 
 export interface DynamoClientOptions {
-  /** Default: as the AWS SDK finds it in the environment. */
+  /** Default: that of the AWS SDK. */
   readonly region?: string;
-  /** Of the files of the AWS CLI. */
+  /** A profile of the AWS CLI. */
   readonly profile?: string;
   readonly endpoint?: string;
   readonly credentials?: NonNullable<DynamoDBClientConfig['credentials']>;
-  /** Attempts of one call, the first included. Default 3. */
+  /** Attempts of one call, including the first. Default: 3. */
   readonly maxAttempts?: number;
-  /** Longest wait between two attempts, throttled or not. Default 1 s. */
+  /** The longest wait between two attempts, throttled or not. Default: 1 s. */
   readonly maxRetryDelayMs?: number;
-  /** Default 500 ms. */
+  /** Default: 500 ms. */
   readonly connectionTimeoutMs?: number;
-  /** Longest wait for a reply, and longest silence within one. Default 1.5 s. */
+  /** The longest wait for a reply, and the longest silence within one. Default: 1.5 s. */
   readonly requestTimeoutMs?: number;
 }
 
 /**
- * One client for a process. By default a call is over within about 7 s whatever happens, which fits a pass of ten; the
+ * Creates the client of a process. With the defaults a call ends within about 7 s, which fits a pass of ten; the
  * deadline of the pass may end it sooner.
  */
 export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
@@ -52,10 +52,12 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
   });
 }
 
-/** Without `info`, which the SDK calls for every request: it would copy each item first, field by field. */
+/** Without `info`, which the SDK calls for every request after copying each item. */
 const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
 
-/** The SDK's exponential wait with full jitter, but never longer than `maxMs`: throttles alone would ask for seconds. */
+/**
+ * Returns the SDK's exponential wait with full jitter, capped at `maxMs`: after throttling alone it would be seconds.
+ */
 function cappedBackoff(maxMs: number) {
   let baseMs = 50;
   return {
@@ -67,12 +69,12 @@ function cappedBackoff(maxMs: number) {
   };
 }
 
-/** How many times to ask whether the table is there. */
+/** How many times to check whether the table exists. */
 const POLLS = 120;
 
 /**
- * Creates the table, if there is none of that name, and waits until it is active. For tests and for a table on this
- * machine: a deployed one is created by its stack, which also enables TTL by the attribute `ttl`.
+ * Creates the table if it does not exist, and waits until it is active. For tests and local tables: a deployed one is
+ * created by its stack, which also enables TTL by the attribute `ttl`.
  */
 export async function createTable(
   client: DynamoDBClient,

@@ -1,21 +1,21 @@
 import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { TableError, type TableErrorCode } from './errors.ts';
 
-/** The actions of the table, as IAM names them. */
+/** The actions of the table, by their IAM names. */
 export type TableAction =
   `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem' | 'CreateTable' | 'DescribeTable'}`;
 
 export interface FailedCall {
   readonly action: TableAction;
   readonly tableName: string;
-  /** `undefined` when none is set. */
+  /** `undefined` if no region is set. */
   readonly region: string | undefined;
   readonly deadline?: AbortSignal;
   readonly audience?: Audience;
 }
 
 /**
- * The reader of the messages. Default: the log of a pass, which another pass follows. `localPerson`: a person whose table
+ * The reader of the messages. Default: the log of a pass, which another pass follows. `localPerson`: a user whose table
  * is that of a run on the same machine.
  */
 export type Audience = 'pass' | 'person' | 'localPerson';
@@ -25,7 +25,7 @@ interface WhatNext {
   readonly readAgain: string;
   readonly tryAgain: string;
   readonly timeWasOver: string;
-  /** Nothing answered at all. */
+  /** There was no answer. */
   readonly noAnswer: (region: string) => string;
 }
 
@@ -114,7 +114,7 @@ export function isFailedCondition(error: unknown): boolean {
   return error instanceof Error && error.name === 'ConditionalCheckFailedException';
 }
 
-/** How many attempts the SDK made; `undefined` when it does not say. */
+/** Returns how many attempts the SDK made; `undefined` if the error does not contain it. */
 export function attemptsOf(error: unknown): number | undefined {
   return metadataOf(error)?.attempts;
 }
@@ -131,7 +131,7 @@ function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined)
   if (isRefusal(error) && !THROTTLED.has(name) && statusOf(error) !== 429) return 'Unexpected';
   if (deadline?.aborted) return 'DeadlineExceeded';
   if (THROTTLED.has(name) || statusOf(error) === 429) return 'Throttled';
-  // The SDK counts attempts only of what it set out to send. What fails then without an answer is the network, or a 5xx.
+  // The SDK counts attempts only of requests that it sent. Failures without an answer are network faults or a 5xx.
   return attemptsOf(error) === undefined ? 'Unexpected' : 'Unavailable';
 }
 
@@ -140,7 +140,7 @@ function isTooLarge(error: unknown, name: string): boolean {
   return name === 'ValidationException' && error instanceof Error && /item size/i.test(error.message);
 }
 
-/** `ECONNREFUSED` says more than `Error`. */
+/** `ECONNREFUSED` is more useful than `Error`. */
 function shownName(error: unknown, name: string): string {
   const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
   return hasCode ? String(error.code) : name;
@@ -160,7 +160,7 @@ function metadataOf(error: unknown): Metadata | undefined {
   return hasMetadata ? (error.$metadata as Metadata) : undefined;
 }
 
-/** For messages: where the client looks for its table. */
+/** Returns the region in which the client searches its table, for messages. */
 export async function regionOf(client: DynamoDBClient): Promise<string | undefined> {
   try {
     return await client.config.region();

@@ -5,10 +5,10 @@ import type { Item, TableValue } from './key-value-table.ts';
 
 type Attributes = Record<string, AttributeValue>;
 
-/** The TTL removes an item no sooner than this after it expired: by then it has expired by every clock. */
+/** The TTL removes an item no sooner than this after its expiry: then it has expired by every clock. */
 const SWEEP_DELAY_MS = 60 * 60 * 1000;
 
-/** The attributes of an item. `ttl` is for the table's own TTL and is never read. */
+/** Returns the attributes of an item. `ttl` is for the table's own TTL and is never read. */
 export function attributesOf(item: Item): Attributes {
   const { cluster, key, value, writeId, earlierWrites, version, schema, updatedAtMs, expiresAtMs } = item;
   return {
@@ -80,7 +80,7 @@ function attributesOfFields(fields: { readonly [field: string]: TableValue | und
   return Object.fromEntries(definedFields(fields).map(([field, content]) => [field, attributeOf(content)]));
 }
 
-/** `undefined` for what this program never writes, such as sets. */
+/** Returns `undefined` for types that this program never writes, such as sets. */
 function valueFrom(attribute: AttributeValue | undefined): TableValue | undefined {
   if (attribute === undefined) return undefined;
   if (attribute.NULL !== undefined) return null;

@@ -29,7 +29,7 @@ export interface DynamoDbTableOptions {
   readonly deadline: AbortSignal;
   readonly nowMs: () => number;
   readonly newWriteId: () => string;
-  /** The reader of its error messages. Default: `pass`. */
+  /** The reader of error messages. Default: `pass`. */
   readonly audience?: Audience;
 }
 
@@ -42,7 +42,7 @@ function isStill({ writeId }: Item) {
   };
 }
 
-/** The table in DynamoDB, bound to one pass. */
+/** Returns the table in DynamoDB, bound to one pass. */
 export function dynamoDbTable({
   client,
   tableName,
@@ -151,7 +151,7 @@ export function dynamoDbTable({
         deadline.throwIfAborted();
         await client.send(command, bound);
       } catch (error) {
-        // Every retry carries the same item, and with it the same writeId.
+        // Every retry writes the same item, with the same writeId.
         const outcome = await settle(error, 'dynamodb:PutItem', item, previous);
         if (outcome !== 'won') return { outcome };
       }
@@ -164,7 +164,7 @@ export function dynamoDbTable({
         deadline.throwIfAborted();
         await client.send(command, bound);
       } catch (error) {
-        // A delete leaves no trace: that the item is gone may be the work of another writer.
+        // A delete leaves no trace: another writer may have deleted the item.
         const { cluster, key } = previous;
         const outcome = await settle(error, 'dynamodb:DeleteItem', { cluster, key }, previous);
         if (outcome !== 'won') return { outcome };

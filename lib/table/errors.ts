@@ -1,24 +1,24 @@
 import { CodedError } from '../cluster/coded-error.ts';
 export type TableErrorCode =
-  /** The table does not exist, or not in this region or account. */
+  /** The table does not exist in this region and account. */
   | 'TableMissing'
   | 'AccessDenied'
   | 'Throttled'
-  /** Network faults and 5xx. A write may or may not have happened. */
+  /** Network faults and 5xx. A write may have happened. */
   | 'Unavailable'
   | 'DeadlineExceeded'
-  /** An item is larger than the table takes. */
+  /** An item is larger than the table allows. */
   | 'ItemTooLarge'
   /** An item's schema is newer than this code. */
   | 'SchemaTooNew'
   | 'Corrupt'
-  /** A guaranteed update kept losing, or its outcome is unclear. The next pass reads again. */
+  /** A guaranteed update lost every attempt, or its outcome is unclear. The next pass reads again. */
   | 'Contended'
-  /** A registration is no longer the one that was to be replaced. */
+  /** The registration that the caller wanted to replace has changed. */
   | 'ChangedMeanwhile'
   | 'Unexpected';
 
-/** Anything about the table that is not an expected outcome. The message says what failed and what to do next. */
+/** An unexpected error of the table. The message states what failed and what to do next. */
 export class TableError extends CodedError<TableErrorCode> {
   override readonly name = 'TableError';
 }

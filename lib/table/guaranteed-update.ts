@@ -3,17 +3,17 @@ import { TableError } from './errors.ts';
 import { sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
 
-/** What a change makes of the present item: something to write, or nothing; and the caller's result then. */
+/** The result of a change: a new content or none, and the caller's result. */
 export type Change<Result> =
   | { readonly write: Omit<NewItem, 'cluster' | 'key'>; readonly result: Result }
   | { readonly keep: Result };
 
 export interface UpdateOptions {
-  /** How many times the change is tried at most. Default 8. */
+  /** The most attempts. Default: 8. */
   readonly attempts?: number;
   /** Waits after lost attempt number 0, 1, 2 ... Default: a random part of 20 ms, doubling, at most 500 ms. */
   readonly wait?: (attempt: number) => Promise<void>;
-  /** The change is idempotent: it is repeated also when the outcome of a write is unclear. */
+  /** The change is idempotent: it is repeated even if the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;
 }
 
@@ -21,14 +21,14 @@ const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 500;
 
 /**
- * Reads an item, changes it and writes it unless another writer did meanwhile; then starts again, a bounded number of
- * times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). A change without an effect is
- * not written. `change` runs again on every attempt and must have no side effects.
+ * Reads an item, changes it and writes it unless another writer changed it meanwhile; then starts again, a bounded
+ * number of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). A change without an
+ * effect is not written. `change` runs again on every attempt and must have no side effects.
  *
- * A write whose outcome is unclear is not repeated, unless the change is repeatable: if it happened, another writer may
- * have built on it since.
+ * A write with an unclear outcome is not repeated, unless the change is repeatable: if it happened, another writer may
+ * have built on it.
  *
- * @throws TableError `Contended` when every attempt lost, or one is unclear.
+ * @throws TableError `Contended` if every attempt lost, or one is unclear.
  */
 export async function guaranteedUpdate<Result>(
   table: KeyValueTable,
@@ -53,7 +53,7 @@ export async function guaranteedUpdate<Result>(
   );
 }
 
-/** Whether writing `content` over `current` would leave what is there. */
+/** Returns true if writing `content` over `current` would change nothing. */
 export function changesNothing(content: Omit<NewItem, 'cluster' | 'key'>, current: Item): boolean {
   return (
     content.schema === current.schema &&

@@ -10,19 +10,19 @@ export function isList(value: TableValue): value is readonly TableValue[] {
   return Array.isArray(value);
 }
 
-/** The fields of a map; `undefined` for any other value. */
+/** Returns the fields of a map; `undefined` for any other value. */
 export function fieldsIn(value: TableValue): Fields | undefined {
   const isMap = typeof value === 'object' && value !== null && !isList(value) && !(value instanceof Uint8Array);
   return isMap ? value : undefined;
 }
 
-/** Interfaces of plain data are values of the table, which TypeScript accepts of type aliases alone. */
+/** Returns plain data as a value of the table: TypeScript accepts interfaces only this way. */
 export function plainValue(data: object): TableValue {
   return data as TableValue;
 }
 
 /**
- * A copy of the value as every table keeps it: fields that are undefined dropped, binary as plain bytes.
+ * Returns a copy of the value in its stored form: without undefined fields, binary as plain bytes.
  * @throws TableError `Unexpected` for a number that the table would change.
  */
 export function storedForm(value: TableValue): TableValue {
@@ -37,7 +37,10 @@ export function sameValue(one: TableValue, other: TableValue): boolean {
   return isDeepStrictEqual(storedForm(one), storedForm(other));
 }
 
-/** How many bytes the value takes in an item, as DynamoDB counts them (about: it publishes no exact rule for numbers). */
+/**
+ * Returns the size of the value in an item, as DynamoDB counts it (approximately: it publishes no exact rule for
+ * numbers).
+ */
 export function storedSize(value: TableValue): number {
   if (typeof value === 'string') return utf8.encode(value).length;
   if (typeof value === 'number') return 1 + Math.ceil(String(value).length / 2);

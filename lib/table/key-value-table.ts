@@ -1,4 +1,4 @@
-/** What an attribute of the table can hold. Binary stays binary: a /16 is 8 KB of it, not 11 KB of base64. */
+/** The value of an attribute. Binary stays binary: a /16 takes 8 KB, not 11 KB of base64. */
 export type TableValue =
   | null
   | boolean
@@ -8,36 +8,36 @@ export type TableValue =
   | readonly TableValue[]
   | { readonly [field: string]: TableValue | undefined };
 
-/** One stored item. `cluster` is the partition, `key` looks as it does in etcd (`ranges/serviceips`). */
+/** One stored item. `cluster` is the partition; `key` is as in etcd (`ranges/serviceips`). */
 export interface Item<Value extends TableValue = TableValue> {
   readonly cluster: string;
   readonly key: string;
   readonly value: Value;
-  /** Identity of the write that left this item. Conditions compare this, never `version`. */
+  /** The id of the last write. Conditions compare it, never `version`. */
   readonly writeId: string;
   /**
-   * Traces of the writes before that one, the latest last: they prove a write whose reply was lost.
-   * Absent: there was none before, or an older version wrote last.
+   * Traces of the earlier writes, the latest last: they prove a write whose reply was lost. Absent: there were none, or
+   * an older version wrote last.
    */
   readonly earlierWrites?: Uint8Array;
-  /** Counts writes, for people. It starts again at 1 when an item is created again. */
+  /** Counts writes, for readers. It restarts at 1 when an item is created again. */
   readonly version: number;
-  /** Layout of `value`; code reads its own and the one before. */
+  /** The layout of `value`; code reads its own and the previous one. */
   readonly schema: number;
   readonly updatedAtMs: number;
-  /** After this the item counts as expired. The table keeps it longer: the reader decides. */
+  /** The item expires at this time. The table keeps it longer: the reader decides. */
   readonly expiresAtMs?: number;
 }
 
 export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schema' | 'expiresAtMs'> {
-  /** How many writes before this one the item remembers. Default: 64, for an item that many callers write at once. */
+  /** How many earlier writes the item remembers. Default: 64, for an item with many concurrent writers. */
   readonly writesKept?: number;
 }
 
 /**
  * `won`: this write happened; another may have followed. With `withheld`, the caller may not write, and no other writer
- * changed the item. `lost`: it did not happen and never will, since the item is no longer the one that was read.
- * `unclear`: a reply was lost and the present item proves neither; the caller ends and reads again.
+ * changed the item. `lost`: it did not and will not happen, because the item has changed since it was read. `unclear`:
+ * a reply was lost and the present item proves neither; the caller ends and reads again.
  */
 export type WriteResult<Written> =
   | { readonly outcome: 'won'; readonly item: Written; readonly withheld?: true }
@@ -45,18 +45,18 @@ export type WriteResult<Written> =
   | { readonly outcome: 'unclear' };
 
 /**
- * The conditional-write key-value table that stands in for etcd.
+ * The key-value table with conditional writes, in place of etcd.
  *
- * Every read is strongly consistent. Every write is conditional on what was read: `previous` is the item that the
- * caller has in hand, `undefined` says that there was none. An implementation is bound to one pass: its calls end, with
- * a `TableError` of code `DeadlineExceeded`, when the pass's deadline does.
+ * Every read is strongly consistent. Every write is conditional on the item that was read (`previous`; `undefined`:
+ * there was none). An implementation is bound to one pass: its calls end with a `TableError` of code `DeadlineExceeded`
+ * at the deadline of the pass.
  */
 export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;
-  /** Items whose key starts with `prefix`, in byte order of their keys; all pages of them. */
+  /** Returns all items whose key starts with `prefix`, in byte order of their keys. */
   list(cluster: string, prefix: string): Promise<Item[]>;
   /**
-   * The same, a page at a time, where a list may be too long to be in memory whole. Absent: one page holds it.
+   * Iterates over a list a page at a time, if it may be too long for memory. Absent: one page has it.
    * @param beforeNext is awaited before each page but the first
    */
   pages?(cluster: string, prefix: string, beforeNext?: () => Promise<void>): AsyncIterable<readonly Item[]>;

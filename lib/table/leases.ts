@@ -6,20 +6,20 @@ import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed
 import { fieldsIn, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
 
-/** The key of the item that has all leases of a cluster, by address: a pass writes them with one put (docs/adr/0018). */
+/** The key of the item with all leases of a cluster, by address: a pass writes them with one put (docs/adr/0018). */
 export const LEASES = 'masterleases';
 const SCHEMA = 1;
 const REMEDY = 'correct it, or remove it, which ends all deregistrations of the cluster';
 
 /**
- * How long the item is kept after the last of its leases and withdrawals is over. With it, missed probes would be
- * forgotten, and an outage of ours could then cost a healthy server its place.
+ * How long the item is kept after the last of its leases and withdrawals ended. Without it missed probes would be
+ * forgotten after an outage of the functions, which could remove a healthy server.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
-/** All leases of a cluster, and the item that has them: what a write is conditional on. */
+/** All leases of a cluster, and their item, which is the condition of a write. */
 export interface StoredLeases {
-  /** Valid or not, in byte order of their addresses (10.0.0.10 before 10.0.0.2). */
+  /** Active and expired leases, in byte order of their addresses (10.0.0.10 before 10.0.0.2). */
   readonly leases: readonly Lease[];
   readonly item: Item | undefined;
 }
@@ -31,16 +31,16 @@ export async function readLeases(table: KeyValueTable, cluster: string): Promise
 }
 
 export interface LeasesChanged {
-  /** Addresses whose lease was changed. Empty when the outcome of the put is unclear, or the table withholds writes. */
+  /** Addresses whose lease was changed. Empty if the outcome of the put is unclear, or the table withholds writes. */
   readonly written: ReadonlySet<string>;
-  /** The leases after the put, also after one that was withheld, or as they were read again after one that was not made. */
+  /** The leases after the put, including a withheld one, or read again after a put that was not made. */
   readonly present: StoredLeases;
 }
 
 /**
- * Changes leases with one put. The lease of an address changes only if it still is the one in `read`: another writer of the
- * same address wins. What other writers did to other addresses is kept: the put is tried again over it, a bounded number of
- * times, but not when its outcome is unclear.
+ * Changes leases with one put. The lease of an address changes only if it still equals that in `read`: another writer
+ * of the same address wins. Changes of other addresses are kept: the put is repeated over them, a bounded number of
+ * times, unless its outcome is unclear.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function changeLeases(
@@ -53,7 +53,7 @@ export async function changeLeases(
   let present = read;
   let open = changes;
   for (let attempt = 0; attempt < attempts && open.size > 0; attempt++) {
-    // The second attempt is immediate: two writes at once are rare, three more so.
+    // The second attempt is immediate: two concurrent writes are rare, three more so.
     if (attempt > 1) await wait(attempt - 2);
     const result = await table.put({ ...contentOf(present, open), cluster, key: LEASES }, present.item);
     if (result.outcome === 'won') {
@@ -71,17 +71,18 @@ export interface Withdrawal {
   readonly address: string;
   readonly untilMs: number;
   readonly nowMs: number;
-  /** The server itself shuts down and releases its lease: the next 200 is the server again, and ends the withdrawal. */
+  /** The server itself shuts down and releases its lease: its next 200 ends the withdrawal. */
   readonly goingDown?: boolean;
-  /** The caller undoes this one if it must: it is refused where another caller has withdrawn the address. */
+  /** The caller may undo this withdrawal: it is refused if another caller has withdrawn the address. */
   readonly isOnlyOne?: boolean;
 }
 
 /**
- * Withdraws an address, with a lease or without: it is not published before `untilMs`, whatever probes answer.
- * Idempotent: an address that is withdrawn already keeps what was observed since, and a later end.
- * @returns the lease as it now is.
- * @throws TableError `Contended` when other writers won every time, the outcome is unclear, or it is not the only one.
+ * Withdraws an address, with or without a lease: it is not published before `untilMs`, whatever probes answer.
+ * Idempotent: an earlier withdrawal keeps its observations, and a later end.
+ * @returns the changed lease.
+ * @throws TableError `Contended` if other writers won every time, the outcome is unclear, or another caller has
+ * withdrawn the address.
  */
 export function withdraw(
   table: KeyValueTable,
@@ -156,19 +157,19 @@ export function leaseOf({ leases }: Pick<StoredLeases, 'leases'>, address: strin
   return undefined;
 }
 
-/** The item's own expiry is only for the TTL; whether a lease is valid is in its value. */
+/** The item's own expiry is only for the TTL; the expiry of a lease is in its value. */
 function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<NewItem, 'cluster' | 'key'> {
   const changed = [...changes].map(([address, lease]) => [address, lease && leaseValue(lease)] as const);
   const ends = afterChanges(leases, changes).map(endOf);
   return {
     schema: SCHEMA,
-    // Leases of other addresses stay as they are stored.
+    // Leases of other addresses stay unchanged.
     value: { ...(item && fieldsIn(item.value)), ...Object.fromEntries(changed) },
     expiresAtMs: Math.max(0, ...ends) + REMEMBERED_MS,
   };
 }
 
-/** Fields of nearly every lease, which are stored only where they differ: five API servers take less than 1 KB. */
+/** Common values of the fields of a lease, which are not stored: five API servers take less than 1 KB. */
 const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
 
 const leasesShape = z.record(

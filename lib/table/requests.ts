@@ -10,17 +10,15 @@ const holds: z.ZodMiniType<readonly Hold[]> = z.array(holdShape);
 const holdsByRange = z.record(z.string(), holds);
 
 const common = {
-  /** Of the request's content: the same id with other content is another request. */
+  /** A hash of the request's content: the same id with other content is another request. */
   fingerprint: z.string(),
-  /** The terms on which everything that it allocates is held; absent for a release. */
+  /** The terms of all holds of the request; absent for a release. */
   hold: z.exactOptional(z.omit(holdShape, { items: true, requestId: true })),
-  /**
-   * By the name of the range, the holds that it claims, as they were before; absent for a request that is not for a Service.
-   */
+  /** The holds that the request claims, by range, before it claimed them; absent for a request without a Service. */
   takesUp: z.exactOptional(holdsByRange),
-  /** By the name of the range, the holds on what it releases, as they were when it began; only of a release. */
+  /** The holds on released items, by range, when the release began; only for a release. */
   releases: z.exactOptional(holdsByRange),
-  /** Until then the invocation that began the release may be running. */
+  /** Until then the invocation that began the release may still run. */
   busyUntilMs: z.exactOptional(z.number()),
 };
 
@@ -33,13 +31,13 @@ const common = {
  */
 const requestShape = z.discriminatedUnion('state', [
   z.object({ ...common, state: z.literal('begun') }),
-  /** What was allocated is released, and then this is the answer. JSON. */
+  /** Allocated items are released, and then this is the answer. JSON. */
   z.object({ ...common, state: z.literal('rollingBack'), answer: z.string() }),
   z.object({ ...common, state: z.literal('done'), answer: z.string() }),
 ]);
 export type RequestRecord = Readonly<z.infer<typeof requestShape>>;
 
-/** A record and the item that holds it: what the next step is conditional on. */
+/** A record and its item, which is the condition of the next step. */
 export interface ReadRequest {
   readonly record: RequestRecord;
   readonly item: Item;
@@ -55,7 +53,7 @@ export async function readRequest(table: KeyValueTable, cluster: string, id: str
   return item && { record: decodeItem(item, requestShape, SCHEMA), item };
 }
 
-/** A record counts for a day. The table keeps it longer. */
+/** Returns true within a day of the last step. The table keeps the record longer. */
 export function isKept({ item }: ReadRequest, nowMs: number): boolean {
   return item.expiresAtMs === undefined || item.expiresAtMs > nowMs;
 }

@@ -12,11 +12,11 @@ const time = z.number();
 const lines = z.readonly(z.array(z.string()));
 
 const findingShape = z.object({
-  // Only shown to people: one of another version's types does no harm.
+  // Only shown to users, so unknown types of another version are harmless.
   type: z.custom<FindingType>((type) => typeof type === 'string', 'is not of type string'),
   message: z.string(),
   item: z.exactOptional(z.string()),
-  /** The Service it is about: `namespace/name`. */
+  /** The affected Service: `namespace/name`. */
   service: z.exactOptional(z.string()),
 });
 
@@ -35,43 +35,43 @@ const recordShape = z.object({
   /** No enforcing pass has succeeded since one that only observed. */
   observed: z.boolean(),
   counts: z.readonly(z.record(z.string(), z.number())),
-  /** For people, and capped. */
+  /** For readers, and capped. */
   findings: z.readonly(z.array(z.readonly(findingShape))),
-  /** How many there were; absent: those that are kept. */
+  /** The number of findings; absent if all of them are kept. */
   findingCount: z.exactOptional(z.number()),
   error: z.exactOptional(z.readonly(z.object({ code: z.string(), message: z.string() }))),
   failuresInARow: count,
-  /** Passes in a row to which neither the API server nor any probed address gave an answer. Absent: none. */
+  /** The number of passes in a row without an answer of the API server or any probe. Absent: none. */
   withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
-  /** Sightings of each event, by event name: what repeats is a series. Capped, the oldest go. */
+  /** Sightings of each event, by event name: repeated events become a series. Capped, the oldest are dropped first. */
   events: z.readonly(z.record(z.string(), sightingShape)),
-  /** What the pass would have written, had it been allowed to. Capped. */
+  /** The writes that an observing pass would have made. Capped. */
   wouldWrite: z.exactOptional(lines),
-  /** What the last pass that changed something changed. Capped. */
+  /** The changes of the last pass that changed something. Capped. */
   lastChange: z.exactOptional(z.readonly(z.object({ atMs: time, changes: lines }))),
   state: z.exactOptional(z.custom<TableValue>()),
 });
 
 const successShape = z.pick(recordShape, { lastSuccessAtMs: true });
 
-/** `runs/<loop>`: the last pass of a loop, and what the loop must remember until its next one. */
+/** `runs/<loop>`: the last pass of a loop, and the state for its next one. */
 export type RunRecord = Readonly<z.infer<typeof recordShape>>;
 
 export type RecordedFinding = RunRecord['findings'][number];
 
-/** A record and the item that holds it: what a write is conditional on. */
+/** A record and its item, which is the condition of a write. */
 export interface ReadRunRecord {
   readonly record: RunRecord;
   readonly item: Item;
 }
 
 const SCHEMA = 1;
-/** One pass at a time writes it: with more traces the record of three API servers would be more than 1 KB. */
+/** Only one pass at a time writes it: with more traces the record of three API servers would exceed 1 KB. */
 const WRITES_KEPT = 8;
 const MAX_FINDINGS = 100;
 const MAX_MESSAGE_LENGTH = 500;
-/** More than any address, port or Service takes. */
+/** Longer than any address, port or Service name. */
 const MAX_NAME_LENGTH = 400;
 const MAX_EVENTS = 1000;
 const MAX_LINES = 20;
@@ -86,7 +86,10 @@ export async function readRunRecord(
   return item && { record: decodeRunRecord(item), item };
 }
 
-/** Returns when the last pass of a loop that succeeded began. @throws TableError `SchemaTooNew`, `Corrupt`. */
+/**
+ * Returns when the last pass of a loop that succeeded began.
+ * @throws TableError `SchemaTooNew`, `Corrupt`.
+ */
 async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
   const item = await table.get(cluster, runKey(loop));
   return item && decodeItem(item, successShape, SCHEMA).lastSuccessAtMs;
@@ -94,7 +97,7 @@ async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop):
 
 export type RunRecords = Readonly<Partial<Record<Loop, RunRecord>>>;
 
-/** The records of all loops; `undefined` when one of them cannot be read by this version. */
+/** Returns the records of all loops; `undefined` if this version cannot read one of them. */
 export async function listRunRecords(table: KeyValueTable, cluster: string): Promise<RunRecords | undefined> {
   const items = new Map((await table.list(cluster, 'runs/')).map((item) => [item.key, item]));
   try {
@@ -110,7 +113,7 @@ export async function listRunRecords(table: KeyValueTable, cluster: string): Pro
   }
 }
 
-/** Writes the record over the one that was read, `undefined` if there was none, cut to a size that always fits. */
+/** Replaces the record that was read (`undefined`: there was none), cut to a size that always fits. */
 export function writeRunRecord(
   table: KeyValueTable,
   cluster: string,
@@ -143,7 +146,7 @@ function latest(events: RunRecord['events']): RunRecord['events'] {
   return Object.fromEntries(latestFirst.slice(0, MAX_EVENTS));
 }
 
-/** Returns what a record keeps of a finding. */
+/** Returns the parts of a finding that a record keeps. */
 export function cutFinding({ type, message, item, service }: RecordedFinding): RecordedFinding {
   return {
     type,
@@ -153,7 +156,7 @@ export function cutFinding({ type, message, item, service }: RecordedFinding): R
   };
 }
 
-/** What is left of lines that a pass may write many of. */
+/** Returns the first lines of a long list. */
 export function cutLines(lines: readonly string[]): readonly string[] {
   return lines.slice(0, MAX_LINES).map((line) => cut(line));
 }
@@ -167,12 +170,12 @@ export function decodeRunRecord(item: Item): RunRecord {
   return decodeItem(item, recordShape, SCHEMA);
 }
 
-/** How old the last repair of a range may be, in intervals of its loop. */
+/** The age limit of the last repair of a range, in intervals of its loop. */
 const INTERVALS = 3;
 
 /**
- * Returns why nothing is to be allocated from ranges whose repair has not succeeded within its last three intervals. A
- * restored table is older than its cluster, and so is its run record: it stays closed until a pass has read the Services.
+ * Returns the reason why nothing may be allocated from ranges whose repair has not succeeded within its last three
+ * intervals. After a restore the run record is old too, so allocation stays closed until a pass has read the Services.
  * @throws TableError
  */
 export async function refusalOfUnrepaired(
@@ -186,7 +189,7 @@ export async function refusalOfUnrepaired(
     [...loops].map(async (loop) => {
       const lastMs = await lastSuccessOf(table, name, loop);
       const longestMs = INTERVALS * intervalSeconds[loop] * 1000;
-      // A record of the future comes from a clock that is wrong, and proves nothing.
+      // A record in the future comes from a wrong clock and does not count.
       const isRecent = lastMs !== undefined && Math.abs(nowMs - lastMs) <= longestMs;
       return isRecent ? undefined : unrepaired(name, loop, lastMs);
     }),

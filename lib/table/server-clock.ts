@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
-/** When a reply of the table was written by its own clock, and the time of this host around that. */
+/** The table's time in a reply, and the time of this host around it. */
 interface DatedReply {
-  /** Whole seconds: it was written in the second that begins here. */
+  /** Whole seconds: it was written within the second that begins here. */
   readonly dateMs: number;
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
@@ -13,14 +13,17 @@ export interface ServerClock {
   readonly nowMs: () => number;
   /** Whether any reply has shown the table's time. */
   readonly isMeasured: () => boolean;
-  /** How far this host's clock is ahead of the table's, as far as the dates prove; 0 when they agree. */
+  /** The least difference of this host's clock from the table's that the replies prove; 0 if they agree. */
   readonly skewMs: () => number;
 }
 
-/** Beyond this a host's clock is wrong: a function reports it, and `kbctl` writes nothing that time decides. */
+/**
+ * Above this difference a host's clock is wrong: a function reports it, and `kbctl` writes nothing that depends on
+ * time.
+ */
 export const MOST_SKEW_MS = 2_000;
 
-/** Enough to narrow a correction down to a few milliseconds. */
+/** Enough to determine a correction within a few milliseconds. */
 const REPLIES_KEPT = 20;
 
 /** Reads the `Date` of every reply that the client gets from now on. */
@@ -36,7 +39,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
       }
       return result;
     },
-    // Next to the connection: each attempt is measured by itself.
+    // Close to the connection: each attempt is measured separately.
     { step: 'deserialize', priority: 'low', name: 'serverClock' },
   );
   return {
@@ -47,8 +50,8 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
 }
 
 /**
- * The smallest correction that all replies allow; where no correction does, because a clock was set meanwhile, that the
- * last one allows.
+ * Returns the smallest correction that all replies allow; if there is none, because a clock was set meanwhile, the
+ * smallest that the last reply allows.
  */
 function correctionBy(replies: readonly DatedReply[]): number {
   const least = Math.max(...replies.map(leastAheadMs));
@@ -65,7 +68,7 @@ function mostAheadMs({ dateMs, sentAtMs }: DatedReply): number {
   return dateMs + 1_000 - sentAtMs;
 }
 
-/** The type of the response is the SDK's own. */
+/** The type of the response is internal to the SDK. */
 function dateOf(response: unknown): number {
   const headers: unknown = Object(response)['headers'];
   return Date.parse(String(Object(headers)['date']));

@@ -18,20 +18,20 @@ export function itemOf(content: NewItem, previous: Item | undefined, writeId: st
   };
 }
 
-/** How many writes before its last one an item remembers, unless its writer asks for fewer. */
+/** How many earlier writes an item remembers by default. */
 const WRITES_KEPT = 64;
-/** Of the hash of a write id. Two of the writes in one item have the same in one of 10^11 items. */
+/** Bytes of the hash of a write id. Two writes of one item collide in one of 10^11 items. */
 const TRACE_BYTES = 6;
 
-/** Returns what the item that follows `previous` remembers: traces of the writes before it, the latest last. */
+/** Returns the traces for the item that follows `previous`: those of the earlier writes, the latest last. */
 function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesKept = WRITES_KEPT): Uint8Array {
   const traces = Buffer.concat([earlierWrites, traceOf(writeId)]);
   return new Uint8Array(traces.subarray(-writesKept * TRACE_BYTES));
 }
 
 /**
- * Returns what became of a write over `previous`, by the item that is there now; `undefined` when that proves neither.
- * A delete has no `writeId`.
+ * Returns the outcome of a write over `previous`, derived from the present item; `undefined` if it proves neither. A
+ * delete has no `writeId`.
  */
 export function provenOutcome(
   there: Item | undefined,

@@ -4,25 +4,28 @@ import { count, decodeItem } from './decode-item.ts';
 import { plainValue } from './item-values.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 
-/** No cluster can have this name. */
+/** A cluster name cannot begin with "#". */
 export const FLEET = '#fleet';
 const SCHEMA = 1;
 const SUSPECTS = 'suspects/';
 
 const suspectShape = z.object({
-  /** When it was last found in an accident. */
+  /** The time of its last accident. */
   sinceMs: z.number(),
-  /** Until then its passes have a process of their own. */
+  /** Until then its passes run alone. */
   untilMs: z.number(),
   accidents: count,
   /**
-   * `unproven`: no pass since has shown whether it causes accidents. `proven`: one has ended without an accident.
-   * `again`: it had an accident while it was alone, which no other cluster caused.
+   * `unproven`: no pass has shown yet whether it causes accidents. `proven`: a pass ended without an accident. `again`:
+   * it had an accident while it was alone, so it is the cause.
    */
   state: z.enum(['unproven', 'proven', 'again']),
 });
 
-/** A cluster whose passes ran in a process that ended or was blocked: it, or another one of that process, is the cause. */
+/**
+ * A cluster whose passes ran in a process that ended or was blocked: it, or another cluster of that process, is the
+ * cause.
+ */
 export type Suspect = Readonly<z.infer<typeof suspectShape>>;
 
 export interface KnownSuspect {
@@ -30,11 +33,11 @@ export interface KnownSuspect {
   readonly item: Item;
 }
 
-/** What the table knows of the clusters of a loop beside their registrations and run records. */
+/** The table's notes on the clusters of a loop, besides their registrations and run records. */
 export interface FleetNotes {
   /** Clusters that gave no answer to some pass of the loop within the last day. */
   readonly unreachable: readonly string[];
-  /** Those too that are no longer alone: their next accident counts with the earlier ones. */
+  /** Also former suspects: their next accident counts with the earlier ones. */
   readonly suspects: ReadonlyMap<string, KnownSuspect>;
 }
 
@@ -58,11 +61,11 @@ export async function listFleetNotes(table: KeyValueTable, stack: string, loop: 
 const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
-/** Shared ticks that were due by then were queued before the cluster was known to be suspect. */
+/** Shared ticks that were due by then were queued before the cluster became a suspect. */
 const QUEUED_BEFORE_MS = 60_000;
 
 export interface Accident {
-  /** When the passes were due. */
+  /** The due time of the passes. */
   readonly atMs: number;
   /** The clusters of the process. */
   readonly clusters: readonly string[];
@@ -70,7 +73,7 @@ export interface Accident {
   readonly ofSuspects: boolean;
 }
 
-/** Returns the suspect that a cluster becomes by an accident; `undefined` if the accident is part of the last one that was counted. */
+/** Returns the suspect after an accident; `undefined` if that accident was already counted. */
 export function afterAccident(
   known: Suspect | undefined,
   { atMs, clusters, ofSuspects }: Accident,

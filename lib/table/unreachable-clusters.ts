@@ -7,8 +7,8 @@ const SCHEMA = 1;
 const KEPT_MS = 24 * 60 * 60_000;
 
 /**
- * Writes `#fleet/<stack>/<loop>/<cluster>`: the API server gave no answer to a pass of the loop. Whether it still gives
- * none is in the run record alone, so the item stays when it answers.
+ * Writes `#fleet/<stack>/<loop>/<cluster>`: the cluster gave no answer to a pass of the loop. The item stays when it
+ * answers again; the run record has the present state.
  */
 export async function writeUnreachable(
   table: KeyValueTable,

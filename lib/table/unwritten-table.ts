@@ -5,21 +5,21 @@ import { itemOf } from './stored-item.ts';
 export interface UnwrittenOptions {
   readonly nowMs: () => number;
   readonly newWriteId: () => string;
-  /** Which items are not written, by their keys. Default: all. */
+  /** Decides by its key whether an item is not written. Default: all. */
   readonly isWithheld?: (key: string) => boolean;
   /** Reports each write to a range that was not made. */
   readonly wouldWrite?: (description: string) => void;
 }
 
-/** Returns a view that keeps what would be written as long as it lasts. */
+/** Returns a view that remembers what would be written. */
 export function dryTable(table: KeyValueTable, nowMs: () => number): KeyValueTable {
   let writes = 0;
   return unwrittenTable(table, { nowMs, newWriteId: () => `dry-${++writes}` });
 }
 
 /**
- * Returns a view of the table that withholds writes: it reads what is in the table and, over it, what it would have written
- * itself. Nothing of that is in the table, and all of it is forgotten with the view.
+ * Returns a view of the table that withholds writes: it reads the table and, over it, the items that it would have
+ * written. They are forgotten with the view.
  */
 export function unwrittenTable(
   table: KeyValueTable,

@@ -1,8 +1,8 @@
-/** What may be logged of an error: never its headers, bodies or other properties. */
+/** The parts of an error that may be logged: never its headers, bodies or other properties. */
 export interface ErrorDescription {
-  /** The error's own `code`, else its name. */
+  /** The error's own `code`, or else its name. */
   readonly code: string;
-  /** Its message, and those of its causes. */
+  /** The message, and those of its causes. */
   readonly message: string;
 }
 
@@ -19,18 +19,18 @@ export function describeError(error: unknown): ErrorDescription {
     if (!messages.some((said) => said.includes(message))) messages.push(message);
   }
   const last = messages.pop() ?? '';
-  // A message that is continued ends no sentence.
+  // A message with a continuation has no full stop.
   const whole = [...messages.map((message) => message.replace(/\.$/, '')), last].join(': ');
   return { code: codeOf(error), message: whole.slice(0, MAX_MESSAGE_LENGTH) };
 }
 
-/** `Code: message: message of the cause`. */
+/** Returns `Code: message: message of the cause`. */
 export function errorSentence(error: unknown): string {
   const { code, message } = describeError(error);
   return `${code}: ${message}`;
 }
 
-/** Where a fault of our own happened. Expected errors carry a `code` and need no stack. */
+/** Returns the stack of an unexpected error. Expected errors have a `code` and need none. */
 export function stackOfFault(error: unknown): readonly string[] | undefined {
   if (!(error instanceof Error) || 'code' in error || error.stack === undefined) return undefined;
   return error.stack
@@ -46,7 +46,7 @@ function codeOf(error: unknown): string {
   return code.slice(0, MAX_CODE_LENGTH);
 }
 
-/** Cut before anything searches it: it may hold what a server sent, of any length. */
+/** Cut before any pattern searches it: it may contain a long text of a server. */
 function ownMessage(error: unknown): string {
   if (!(error instanceof Error)) return `something that is not an error was thrown: ${typeof error}`;
   if (error.message === '' && error instanceof AggregateError) {
@@ -55,7 +55,10 @@ function ownMessage(error: unknown): string {
   return error.message.slice(0, MAX_MESSAGE_LENGTH);
 }
 
-/** A parser's message quotes what it could not parse, which may be a kubeconfig: its first line, or its name, is enough. */
+/**
+ * A parser's message quotes the text that it could not parse, which may be a kubeconfig: only its first line, or its
+ * name, is used.
+ */
 function causeMessage(cause: unknown): string {
   return cause instanceof SyntaxError ? cause.name : (ownMessage(cause).split('\n', 1)[0] ?? '');
 }

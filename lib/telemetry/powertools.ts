@@ -21,9 +21,11 @@ interface Line {
   readonly counters: Map<CounterName, number>;
 }
 
-/** Structured log lines and, once per invocation, metrics in CloudWatch's embedded format. */
+/**
+ * Returns telemetry that writes structured log lines and, once per invocation, metrics in CloudWatch's embedded format.
+ */
 export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Telemetry {
-  // Of two stacks in one account each has its own, or their alarms would be one another's.
+  // Each stack of an account has its own name: otherwise their alarms would mix.
   const serviceName = process.env['POWERTOOLS_SERVICE_NAME'] ?? METRIC_NAMESPACE;
   const logger = new Logger({
     serviceName,
@@ -56,7 +58,7 @@ export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Tele
         serviceName,
         defaultDimensions: { loop },
       });
-      // What grew over 100 values is written early and without labels, which is right for the first line alone.
+      // Values of more than 100 entries are written early and without labels, so the unlabelled line must be first.
       for (const line of [...lines.values()].sort(byLabels)) write(metrics, line);
       lines.clear();
     },
@@ -77,10 +79,12 @@ function write(metrics: Metrics, { labels, samples, counters }: Line): void {
 }
 
 const LONGEST_TEXT = 1_000;
-/** A tenth of what CloudWatch takes as one event: a line that it cuts is JSON no more. */
+/** A tenth of CloudWatch's limit for one event: a line that CloudWatch cuts is not JSON. */
 const LONGEST_LINE = 24_000;
 
-/** The fields of one log line, which hold what tenants wrote: each text is bounded, and so are all of them together. */
+/**
+ * Returns the fields of one log line, which may contain texts of tenants: each text is bounded, and so is their sum.
+ */
 function boundedFields(fields: Fields): Record<string, FieldValue> {
   let left = LONGEST_LINE;
   const bounded = (text: string): string => {

@@ -3,13 +3,13 @@ import type { FindingType } from '../cluster/finding.ts';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** A list is for people: each entry is one sentence. */
+/** A list is for readers: each entry is one sentence. */
 export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, number>> | undefined;
 export type Fields = Readonly<Record<string, FieldValue>>;
 
 /** The log and metrics of one invocation. Never throws, never waits. */
 export interface Telemetry {
-  /** `message` is constant; what varies is in `fields`. An error goes in as `describeError` has it, never as itself. */
+  /** Logs a constant `message` with variable `fields`. An error must be the result of `describeError`. */
   log(level: Level, message: string, fields?: Fields): void;
   /** Adds to a counter. Adding 0 makes the counter known to alarms. No metric has the cluster: each would be a series. */
   count(counter: CounterName, by: number, labels?: Labels): void;
@@ -18,10 +18,10 @@ export interface Telemetry {
   flush(): void;
 }
 
-/** What an invocation's every line and metric carries. */
+/** The labels of every line and metric of an invocation. */
 export interface InvocationLabels {
   readonly loop: Loop | 'deregister' | 'doctor' | 'allocate' | 'admission';
-  /** Lambda's own id of the invocation. */
+  /** Lambda's id of the invocation. */
   readonly requestId?: string;
 }
 
@@ -29,7 +29,7 @@ export type TelemetryFactory = (invocation: InvocationLabels) => Telemetry;
 
 export const METRIC_NAMESPACE = 'kube-bootstrap-controller';
 
-/** The first four are the original's (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`). */
+/** The first four are upstream's (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`). */
 export type CounterName =
   | 'apiserver_clusterip_repair_ip_errors_total'
   | 'apiserver_clusterip_repair_reconcile_errors_total'
@@ -42,17 +42,17 @@ export type CounterName =
   | 'eventsDropped'
   /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
   | 'credentialsEnding'
-  /** Invocations by a clock that is more than 2 s off the table's. */
+  /** Invocations whose clock differs from the table's by more than 2 s. */
   | 'clockSkewed'
   /** Probes during which the process was too busy to receive an answer. */
   | 'lateProbes'
   /** Ticks that came later than an interval and were dropped. */
   | 'lateTicks'
-  /** Minutes whose cluster list could not be read, and was that of an earlier one. */
+  /** Minutes for which the cluster list could not be read and an earlier one was used. */
   | 'staleClusterLists'
-  /** Messages that are no ticks of this version and loop. */
+  /** Messages that are not ticks of this version and loop. */
   | 'unreadableTicks'
-  /** Clusters whose passes have a process of their own since their process ended or was blocked. */
+  /** Clusters whose passes run alone since their process ended or was blocked. */
   | 'suspects'
   /** Changes of clusters that could not be published as events. */
   | 'unpublishedEvents'
@@ -69,9 +69,9 @@ export type CounterName =
 /** Figures of all clusters of a stack, once a minute. A large fleet is counted in parts, and each figure is a sum. */
 export type FleetFigure =
   | 'clustersRegistered'
-  /** Of those, the ones that the other figures are about. */
+  /** The clusters that the other figures cover. */
   | 'clustersJudged'
-  /** No success of some loop for three of its periods. */
+  /** Some loop had no success for three of its intervals. */
   | 'clustersOverdue'
   /** The last pass of some loop failed. */
   | 'clustersFailing'
@@ -82,7 +82,7 @@ export type FleetFigure =
   | 'clustersWithTwoOwners'
   /** A token or client certificate of the kubeconfig is in the last third of its life. */
   | 'clustersWithCredentialsEnding'
-  /** Of all ranges of all clusters. */
+  /** The fullest of all ranges of all clusters. */
   | 'fullestRangeOfFleetPercent';
 
 /** One value for each pass that has one. */
@@ -94,7 +94,7 @@ export const SAMPLE_UNITS = {
   fullestRangePercent: 'Percent',
 } as const satisfies Record<SampleName, string>;
 
-/** The dimension beside the loop. */
+/** The dimension besides the loop. */
 export interface Labels {
   readonly type?: string;
 }
@@ -106,7 +106,7 @@ export interface Counter {
 
 const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
 
-/** The original's counters of a loop, and the findings that it counts. */
+/** Upstream's counters of a loop, and the findings that it counts. */
 interface OriginalCounters {
   readonly findings: CounterName;
   readonly failures: CounterName;
@@ -126,18 +126,18 @@ const ORIGINALS: Readonly<Partial<Record<Loop, OriginalCounters>>> = {
   },
 };
 
-/** The counter that a finding adds to: the original's where it has one, else `findings`. */
+/** Returns the counter of a finding: upstream's if it has one, else `findings`. */
 export function findingCounter(loop: Loop, type: FindingType): Counter {
   const original = ORIGINALS[loop];
   return { name: original?.types.includes(type) ? original.findings : 'findings', labels: { type } };
 }
 
-/** The original's counter of failed passes, for the loops where it has one. */
+/** Returns upstream's counter of failed passes, for the loops that have one. */
 export function failedPassCounter(loop: Loop): CounterName | undefined {
   return ORIGINALS[loop]?.failures;
 }
 
-/** What the figures of a pass come to as metrics: leases held, and how full the fullest of its ranges is. */
+/** Returns the metrics of a pass's figures: active leases, and how full the fullest range is. */
 export function samplesOf(
   counts: Readonly<Record<string, number>>,
 ): readonly { readonly name: SampleName; readonly value: number }[] {
@@ -150,7 +150,7 @@ export function samplesOf(
   ];
 }
 
-/** To a tenth, and rounded down: only what is full is 100 per cent full. */
+/** Returns a percentage, rounded down to a tenth: only a full range has 100. */
 function percentOf(part: number | undefined, whole: number | undefined): number | undefined {
   if (part === undefined || whole === undefined || whole <= 0) return undefined;
   return Math.floor((part / whole) * 1000) / 10;
