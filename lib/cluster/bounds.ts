@@ -1,8 +1,8 @@
 import { isRecord } from './values.ts';
 
 /**
- * What is taken from outside, at most. Bytes say little of the work that they cause: these count what an algorithm walks. Each
- * is checked where the text becomes an object, before anything is done with it. SECURITY.md has the same table.
+ * Bounds of everything that comes from outside, in entries, because bytes say little about the work that they cause.
+ * Each is checked where the text becomes an object. SECURITY.md has the same table.
  *
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
  */
@@ -16,7 +16,7 @@ export const BOUNDS = {
     'status.conditions': 256,
   },
   Namespace: { 'spec.finalizers': 256 },
-  /** A node port of each number; and the cluster IPs of a Service that the API would refuse, which are reported. */
+  /** One port per number; and cluster IPs of a Service that the API would refuse, which are reported. */
   Service: { 'spec.ports': 65_536, 'spec.clusterIPs': 16 },
   Endpoints: {
     subsets: 100,
@@ -24,7 +24,7 @@ export const BOUNDS = {
     'subsets[].notReadyAddresses': 1_000,
     'subsets[].ports': 100,
   },
-  /** Each port may come to a subset of its own, with all of the addresses. */
+  /** Each port may get its own subset, with all of the addresses. */
   'Endpoints, repacked': { 'subsets[].addresses': 10_000 },
   EndpointSlice: { endpoints: 1_000, 'endpoints[].addresses': 1_000, ports: 100 },
   ServiceCIDR: { 'spec.cidrs': 2 },
@@ -95,10 +95,10 @@ export function longTextIn(value: unknown, path = ''): string | undefined {
 const UNREAD: ReadonlySet<string> = new Set(['metadata.annotations', 'metadata.managedFields', 'status']);
 
 /**
- * Host names of a cluster spec, each of which may stand for 32 addresses: with the other API servers there are less than the
- * 1,000 that an EndpointSlice can have.
+ * Host names of a cluster spec with up to 32 addresses each: with the other API servers fewer than the 1,000 endpoints
+ * of an EndpointSlice.
  */
 export const MOST_HOSTS = 25;
 
-/** A cluster spec as YAML: 100 API servers and 1,000 callers take 100 KB. */
+/** The length of a cluster spec as YAML: 100 API servers and 1,000 callers take 100 KB. */
 export const LONGEST_SPEC_TEXT = 256 * 1024;

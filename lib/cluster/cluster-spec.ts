@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-/** The four loops, with the one id that files, functions, keys, metrics, logs and commands share. */
+/** The four loops, by the id that files, functions, keys, metrics, logs and commands share. */
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
 export type Loop = (typeof LOOPS)[number];
 /**
@@ -11,7 +11,7 @@ export const STACK_LOOP: Loop = 'kubernetes-service';
 
 const text = z.string();
 const optionalText = z.exactOptional(text);
-/** A whole number of at least 0. */
+/** An integer of at least 0. */
 const count = z.int().check(z.gte(0));
 
 const webIdentity = z.looseObject({
@@ -22,9 +22,9 @@ const webIdentity = z.looseObject({
 });
 
 /**
- * Where the kubeconfig is, and which of its contexts counts: a file, a secret of AWS Secrets Manager (name or ARN), or a
- * parameter of AWS Systems Manager (name or ARN). `roleArn`: the role to read it as, where it is another account's.
- * `webIdentity` stands for a kubeconfig without a stored credential.
+ * The place of the kubeconfig, and the context to use: a file, a secret of AWS Secrets Manager (name or ARN), or a
+ * parameter of AWS Systems Manager (name or ARN). `roleArn`: the role of another account to read it with. `webIdentity`
+ * replaces a stored credential.
  */
 const kubeconfig = z.union([
   z.looseObject({ secretsManager: text, roleArn: optionalText, context: optionalText }),
@@ -34,21 +34,21 @@ const kubeconfig = z.union([
 ]);
 
 const probe = z.looseObject({
-  /** The whole URL to probe, when it is not `https://<address>:<securePort><path>`. */
+  /** The whole URL to probe, if it is not `https://<address>:<securePort><path>`. */
   url: optionalText,
-  /** `/readyz`. Without meaning beside a `url`, which has its own. */
+  /** `/readyz`. Ignored with `url`. */
   path: text,
-  /** TLS server name, when the certificate does not carry the address. */
+  /** The TLS server name, if the certificate does not contain the address. */
   serverName: optionalText,
-  /** Send the kubeconfig's credential. Never sent where verification is skipped. */
+  /** Send the kubeconfig's credential. Never sent if verification is disabled. */
   authenticate: z.boolean(),
 });
 
-/** `server`: one API server. `shared`: something in front of several, such as a load balancer. */
+/** `server`: one API server. `shared`: a load balancer or the like in front of several. */
 const kind = z.enum(['server', 'shared']);
 
 /**
- * One published address (canonical text), or a host name (lower case) whose every A and AAAA record is one (always
+ * One published address (canonical text), or a host name (lower case) whose A and AAAA records are published (always
  * `shared`).
  */
 const apiServer = z.union(
@@ -60,28 +60,30 @@ const endpointPort = z.looseObject({ name: text, protocol: z.enum(['TCP', 'UDP',
 const servicePort = z.extend(endpointPort, { targetPort: count, nodePort: z.exactOptional(z.number()) });
 
 /**
- * A cluster spec as it is registered: validated, with every default filled in. Durations carry their unit in the name.
- * Only types are checked, and fields of a later version stay. `lib/spec` reads the form in which people write it.
+ * A registered cluster spec: validated, with every default filled in. Durations have their unit in the name. Only types
+ * are checked, and fields of a later version stay. `lib/spec` reads the form that users write.
  */
 export const clusterSpecShape = z.looseObject({
   /** `[a-z0-9-]{1,63}`. */
   name: text,
-  /** `observe`: passes only report what they would write; `enforce`: they write. */
+  /** `observe`: passes only report what they would write. `enforce`: they write. */
   mode: z.enum(['observe', 'enforce']),
-  /** What allocates addresses and ports: this table, or the cluster's own API servers. */
+  /** The allocator of addresses and ports: this table, or the cluster's own API servers. */
   allocator: z.enum(['table', 'apiserver']),
   kubeconfig,
   apiServers: z.array(apiServer),
-  /** Canonical CIDR texts: the primary, and perhaps a secondary of the other family. Default `10.0.0.0/24`. */
+  /**
+   * Canonical CIDR texts: the primary range, and perhaps a secondary one of the other family. Default: `10.0.0.0/24`.
+   */
   serviceClusterIPRanges: z.union([z.tuple([text]), z.tuple([text, text])], 'is not one range or two'),
-  /** Canonical text, `30000-32767` by default. */
+  /** Canonical text. Default: `30000-32767`. */
   serviceNodePortRange: text,
   endpoints: z.looseObject({
     reconciler: z.enum(['lease', 'master-count', 'none']),
     /** Only for `master-count`. */
     masterCount: count,
     leaseSeconds: count,
-    /** `false` is what the original's periodic pass does: wrong ports alone are never fixed. */
+    /** `false`: as upstream's periodic pass, which never corrects wrong ports alone. */
     reconcilePorts: z.boolean(),
     extraPorts: z.array(endpointPort),
   }),
@@ -93,12 +95,12 @@ export const clusterSpecShape = z.looseObject({
     /** 0: the Service is of type ClusterIP. */
     nodePort: count,
     extraPorts: z.array(servicePort),
-    /** Correct type and ports when they were changed. The original never does in production. */
+    /** Correct type and ports that were changed. Upstream never does in production. */
     reconcile: z.boolean(),
   }),
   repair: z._default(
     z.looseObject({
-      /** Correct the IPAddresses of the cluster where the API servers do not; otherwise passes only report them. */
+      /** Correct the IPAddresses of the cluster, for API servers that do not; otherwise passes only report them. */
       ipAddresses: z.boolean(),
     }),
     { ipAddresses: false },
@@ -106,11 +108,11 @@ export const clusterSpecShape = z.looseObject({
   systemNamespaces: z.array(text),
   intervalSeconds: z.record(z.enum(LOOPS), count),
   maxEventsPerPass: count,
-  /** SHA-256 of the keys of callers of `allocate` and `deregister`, in hex. Absent: every caller that IAM lets invoke them. */
+  /** SHA-256 of the keys of callers of `allocate` and `deregister`, in hex. Absent: every caller that IAM allows. */
   callerKeys: z.exactOptional(z.array(text)),
 });
 
-/** What a shape names: read-only, and without the fields that it only lets through. */
+/** The fields that a shape names, read-only, without others that it accepts. */
 type Named<T> = T extends readonly unknown[]
   ? { readonly [Index in keyof T]: Named<T[Index]> }
   : T extends object
@@ -127,7 +129,7 @@ export type ApiServerKind = z.infer<typeof kind>;
 export type ProbeSpec = ApiServerSpec['probe'];
 export type EndpointReconcilerType = ClusterSpec['endpoints']['reconciler'];
 
-/** How often each loop is due at most, in seconds: the original's intervals, and what the schedules invoke. */
+/** The shortest interval of each loop in seconds: upstream's intervals, and the schedules. */
 export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
   'system-namespaces': 60,
   'kubernetes-service': 10,
@@ -135,5 +137,5 @@ export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 180,
 };
 
-/** A lease lives through one tick that comes late: its seconds are at least this many intervals. */
+/** A lease survives one late tick: its seconds are at least this many intervals. */
 export const LEASE_INTERVALS = 1.5;

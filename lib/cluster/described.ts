@@ -1,11 +1,11 @@
 import * as z from 'zod/mini';
 
-/** A field of a shape with the words that its JSON Schema has for it, and keywords that its type does not have. */
+/** Adds to a field of a shape the description and keywords of its JSON Schema. */
 export function described<Type extends z.ZodMiniType>(type: Type, description: string, keywords: object = {}): Type {
   return type.check(z.meta({ description, ...keywords }));
 }
 
-/** For `z.toJSONSchema`: removes the bounds that all integers have, which are noise. */
+/** Removes the bounds that all integers have from the result of `z.toJSONSchema`. */
 export function withoutIntegerBounds({
   jsonSchema,
 }: {

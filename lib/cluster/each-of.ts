@@ -1,11 +1,14 @@
-/** Returns what `work` makes of each element, in their order, with at most `limit` under way. The first throw ends it. */
+/**
+ * Returns the results of `work` for each element, in their order, with at most `limit` under way. The first error ends
+ * all.
+ */
 export async function eachOf<Element, Result>(
   elements: readonly Element[],
   limit: number,
   work: (element: Element) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  // A worker that throws closes the generator, and with it the work of all.
+  // A worker that throws closes the generator, and so ends the others.
   const left = entriesOf(elements);
   const worker = async () => {
     for (const [index, element] of left) results[index] = await work(element);

@@ -1,6 +1,6 @@
 /**
- * What a finding is. The first seven are the `type` labels of the original's counters; the rest are ours and are
- * logged, not counted under the original's names.
+ * The type of a finding. The first seven are the `type` labels of upstream's counters; the others are ours and are
+ * logged, not counted under upstream's names.
  */
 export type FindingType =
   | 'leak'
@@ -10,24 +10,24 @@ export type FindingType =
   | 'duplicate'
   | 'unknown'
   | 'invalid'
-  /** Seen without a Service, not yet freed. */
+  /** Allocated without a Service, not yet freed. */
   | 'mayHaveLeaked'
-  /** Nothing left to allocate; not an abort. */
+  /** The range has no free item; the pass continues. */
   | 'nothingFree'
-  /** A Service has what is held for others than it. */
+  /** A Service has an item that is held for another owner. */
   | 'heldByAnother'
-  /** The API servers' record, the IPAddresses, lacks the address of a Service. */
+  /** The IPAddresses of the API servers lack the address of a Service. */
   | 'notRecorded'
-  /** An IPAddress of the API servers that no Service has. */
+  /** An IPAddress without a Service. */
   | 'leakedRecord'
-  /** Somebody else writes the kubernetes Service's endpoints. */
+  /** Another writer changes the kubernetes Service's endpoints. */
   | 'twoOwners'
-  /** A probe's answer that is neither alive nor down. */
+  /** A probe's answer that means neither alive nor down. */
   | 'oddProbe'
-  /** Endpoints would be empty; kept as they are. */
+  /** The endpoints would be empty; they stay unchanged. */
   | 'noLiveLease'
   | 'foreignSlice'
-  /** A stored snapshot that does not parse; left as it is. */
+  /** A stored snapshot does not parse; it stays unchanged. */
   | 'corruptSnapshot'
   | 'other';
 
@@ -51,7 +51,7 @@ export interface Regarding {
 
 export interface EventDraft {
   readonly regarding: Regarding;
-  /** `ClusterIPNotAllocated`, `PortOutOfRange`, ... as the original's. */
+  /** `ClusterIPNotAllocated`, `PortOutOfRange`, ... as upstream. */
   readonly reason: string;
   /** `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`. */
   readonly action: string;
@@ -60,10 +60,10 @@ export interface EventDraft {
 
 export interface Finding {
   readonly type: FindingType;
-  /** What the original reports for it, to the letter where it has one. */
+  /** Upstream's message, exactly, if it has one. */
   readonly message: string;
   readonly item?: string;
-  /** `namespace/name` of the Service it is about. */
+  /** `namespace/name` of the affected Service. */
   readonly service?: string;
   readonly event?: EventDraft;
 }

@@ -1,4 +1,4 @@
-/** JSON as the API server sent it: fields that this project does not know are kept. */
+/** JSON as the API server sent it: unknown fields are kept. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [field: string]: Json | undefined };
 
 export interface ObjectMeta {
@@ -23,7 +23,7 @@ export interface KubernetesObject {
   readonly metadata: ObjectMeta;
 }
 
-/** The fields of a Service that allocation depends on. Absent lists come as empty ones, absent numbers as 0. */
+/** The fields of a Service that allocation depends on. Absent lists are empty, absent numbers 0. */
 export interface ServiceClaim {
   readonly namespace: string;
   readonly name: string;
@@ -34,13 +34,13 @@ export interface ServiceClaim {
   readonly clusterIPs: readonly string[];
   readonly ports: readonly { readonly protocol: string; readonly nodePort: number }[];
   readonly healthCheckNodePort: number;
-  /** Value of the label `kube-bootstrap-controller/hold-owner`: it takes up what is held for that owner. */
+  /** The label `kube-bootstrap-controller/hold-owner`: the Service claims items that are held for that owner. */
   readonly holdOwner?: string;
   readonly createdAtMs: number;
 }
 
 /**
- * An IPAddress: the record that a cluster IP is allocated, from Kubernetes 1.33 on. Its name is the canonical text of the
+ * An IPAddress: the record of an allocated cluster IP, from Kubernetes 1.33 on. Its name is the canonical text of the
  * address. Absent texts are empty.
  */
 export interface IPAddressRecord {
@@ -48,9 +48,9 @@ export interface IPAddressRecord {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly createdAtMs: number;
-  /** Value of the label `ipaddress.kubernetes.io/ip-family`. */
+  /** The label `ipaddress.kubernetes.io/ip-family`. */
   readonly family: string;
-  /** Value of the label `ipaddress.kubernetes.io/managed-by`. */
+  /** The label `ipaddress.kubernetes.io/managed-by`. */
   readonly managedBy: string;
   readonly parent: {
     readonly group: string;
@@ -60,5 +60,5 @@ export interface IPAddressRecord {
   };
 }
 
-/** A Service with this label claims what is held for the owner that its value names. */
+/** A Service with this label claims the items that are held for the owner in its value. */
 export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';

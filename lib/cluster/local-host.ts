@@ -3,14 +3,14 @@ import { isGlobalUnicast, networkContains, parseCidr } from '../allocator/networ
 
 /** Instance metadata and pod identity of AWS, by IPv6. */
 const METADATA = parseCidr('fd00:ec2::/32');
-/** Their last 32 bits are an IPv4 address: NAT64, and what IPv6 began with. */
+/** Networks whose last 32 bits are an IPv4 address: NAT64, and IPv4-compatible addresses. */
 const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96'].map(parseCidr);
 const SIX_TO_FOUR = parseCidr('2002::/16');
 
 /** Whether an address is one of this machine or its link: the function's own runtime, the metadata of its host. */
 export function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
-  // A zone is of a link. No other text comes from a name server.
+  // A zone belongs to a link. A name server returns no other text.
   return address === undefined || isLocal(address);
 }
 
@@ -29,7 +29,7 @@ function isIn(network: ReturnType<typeof parseCidr>, address: Address): boolean 
   return network !== undefined && networkContains(network, address);
 }
 
-/** Returns whether the host of a URL is a local address. What a name stands for is known only when it is looked up. */
+/** Returns whether the host of a URL is a local address. Names are resolved only when they are connected to. */
 export function isLocalHost(url: URL): boolean {
   const host = hostOf(url);
   return parseAddress(host) !== undefined && isLocalAddress(host);

@@ -3,11 +3,11 @@ import * as z from 'zod/mini';
 const amount = z.int().check(z.gte(0));
 
 /**
- * How much API servers have allocated from the cluster's ServiceCIDRs: what a pass over cluster IPs leaves in its run record,
- * where they are the record.
+ * The usage of the cluster's ServiceCIDRs by the API servers: the state that a pass over cluster IPs leaves in its run
+ * record, if they are the allocators.
  */
 const usageShape = z.object({
-  /** Of each family, the default one's first: what all ServiceCIDRs that API servers allocate from have together. */
+  /** The sum of all ServiceCIDRs of each family, the default family first. */
   sums: z.readonly(
     z.array(
       z.readonly(z.object({ family: z.enum(['IPv4', 'IPv6']), networks: amount, used: amount, capacity: amount })),
@@ -22,7 +22,10 @@ const usageShape = z.object({
           cidr: z.string(),
           ready: z.boolean(),
           used: amount,
-          /** A digit for each of {@link USAGE_CELLS} or fewer equal parts, in order: 0 for none in use, 4 for more than ¾. */
+          /**
+           * A digit for each of at most {@link USAGE_CELLS} equal parts, in order: 0 for none in use, 4 for more than
+           * ¾.
+           */
           cells: z.string(),
         }),
       ),
@@ -33,7 +36,7 @@ export type ServiceCidrUsage = Readonly<z.infer<typeof usageShape>>;
 
 export const USAGE_CELLS = 256;
 
-/** Returns the usage that a run record has as its state; `undefined` if it has none. */
+/** Returns the usage in the state of a run record; `undefined` if it has none. */
 export function serviceCidrUsageIn(state: unknown): ServiceCidrUsage | undefined {
   const parsed = usageShape.safeParse(state);
   return parsed.success ? parsed.data : undefined;

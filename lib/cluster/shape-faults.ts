@@ -1,10 +1,10 @@
 import type * as z from 'zod/mini';
 
 const MOST_LISTED = 20;
-/** What zod writes where a shape has no message of its own. */
+/** The message of zod for a shape without its own. */
 const NO_MESSAGE = 'Invalid input';
 
-/** Returns what is wrong with a value, in one sentence: each fault with its path. `whole` names the value itself. */
+/** Returns the faults of a value in one sentence, each with its path. `whole` names the value itself. */
 export function shapeFaults({ issues }: Pick<z.core.$ZodError, 'issues'>, whole: string): string {
   const listed = issues.slice(0, MOST_LISTED).map((issue) => faultOf(issue, whole));
   const more = issues.length > MOST_LISTED ? [`and ${issues.length - MOST_LISTED} more`] : [];

@@ -8,7 +8,7 @@ export const RANGE_KEYS = {
 } as const;
 export type RangeKey = (typeof RANGE_KEYS)[keyof typeof RANGE_KEYS];
 
-/** The original's default, and that of a spec which sets no range of cluster IPs. */
+/** Upstream's default, and that of a spec without a range of cluster IPs. */
 export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
 
 export interface SpecRange {

@@ -31,9 +31,9 @@ export function setLatest<Key, Value>(map: Map<Key, Value>, key: Key, value: Val
 const LONGEST_TEXT = 300;
 
 /**
- * Returns one line of at most `longest` characters and an ellipsis. Every text that an API server, a name server or a
- * certificate chose goes through here before it becomes part of a message. It is cut first: what follows costs the same
- * however long the text was.
+ * Returns one line of at most `longest` characters and an ellipsis. Every text from an API server, a name server or a
+ * certificate passes through here before it becomes part of a message. It is cut first, so that the cost does not
+ * depend on its length.
  */
 export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
   const text = typeof value === 'object' && value !== null ? 'an object' : String(value);
@@ -45,8 +45,8 @@ export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
 const SHORTEST_BEGINNING = 3;
 
 /**
- * The known name that `name` was probably meant to be: the only one that begins so, or one that is at most a third of its
- * letters away, in any case.
+ * Returns the known name that `name` probably means: the only one that begins so, or one that differs in at most a
+ * third of its letters, in any case.
  */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   const [only, ...others] = known.filter((candidate) => candidate.toLowerCase().startsWith(name.toLowerCase()));
@@ -58,7 +58,9 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best?.candidate;
 }
 
-/** Levenshtein's: letters to put in, take out or change. Names longer than any field are far from all of them. */
+/**
+ * The Levenshtein distance: letters to insert, delete or change. Names longer than any field are far from all of them.
+ */
 function editDistance(from: string, to: string): number {
   if (Math.abs(from.length - to.length) > to.length) return Number.POSITIVE_INFINITY;
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -37,7 +37,7 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
   }
 }
 
-/** Records that passes of suspects ended without an accident. Never throws: the next ones will. */
+/** Records that passes of suspects ended without an accident. Never throws: later passes record it again. */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;

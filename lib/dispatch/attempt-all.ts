@@ -25,7 +25,7 @@ export async function attemptApart(
   return attempts;
 }
 
-/** Those of processes that have run passes: the first ones load and compile code. */
+/** Processes that have run passes: the first passes load and compile code. */
 const WARM = new WeakSet<Environment>();
 
 /**

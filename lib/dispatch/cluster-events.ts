@@ -33,7 +33,7 @@ export type ClusterEvent = Readonly<z.infer<typeof clusterEventShape>>;
 
 type Change = Pick<ClusterEvent, 'change' | 'error' | 'changes' | 'finding'>;
 
-/** Returns what a pass changed in the state of a cluster, by the record of the pass before it. */
+/** Returns the changes of a cluster's state by a pass, compared with the record of the previous pass. */
 export function changesOf(loop: Loop, pass: EndedPass, previous: RunRecord | undefined): readonly Change[] {
   const outcome = pass.errors.length > 0 ? 'failed' : 'succeeded';
   const healthy: Change = { change: 'healthy' };
@@ -55,8 +55,8 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
 }
 
 /**
- * A pass that ended without a report found nothing out. Of more findings than the run record keeps, the next pass would not
- * know which it has published.
+ * A pass without a report has no findings to compare. Only findings that the run record keeps have events: the next
+ * pass would not know which others were published.
  */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
@@ -70,13 +70,13 @@ function findingChanges({ report }: EndedPass, previous: RunRecord | undefined):
   ];
 }
 
-/** As in the run record. The message of one finding may differ from pass to pass. */
+/** The key of the run record: the message of one finding may differ from pass to pass. */
 function keyOf(finding: Finding | RecordedFinding): string {
   const { type, item, service } = cutFinding(finding);
   return JSON.stringify([type, item, service]);
 }
 
-/** Publishes changes of a cluster, at least as far as the event bus answers. Never throws: no event is worth a pass. */
+/** Publishes changes of a cluster. Never throws: a pass must not fail because of an event. */
 export async function publishChanges(
   { environment, telemetry }: Pick<Invocation, 'environment' | 'telemetry'>,
   of: Pick<ClusterEvent, 'cluster' | 'function'>,

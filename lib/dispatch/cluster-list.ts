@@ -9,7 +9,7 @@ import {
 } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/** What ticks and figures need to know of a registered cluster: thousands of these are in memory at once. */
+/** The parts of a registration that ticks and figures need: thousands of these are in memory at once. */
 export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
@@ -24,11 +24,11 @@ export interface ShortClusterList {
   readonly entries: readonly ClusterSummary[];
   readonly unreadable: ClusterList['unreadable'];
   readonly pausedAll: Pause | undefined;
-  /** The whole registrations by name, of the first ones only. */
+  /** The whole registrations by name, of the first clusters only. */
   readonly clusters: ReadonlyMap<string, RegisteredCluster>;
 }
 
-/** An older list differs too much from what is registered now. */
+/** An older list may differ too much from the present registrations. */
 const OLDEST_LIST_MS = 15 * 60_000;
 
 export class ClusterListMemory {
@@ -49,7 +49,7 @@ export class ClusterListMemory {
 
 /** A page is 256 of the 3,000 reads that the partition serves in a second. */
 const PAGE_EVERY_MS = 250;
-/** When the scheduled function of each loop reads the second page: all begin in the same second. */
+/** When the scheduled function of each loop reads the second page: all functions begin in the same second. */
 const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
   'kubernetes-service': PAGE_EVERY_MS,
   'system-namespaces': 3_000,
@@ -57,7 +57,7 @@ const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 9_000,
 };
 
-/** How long a loop may take to read the list of a large fleet beside the time of its calls. */
+/** Returns how long a loop pauses while it reads the list of a large fleet, besides the time of its calls. */
 export function listPausesMs(loop: Loop): number {
   return SECOND_PAGE_MS[loop] + 3_000;
 }

@@ -15,7 +15,7 @@ import { describeError, type ErrorDescription, errorSentence } from '../telemetr
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { endpointsChanges, publishChanges } from './cluster-events.ts';
 
-/** The original waits as long for its endpoints to be removed: twice the interval of the endpoints loop. */
+/** Upstream waits as long for the removal of its endpoints: twice the interval of the endpoints loop. */
 const LONGEST_MS = 20_000;
 const CLOSING_MS = 1_000;
 
@@ -27,7 +27,7 @@ const requestShape = z.strictObject({
   callerKey: z.optional(z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters'))),
 });
 
-/** What the caller gets: the result with its error as text. */
+/** The caller's answer: the result with its error as text. */
 export type DeregistrationAnswer =
   | (Omit<Extract<DeregisterResult, { outcome: 'deregistered' }>, 'error'> & { readonly error?: ErrorDescription })
   | Exclude<DeregistrationResult, { outcome: 'deregistered' }>;
@@ -90,7 +90,7 @@ function logResult(
 }
 
 export interface DeregistrationRequest extends Readonly<z.infer<typeof requestShape>> {
-  /** The request of the server itself, because it ends. */
+  /** The server itself requests it, because it shuts down. */
   readonly goingDown?: boolean | undefined;
 }
 
@@ -105,10 +105,10 @@ export interface DeregistrationOptions {
   readonly dryRun?: boolean;
 }
 
-/** A kubeconfig that was read earlier is read again. */
+/** An older kubeconfig is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
-/** With these errors the next try would fail too. */
+/** With these errors the next attempt would fail too. */
 const LASTING: ReadonlySet<string> = new Set([
   'BadKubeconfig',
   'Forbidden',
@@ -120,8 +120,8 @@ const LASTING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Withdraws the address in the table before anything else: that needs no API server. Then removes it from the endpoints,
- * and checks every second until they do not list it, or time is over.
+ * Withdraws the address in the table first, which needs no API server. Then removes it from the endpoints, and checks
+ * every second until they do not contain it, or time is over.
  */
 export async function deregisterAddress(
   request: DeregistrationRequest,
@@ -198,7 +198,8 @@ async function connected(
   try {
     return await unlessAborted(signal, async () => {
       const { controlPlane, kubernetes } = await connect();
-      // What is answered of a control plane that was left is wrong. A store that gives no answer is no reason to withdraw nothing.
+      // An answer about a former control plane is wrong. If the secret store does not answer, the withdrawal still
+      // counts.
       const isCurrent = await controlPlane.confirm(KUBECONFIG_MS).catch(() => true);
       return isCurrent ? kubernetes : (await connect()).kubernetes;
     });
@@ -209,7 +210,10 @@ async function connected(
   }
 }
 
-/** A port that is opened by its first call. When that fails the call does, with the same error, and the next one tries again. */
+/**
+ * Returns a port that its first call opens. If that fails, the call fails with the same error, and the next call tries
+ * again.
+ */
 function lazyClusterPort(connect: () => Promise<ClusterPort>): ClusterPort {
   let opened: Promise<ClusterPort> | undefined;
   const port = (): Promise<ClusterPort> => {

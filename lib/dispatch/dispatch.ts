@@ -18,8 +18,8 @@ import { clustersApart } from './set-apart.ts';
 import { queueTicks } from './ticks.ts';
 
 /**
- * Returns the handler of a loop's function. One cluster's failure is logged, recorded and part of the summary; only what concerns
- * them all (the event, the environment, the table) fails the invocation.
+ * Returns the handler of a loop's function. A cluster's failure is logged, recorded and part of the summary; only
+ * failures of the event, the environment or the table fail the invocation.
  */
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
   const memory = new ClusterListMemory();
@@ -27,10 +27,10 @@ export function loopHandler(loop: LoopDefinition): Handler<Summary> {
 }
 
 /**
- * Runs the passes of one loop that an event asks for. Each cluster that is due has its own deadline; none delays another
- * or fails the invocation. A message of the queue never fails it either: the next tick is the retry.
+ * Runs the passes of one loop for an event. Each due cluster has its own deadline; no cluster delays another or fails
+ * the invocation. A message of the queue never fails it either: the next tick is the retry.
  *
- * @throws DispatchError `BadEvent`, and a `TableError` when the clusters cannot be listed and no list is remembered.
+ * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed and no list is remembered.
  */
 export async function dispatch(
   loop: LoopDefinition,
@@ -50,7 +50,7 @@ export async function dispatch(
     throw error;
   });
 
-  // Also where there was nothing to do: alarms distinguish health from silence by it.
+  // Also counted if there was nothing to do: alarms distinguish health from silence by it.
   telemetry.count('passes', 0);
   telemetry.count('failures', 0);
   const summary = summaryOf(attempts);
@@ -78,10 +78,13 @@ function carryOut(invocation: RememberingInvocation, request: DispatchRequest): 
   }
 }
 
-/** By then the next minute's event has come: after an outage EventBridge delivers every missed one. */
+/** By then the next minute's event has arrived: after an outage EventBridge delivers every missed one. */
 const STALE_MS = 60_000;
 
-/** The minute's invocation: queues ticks first, so that nothing that hangs here delays them, and then runs its own passes. */
+/**
+ * Handles the scheduled invocation: queues ticks first, so that a hanging pass cannot delay them, and then runs its own
+ * passes.
+ */
 async function onSchedule(invocation: RememberingInvocation, dueAtMs: number): Promise<Outcome> {
   const { loop, environment, telemetry } = invocation;
   const lateMs = environment.nowMs() - dueAtMs;
@@ -125,7 +128,7 @@ function isPassing(error: unknown): boolean {
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
 }
 
-/** A direct invocation: nothing is queued. */
+/** Handles a direct invocation: nothing is queued. */
 async function onRequest(
   invocation: RememberingInvocation,
   { clusters: names, force }: DispatchRequest & { readonly kind: 'direct' },
@@ -151,7 +154,7 @@ function listInTime(invocation: RememberingInvocation): Promise<ShortClusterList
   });
 }
 
-/** Clusters that no pass can begin for. */
+/** Logs clusters for which no pass can begin. */
 function logUnusable(
   { loop, telemetry }: Batch,
   unusable: readonly { readonly name: string; readonly error: Error }[],
@@ -169,11 +172,11 @@ function notRegistered(name: string, { entries }: ShortClusterList): DispatchErr
   return new DispatchError('NotRegistered', `Cluster ${name} is not registered in the table: ${known}.`);
 }
 
-/** What became of the clusters of one invocation. */
+/** The results of one invocation's clusters. */
 export interface Summary {
-  /** Passes that ran, or should have. */
+  /** Passes that ran, or should have run. */
   readonly passes: number;
-  /** Those of them that failed. */
+  /** Passes that failed. */
   readonly failed: number;
   /** Clusters that were not due, paused, or no longer registered. */
   readonly skipped: number;
@@ -191,7 +194,7 @@ function summaryOf(attempts: readonly NamedAttempt[]): Summary {
   };
 }
 
-/** Which clusters had no pass although one was due, for the log line. */
+/** Returns the due clusters without a pass, for the log line. */
 function withoutPass(
   attempts: readonly NamedAttempt[],
 ): Readonly<Record<'paused' | 'unreached' | 'unregistered', Sentences>> {

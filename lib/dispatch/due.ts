@@ -6,22 +6,25 @@ import type { RunRecord } from '../table/run-records.ts';
 
 export interface Timing {
   readonly nowMs: number;
-  /** The loop's last pass for this cluster. Absent: it never ran. */
+  /** The loop's last pass for this cluster. Absent: there was none. */
   readonly last: Pick<RunRecord, 'startedAtMs' | 'withoutAnswer'> | undefined;
   readonly force: boolean;
-  /** Clusters share this loop's queue: one whose API server gives no answer is tried less often. */
+  /** A cluster that gives no answer is tried less often, because clusters share this loop's queue. */
   readonly backsOff: boolean;
 }
 
 type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 
-/** What an API server that gives no answer ends a pass with: such a pass takes all of its time. */
+/** Errors of a pass whose API server gives no answer: such a pass takes all of its time. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
 /** A cluster in back-off has one tick a minute, and may not be due at that one. */
 const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
-/** Returns whether a pass got no answer at all. A failure of the table is not one of the cluster, and an answered probe shows that the cluster is reachable. */
+/**
+ * Returns whether a pass got no answer at all. A failure of the table does not count, and an answered probe shows that
+ * the cluster is reachable.
+ */
 export function isWithoutAnswer(error: unknown, isAnyProbeAnswered: boolean): boolean {
   if (isAnyProbeAnswered || !(error instanceof ClusterError || error instanceof DispatchError)) return false;
   return UNANSWERED.has(error.code);
@@ -36,14 +39,14 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, force, backsOf
   if (force || last === undefined) return true;
   const sinceMs = nowMs - last.startedAtMs;
   const toleranceMs = (SCHEDULE_SECONDS[loop] * 1000) / 2;
-  // A start in the future is a clock put back, which must not stop a loop.
+  // A start in the future comes from a clock that was set back, which must not stop a loop.
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   return sinceMs < 0 || sinceMs >= (backsOff ? backoffMs(last, intervalMs) : intervalMs) - toleranceMs;
 }
 
 /**
- * Doubles with the second pass in a row that got no answer and each further one, up to a minute: dead clusters must not
- * use up what the others run on. A single one is a lost packet as often as a dead cluster.
+ * Doubles from the second pass in a row without an answer on, up to a minute: unreachable clusters must not use up the
+ * processes of the others. A single one may be a lost packet.
  */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
@@ -62,13 +65,13 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 
-/** The record of a loop that is due at every tick may be so old: writing each would cost more than the pass. */
+/** The age limit of the record of a loop that is due at every tick: writing each would cost more than the pass. */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
-/** So many periods without a success, or failures in a row, are too many: for alarms, `kbctl status` and the doctor alike. */
+/** The limit of intervals without a success, or of failures in a row, for alarms, `kbctl status` and the doctor. */
 export const OVERDUE_PERIODS = 3;
 
-/** How long a loop may be without a recorded success before it is overdue. */
+/** Returns how long a loop may be without a recorded success before it is overdue. */
 export function overdueAfterMs(loop: Loop, spec: Intervals): number {
   const unrecordedMs = isDueAtEveryTick(loop, spec) ? RECORD_AT_LEAST_EVERY_MS : 0;
   return OVERDUE_PERIODS * spec.intervalSeconds[loop] * 1000 + unrecordedMs;

@@ -4,27 +4,27 @@ import { clusterName, DispatchError } from '../runtime/errors.ts';
 
 export interface ReceivedMessage {
   readonly body: string;
-  /** An invocation that received it before has not deleted it: its process ended. */
+  /** An earlier invocation received it and did not delete it: its process ended. */
   readonly isRedelivered: boolean;
 }
 
 export type DispatchRequest =
-  /** A tick for all that are registered. */
+  /** A tick for all registered clusters. */
   | { readonly kind: 'schedule'; readonly dueAtMs: number }
-  /** Ticks that were queued, unread. */
+  /** Queued ticks, not parsed yet. */
   | { readonly kind: 'queue'; readonly messages: readonly ReceivedMessage[] }
   | {
       readonly kind: 'direct';
-      /** Only these; absent: all that are registered. */
+      /** Only these clusters; absent: all registered ones. */
       readonly clusters?: readonly string[];
-      /** Also clusters whose interval is not over. Paused ones stay paused. */
+      /** Includes clusters whose interval is not over. Paused ones stay paused. */
       readonly force: boolean;
     };
 
-/** Which scheduled event EventBridge sends: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events.html */
+/** The event that EventBridge sends: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-events.html */
 const schedule = z.looseObject({ 'detail-type': z.literal('Scheduled Event'), time: z.iso.datetime() });
 
-/** How SQS sends its messages: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
+/** The event that SQS sends: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
 const queue = z.looseObject({
   Records: z
     .array(
@@ -42,7 +42,7 @@ const direct = z.strictObject({
   force: z.optional(z.boolean()),
 });
 
-/** Throws a `DispatchError` of code `BadEvent` for an event that is none of these. */
+/** Throws a `DispatchError` of code `BadEvent` for any other event. */
 export function parseEvent(event: unknown): DispatchRequest {
   const scheduled = schedule.safeParse(event);
   if (scheduled.success) return { kind: 'schedule', dueAtMs: Date.parse(scheduled.data.time) };

@@ -22,12 +22,12 @@ const NOTHING_WRONG: ClusterHealth = {
   ...{ withFindings: false, withTwoOwners: false, withCredentialsEnding: false, fullestRangePercent: 0 },
 };
 
-/** Nothing of such a cluster is known to be well. */
+/** Counts as failing in all loops. */
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
-/** More than a function of 256 MB counts beside its ticks are counted in parts, by the processes of as many messages. */
+/** A function of 256 MB can count this many besides its ticks; more are counted in parts, by messages of the queue. */
 export const COUNTED_AT_ONCE = 250;
-/** Parts are counted in the middle of the minute, or a late one would be part of the next minute's figures. */
+/** Parts are counted in the middle of the minute, because a late one would count in the next minute's figures. */
 const PARTS_FROM_SECONDS = 20;
 const PARTS_WITHIN_SECONDS = 20;
 
@@ -113,7 +113,7 @@ function named(name: string, loops: readonly string[]): string[] {
 
 export interface ClusterHealth {
   readonly paused: boolean;
-  /** Loops that failed three times in a row, or had no success for three of their periods. */
+  /** Loops that failed three times in a row, or had no success for three intervals. */
   readonly overdue: readonly Loop[];
   readonly failing: readonly Loop[];
   readonly withoutLiveLease: boolean;
@@ -124,7 +124,7 @@ export interface ClusterHealth {
   readonly fullestRangePercent: number;
 }
 
-/** A paused cluster is neither overdue nor failing: none of its passes runs. */
+/** A paused cluster is neither overdue nor failing, because no pass runs. */
 export function healthOf(
   entry: ClusterSummary,
   records: RunRecords,
@@ -157,8 +157,8 @@ function fullestRangeOf(records: RunRecords): number {
 }
 
 /**
- * Three passes in a row that failed, or none that succeeded for so long: since the last success, the last change of the
- * registration or the end of a pause. A loop that is due at every tick does not record each success.
+ * Returns true after three failed passes in a row, or three intervals without a success since the last success, the
+ * last change of the registration or the end of a pause. A loop that is due at every tick does not record each success.
  */
 function isOverdue(
   loop: Loop,

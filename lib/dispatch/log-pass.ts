@@ -10,7 +10,7 @@ import {
 } from '../telemetry/telemetry.ts';
 import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 
-/** From here on a range is logged, whether or not anything else is. */
+/** From this percentage on, the use of a range is always logged. */
 const FULL_PERCENT = 80;
 
 /** Counts the pass; its line is only written when it changed, found or failed something. */
@@ -43,7 +43,7 @@ export function logUnstartedPass(telemetry: Telemetry, loop: Loop, cluster: stri
   telemetry.log('error', 'pass failed', { cluster, errors: [errorSentence(error)], stack: stackOfFault(error) });
 }
 
-/** Every pass is counted, those too that should have been. */
+/** Counts every pass, including those that should have run. */
 export function countPass(telemetry: Telemetry, loop: Loop, failed: boolean): void {
   telemetry.count('passes', 1);
   telemetry.count('failures', failed ? 1 : 0);
@@ -75,7 +75,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
 
 const MAX_ENTRIES = 20;
 
-/** The entries of a field of a log line: absent rather than empty, and never so many that the line is cut elsewhere. */
+/** Returns the entries of a log field: `undefined` instead of none, and at most as many as a line can have. */
 export function someOf(all: readonly string[] | undefined): readonly string[] | undefined {
   if (all === undefined || all.length === 0) return undefined;
   if (all.length <= MAX_ENTRIES) return all;

@@ -7,8 +7,8 @@ import type { Handler } from '../runtime/invocation.ts';
 import { loopHandler, type Summary } from './dispatch.ts';
 
 /**
- * Every loop's handler, for a process that runs all of them. In the order of the first invocations: namespaces before
- * what lives in them, ranges before what allocates.
+ * Every loop's handler, for a process that runs all of them, in the order of the first invocations: namespaces before
+ * their objects, ranges before allocations.
  */
 export const LOOP_HANDLERS: Readonly<Record<Loop, Handler<Summary>>> = {
   'system-namespaces': loopHandler(systemNamespaces),

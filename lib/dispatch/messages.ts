@@ -12,10 +12,10 @@ import type { LoopInvocation } from './run-pass.ts';
 import { receivedTicks, type TickMessage } from './tick-message.ts';
 import { queueTicks, sendTicks } from './ticks.ts';
 
-/** What an invocation did, for its line in the log. */
+/** The result of an invocation, for its log line. */
 export interface Outcome {
   readonly attempts: readonly NamedAttempt[];
-  /** When what it did was due. */
+  /** The due time. */
   readonly dueAtMs?: number;
   readonly queued?: number;
 }

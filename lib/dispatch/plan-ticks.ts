@@ -3,7 +3,7 @@ import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import type { SetApart } from './set-apart.ts';
 import { type TickMessage, tickBody } from './tick-message.ts';
 
-/** The finest that a schedule can be. */
+/** The shortest period of a schedule. */
 const SCHEDULE_MS = 60_000;
 
 export interface Ticking {
@@ -13,17 +13,17 @@ export interface Ticking {
 
 export interface PlannedTick extends OutgoingMessage {
   readonly tick: TickMessage;
-  /** The tick that is due now; the others follow within the minute. */
+  /** The present tick; the others follow within the minute. */
   readonly isFirst: boolean;
 }
 
 /** A message of clusters that answer is done within a quarter of the shortest interval. */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
-/** Messages of one suspect each that any stack processes in an interval beside the others. */
+/** The number of messages of single suspects that any stack can process in an interval besides the others. */
 export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 
-/** Ticks of many clusters are spread over so many seconds, which is no more than the shortest interval. */
+/** The seconds over which ticks of many clusters are spread: no more than the shortest interval. */
 const SPREAD_SECONDS = 10;
 
 /** Returns how many messages a loop's function must process at the same time (`tickConcurrency`) for so many clusters. */
@@ -56,7 +56,7 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
   const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
   const dead = all.filter((one) => !isSuspect(one) && isDead(one));
   const fromMs = Math.min(dueAtMs, nowMs);
-  /** The ticks of now, some of which are seconds later. */
+  /** Returns the ticks of now, some of which are seconds later. */
   const nowOf = (some: readonly Ticking[]) =>
     spread(some, some.length, options).flatMap(([ms, ofSecond]) =>
       ticksAt(loop, Math.max(nowMs, fromMs + ms), ofSecond, options).map((tick) => ({ ...tick, isFirst: true })),
@@ -77,9 +77,9 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Spreads clusters, a part of `all`, by a hash of the name, so that one keeps its second when others come and go. Ticks of a
- * fleet that come at once would be more than Lambda's pollers receive in time, and read the registrations in one second.
- * Those whose messages are all processed at the same time are not spread: that would be more messages.
+ * Spreads clusters, a part of `all`, by a hash of the name, so that each keeps its second when others come and go.
+ * Simultaneous ticks of a fleet would be more than Lambda's pollers receive in time, and would read all registrations
+ * in one second. Clusters whose messages are all processed at once are not spread: that would need more messages.
  */
 function spread(
   some: readonly Ticking[],
@@ -142,7 +142,10 @@ export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
   return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };
 }
 
-/** Returns the next tick of suspects whose passes ended: those that end their process have none until the next minute. */
+/**
+ * Returns the next tick of suspects whose passes ended: suspects that end their process have none until the next
+ * minute.
+ */
 export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   const { loop, dueAtMs, followedUntilMs = 0 } = tick;
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;

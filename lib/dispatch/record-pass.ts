@@ -16,7 +16,7 @@ import {
 import { describeError } from '../telemetry/describe-error.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
 
-/** A pass that ended, one way or the other. */
+/** A pass that succeeded or failed. */
 export interface EndedPass {
   readonly passId: string;
   readonly mode: Mode;
@@ -24,28 +24,28 @@ export interface EndedPass {
   readonly durationMs: number;
   /** Absent when the pass was given up or threw. */
   readonly report?: PassReport;
-  /** What it threw, else the failures that did not stop it. Any makes it a failed one. */
+  /** The thrown error, or the failures that did not stop the pass. Any of them makes it a failed one. */
   readonly errors: readonly unknown[];
-  /** Passes in a row, with this one, to which neither the API server nor any probed address gave an answer. */
+  /** Passes in a row, including this one, without an answer of the API server or any probe. */
   readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
-  /** The last recorded pass would have made the same. */
+  /** The last recorded pass would have made the same writes. */
   readonly wouldWriteSame?: boolean;
-  /** The stack that owns the cluster, when it is another. */
+  /** The stack that owns the cluster, if it is another one. */
   readonly ownedBy?: string | undefined;
   readonly credentialEndsSoon?: boolean | undefined;
-  /** Of what it found; absent when it found nothing out. */
+  /** The events of the findings; absent if the pass failed early. */
   readonly events?: EventsReport;
 }
 
-/** Of the findings of a pass, the run record keeps the first ones. */
+/** The number of findings that the run record keeps. */
 export const MAX_FINDINGS = 20;
 
 function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   const { passId, mode, startedAtMs, durationMs, report } = pass;
   const failed = pass.errors.length > 0;
   const lastSuccessAtMs = failed ? previous?.lastSuccessAtMs : startedAtMs;
-  // A pass without a report has learnt nothing that would replace what the last one left to remember.
+  // A pass without a report keeps the state of the previous one.
   const state = report === undefined ? previous?.state : report.state;
   const observed = mode === 'observe' || (failed && previousMode(previous) === 'observe');
   return {
@@ -67,7 +67,7 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   };
 }
 
-/** A pass without a report leaves those of the last one: it has found nothing out. */
+/** A pass without a report keeps the findings of the previous one. */
 function findingsOf(
   { report }: EndedPass,
   previous: RunRecord | undefined,
@@ -81,10 +81,10 @@ function findingsOf(
   return { findings, ...(findingCount > MAX_FINDINGS && { findingCount }) };
 }
 
-/** What a pass without a report leaves as the last one found it. */
+/** Figures that a pass without a report keeps from the previous one. */
 const KEPT_COUNTS = ['needAttention', 'allocated', 'capacity', 'secondaryAllocated', 'secondaryCapacity'];
 
-/** The figures of the pass, and what the alarms on the whole fleet need to know of it. */
+/** Returns the figures of the pass, and those that the alarms on the whole fleet need. */
 function countsOf({ report, credentialEndsSoon }: EndedPass, previous: RunRecord | undefined): RunRecord['counts'] {
   const kept = Object.entries(previous?.counts ?? {}).filter(([name]) => KEPT_COUNTS.includes(name));
   const needAttention = [...foundByType(report)].reduce(
@@ -98,7 +98,7 @@ function countsOf({ report, credentialEndsSoon }: EndedPass, previous: RunRecord
   };
 }
 
-/** How many findings of each type a pass has, those that it only counted included. */
+/** Returns the number of findings per type, including those that were only counted. */
 export function foundByType(report: PassReport | undefined): ReadonlyMap<FindingType, number> {
   const counts = new Map(report?.unlisted);
   for (const { type } of report?.findings ?? []) counts.set(type, (counts.get(type) ?? 0) + 1);
@@ -122,7 +122,7 @@ export function isSameAsRecorded(wouldWrite: readonly string[], previous: RunRec
   return isDeepStrictEqual(cutLines(wouldWrite), previous?.wouldWrite ?? []);
 }
 
-/** Findings of a pass that are only counted. */
+/** Returns the number of findings that were only counted. */
 export function unlistedCount(report: PassReport | undefined): number {
   return [...(report?.unlisted?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
@@ -131,7 +131,7 @@ function recordedFinding({ type, message, item, service }: Finding): RecordedFin
   return { type, message, ...(item !== undefined && { item }), ...(service !== undefined && { service }) };
 }
 
-/** `observe` as long as no enforcing pass has succeeded since one that only observed. */
+/** Returns `observe` until an enforcing pass has succeeded after one that only observed. */
 export function previousMode(previous: RunRecord | undefined): Mode | undefined {
   if (previous === undefined) return undefined;
   return previous.observed ? 'observe' : previous.mode;
@@ -154,7 +154,7 @@ export function isNews({ report, errors, wouldWrite, wouldWriteSame = false }: E
   return report.changes.length > 0 || report.findings.length > 0;
 }
 
-/** Compares what later passes and people judge by: all but figures and times. */
+/** Compares the fields that later passes and users rely on: all but figures and times. */
 function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
   return (
     record.outcome === previous.outcome &&
@@ -172,14 +172,14 @@ function isOld(previous: RunRecord, nowMs: number): boolean {
 }
 
 export interface RecordOptions {
-  /** Also when it is no news. */
+  /** Write the record even without news. */
   readonly always?: boolean;
 }
 
 /**
  * Writes the record of a pass. Never throws.
- * @param last what was read before the pass
- * @returns the pass, failed when its record could not be written: what the next pass must know would be lost.
+ * @param last the record that was read before the pass
+ * @returns the pass, failed if its record could not be written, because the state for the next pass would be lost.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,
@@ -192,7 +192,7 @@ export async function recordPass(
   const record = recordOf(pass, last?.record);
   if (!always && !isWorthRecording(loop, spec, pass, record, last?.record)) return pass;
   try {
-    // When another pass of the loop was faster its record stands, and the next one reads that.
+    // If another pass of the loop was faster, its record stays.
     await withinDeadline(environment, RECORDING_MS, (signal) =>
       writeRunRecord(environment.table(signal), spec.name, loop, record, last?.item),
     );

@@ -24,7 +24,7 @@ export interface LoopInvocation extends Invocation {
   readonly loop: LoopDefinition;
 }
 
-/** What all attempts of one invocation share. */
+/** The values that all attempts of one invocation share. */
 export interface Batch extends LoopInvocation {
   /** Passes run although their interval is not over. */
   readonly force: boolean;
@@ -37,7 +37,7 @@ export type Attempt =
   | { readonly outcome: 'succeeded' | 'failed'; readonly resumed?: ClusterSpec }
   | { readonly outcome: 'paused'; readonly pause: Pause }
   | { readonly outcome: 'unregistered' }
-  /** The function's time was over before its pass could begin. */
+  /** The function's time was over before the pass could begin. */
   | { readonly outcome: 'unreached' };
 
 /** Reads a cluster's registration, within the time of its pass. */
@@ -83,7 +83,7 @@ async function passIfDue(
   const isOwner = owner === environment.stack;
   const previous = last?.record;
   const timing = { nowMs: startedAtMs, last: previous, force, backsOff: environment.tickQueue !== undefined };
-  // The record is the owner's: when a stack that only observes last had a pass is written nowhere.
+  // Only the owner writes the record: a stack that only observes has none of its last pass.
   if (isOwner && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
 
   const warn = (text: string) => {
@@ -97,7 +97,10 @@ async function passIfDue(
   return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
 
-/** Records a pass. If the cluster gave no answer, records that too, and the next minute's invocation gives the cluster a message of its own. */
+/**
+ * Records a pass. If the cluster gave no answer, also writes the note with which the next minute's invocation gives it
+ * its own message.
+ */
 async function recordOwnPass(
   { loop, environment, telemetry }: Batch,
   spec: ClusterSpec,
@@ -117,7 +120,7 @@ async function recordOwnPass(
       ? withinDeadline(environment, RECORDING_MS, (signal) =>
           writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
         ).catch(() => {
-          // Its next pass writes it again.
+          // The next pass writes it again.
         })
       : undefined,
   ]);
@@ -130,8 +133,8 @@ function waitsForOwner({ loop, environment: { stack } }: Batch, { owner }: Regis
 }
 
 /**
- * Returns the stack that owns the cluster. A cluster without an owner becomes this stack's; a process without a stack, as
- * on a developer's machine, leaves it so. For a stack, `undefined`: the cluster was unregistered meanwhile.
+ * Returns the stack that owns the cluster. A cluster without an owner becomes this stack's; a process without a stack,
+ * as on a developer's machine, does not change it. For a stack, `undefined`: the cluster was unregistered meanwhile.
  */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
@@ -147,15 +150,15 @@ export interface PassInput {
   readonly cluster: RegisteredCluster;
   readonly previous: RunRecord | undefined;
   readonly startedAtMs: number;
-  /** Ends every call of the pass; what is under way all the same is left to itself. */
+  /** Ends every call of the pass; calls that ignore it are abandoned. */
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
   readonly writes: Writes;
-  /** The caller knows of the pause, and wants this pass all the same. */
+  /** The caller requests this pass although the cluster is paused. */
   readonly evenIfPaused?: boolean;
 }
 
-/** One run of one loop for one cluster, and the events of what it found. Never throws. */
+/** Runs one loop for one cluster, and writes the events of its findings. Never throws. */
 export async function runPass(environment: Environment, input: PassInput): Promise<EndedPass> {
   const { loop, cluster, signal, startedAtMs, writes } = input;
   const passId = environment.newPassId();
@@ -253,7 +256,7 @@ async function confirmRegistration(
   if (pause !== undefined) throw ended(`cluster ${name} was paused by ${pause.by} (${pause.reason})`);
 }
 
-/** Writes the events of what a pass found, as far as its time allows. Never throws: an event is not worth a pass. */
+/** Writes the events of a pass within its time. Never throws: a pass must not fail because of an event. */
 async function writePassEvents(
   environment: Environment,
   { loop, cluster, previous, signal }: PassInput,
@@ -268,7 +271,7 @@ async function writePassEvents(
     nowMs: environment.nowMs(),
     cap: cluster.spec.maxEventsPerPass,
   });
-  // A pass that has used up its time, and has none to write, has missed none.
+  // No events to write: a spent deadline is no error.
   if (plan.writes.length === 0) return writeEvents(kubernetes, plan);
   try {
     return await unlessAborted(signal, () => writeEvents(kubernetes, plan));

@@ -9,15 +9,15 @@ import type { LoopInvocation } from './run-pass.ts';
 
 /** Clusters that do not share the messages of the others. */
 export interface SetApart {
-  /** Their last pass of the loop got no answer. */
+  /** Clusters whose last pass of the loop got no answer. */
   readonly unreachable: ReadonlySet<string>;
-  /** Those whose time alone is not over. */
+  /** Clusters whose passes still run alone. */
   readonly suspects: ReadonlyMap<string, Suspect>;
 }
 
 export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map() };
 
-/** Returns the clusters of the loop that do not share messages; none where that cannot be read. */
+/** Returns the clusters of the loop that do not share messages; none if that cannot be read. */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;

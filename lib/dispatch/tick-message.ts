@@ -11,13 +11,13 @@ export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
   readonly clusters: readonly string[];
-  /** Of suspects: each of their ticks up to this time is queued when the one before it ended. */
+  /** For suspects: each of their ticks up to this time is queued when the one before it ended. */
   readonly followedUntilMs?: number;
 }
 
 export type ReceivedTick =
   | { readonly outcome: 'due'; readonly tick: TickMessage }
-  /** The next tick has come already. */
+  /** The next tick has already arrived. */
   | { readonly outcome: 'late'; readonly tick: TickMessage; readonly lateMs: number }
   | { readonly outcome: 'unreadable'; readonly reason: string };
 
@@ -35,7 +35,7 @@ export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessa
   return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters, followedUntilMs });
 }
 
-/** A part of a fleet whose health is counted. A version that does not know it must not take it for a tick. */
+/** Part of a fleet whose health is counted. A version that does not know it must not take it for a tick. */
 export interface CountMessage {
   readonly dueAtMs: number;
   readonly names: readonly string[];
@@ -51,10 +51,10 @@ export function countBody({ dueAtMs, names }: CountMessage): string {
   return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
 }
 
-/** The next minute has a message of its own for these. */
+/** The next minute has its own message for these clusters. */
 const LONGEST_COUNT_MS = 60_000;
 
-/** Judges the body of a message that `loop` received. */
+/** Parses the body of a message that `loop` received. */
 export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
   const parsed = tick.safeParse(jsonIn(body));
   if (!parsed.success)
@@ -74,17 +74,17 @@ function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }
 
-/** What the messages of an invocation contain. */
+/** The parsed messages of an invocation. */
 export interface ReceivedTicks {
-  /** Those that are due. */
+  /** Ticks that are due. */
   readonly ticks: readonly TickMessage[];
-  /** Those whose process ended before their passes did. */
+  /** Ticks whose process ended before their passes did. */
   readonly interrupted: readonly TickMessage[];
   /** Names of the clusters whose health this invocation counts. */
   readonly counted: readonly string[];
 }
 
-/** Returns the names in a message that asks to count their health, none where that is too late, and `undefined` for other messages. */
+/** Returns the names in a message to count health, none if it is too late, and `undefined` for other messages. */
 function partIn({ body, isRedelivered }: ReceivedMessage, nowMs: number): readonly string[] | undefined {
   const { data } = count.safeParse(jsonIn(body));
   if (data === undefined) return undefined;

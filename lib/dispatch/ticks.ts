@@ -9,14 +9,14 @@ import { type PlannedTick, planTicks, type Ticking } from './plan-ticks.ts';
 import { NONE_APART, type SetApart } from './set-apart.ts';
 
 export interface HandedOut<Cluster> {
-  /** Clusters whose tick of now is left to this invocation. */
+  /** Clusters whose present tick this invocation must run itself. */
   readonly own: readonly Cluster[];
   readonly queued: number;
 }
 
 /**
- * Queues the ticks until the next minute, and of several clusters that of now. What cannot be queued is logged and counted;
- * the tick of now is then left to this invocation. Never throws.
+ * Queues the ticks until the next minute, and with several clusters the present one. Failures are logged and counted;
+ * this invocation then runs the present tick. Never throws.
  */
 export async function queueTicks<Cluster extends Ticking>(
   loop: Loop,
@@ -36,7 +36,7 @@ export async function queueTicks<Cluster extends Ticking>(
   return { own, queued: ticks.length - unsent.length };
 }
 
-/** Queues ticks. What cannot be queued is logged, counted and returned. Never throws. */
+/** Queues ticks. Failed ones are logged, counted and returned. Never throws. */
 export async function sendTicks<Tick extends OutgoingMessage>(
   ticks: readonly Tick[],
   { environment, telemetry, remainingMs }: Invocation,

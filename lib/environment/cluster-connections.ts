@@ -21,14 +21,14 @@ export interface ClusterConnectionsOptions {
   readonly loadKubeconfig: LoadKubeconfig;
   /** Waits between the tries of a call, and before a read. Default: a timer. */
   readonly sleep?: CallOptions['sleep'];
-  /** From 0 to 1, for how long a kubeconfig is kept. Default: `Math.random`. */
+  /** A number from 0 to 1 that varies how long a kubeconfig is kept. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
-/** What was read of a cluster's kubeconfig. */
+/** The kubeconfig of a cluster in this process. */
 interface KnownKubeconfig {
   readonly access: ApiServerAccess;
-  /** Of its URL and CA. */
+  /** The hash of its URL and CA. */
   readonly controlPlane: string;
   readonly readAtMs: number;
   readonly keepMs: number;
@@ -42,22 +42,25 @@ interface KnownKubeconfig {
 
 /** A kubeconfig is kept for 4 to 8 hours, so that a fleet's reads spread. */
 const KEEP_MS = 4 * 60 * 60_000;
-/** Where a renewed one is to be expected, or reading costs nothing. */
+/** The time for which a kubeconfig is kept if a renewed one is expected, or reading costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
-/** A store is read at most so often for a server that is not reached or refuses the credential: each time costs. */
+/**
+ * The shortest time between two reads of a store because of a server that is unreachable or refuses the credential:
+ * each read costs.
+ */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
- * Loops whose passes may use another API server of the spec. The repairs wait for the kubeconfig's: what is not seen there
- * would be freed, and the spec may have a server of a control plane that was replaced.
+ * Loops whose passes may use another API server of the spec. The repairs wait for the kubeconfig's: they would free
+ * what another server does not list, and the spec may have a server of a former control plane.
  */
 const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
 /**
- * The clusters of this process. A kubeconfig is kept for hours. It is read again, at most once a minute from a store,
- * within a pass whose credential was refused or to which a server showed a certificate that does not verify, and which then
- * continues with the new one; for the next pass after the server was not reached; every five minutes while its credential
- * is in the last third of its life; and before a pass frees anything.
+ * The connections to the clusters of this process. A kubeconfig is kept for hours. It is read again, at most once a
+ * minute from a store: within a pass whose credential was refused or whose server showed a certificate that does not
+ * verify; for the next pass after the server was unreachable; every five minutes in the last third of its credential's
+ * life; and before a pass frees anything.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
@@ -105,7 +108,7 @@ export class ClusterConnections {
     return used.size === 1 && used.has(controlPlane);
   }
 
-  /** Ends every connection, once what is under way has ended. */
+  /** Ends every connection after the requests under way. */
   async close(): Promise<void> {
     this.#known.clear();
     await this.#connections.close();
@@ -119,7 +122,7 @@ export class ClusterConnections {
     return nowMs - known.readAtMs < (isBrief ? KEEP_BRIEFLY_MS : known.keepMs) ? known : undefined;
   }
 
-  /** Only what was read is kept: the next pass begins a read that hangs or fails again. */
+  /** Only a successful read is kept: the next pass repeats one that hangs or fails. */
   async #open({ key, spec, signal, warn }: Opening): Promise<KnownKubeconfig> {
     const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
@@ -207,7 +210,7 @@ export class ClusterConnections {
   }
 }
 
-/** Without the credential: another one of the same API server reads the same Services. */
+/** Without the credential: another credential of the same API server reads the same Services. */
 function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   const { ca = '', servername = '' } = tls();
   return createHash('sha256')

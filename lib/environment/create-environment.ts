@@ -5,14 +5,14 @@ import type { Environment } from '../runtime/environment.ts';
 import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { ClusterConnections } from './cluster-connections.ts';
 
-/** What differs between a deployed function, a local run and a command: everything else is the same for all of them. */
+/** The differences of a deployed function, a local run and a command: everything else is the same for all of them. */
 export interface EnvironmentParts
   extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline'>,
     Partial<Pick<Environment, 'nowMs' | 'startDeadline'>> {
   readonly loadKubeconfig: LoadKubeconfig;
 }
 
-/** Puts together what an invocation rests on. `close` ends every connection to API servers. */
+/** Creates the environment of invocations. `close` ends every connection to API servers. */
 export function createEnvironment({ loadKubeconfig, nowMs = Date.now, ...parts }: EnvironmentParts): {
   readonly environment: Environment;
   readonly close: () => Promise<void>;

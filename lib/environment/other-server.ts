@@ -7,15 +7,15 @@ import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { networkFaultOf } from '../kubernetes/network-fault.ts';
 import type { ApiRequest, OpenReply, Transport } from '../kubernetes/transport.ts';
 
-/** More are not tried: each costs a connection in each pass while the kubeconfig's server is down. */
+/** The most other servers to try: each costs a connection in each pass while the kubeconfig's server is down. */
 const MOST_OTHERS = 16;
-/** The kubeconfig's server is given up after it, so that there is time for another one in a pass of 9 s. */
+/** The kubeconfig's server is abandoned after this time, which leaves time for another one in a pass of 9 s. */
 const FIRST_ANSWER_MS = 3_000;
 
 /**
- * Returns how to probe the API servers of the spec to which the credential of the kubeconfig may go: at an address or host that
- * the spec has as an API server, with a certificate of the kubeconfig's CA for the kubeconfig's server name. None for a token that is
- * for one server alone, without verification, and behind a path, which only a proxy has.
+ * Returns the probes of the API servers that may receive the kubeconfig's credential: at an address or host of an API
+ * server in the spec, with a certificate of the kubeconfig's CA for the kubeconfig's server name. Returns none for a
+ * token for one server, without verification, and behind a path, which only a proxy has.
  */
 export function otherServers(spec: ClusterSpec, access: ApiServerAccess): readonly ProbeTarget[] {
   const { server, basePath, isForServerAlone, skipTlsVerify } = access;
@@ -52,8 +52,8 @@ export async function answeringServer(
 }
 
 /**
- * Returns a transport that uses another one, which `find` returns, for the rest of the pass once `first` gives no answer. It sends
- * again only what cannot have been carried out; other requests are tried again by the caller.
+ * Returns a transport that uses the server that `find` returns for the rest of the pass once `first` gives no answer.
+ * It repeats only requests that cannot have been carried out; the caller repeats others.
  */
 export function orOther(
   first: Transport,

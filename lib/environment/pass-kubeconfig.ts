@@ -3,9 +3,12 @@ import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { networkFaultOf } from '../kubernetes/network-fault.ts';
 import type { OpenReply, Transport } from '../kubernetes/transport.ts';
 
-/** The kubeconfig of one pass. A server that refuses it, or whose certificate it does not trust, may have a newer one. */
+/**
+ * The kubeconfig of one pass. If a server refuses it, or shows a certificate that it does not trust, a newer one may
+ * exist.
+ */
 export interface PassKubeconfig {
-  /** As it was read last. */
+  /** The last one that was read. */
   readonly current: () => ApiServerAccess;
   /**
    * Returns the kubeconfig that was read after `used`, perhaps only now. `undefined`: `used` was read in this pass, or within
@@ -21,7 +24,10 @@ export interface PassKubeconfig {
   readonly isProvenAgainst: (url: string) => boolean;
 }
 
-/** Requests are made again with the kubeconfig that was read after a 401 or a failed verification: none of them was carried out. */
+/**
+ * Repeats requests with the kubeconfig that was read after a 401 or a failed verification: none of them was carried
+ * out.
+ */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,
   transportOf: (access: ApiServerAccess) => Transport,

@@ -36,10 +36,10 @@ export function deployed<Answer>(
 }
 
 /**
- * `TABLE_NAME` names the table, `STACK` the stack that owns its clusters, `REPORTING_INSTANCE` the reporter of
- * events, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16);
- * Region, endpoint and credentials are those of the AWS SDK, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
- * Kubeconfig files are read from the folder of the function's code.
+ * Returns the environment of a function. `TABLE_NAME` names the table, `STACK` the stack that owns its clusters,
+ * `REPORTING_INSTANCE` the reporter of events, `TICK_QUEUE_URL` this loop's queue if it has one, `CLUSTERS_PER_TICK`
+ * how many clusters share a message (16); region, endpoint and credentials are those of the AWS SDK, the log level is
+ * that of Powertools (`POWERTOOLS_LOG_LEVEL`). Kubeconfig files are read from the folder of the function's code.
  */
 export function environmentFrom(variables: Variables): Environment {
   const tableName = required(variables, 'TABLE_NAME');
@@ -48,7 +48,7 @@ export function environmentFrom(variables: Variables): Environment {
   const queueUrl = variables['TICK_QUEUE_URL'];
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
   const client = createDynamoClient();
-  // The host of a function may be minutes off: holds and leases end by the clock of the table, as for commands.
+  // The clock of a function's host may be minutes off: holds and leases end by the clock of the table, as for commands.
   const clock = serverClock(client, Date.now);
   const { nowMs, skewMs } = clock;
   const table = (deadline: AbortSignal) =>
@@ -94,8 +94,8 @@ function required(variables: Variables, name: string): string {
 }
 
 /**
- * `TICK_QUEUE_URLS` names the queues of the ticks, with commas between; without it there are none. `TICK_CONCURRENCY` is how
- * many of a queue's messages are processed at the same time.
+ * Returns the environment of the doctor. `TICK_QUEUE_URLS` names the queues of the ticks, separated by commas;
+ * `TICK_CONCURRENCY` is how many messages of a queue are processed at the same time.
  */
 export function doctorEnvironmentFrom(variables: Variables): DoctorEnvironment {
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();

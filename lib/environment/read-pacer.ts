@@ -12,7 +12,10 @@ interface ReadPacerOptions {
 /** Reads that may begin at once, as many as the clusters of a message. Beyond them they wait for one another. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
-/** For so long after a store throttled a read, ten processes stay within the 40 reads a second of Parameter Store. */
+/**
+ * After a store throttled a read, ten processes that slow down for this long stay within the 40 reads a second of
+ * Parameter Store.
+ */
 const THROTTLED_MS = 60_000;
 const THROTTLED_READ_EVERY_MS = 250;
 
@@ -20,7 +23,7 @@ const THROTTLED_READ_EVERY_MS = 250;
 export class ReadPacer {
   readonly #nowMs: () => number;
   readonly #sleep: NonNullable<CallOptions['sleep']>;
-  /** When the read after the last one may begin, were there no burst. */
+  /** When the next read may begin without a burst. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #throttledUntilMs = Number.NEGATIVE_INFINITY;
 

@@ -1,9 +1,9 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 
-/** The longest that one pass may take, however much time the function has. */
+/** The longest time of one pass, however much time the function has. */
 export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
   'system-namespaces': 20_000,
-  // A pass that takes longer than this meets the next one.
+  // A longer pass would overlap the next one.
   'kubernetes-service': 9_000,
   'cluster-ip-repair': 120_000,
   'node-port-repair': 120_000,
@@ -12,15 +12,18 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
 /** For the first reply of the table, which shows its time. */
 export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
-/** For queueing ticks: what is not queued by then is done by the same invocation, or left to the next minute. */
+/** For queueing ticks: the same invocation, or the next minute, does the rest. */
 export const QUEUEING_MS = 5_000;
 /** For the figures of the whole fleet. */
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
-/** Reserved at the end of an invocation, to record and log what happened. */
+/** Reserved at the end of an invocation to record and log its results. */
 export const CLOSING_MS = RECORDING_MS + 1_000;
 
-/** Passes at the same time: enough that a few clusters that hang do not delay the others, and few enough for a small function. */
+/**
+ * The number of simultaneous passes: enough that a few hanging clusters do not delay the others, and few enough for a
+ * small function.
+ */
 export const CONCURRENT_PASSES = 16;
 
 export const CONCURRENT_READS = 32;

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 
-/** At least 128 bits in hex: a hash of less could be turned back by trying. */
+/** At least 128 bits in hex: a hash of fewer could be reversed by trying. */
 export const CALLER_KEY = /^[\x21-\x7e]{32,256}$/;
 
 /**
- * Returns why a function refuses this caller, or `undefined`. Lambda does not pass the identity of the
- * caller to a function, so a caller authenticates by a key whose hash is in the spec.
- * @param stack absent where this is no function: such a process writes the table with rights of its own
+ * Returns the reason to refuse this caller, or `undefined`. Lambda does not pass the identity of the caller to a
+ * function, so a caller authenticates by a key whose hash is in the spec.
+ * @param stack absent outside of functions: such a process has its user's rights on the table
  */
 export function callerRefusal(
   { name, callerKeys }: ClusterSpec,
@@ -18,7 +18,7 @@ export function callerRefusal(
   if (callerKey === undefined) {
     return `cluster ${name} answers only callers with a key: send "callerKey", whose SHA-256 is in callerKeys of its spec`;
   }
-  // Hashes are compared, not keys: the time that it takes depends on no key.
+  // Compares hashes instead of keys, so that the time reveals nothing about a key.
   if (callerKeys.includes(createHash('sha256').update(callerKey).digest('hex'))) return undefined;
   return `cluster ${name} does not accept this callerKey: its SHA-256 is not in callerKeys of the spec`;
 }

@@ -1,6 +1,6 @@
 import { DispatchError } from './errors.ts';
 
-/** A signal that aborts when the time is over, its reason a `DispatchError` of code `DeadlineExceeded`. */
+/** A signal that aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
 export interface Deadline {
   readonly signal: AbortSignal;
   /** Stops the clock. Always called, or the process waits for it. */
@@ -33,8 +33,8 @@ function deadlineExceeded(ms: number): DispatchError {
 }
 
 /**
- * Returns what `work` comes to, unless the signal aborts first. A call that obeys the signal then ends at once, with an
- * error that names what did not answer; if none does, the signal's reason is thrown and `work` is abandoned.
+ * Returns the result of `work`, unless the signal aborts first. A call that obeys the signal then ends at once, with an
+ * error that names the silent server; otherwise the signal's reason is thrown and `work` is abandoned.
  */
 export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
@@ -56,7 +56,7 @@ interface Clock {
   readonly startDeadline: StartDeadline;
 }
 
-/** Returns what `work` comes to, with a deadline of its own that `work` obeys. */
+/** Returns the result of `work`, which obeys a deadline of its own. */
 export async function withDeadline<T>(
   { startDeadline: start }: Clock,
   ms: number,
@@ -70,7 +70,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** The same, but throws the deadline's reason when `work` has not ended by then. */
+/** Returns the result of `work`, but throws the deadline's reason if `work` has not ended by then. */
 export function withinDeadline<T>(clock: Clock, ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return withDeadline(clock, ms, (signal) => unlessAborted(signal, () => work(signal)));
 }

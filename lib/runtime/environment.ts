@@ -17,33 +17,38 @@ export interface ClusterAccess {
 export interface ConnectOptions {
   readonly loop: Loop;
   readonly signal: AbortSignal;
-  /** Takes what a person should know of the connection: verification that is off, a deprecated API. */
+  /** Receives warnings about the connection: disabled verification, a deprecated API. */
   readonly warn: (text: string) => void;
 }
 
-/** Everything outside that an invocation rests on. Made once per warm function. */
+/** The external dependencies of an invocation, created once per warm function. */
 export interface Environment {
   readonly nowMs: () => number;
-  /** Measures the clock of this host by that of the table, once. Absent: it is measured before, or right. */
+  /** Measures this host's clock by the table's, once. Absent: it was measured before, or is right. */
   readonly measureClock?: (signal: AbortSignal) => Promise<void>;
-  /** How far the clock of this host is ahead of the table's, as far as its replies prove. Absent: it is not measured. */
+  /**
+   * Returns the least difference of this host's clock from the table's that its replies prove. Absent: not measured.
+   */
   readonly skewMs?: () => number;
-  /** For how long the event loop of this process has been busy. Absent: it is not measured. */
+  /** Returns how long the event loop of this process has been busy. Absent: not measured. */
   readonly busyMs?: () => number;
   readonly newPassId: () => string;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;
-  /** Who reports events: the same for every function of a stack. */
+  /** The reporter of events: the same for every function of a stack. */
   readonly reportingInstance: string;
-  /** Whose passes these are. Absent, as on a developer's machine: they write where no stack owns the cluster. */
+  /** The stack of these passes. Absent, as on a developer's machine: they write if no stack owns the cluster. */
   readonly stack?: string;
-  /** This loop's ticks. Absent: none are queued, and the schedule's own are all there is. */
+  /** The queue of this loop's ticks. Absent: none are queued. */
   readonly tickQueue?: MessageQueue;
-  /** Takes the changes of clusters. Absent: they are not published. */
+  /** Receives the changes of clusters. Absent: they are not published. */
   readonly eventBus?: EventBus;
-  /** Clusters of one message, and passes at the same time. 1: no two clusters share a process at once. Default 16. */
+  /**
+   * The number of clusters per message, and of simultaneous passes. 1: no two clusters share a process at once.
+   * Default: 16.
+   */
   readonly clustersPerTick?: number;
-  /** The table, its calls ended by the signal. */
+  /** Returns the table, with calls that the signal ends. */
   readonly table: (signal: AbortSignal) => KeyValueTable;
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;

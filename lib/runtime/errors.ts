@@ -3,10 +3,10 @@ import { CodedError } from '../cluster/coded-error.ts';
 
 export type DispatchErrorCode =
   | 'BadEvent'
-  /** An environment variable is missing or makes no sense. */
+  /** An environment variable is missing or invalid. */
   | 'BadEnvironment'
   | 'NotRegistered'
-  /** A pass was given up because its time, or the function's, was over. */
+  /** A pass was abandoned because its time, or the function's, was over. */
   | 'DeadlineExceeded';
 
 export class DispatchError extends CodedError<DispatchErrorCode> {

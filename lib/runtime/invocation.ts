@@ -8,7 +8,7 @@ import type { Environment } from './environment.ts';
 export interface Invocation {
   readonly environment: Environment;
   readonly telemetry: Telemetry;
-  /** How long the function may still run. */
+  /** Returns how long the function may still run. */
   readonly remainingMs: () => number;
 }
 
@@ -23,7 +23,7 @@ export interface InvocationContext extends LambdaContext {
 
 export type Handler<Answer> = (event: unknown, context: InvocationContext) => Promise<Answer>;
 
-/** Returns what `work` comes to within so long, and leaves the invocation time to record and log what happened. */
+/** Returns the result of `work` within a time limit that leaves the invocation time to record and log it. */
 export function withinInvocation<T>(
   { environment, remainingMs }: Invocation,
   longestMs: number,
@@ -32,7 +32,7 @@ export function withinInvocation<T>(
   return withinDeadline(environment, Math.min(longestMs, remainingMs() - CLOSING_MS), work);
 }
 
-/** Runs a handler's work, logs what failed it, and writes its metrics. */
+/** Runs a handler's work, logs its failure, and writes its metrics. */
 export async function runInvocation<Result>(
   loop: InvocationLabels['loop'],
   context: InvocationContext,
@@ -52,7 +52,10 @@ export async function runInvocation<Result>(
   }
 }
 
-/** What an invocation decides by time comes after this. A table that does not answer fails the calls that need it, not this one. */
+/**
+ * Measures the clock before any decision that depends on time. If the table does not answer, the calls that need it
+ * fail later.
+ */
 async function measured(
   environment: Environment,
   measureClock: NonNullable<Environment['measureClock']>,
@@ -60,7 +63,7 @@ async function measured(
   await withinDeadline(environment, MEASURING_MS, measureClock).catch(() => undefined);
 }
 
-/** Only a clock that is wrong has a line and a metric. */
+/** Logs and counts only a wrong clock. */
 function reportSkew({ skewMs = () => 0 }: Environment, telemetry: Telemetry): void {
   const aheadMs = skewMs();
   if (Math.abs(aheadMs) <= MOST_SKEW_MS) return;

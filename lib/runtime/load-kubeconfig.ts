@@ -33,12 +33,12 @@ export function kubeconfigLoader(
   };
 }
 
-/** Lambda sets this for every function. Elsewhere a kubeconfig may lead to an API server of this machine. */
+/** Returns true in a Lambda function. Elsewhere a kubeconfig may lead to an API server of this machine. */
 export function isLambda(variables: Readonly<Record<string, string | undefined>>): boolean {
   return variables['AWS_LAMBDA_RUNTIME_API'] !== undefined;
 }
 
-/** `file /etc/kube/config`, `secret kube-bootstrap-controller/dev/prod-eu-1`. */
+/** Returns a text such as `file /etc/kube/config` or `secret kube-bootstrap-controller/dev/prod-eu-1`. */
 export function kubeconfigPlace({ kubeconfig }: ClusterSpec): string {
   if ('webIdentity' in kubeconfig) return 'webIdentity in the cluster spec';
   return 'file' in kubeconfig ? `file ${kubeconfig.file}` : wordsOf(kubeconfig).what;
