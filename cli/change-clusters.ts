@@ -107,15 +107,15 @@ const ONE_WRITE_MS = 30_000;
 
 export interface Progressed<Item> {
   readonly done: readonly Item[];
-  /** Not begun. */
+  /** Changes that were not begun. */
   readonly left: readonly Item[];
-  /** The one that failed, and why. Where a reply was lost it may have been written. */
+  /** The change that failed, and its error. If a reply was lost, it may have been written. */
   readonly failed?: { readonly item: Item; readonly error: unknown };
 }
 
 /**
- * Changes one registration after the other. Ctrl-C, the end of `--timeout` and an error end it, but no write is cut off:
- * each has a deadline of its own. A closed output does not end it.
+ * Changes one registration after the other. Ctrl-C, the end of `--timeout` and an error end it, but never cut off a
+ * write: each has its own deadline. A closed output does not end it.
  */
 export function oneByOne<Item>(
   cli: Cli,
@@ -146,8 +146,8 @@ export function oneByOne<Item>(
 }
 
 /**
- * Prints what was not done, if anything.
- * @returns the exit code of a command that ended early; `undefined` when all was done
+ * Prints the changes that were not made.
+ * @returns the exit code of a command that ended early; `undefined` if all were made
  * @throws the error that ended it
  */
 export function concluded<Item>(

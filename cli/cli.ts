@@ -9,7 +9,7 @@ export interface GlobalOptions extends TableOptions {
   readonly output: Format;
   /** `false`: --no-headers. */
   readonly headers: boolean;
-  /** Of the whole command. */
+  /** The timeout of the whole command. */
   readonly timeout?: number;
   readonly debug?: boolean;
 }
@@ -22,28 +22,34 @@ export interface CommandTable extends OpenTable {
 export interface Cli {
   readonly output: Output;
   readonly options: GlobalOptions;
-  /** The arguments beside options, such as the name of a cluster. */
+  /** The arguments besides options, such as the name of a cluster. */
   readonly operands: readonly string[];
-  /** Aborts at Ctrl-C and when `--timeout` has passed: every call ends with it. */
+  /** Aborts at Ctrl-C and after `--timeout`: every call ends with it. */
   readonly signal: AbortSignal;
   /** Aborts at Ctrl-C only. */
   readonly ended: AbortSignal;
-  /** The time of the table's clock. Opens the table. */
+  /** Returns the time of the table's clock. Opens the table. */
   readonly nowMs: () => Promise<number>;
-  /** Opens the table of the options once, and measures its clock. @throws CliError, TableError */
+  /**
+   * Opens the table of the options once, and measures its clock.
+   * @throws CliError, TableError
+   */
   openTable(): Promise<CommandTable>;
-  /** The same, for writes that depend on the time: a lease, a hold, a withdrawal. @throws CliError if this host's clock is wrong */
+  /**
+   * Opens the table for writes that depend on the time: a lease, a hold, a withdrawal.
+   * @throws CliError if this host's clock is wrong
+   */
   openForWriting(): Promise<CommandTable>;
-  /** The same without a first reply: its clock is this host's. */
+  /** Opens the table without measuring its clock: the time is this host's. */
   openUnmeasured(): Promise<CommandTable>;
   progress(text: string): Progress;
 }
 
 /**
- * The work of one command. Operands are in the order of its arguments, `undefined` for one that was left out; a variadic
+ * The work of one command. Operands are in the order of its arguments, `undefined` for an omitted one; a variadic
  * argument is last.
  * @returns the exit code
- * @throws what the command could not do
+ * @throws errors of the command
  */
 export type Work<Options> = (
   cli: Cli,

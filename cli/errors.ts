@@ -21,7 +21,7 @@ export function worst(codes: readonly ExitCode[]): ExitCode {
   return codes.toSorted((one, other) => other - one)[0] ?? EXIT.fine;
 }
 
-/** Why a command cannot be carried out: what failed, why, and what to do. */
+/** The reason why a command failed: what failed, why, and what to do. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly code = 'CliError';
@@ -45,7 +45,7 @@ export function configurationError(message: string, options?: ErrorOptions): Cli
 export function exitCodeOf(error: unknown): ExitCode | undefined {
   if (error instanceof TableError) return error.code === 'ChangedMeanwhile' ? EXIT.configuration : EXIT.table;
   if (error instanceof ClusterError) return error.code === 'BadKubeconfig' ? EXIT.configuration : EXIT.apiServer;
-  // Errors of local/ carry the same codes.
+  // Errors of local/ have the same codes.
   if (error instanceof Error && 'exitCode' in error) return error.exitCode as ExitCode;
   return undefined;
 }

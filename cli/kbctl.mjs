@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command: from an installed package its bundle, in this repository the source itself.
+// The command: the bundle of an installed package, or the source in this repository.
 import { existsSync } from 'node:fs';
 // A default import: an old Node has no named export, and must reach the error message of check-node.mjs.
 import module from 'node:module';

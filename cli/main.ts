@@ -4,7 +4,7 @@ import { endWhenUnread } from './terminal.ts';
 endWhenUnread(process.stdout);
 endWhenUnread(process.stderr);
 
-/** npm passes on the signal that Ctrl-C has already sent to both of us: that is no second one. */
+/** npm also sends the signal of Ctrl-C: that does not count as a second one. */
 const SAME_SIGNAL_MS = 500;
 
 /** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once, with exit code 130. */

@@ -10,7 +10,7 @@ import { MOST_SKEW_MS, type ServerClock, serverClock } from '../lib/table/server
 import { findRunning, type Running } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
 
-/** Where the table is. Default: the table of the `kbctl run` in this folder. */
+/** The place of the table. Default: the table of the `kbctl run` in this folder. */
 export interface TableOptions {
   /** In AWS. */
   readonly table?: string;
@@ -22,7 +22,7 @@ export interface TableOptions {
 
 export interface OpenTable {
   readonly tableName: string;
-  /** The only clock of a command: this host's, corrected by the replies of the table so far. */
+  /** The clock of a command: this host's, corrected by the replies of the table so far. */
   readonly clock: ServerClock;
   /** `table kbc-prod`, `the local table in .kbctl/embedded`. */
   readonly title: string;
@@ -65,7 +65,7 @@ async function openInAws(
   const client = createDynamoClient({
     ...(profile !== undefined && { profile }),
     ...(region !== undefined && { region }),
-    // A user waits longer than a pass, and is farther away.
+    // A user can wait longer than a pass, and has a slower network.
     connectionTimeoutMs: 3_000,
     requestTimeoutMs: 5_000,
   });
@@ -115,7 +115,10 @@ function opened({ client, ...found }: Found, audience: Audience, nowMs: () => nu
   return { ...found, clock, tableUntil };
 }
 
-/** Returns the folder of the only local run, or of the only one whose cluster is named. @throws CliError without one */
+/**
+ * Returns the folder of the only local run, or of the only one whose cluster is named.
+ * @throws CliError without one
+ */
 async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   const running = await findRunning();
   const named = running.filter(({ cluster }) => operands.includes(cluster));

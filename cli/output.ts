@@ -5,7 +5,7 @@ import { type Column, textTable } from './text-table.ts';
 export const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** See {@link plainOf} for what is printed of them. */
+/** Fields of a row; {@link plainOf} returns what is printed of them. */
 export interface Fields {
   readonly [field: string]: unknown;
 }
@@ -16,9 +16,12 @@ export interface Shown<Row> {
   readonly kind: string;
   readonly items: readonly Row[];
   readonly columns: readonly Column<Row>[];
-  /** Of a row, for programs: an absent field is unknown, and no field is renamed. Default: the row. */
+  /**
+   * Returns the fields of a row for programs: an absent field is unknown, and no field is ever renamed. Default: the
+   * row.
+   */
   readonly plain?: (row: Row) => object;
-  /** Of a row, for `-o name`. */
+  /** Returns the name of a row for `-o name`. */
   readonly name: (row: Row) => string;
   /** Printed on stderr for an empty list. */
   readonly none: string;
@@ -72,7 +75,7 @@ export class Output {
     writeLines(this.terminal.out, lines);
   }
 
-  /** Prints data that has a format of its own. */
+  /** Prints data in its own format. */
   data(data: string | Uint8Array): void {
     writeData(this.terminal.out, data);
   }
@@ -84,14 +87,14 @@ export class Output {
 
   paint = (style: Parameters<typeof styled>[1], text: string): string => styled(this.terminal.out, style, text);
 
-  /** The width of the terminal; absent if the output is none. */
+  /** The width of the terminal; absent if the output is not one. */
   get columns(): number | undefined {
     const { isTTY = false, columns } = this.terminal.out;
     // Some terminals report a width of 0.
     return isTTY && columns !== 0 ? columns : undefined;
   }
 
-  /** Of a paragraph: that of the terminal, unless lines of this length are hard to read. */
+  /** The width of a paragraph: that of the terminal, up to a readable length. */
   get textWidth(): number {
     return Math.min(this.columns ?? WIDEST_TEXT, WIDEST_TEXT);
   }

@@ -15,9 +15,9 @@ import type { OpenTable } from './open-table.ts';
 import { type ConnectionOptions, checkConnectionOptions } from './options.ts';
 
 export interface PassEnvironmentOptions extends ConnectionOptions {
-  /** The stack that the passes run for. Default: none, so that they only observe what a stack owns. */
+  /** The stack of the passes. Default: none, so that they only observe clusters with an owner. */
   readonly stack?: string;
-  /** The folder of the user's spec file, which kubeconfig files are relative to. Default: the working directory. */
+  /** The folder of the user's spec file, for relative kubeconfig files. Default: the working directory. */
   readonly folderOf?: (spec: ClusterSpec) => string;
   /** Default: prints warnings and errors on stderr. */
   readonly telemetry?: TelemetryFactory;
@@ -69,8 +69,8 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
   const place = { ...(region !== undefined && { region }), ...(profile !== undefined && { profile }) };
   const sources = kubeconfigSources(place);
   return (spec, signal) => {
-    // Others may write to the table: a credential plugin runs on this machine only for a cluster that the user named, or
-    // whose spec is a file here. Functions run no plugins, so none runs for a table in AWS.
+    // Other writers may change the table: a credential plugin runs on this machine only for a cluster that the user
+    // named, or whose spec is a file here. No plugin runs for a table in AWS.
     const isNamed = cli.operands.includes(spec.name) || folderOf !== undefined;
     const plugins = table === undefined && isNamed ? { runPlugin } : {};
     if (running?.cluster === spec.name) {

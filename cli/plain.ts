@@ -1,4 +1,4 @@
-/** `expiresAtMs`, `untilMs`: a time; `durationMs` is none. */
+/** `expiresAtMs`, `untilMs`: a time; `durationMs` is not. */
 const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
 
 /**
@@ -11,7 +11,7 @@ export function plainOf(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).flatMap(([field, content]: [string, unknown]) => {
       if (content === undefined || field === 'map') return [];
-      // What passes count has names of their own.
+      // Figures of passes have their own names.
       if (field === 'counts') return [[field, content]];
       const [, time] = TIME.exec(field) ?? [];
       if (time !== undefined && typeof content === 'number') return [[time, isoTime(content)]];
@@ -20,7 +20,7 @@ export function plainOf(value: unknown): unknown {
   );
 }
 
-/** A number that is no time stays one. */
+/** A number that is not a time stays a number. */
 function isoTime(ms: number): string {
   const time = new Date(ms);
   return Number.isNaN(time.getTime()) ? String(ms) : time.toISOString();

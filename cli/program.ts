@@ -44,7 +44,7 @@ export function program(act: Act): Command {
     .option('--debug', 'print the stack trace of an error')
     .configureHelp({ showGlobalOptions: true, minWidthToWrap: 24 })
     .showHelpAfterError('Use --help for usage.')
-    // run-kbctl.ts suggests commands, and none that deletes or releases.
+    // run-kbctl.ts suggests commands, but none that deletes or releases.
     .showSuggestionAfterError(false)
     .addHelpText('after', EXIT_CODES)
     .addCommand(clusterCommand(act))
@@ -73,7 +73,7 @@ export function program(act: Act): Command {
   return kbctl;
 }
 
-/** `kbctl cluster ...`: what is registered, and how. */
+/** `kbctl cluster ...`: shows and changes registrations. */
 function clusterCommand(act: Act): Command {
   return new Command('cluster')
     .description('Register clusters, and change their registrations')

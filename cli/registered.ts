@@ -9,7 +9,10 @@ import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
 
-/** Reads a registered cluster. @throws CliError, with the nearest name, when there is none */
+/**
+ * Reads a registered cluster.
+ * @throws CliError, with the nearest name, when there is none
+ */
 export async function registeredCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster> {
   const cluster = isClusterName(name) ? await readCluster(table, name) : undefined;
   if (cluster !== undefined) return cluster;
@@ -29,13 +32,16 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/** Lists the addresses of a cluster. None is suggested, since each belongs to another, live API server. */
+/** Lists the addresses of a cluster. None is suggested, because each belongs to another live API server. */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;
 }
 
-/** Reads the status of one cluster. @throws CliError when it is not registered */
+/**
+ * Reads the status of one cluster.
+ * @throws CliError when it is not registered
+ */
 export async function statusOf(cli: Cli, name: string, nowMs: number): Promise<ClusterStatus> {
   const { table } = await cli.openTable();
   const status = await readClusterStatus(table, name, nowMs);

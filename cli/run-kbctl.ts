@@ -42,7 +42,7 @@ function settle(command: Command, terminal: Terminal): void {
   for (const subcommand of command.commands) settle(subcommand, terminal);
 }
 
-/** Commands that change nothing: others are never suggested. */
+/** Commands that change nothing: only these are suggested. */
 const SAFE = new Set(
   'status get show explain doctor export logs-query page completion version leases ranges runs findings holds schema diff'.split(
     ' ',
@@ -78,7 +78,7 @@ function withSuggestion(text: string, { commands }: Command): string {
 
 function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCode {
   const code = exitCodeOf(error);
-  // An error that the user can resolve has a complete message of its own.
+  // The message of an error that the user can resolve is complete.
   const { message } = describeError(code !== undefined && error instanceof Error ? new Error(error.message) : error);
   const [first = '', ...others] = message.split('\n');
   // Indented, so that no line of a message looks like a line of kbctl.

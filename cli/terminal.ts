@@ -35,7 +35,7 @@ export function escapeControlCharacters(text: string): string {
   return escaped(text, CONTROLS);
 }
 
-/** Writes lines for people. Each stays one line, and only our own styles take effect. */
+/** Writes lines for readers. Each stays one line, and only our own styles take effect. */
 export function writeLines(stream: OutStream, lines: readonly string[]): void {
   stream.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }

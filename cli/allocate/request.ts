@@ -48,7 +48,7 @@ export async function runRequest(cli: Cli, request: AllocateRequest, next: strin
   }
 }
 
-/** A refusal that is not listed here is a finding. */
+/** A refusal without an entry is a finding. */
 const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   BadHold: EXIT.usage,
   RequestIdTaken: EXIT.usage,
@@ -59,7 +59,10 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   ObserveOnly: EXIT.configuration,
 };
 
-/** @param result ends the message. @throws CliError for a refused request */
+/**
+ * @param result ends the message.
+ * @throws CliError for a refused request
+ */
 export function throwIfRefused({ cluster, items, error, outcome }: Answer, result: string): void {
   if (outcome === 'done') return;
   const refused = items.find((item) => item.error !== undefined && item.value !== undefined);
@@ -69,7 +72,7 @@ export function throwIfRefused({ cluster, items, error, outcome }: Answer, resul
   throw new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
 }
 
-/** The original's message names no next step: its API servers repair by themselves. */
+/** Upstream's message has no next step: its API servers repair by themselves. */
 function isUnsaved(code: string, message: string): boolean {
   return code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
 }
@@ -79,7 +82,7 @@ function passFirst(cluster: string, range: string | undefined): string {
   return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
 }
 
-/** Prints what a request left behind; a refusal is in its answer. */
+/** Prints what a request could not release; a refusal is in its answer. */
 function warningsOf({ output }: Cli): TelemetryFactory {
   const log: Telemetry['log'] = (_level, _message, { errors } = {}) => {
     for (const error of Array.isArray(errors) ? errors : []) output.say(`warning: ${error}`);
@@ -96,7 +99,10 @@ export type HoldFor = 'forever' | number;
 
 const LONGEST_OWNER = 63;
 
-/** `1h`, `forever`. @throws InvalidArgumentError of commander, whose message is shown beside the option. */
+/**
+ * `1h`, `forever`.
+ * @throws InvalidArgumentError of commander, whose message is shown beside the option.
+ */
 export function parseHoldFor(text: string): HoldFor {
   if (text === 'forever') return 'forever';
   try {

@@ -61,7 +61,7 @@ async function observeAll(cli: Cli, targets: readonly Target[], options: Connect
       if (cli.signal.aborted) return;
       progress.update(`observing: ${all.size} of ${targets.length} clusters are done`);
       const passes = await observeCluster(environment, cluster);
-      // A pass that Ctrl-C ended proves nothing about the cluster.
+      // A pass that Ctrl-C ended says nothing about the cluster.
       if (cli.ended.aborted) return;
       all.set(name, passes);
       if (!cli.output.isForPrograms) cli.output.lines(linesOf(passes, cli.output.paint));

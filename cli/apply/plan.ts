@@ -70,11 +70,14 @@ function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: Clus
 export interface FoundRegistrations {
   readonly known: (name: string) => FoundRegistration;
   readonly all: readonly RegisteredCluster[];
-  /** Names in no file whose registrations cannot be read. */
+  /** Registrations that are in no file and cannot be read. */
   readonly unreadable: readonly string[];
 }
 
-/** Reads all registrations. @throws TableError for one of a later version that a file would replace */
+/**
+ * Reads all registrations.
+ * @throws TableError for one of a later version that a file would replace
+ */
 export async function lookUp(cli: Cli, files: readonly SpecFile[]): Promise<FoundRegistrations> {
   const { table } = await cli.openTable();
   const { clusters, unreadable } = await listClusters(table);

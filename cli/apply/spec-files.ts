@@ -13,7 +13,7 @@ import { API_VERSION } from '../output.ts';
 export interface SpecFile {
   /** `clusters/prod-eu-1.yml`, `standard input`. */
   readonly place: string;
-  /** Files that the spec names are relative to it. */
+  /** The folder of relative file names in the spec. */
   readonly folder: string;
   readonly spec: ClusterSpec;
 }

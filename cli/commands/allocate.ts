@@ -32,7 +32,7 @@ interface ReleaseOptions extends GlobalOptions, ConnectionOptions {
   readonly yes?: boolean;
 }
 
-/** Addresses or ports of a cluster, as the command names them. */
+/** Addresses or ports of a cluster, as in the command. */
 interface NamedItems {
   readonly kind: ItemKind;
   readonly name: string;
@@ -210,7 +210,10 @@ interface ReportOptions {
   readonly line: (item: Answer['items'][number]) => string;
 }
 
-/** Prints an answer. @throws CliError for one that refuses the request */
+/**
+ * Prints an answer.
+ * @throws CliError for one that refuses the request
+ */
 function report(output: Output, kind: string, answer: Answer, { refused, line }: ReportOptions): void {
   if (output.isForPrograms) output.document({ kind, ...answer });
   throwIfRefused(answer, refused);

@@ -65,7 +65,7 @@ export interface Candidates {
   readonly clusters: boolean;
 }
 
-/** Returns what may complete the last of `words`, from the commands themselves, so that none is forgotten. */
+/** Returns the candidates for the last of `words`, from the commands themselves. */
 export function candidatesFor(root: Command, words: readonly string[]): Candidates {
   const current = words.at(-1) ?? '';
   const { command, operands, pending } = walk(root, words.slice(0, -1));
@@ -92,7 +92,7 @@ function choices(words: readonly string[] = []): Candidate[] {
 
 interface Walked {
   readonly command: Command;
-  /** How many operands were typed. */
+  /** The number of typed operands. */
   readonly operands: number;
   /** The option whose value comes next. */
   readonly pending?: Option | undefined;

@@ -43,7 +43,7 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
   ]);
   const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
     ...options,
-    // Everything is in the lines.
+    // The lines contain everything.
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
   });
   const progress = cli.progress('checking');

@@ -84,7 +84,7 @@ function startOptions({
   return { ...common, ...(demo && { demo }) };
 }
 
-/** A command finds the default folder by itself. */
+/** Without a folder, commands use the default one. */
 function toFolder(data: string | undefined): string {
   return data === undefined ? '' : ` --data ${shellWord(data)}`;
 }

@@ -49,7 +49,7 @@ async function showFleet(cli: Cli): Promise<ExitCode> {
   return fleet.unreadable.length > 0 ? EXIT.findings : exitCodeFor(fleet.clusters);
 }
 
-/** Exit code 1 when a cluster is unhealthy, so that scripts notice. */
+/** Returns exit code 1 if a cluster is unhealthy, for scripts. */
 function exitCodeFor(statuses: readonly ClusterStatus[]): ExitCode {
   return statuses.some(({ health }) => health === 'bad') ? EXIT.findings : EXIT.fine;
 }

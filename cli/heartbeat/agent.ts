@@ -42,7 +42,10 @@ export function restAfter({ held, isFirst, everyMs }: EndedRefresh, random: () =
   return isFirst ? everyMs * random() : everyMs;
 }
 
-/** Keeps one lease until the signal ends it. @returns whether the lease was ever refreshed */
+/**
+ * Keeps one lease until the signal ends it.
+ * @returns whether the lease was ever refreshed
+ */
 export async function keepLease(options: AgentOptions, ended: AbortSignal): Promise<boolean> {
   const report = stateReporter(options);
   let everHeld = false;
@@ -58,7 +61,10 @@ export async function keepLease(options: AgentOptions, ended: AbortSignal): Prom
   return everHeld;
 }
 
-/** Refreshes the lease once. @throws CliError, TableError */
+/**
+ * Refreshes the lease once.
+ * @throws CliError, TableError
+ */
 export async function refreshOnce(options: AgentOptions, ended: AbortSignal): Promise<Heartbeat['state']> {
   const result = await refresh(options, ended);
   options.say(`${options.address} ${describeHeartbeat(result)}`);
@@ -129,7 +135,7 @@ export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'a
   readonly environment: Environment;
 }
 
-/** Twice the interval of the endpoints loop, as the original waits when it stops. */
+/** Twice the interval of the endpoints loop, as upstream waits when it stops. */
 const LONGEST_MS = 20_000;
 
 /** Removes the address from the endpoints, as an API server does when it stops. Its next start publishes it at once. */

@@ -22,7 +22,7 @@ export interface Claim {
   readonly createdAtMs?: number;
 }
 
-/** The object that Kubernetes 1.33 and later keep for each cluster IP. */
+/** The object that Kubernetes 1.33 and later create for each cluster IP. */
 export interface IpAddress {
   /** The object that owns it: `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;

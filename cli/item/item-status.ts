@@ -10,7 +10,7 @@ import { type RecordedFinding, type RunRecord, readRunRecord } from '../../lib/t
 import { type ItemClaims, ipAddressFault } from './claims.ts';
 import { bandOf, bitIn, type ItemPlace } from './item-place.ts';
 
-/** What the table and the API server contain about an item. */
+/** The state of an item in the table and in the API server. */
 export interface ItemFacts {
   readonly cluster: RegisteredCluster;
   readonly place: ItemPlace;
@@ -24,7 +24,7 @@ export interface ItemFacts {
 
 export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
-  /** `next` gives from the static band only when the dynamic one is full. */
+  /** `next` uses the static band only when the dynamic one is full. */
   readonly band: 'static' | 'dynamic';
   /** `unknown`: no pass has saved the range, and Services were not read. */
   readonly state: 'free' | 'taken' | 'unknown';
@@ -32,7 +32,7 @@ export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly ready?: boolean;
   readonly savedAtMs?: number;
   readonly hold?: Hold;
-  /** Of an item without a Service or a hold; three free it. */
+  /** The strikes of an item without a Service or a hold; three free it. */
   readonly strikes?: 0 | 1 | 2;
   /** Findings of the last pass about it. */
   readonly findings: readonly RecordedFinding[];
@@ -97,7 +97,10 @@ function faultsOf({ cluster, place, claims = { services: [] } }: ItemFacts, take
   return faults.filter((fault) => typeof fault === 'string');
 }
 
-/** Reads what the table contains about an item. @throws TableError */
+/**
+ * Reads the state of an item in the table.
+ * @throws TableError
+ */
 export async function readItemFacts(
   table: KeyValueTable,
   cluster: RegisteredCluster,
@@ -113,7 +116,10 @@ export async function readItemFacts(
   };
 }
 
-/** Returns the ServiceCIDRs that the last pass found, where API servers allocate from them. @throws TableError */
+/**
+ * Returns the ServiceCIDRs that the last pass found, where API servers allocate from them.
+ * @throws TableError
+ */
 export async function readServedRanges(
   table: KeyValueTable,
   { name, allocator }: ClusterSpec,

@@ -26,7 +26,7 @@ ${apiServers(cluster, nowMs, bytes / 4)}${loops(cluster, nowMs, bytes / 8)}
 ${ranges.length > 0 && html`<div class="ranges">${ranges.map((range) => rangeSection(range, nowMs, bytes / 16))}</div>`}${findings(cluster, nowMs, bytes / 3)}`;
 }
 
-/** The same, folded under the cluster's name. */
+/** The same details, folded under the cluster's name. */
 export function foldedDetails(
   cluster: ClusterStatus,
   nowMs: number,
@@ -107,7 +107,7 @@ function loops(cluster: ClusterStatus, nowMs: number, bytes: number): Html {
   return html`<section><h4>Loops</h4>${table('loops', `Loops of ${cluster.name}`, rows)}${writes(cluster, nowMs, bytes)}</section>`;
 }
 
-/** What passes would write in `enforce`, and what they changed last. */
+/** What passes would write in `enforce`, and their last changes. */
 function writes({ name: cluster, loops: all }: ClusterStatus, nowMs: number, bytes: number): Child {
   const withheld = all.flatMap(({ loop, wouldWrite = [] }) =>
     wouldWrite.map((text) => html`<li>${loop}: would ${clipped(text)}`),

@@ -16,7 +16,7 @@ const PREFIX = 'kube_bootstrap_controller_';
 
 const one = (value: number, labels: Sample['labels'] = {}): Sample[] => [{ labels, value }];
 
-/** Of each cluster; the label `cluster` is added. */
+/** Metrics of each cluster; the label `cluster` is added. */
 const METRICS: Readonly<Record<string, Metric>> = {
   cluster_info: {
     help: 'Mode, allocator and owning stack of a cluster.',

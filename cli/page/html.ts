@@ -94,7 +94,7 @@ export const HEADINGS = {
   findings: ['Service', 'Item', 'Reason', 'Seen'],
 } as const;
 
-/** A table that scrolls by itself where it is wider than the page, by keyboard too. */
+/** A table that scrolls by itself if it is wider than the page, also by keyboard. */
 export function table(kind: keyof typeof HEADINGS, caption: string, rows: Child): Html {
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="${kind}"><caption>${caption}</caption><thead><tr>${HEADINGS[
     kind

@@ -7,7 +7,7 @@ export type CellLook = CellState | 'U1' | 'U2' | 'U3' | 'U4';
 export interface MapLayout {
   readonly columns: number;
   readonly rows: number;
-  /** Commands of an SVG path in which a cell is 1 by 1 and a run of equal cells is one stroke, by look. */
+  /** Commands of an SVG path by look: a cell is 1 by 1, and a run of equal cells is one stroke. */
   readonly strokes: ReadonlyMap<CellLook, string>;
   readonly counts: ReadonlyMap<CellLook, number>;
   /** Labels of evenly spaced rows: their first items. */
@@ -58,7 +58,7 @@ function runsOf(map: RangeMap, columns: number): Run[] {
 
 function lookOf({ cells, fill, itemsPerCell }: RangeMap, index: number): CellLook {
   const letter = cells.charAt(index);
-  // Of a later version: shown as what it is not, free or in use, would mislead.
+  // A state of a later version: free or in use would be wrong.
   if (!isState(letter)) return 'X';
   if (letter !== 'U' || fill === undefined) return letter;
   const level = Math.ceil((4 * (fill[index] ?? 0)) / itemsPerCell);
@@ -69,7 +69,7 @@ function isState(letter: string): letter is CellState {
   return Object.hasOwn(CELL_STATES, letter);
 }
 
-/** Evenly spaced, or only that of the first row. */
+/** Returns evenly spaced labels, or only that of the first row. */
 function rowLabels(map: RangeMap, { kind, base }: FirstItem, columns: number, rows: number): string[] {
   let step = Math.max(1, rows);
   for (let divisor = step; divisor >= 1; divisor--) {
@@ -84,7 +84,7 @@ function rowLabels(map: RangeMap, { kind, base }: FirstItem, columns: number, ro
   );
 }
 
-/** The end of an address: the beginning is that of the range. */
+/** Returns the end of an address: the beginning is that of the range. */
 function shortened(text: string, kind: FirstItem['kind'], items: number): string {
   if (kind === 'port') return text;
   if (kind === 'ipv4')
@@ -97,14 +97,14 @@ function shortened(text: string, kind: FirstItem['kind'], items: number): string
   return text.endsWith('::') ? '::' : `:${text.split(':').at(-1)}`;
 }
 
-/** The first item of a range: what `itemText` counts from. */
+/** The first item of a range: `itemText` counts from it. */
 export interface FirstItem {
   readonly kind: 'ipv4' | 'ipv6' | 'port';
-  /** As a number in hexadecimal. */
+  /** The first item as a hexadecimal number. */
   readonly base: string;
 }
 
-/** Of a range whose first item is `10.0.0.0`, `fd00::` or `30000`. */
+/** Returns the first item of a range that begins with `10.0.0.0`, `fd00::` or `30000`. */
 export function itemsFrom(first: string): FirstItem {
   const hex = (value: number | bigint) => `0x${value.toString(16)}`;
   const ipv4 = parseIPv4(first);

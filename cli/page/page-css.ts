@@ -1,6 +1,6 @@
 import { HEADINGS } from './html.ts';
 
-/** Shapes of the five healths, cut out of a square of colour. */
+/** Shapes of the five health states, cut out of a square of colour. */
 const SHAPES = {
   bad: "<path d='M5 1h6l4 4v6l-4 4H5l-4-4V5z'/><path fill='black' d='M7 4h2v5H7zm0 6h2v2H7z'/>",
   warning: "<path d='M8 1l7.5 14H.5z'/><path fill='black' d='M7.1 6h1.8v4.5H7.1zm0 5.3h1.8V13H7.1z'/>",
@@ -10,7 +10,7 @@ const SHAPES = {
   good: "<circle cx='8' cy='8' r='7'/><path fill='none' stroke='black' stroke-width='2' d='M4.5 8.2l2.4 2.4 4.6-5'/>",
 };
 
-/** A mask of luminance would do, were it not for browsers that know masks of alpha only. */
+/** Some browsers support only alpha masks, not luminance masks. */
 const icons = Object.entries(SHAPES)
   .map(([health, shape]) => {
     const svg = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><mask id='m'><g fill='white'>${shape}</g></mask><rect width='16' height='16' mask='url(%23m)'/></svg>`;
@@ -21,7 +21,7 @@ const icons = Object.entries(SHAPES)
 /** Bars of the table of all clusters: `f0` to `f20`, in twentieths. */
 const bars = Array.from({ length: 21 }, (_, twentieth) => `.f${twentieth}{--full:${twentieth * 5}%}`).join('');
 
-/** On a narrow screen each value stands below its heading; the health of a cluster needs none. */
+/** On a narrow screen each value is below its heading; the health of a cluster needs none. */
 const labels = Object.entries(HEADINGS)
   .flatMap(([kind, headings]) =>
     headings.map((heading, index) => [`${kind} td:nth-child(${index + 1})`, heading] as const),

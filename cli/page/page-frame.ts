@@ -6,9 +6,9 @@ import { PAGE_SCRIPT } from './page-script.ts';
 import { timeOf } from './words.ts';
 
 export interface PageOptions {
-  /** How often the page reads itself again. Absent: it is a file. */
+  /** How often the page refreshes. Absent: it is a file. */
   readonly live?: { readonly pollMs: number };
-  /** Since when the table cannot be read. */
+  /** The time since which the table cannot be read. */
   readonly trouble?: { readonly message: string; readonly sinceMs: number };
 }
 
@@ -17,14 +17,14 @@ export interface PageParts extends PageOptions {
   readonly heading: Child;
   /** The line below the heading. */
   readonly about: Child;
-  /** One sentence without ages: a screen reader announces a change. */
+  /** One sentence without ages: a screen reader announces each change. */
   readonly summary: string;
   readonly atMs?: number;
   readonly nav?: Child;
   readonly main: Child;
 }
 
-/** The page loads only itself, and runs only its own style and script. */
+/** Returns a policy that lets the page load only itself, and run only its own style and script. */
 export function contentSecurityPolicy(live: boolean): string {
   return [
     "default-src 'none'",
@@ -76,8 +76,8 @@ const level = (height: number) =>
   html`<rect class="F" ${CELL}/><rect class="U" x=".06" y="${0.94 - height}" width=".88" height="${height}" rx=".1"/>`;
 
 /**
- * How a cell of each look is drawn, 1 by 1: a colour, and a mark for readers who do not see it. One for the whole
- * page; a map only strokes with them.
+ * How a cell of each look is drawn, 1 by 1: a colour, and a mark for colour-blind readers. Defined once per page; maps
+ * only draw strokes with them.
  */
 const DRAWINGS = {
   D: html`<rect class="D" ${CELL}/><path class="mark" d="M.28 .28L.72 .72M.72 .28L.28 .72"/>`,

@@ -15,13 +15,13 @@ export interface PageReply {
 
 export interface PageSources {
   readonly fleet: () => Promise<LatestRead<FleetStatus>>;
-  /** `undefined`: there is no such cluster. */
+  /** Returns `undefined` if the cluster does not exist. */
   readonly cluster: (name: string) => Promise<LatestRead<ClusterStatus | undefined>>;
   readonly pollMs: number;
   readonly port: number;
   /**
-   * A request must carry it: as the first part of its path, or a scraper as a bearer token. Browsers send cookies, which know no
-   * ports, to the servers of all users of this machine.
+   * The key of a request: the first part of its path, or a bearer token of a scraper. A cookie would be sent to the
+   * servers of all users of this machine, because cookies ignore ports.
    */
   readonly key: string;
 }
@@ -37,7 +37,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** Answers requests of this machine's own browsers and scrapers that carry the key. No request changes anything. */
+/** Answers requests of this machine's own browsers and scrapers with the key. No request changes anything. */
 export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<PageReply> {
   if (!isOurHost(request.headers.host, sources.port))
     return refusal(421, 'This page is only for this machine: open it at its 127.0.0.1 address.');
@@ -101,7 +101,7 @@ async function metrics({ fleet }: PageSources): Promise<PageReply> {
   return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
 }
 
-/** Another host name that leads here is DNS rebinding: another site reads the page through the user's browser. */
+/** Another host name for this server means DNS rebinding: another site reads the page through the user's browser. */
 function isOurHost(host: string | undefined, port: number): boolean {
   const names = ['127.0.0.1', 'localhost', '[::1]'];
   return names.some((name) => host?.toLowerCase() === `${name}:${port}` || (port === 80 && host === name));

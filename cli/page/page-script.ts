@@ -1,6 +1,6 @@
 import { itemText } from './map-layout.ts';
 
-/** The filter of the table of all clusters. Rows keep their place; those that do not fit are hidden. */
+/** The filter of the table of all clusters. Rows keep their place; others are hidden. */
 const FILTER = `
 const find = (selector) => document.querySelector(selector);
 
@@ -101,8 +101,8 @@ document.addEventListener('click', (event) => {
 `;
 
 /**
- * The page asks for itself and changes what differs, node by node: what is open, focused, filtered or scrolled stays so.
- * Elements with `data-own` are the script's.
+ * Fetches the page again and changes only the nodes that differ: open, focused, filtered and scrolled parts stay so.
+ * Elements with `data-own` belong to the script.
  */
 const LIVE = `
 const KEPT = new Set(['open', 'hidden', 'tabindex', 'data-own']);
@@ -187,7 +187,7 @@ if (live) {
 }
 `;
 
-/** The script of the page. Without it the page shows the same, without filter and single cells. */
+/** The script of the page. Without it only the filter and single cells are missing. */
 export const PAGE_SCRIPT = `(() => {
 'use strict';
 const itemText = ${String(itemText)};

@@ -4,7 +4,7 @@ import { type CellLook, itemsFrom, layoutOf, type MapLayout } from './map-layout
 import { counted, grouped, percentage, relative, when } from './words.ts';
 
 const MOST_ITEMS = 12;
-/** From so many on, a map takes the width of two. */
+/** From this many columns on, a map takes the width of two. */
 const WIDE_COLUMNS = 100;
 const NOT_READY = 'Nothing can be allocated until a pass in enforce saves it.';
 
@@ -56,7 +56,7 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The keys name the patterns that cells are drawn with. */
+/** The keys name the patterns of cells. */
 export const LOOKS = {
   ...CELL_STATES,
   R: 'free, reserved band',
@@ -67,7 +67,7 @@ export const LOOKS = {
 } as const satisfies Record<CellLook, string>;
 
 const ORDER: readonly CellLook[] = ['D', 'L', 'H', 'U', 'U4', 'U3', 'U2', 'U1', 'R', 'F', 'X'];
-/** Width of a cell on a wide screen, by columns. */
+/** The width of a cell on a wide screen, by columns. */
 const CELL_PIXELS = new Map([
   [16, 22],
   [32, 15],
@@ -76,7 +76,7 @@ const CELL_PIXELS = new Map([
   [100, 9],
 ]);
 
-/** The map of a range, its legend, and a line about the cell under the pointer or cursor. */
+/** Returns the map of a range, its legend, and a line about the cell under the pointer or cursor. */
 function rangeMap(range: RangeStatus, map: RangeMap): Html {
   const layout = layoutOf(map);
   const { kind, base } = itemsFrom(map.first);

@@ -11,13 +11,13 @@ import { type Child, clipped, type Fitted, type Html, html, name, table, upTo } 
 import { type PageOptions, page } from './page-frame.ts';
 import { badge, counted, grouped, HEALTH_WORDS, HEALTHS, LOOP_STATES, percentage, relative } from './words.ts';
 
-/** Bytes of the page, and of its parts at most. Details take the rest. */
+/** The most bytes of the page, and of its parts. Details take the rest. */
 const PAGE_BYTES = 292_000;
 const ATTENTION_BYTES = 40_000;
-/** Problems on the card of a cluster. */
+/** The most problems on the card of a cluster. */
 const MOST_OF_A_CLUSTER = 4;
 const ROWS_BYTES = 190_000;
-/** Of one cluster among others; of the only one. */
+/** The most bytes of one cluster among others. */
 const DETAILS_BYTES = 24_000;
 const ONLY_DETAILS_BYTES = 120_000;
 
@@ -29,7 +29,10 @@ const SUMMARY_WORDS: Record<Health, readonly [one: string, many: string]> = {
   good: ['is good', 'are good'],
 };
 
-/** The page of all clusters: always under 300 KB. Details that do not fit are a link where the page is live, a command where it is a file. */
+/**
+ * The page of all clusters: always under 300 KB. Details that do not fit are a link on a live page, a command in a
+ * file.
+ */
 export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): string {
   const live = options.live !== undefined;
   const anywhere = (cluster: string) => anchor(cluster, live ? clusterPath(cluster) : fragment(cluster));
@@ -69,7 +72,7 @@ function framed(fleet: FleetStatus, options: PageOptions, main: Html): string {
   });
 }
 
-/** @param cards so many clusters, the first, have a card with what needs attention */
+/** @param cards how many clusters have a card with their problems */
 function detailsOf(fleet: FleetStatus, bytes: number, cards: number): Fitted {
   const open = fleet.clusters.length === 1;
   const each = open ? ONLY_DETAILS_BYTES : DETAILS_BYTES;
@@ -92,7 +95,7 @@ function pausedAll({ pausedAll: pause, atMs }: FleetStatus): Html | false {
   return html`<p class="banner"><b class="paused">All clusters are paused</b>, ends ${relative(pause.untilMs, atMs)}: ${clipped(pause.reason, 300)} (${name(clipped(pause.by, 80))})</p>`;
 }
 
-/** `2 of 9 clusters need attention, 1 has a warning, 6 are good.` */
+/** Returns `2 of 9 clusters need attention, 1 has a warning, 6 are good.` */
 function summaryOf({ clusters, unreadable }: FleetStatus): string {
   if (clusters.length + unreadable.length === 0) return 'No cluster is registered.';
   const parts = HEALTHS.flatMap((health) => {
@@ -118,20 +121,22 @@ function fragment(cluster: string): string {
   return `#c-${cluster}`;
 }
 
-/** Relative to the page of all clusters. */
+/** Returns a path relative to the page of all clusters. */
 function clusterPath(cluster: string): string {
   return `clusters/${encodeURIComponent(cluster.toWellFormed())}`;
 }
 
-/** These many are found without a filter. */
+/** This many clusters need no filter. */
 const FEW = 5;
 
-/** A row for each cluster as far as `bytes` go. End tags that HTML does not ask for are left out: there may be thousands of rows. */
+/**
+ * Returns a row for each cluster within `bytes`. Optional end tags of HTML are omitted: there may be thousands of rows.
+ */
 function glanceRows(fleet: FleetStatus, bytes: number, linked: (cluster: string) => Child): Fitted {
   return upTo(fleet.clusters, bytes, (cluster) => row(cluster, linked(cluster.name), fleet.atMs));
 }
 
-/** All clusters at a glance. The filter shows itself where there is JavaScript. */
+/** Returns all clusters at a glance. The filter appears only with JavaScript. */
 function atAGlance(fleet: FleetStatus, rows: Fitted): Html {
   if (fleet.clusters.length === 0) return html``;
   return html`<section aria-labelledby="all"><h2 id="all">All clusters <small>${grouped(fleet.clusters.length)}</small></h2>
@@ -150,7 +155,7 @@ function row(cluster: ClusterStatus, link: Child, nowMs: number): Html {
   return html`<tr><th scope="row">${link}<td class="${health}">${HEALTH_WORDS[health]}<td>${findings.length}<td>${live}/${apiServers.length}<td>${lastPasses(cluster.loops, nowMs)}${fullest(cluster)}<td>${mode}<td>${allocator}`;
 }
 
-/** What is not as it should be, or how long ago the last pass of any loop was. */
+/** Returns the unhealthy loops, or the age of the last pass of any loop. */
 function lastPasses(loops: readonly LoopStatus[], nowMs: number): string {
   for (const state of ['failing', 'late'] as const) {
     const count = loops.filter((loop) => loop.state === state).length;
@@ -160,7 +165,7 @@ function lastPasses(loops: readonly LoopStatus[], nowMs: number): string {
   return last > 0 ? formatAge(nowMs - last) : 'never';
 }
 
-/** A cell with a bar below its figure: its class is a twentieth of fullness. */
+/** Returns a cell with a bar below its figure: its class is the use in twentieths. */
 function fullest(cluster: ClusterStatus): Html {
   const [most] = wholeRanges(cluster).toSorted((one, other) => other.usedPercent - one.usedPercent);
   if (most === undefined) return html`<td>–`;
@@ -169,7 +174,7 @@ function fullest(cluster: ClusterStatus): Html {
   return html`<td class="f${twentieths}">${percentage(used, capacity)}`;
 }
 
-/** The clusters that need attention, with their problems and a link to their details. */
+/** Returns the clusters that need attention, with their problems and a link to their details. */
 function needsAttention(fleet: FleetStatus, bytes: number, linked: (cluster: string) => Child): Fitted {
   const bad = fleet.clusters.filter(({ health }) => health === 'bad');
   const unreadable = upTo(fleet.unreadable, bytes / 3, unreadableCard);
@@ -195,7 +200,7 @@ export interface ClusterPageOptions extends PageOptions {
   readonly atMs: number;
 }
 
-/** From the page of a cluster: its path begins with the key of the page, which no link repeats. */
+/** The link from the page of a cluster: its path begins with the key of the page, which no link repeats. */
 export const TO_ALL_CLUSTERS: Html = html`<nav aria-label="Up"><a href="../">All clusters</a></nav>`;
 
 /** The page of one cluster, with all its maps. */

@@ -8,7 +8,7 @@ import { configurationError, failureCode } from '../errors.ts';
 import { answerPageRequest, type PageSources } from './page-requests.ts';
 import { SharedRead, type SharedReadOptions } from './shared-read.ts';
 
-/** How the page reads. The signal ends a read that takes too long, or whose page was closed. */
+/** Reads the status. The signal ends a read that takes too long, or whose page was closed. */
 export interface PageReads {
   readonly readFleet: (signal: AbortSignal) => Promise<FleetStatus>;
   /** `undefined`: no such cluster. */
@@ -16,13 +16,13 @@ export interface PageReads {
 }
 
 export interface PageServerOptions extends PageReads {
-  /** 0 (the default) takes a free one. */
+  /** The port; 0 (the default) is a free one. */
   readonly port?: number;
-  /** What a request must carry. Default: a random one. */
+  /** The key of requests. Default: a random one. */
   readonly key?: string | undefined;
-  /** How often an open page asks. */
+  /** The refresh interval of an open page. */
   readonly pollMs?: number;
-  /** How long a result is shown before the table is read again. */
+  /** How long a result is used before the table is read again. */
   readonly freshMs?: number;
   readonly nowMs?: () => number;
 }
@@ -33,7 +33,7 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/** The page of more clusters has no room for all maps: the page of a cluster reads its own. */
+/** With more clusters the page has no room for all maps: the page of a cluster reads its own. */
 const MOST_WITH_MAPS = 50;
 
 export function readsOf(
@@ -53,8 +53,8 @@ export function readsOf(
 const HOST = '127.0.0.1';
 
 /**
- * Serves the page to this machine, and reads the table as long as a page is open.
- * @throws CliError when the port is not free.
+ * Serves the page to this machine, and reads the table while a page is open.
+ * @throws CliError if the port is not free.
  */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
   const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000, nowMs = Date.now } = options;

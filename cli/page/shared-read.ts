@@ -3,7 +3,7 @@ import { describeError } from '../../lib/telemetry/describe-error.ts';
 export interface LatestRead<T> {
   /** The last result, and when it was read. */
   readonly value?: { readonly of: T; readonly atMs: number };
-  /** Since when reads fail, and why; absent: the last one succeeded. */
+  /** When reads began to fail, and the error; absent: the last one succeeded. */
   readonly trouble?: { readonly message: string; readonly sinceMs: number };
 }
 
@@ -29,7 +29,7 @@ export class SharedRead<T> {
     this.#options = options;
   }
 
-  /** Never fails: the result has the error. */
+  /** Never fails: the result contains the error. */
   get(): Promise<LatestRead<T>> {
     const { freshMs, nowMs } = this.#options;
     if (nowMs() - this.#endedAtMs < freshMs) return Promise.resolve(this.#latest);

@@ -15,7 +15,7 @@ export interface RanPass {
   readonly pass: EndedPass;
 }
 
-/** With these the passes of the other loops would fail too. */
+/** With these errors the passes of the other loops would fail too. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'BadKubeconfig',
   'DeadlineExceeded',
@@ -40,7 +40,7 @@ export function exitCodeOfPass({ dryRun, pass }: RanPass): ExitCode {
   return wouldChange || (pass.report?.findings ?? []).length > 0 ? EXIT.findings : EXIT.fine;
 }
 
-/** Returns what the pass changed, or would have, and what is left to do. */
+/** Returns the changes of the pass, or those that it would make, and the remaining problems. */
 export function passLines(ran: RanPass, paint: Output['paint']): string[] {
   const { cluster, loop, pass } = ran;
   const observed = pass.mode === 'observe';

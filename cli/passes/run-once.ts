@@ -18,7 +18,7 @@ export interface RunOnceRequest {
   readonly loop: LoopDefinition;
   /** Writes nothing: not to the cluster, and not to the table. */
   readonly dryRun: boolean;
-  /** Also while the cluster, or all clusters, are paused. */
+  /** Run even if the cluster, or all clusters, are paused. */
   readonly evenIfPaused?: boolean;
 }
 

@@ -18,7 +18,7 @@ const CELLS = 10;
 /** Eighths of a cell. */
 const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
-/** `█████▍     54%`: how full something is. What is not empty shows, and what is not full is not drawn as if it were. */
+/** Returns `█████▍     54%`. A bar is empty only for 0, and full only for 100. */
 function bar(percent: number): string {
   const eighths = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * CELLS * 8);
   const shown = percent <= 0 ? 0 : percent >= 100 ? CELLS * 8 : Math.min(Math.max(eighths, 1), CELLS * 8 - 1);
@@ -27,12 +27,12 @@ function bar(percent: number): string {
   return `${drawn.padEnd(CELLS)} ${text.padStart(3)}%`;
 }
 
-/** Of many, a few are less than the tenth of a per cent that the figure is rounded to. */
+/** A small share of many items can be less than the tenth of a per cent of the figure. */
 function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }
 
-/** More addresses are only known to be more. */
+/** Returns the capacity, or "more than" beyond `Number.MAX_SAFE_INTEGER`. */
 function amount(capacity: number): string {
   return capacity < Number.MAX_SAFE_INTEGER ? String(capacity) : '2^53 or more';
 }
@@ -59,7 +59,7 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
   ];
 }
 
-/** `paused,duplicate,leak (3)`: each word once. A pause comes first, unless the health is that word. */
+/** Returns `paused,duplicate,leak (3)`: each word once. A pause comes first, unless it is the health. */
 function attentionWords({ attention, health, paused }: ClusterStatus): string {
   const words = Map.groupBy(attention, ({ word }) => word);
   const counted = [...words].map(([word, same]) => (same.length === 1 ? word : `${word} (${same.length})`));
@@ -192,7 +192,7 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
   ];
 }
 
-/** When the latest was. */
+/** Returns the age of the latest pass. */
 function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   const starts = loops.flatMap(({ lastPass, lastRanAtMs }) => lastRanAtMs ?? lastPass?.startedAtMs ?? []);
   const isKnown = loops.some(({ lastRanAtMs }) => lastRanAtMs !== undefined);
@@ -200,7 +200,7 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 
-/** When a loop last succeeded: if its last pass did, a later run that leases show did too. */
+/** Returns the age of a loop's last success: if its last pass succeeded, a later run that leases show did too. */
 function lastSuccessAgo({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus, nowMs: number): string {
   return ago(state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs, nowMs);
 }

@@ -30,9 +30,9 @@ export interface AdmissionOptions {
   readonly settings?: AdmissionSettings;
   /** Default: from AWS. */
   readonly readTokens?: ReadSecretText;
-  /** Which free item is given. Default: any, at random. */
+  /** Picks a free item. Default: a random one. */
   readonly pick?: Pick;
-  /** The end of a generated name. Default: five letters at random. */
+  /** The end of a generated name. Default: five random letters. */
   readonly newSuffix?: () => string;
   /** Waits after attempt number 0, 1, 2 ..., which took so long, to change a range was lost to another writer. Default: at random. */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
@@ -40,17 +40,20 @@ export interface AdmissionOptions {
 
 export type AdmissionHandler = Handler<HttpReply>;
 
-/** A range is one item, and one of several writers at the same time wins. The deadline ends the attempts. */
+/** A range is one item, and one of several concurrent writers wins. The deadline ends the attempts. */
 const ATTEMPTS = 1_000;
-/** A review that lost often waits less than a new one, or it would lose until its time is over. */
+/** A review that lost often waits less than a new one; otherwise it would lose until its time is over. */
 const WAITS_MS = [120, 100, 80, 60, 40];
-/** An attempt for which these waits are right. Where attempts take longer, waits do, or all attempts would collide. */
+/**
+ * The duration of an attempt for which these waits are right. Slower attempts have longer waits; otherwise all would
+ * collide.
+ */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
-/** Part of the time that the API server waits, for the network. */
+/** The part of the API server's timeout that is left for the network. */
 const NETWORK_MS = 500;
 const CLOSING_MS = 1_000;
-/** After the deadline, to release what was allocated. */
+/** The time after the deadline for releasing the allocated items. */
 const RELEASING_MS = 400;
 
 /**
@@ -154,7 +157,7 @@ async function judge(
   let begunAtMs = environment.nowMs();
   const update = {
     attempts: ATTEMPTS,
-    // The range remembers what a Service was given.
+    // The range remembers the items of a Service, so a repetition is safe.
     isRepeatable: true,
     wait: async (attempt: number) => {
       retries += 1;
@@ -193,7 +196,7 @@ function responseOf(verdict: Verdict, { onFailure }: AdmissionSettings): ReviewR
   }
 }
 
-/** Users of the cluster need not know the name of its table; the log has it. */
+/** Users of the cluster need not know the name of its table; the log contains it. */
 function publicMessage(code: string): string {
   return `no address or port can be allocated from the table now (${code}): try again, or contact the administrator of this cluster`;
 }

@@ -24,42 +24,45 @@ import {
 import { holdOwnerOf, NAME, serviceName } from './service.ts';
 
 export type Verdict =
-  /** Nothing is missing, or the table does not allocate it. */
+  /** The Service lacks nothing, or the table does not allocate for it. */
   | { readonly outcome: 'leftAlone'; readonly reason?: string }
   | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: AllocatedItems }
   | { readonly outcome: 'refused'; readonly code: string; readonly status: RefusalStatus }
-  /** The table can allocate nothing now. */
+  /** The table cannot allocate now. */
   | { readonly outcome: 'failed'; readonly code: string; readonly message: string }
   | { readonly outcome: 'notRegistered' }
-  /** With `mode: observe`: what would have been answered. */
+  /** With `mode: observe`: the answer of `enforce`. */
   | { readonly outcome: 'observed'; readonly wouldBe: Verdict };
 
 export interface AdmitOptions extends RangesOptions {
   readonly table: KeyValueTable;
-  /** Ends a little later, to release what was allocated. */
+  /** Ends a little later, to release the allocated items. */
   readonly closingTable: KeyValueTable;
   readonly stack: string | undefined;
-  /** The end of a generated name: new each time. */
+  /** Returns a new end of a generated name. */
   readonly newSuffix: () => string;
   readonly nowMs: () => number;
   readonly logUnreleased: (error: TableError) => void;
 }
 
-/** Refusals that are about the request. Any other is about the table, and a later request may succeed. */
+/** Refusals because of the request. Others are because of the table, and a later request may succeed. */
 const ABOUT_THE_REQUEST: ReadonlySet<AllocatorErrorCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
 
-/** Node ports of one review: as many as a request to allocate may have. */
+/** The most node ports of one review, as for a request to allocate. */
 const MOST_PORTS = 256;
 
 type RefusedAllocation = Extract<AllocationResult, { outcome: 'refused' }>;
 
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
-/** Allocates from the table what a Service lacks. @throws TableError, and then nothing is known to be allocated. */
+/**
+ * Allocates the items that a Service lacks from the table.
+ * @throws TableError, after which nothing may be assumed to be allocated.
+ */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);
-  // Most changes of a Service need nothing from any cluster's table, and do not wait for it.
+  // Most changes of a Service need nothing from the table of any cluster, and do not wait for it.
   if (ANY_FAMILIES.every((families) => isEmpty(plan(families)))) return { outcome: 'leftAlone' };
 
   const cluster = await readCluster(options.table, clusterName);
@@ -109,7 +112,7 @@ async function allocate(
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
 }
 
-/** One for each loop that repairs what is wanted. */
+/** Returns one range per loop that repairs the wanted items. */
 function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
   const { primary, nodePorts } = RANGE_KEYS;
   return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];
@@ -126,13 +129,13 @@ function refusalOf(name: string, plan: Plan, { error, address, port }: RefusedAl
   return { outcome: 'failed', code: error.code, message: error.message };
 }
 
-/** Only the rest of the invocation sees its writes. */
+/** Returns options whose writes only the rest of the invocation sees. */
 function dry(options: AdmitOptions): AdmitOptions {
   const table = dryTable(options.table, options.nowMs);
   return { ...options, table, closingTable: table };
 }
 
-/** A Service's name has not been checked by now: it may be as long as its object. */
+/** The name of a Service has not been validated yet: it may be as long as its object. */
 const LONGEST_TEXT = 1_000;
 
 /** Logs a request that gets no review: nothing of its token is in the line. */

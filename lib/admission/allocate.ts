@@ -23,7 +23,7 @@ export interface ClusterRanges {
   readonly ports: RangeAllocations<number>;
 }
 
-/** Families of a cluster's ranges, the primary first. */
+/** Returns the families of a cluster's ranges, the primary first. */
 export function configuredFamilies({ serviceClusterIPRanges }: ClusterSpec): readonly IPFamily[] {
   return serviceClusterIPRanges.flatMap((cidr) => parseCidr(cidr)?.family ?? []);
 }
@@ -46,9 +46,9 @@ export function openRanges(
 
 export interface AllocationOptions extends Omit<ServiceAllocationOptions<never>, 'named'> {
   readonly ranges: ClusterRanges;
-  /** The same, for a little longer: to release what was allocated when time is over. */
+  /** The same ranges with a later deadline, to release the allocated items. */
   readonly closing: ClusterRanges;
-  /** Called for what could not be released: it is freed as a leak. */
+  /** Called for an item that could not be released: the repair frees it as a leak. */
   readonly logUnreleased: (error: TableError) => void;
 }
 
@@ -62,15 +62,15 @@ export type AllocationResult =
     };
 
 /**
- * Allocates all that a plan lacks, or nothing: when one item is refused or fails, the others are released.
- * Addresses come before ports, as in the registry.
- * @throws TableError when the outcome is not known. What was allocated by then and could not be released is freed as a leak.
+ * Allocates all items of a plan or none: if one is refused or fails, the others are released. Addresses come before
+ * ports, as in the registry.
+ * @throws TableError if the outcome is unknown. The repair frees the items that could not be released.
  */
 export async function allocateFor(plan: Plan, options: AllocationOptions): Promise<AllocationResult> {
   const { closing, logUnreleased } = options;
   const undos: Undos = [];
   const undoAll = async () => {
-    // The last first.
+    // The last one first.
     for (const undo of undos.reverse()) {
       try {
         await undo(closing);
@@ -90,7 +90,7 @@ export async function allocateFor(plan: Plan, options: AllocationOptions): Promi
   }
 }
 
-/** What releases the items that were allocated so far. */
+/** Functions that release the items allocated so far. */
 type Undos = ((ranges: ClusterRanges) => Promise<void>)[];
 
 async function allocateEach(plan: Plan, options: AllocationOptions, undos: Undos): Promise<AllocationResult> {

@@ -1,7 +1,7 @@
 import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import { HEADLESS, type ServiceSpec, sameTexts } from './service.ts';
 
-/** The families of a Service that will be, one for each of its ClusterIPs, and the ClusterIPs that it has. */
+/** The families of the new Service, one for each ClusterIP, and the ClusterIPs that it has. */
 export interface Families {
   readonly families: readonly IPFamily[];
   readonly clusterIPs: readonly string[];
@@ -10,9 +10,10 @@ export interface Families {
 const POLICIES = ['SingleStack', 'PreferDualStack', 'RequireDualStack'];
 
 /**
- * Decides as the registry does (`initIPFamilyFields` of `pkg/registry/core/service/storage/alloc.go`) what is neither
- * headless nor an ExternalName. `configured` are the families of the cluster's ranges, the primary first.
- * @returns undefined for what the registry will refuse by itself.
+ * Decides the families of a Service that is neither headless nor an ExternalName as the registry does
+ * (`initIPFamilyFields` of `pkg/registry/core/service/storage/alloc.go`). `configured` are the families of the
+ * cluster's ranges, the primary first.
+ * @returns undefined for a Service that the registry will refuse.
  */
 export function familiesOf(
   after: ServiceSpec,
@@ -35,7 +36,10 @@ export function familiesOf(
   return { families: isUpgraded ? [...families, other] : families, clusterIPs };
 }
 
-/** A Service that prefers two stacks stays unchanged when the cluster changes from one to two, or back. */
+/**
+ * Returns true for a Service with PreferDualStack that stays unchanged when the cluster gets or loses its second
+ * family.
+ */
 export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
   return (
     after.type === before.type &&
@@ -46,7 +50,7 @@ export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): b
   );
 }
 
-/** The checks of the registry before it allocates (`ValidateServiceClusterIPsRelatedFields`). */
+/** Checks what the registry checks before it allocates (`ValidateServiceClusterIPsRelatedFields`). */
 function isWellFormed({ clusterIP, clusterIPs, ipFamilies }: ServiceSpec, policy: string): boolean {
   if ((clusterIPs[0] ?? '') !== clusterIP || clusterIPs.length > 2) return false;
   if (clusterIPs.includes(HEADLESS)) return false;
@@ -61,7 +65,7 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/** Returns the spec of a Service that goes back to one stack: only the policy can request that. */
+/** Returns the spec of a Service that returns to one family: only the policy can request that. */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

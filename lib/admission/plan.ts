@@ -15,30 +15,30 @@ import {
   type ServiceSpec,
 } from './service.ts';
 
-/** What a Service lacks, and where it goes. Both lists empty: nothing is allocated. */
+/** The items that a Service lacks, and their fields. If both lists are empty, nothing is allocated. */
 export interface Plan {
-  /** `spec.clusterIPs` as it will be, an empty text where any address will do. */
+  /** The new `spec.clusterIPs`, an empty text for any address. */
   readonly clusterIPs: readonly string[];
   readonly addresses: readonly WantedAddress[];
   readonly ports: readonly WantedPort[];
-  /** What it has or requests by value: nothing else that it gets may be the same. */
+  /** The items that the Service has or requests by value: it must not get them twice. */
   readonly named: { readonly addresses: readonly string[]; readonly ports: readonly number[] };
 }
 
 export interface WantedAddress {
-  /** Its place in `clusterIPs`. */
+  /** The index in `clusterIPs`. */
   readonly index: number;
   readonly family: IPFamily;
-  /** As it was written. Absent: any. */
+  /** As written by the client. Absent: any. */
   readonly value?: string;
 }
 
 const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addresses: [], ports: [] } };
 
 /**
- * Returns what the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`). A Service that the
- * registry refuses has no plan: the registry refuses it in its own words. `before` is the old object of an update,
- * `configured` the families of the cluster's ranges, the primary first.
+ * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`). A
+ * Service that the registry refuses has no plan. `before` is the old object of an update, `configured` the families of
+ * the cluster's ranges, the primary first.
  */
 export function planOf(sent: ServiceSpec, stored: ServiceSpec | undefined, configured: readonly IPFamily[]): Plan {
   const before = stored && asRead(stored);
@@ -91,8 +91,8 @@ const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 const LARGEST_PORT = 65_535;
 
 /**
- * Whether the registry may accept the type and the ports of a Service that gets a ClusterIP (`ValidateService` of
- * `pkg/apis/core/validation`). It validates after it allocates, so a Service that fails would leave behind what it was given.
+ * Returns whether the registry may accept the type and the ports of a Service with a ClusterIP (`ValidateService` of
+ * `pkg/apis/core/validation`). It validates after allocation, so an invalid Service would leave leaks.
  */
 function mayBeAccepted({ type, ports }: ServiceSpec): boolean {
   return (
@@ -116,11 +116,13 @@ function areUnique(texts: readonly string[]): boolean {
 export interface WantedPort {
   /** Absent: any. */
   readonly value?: number;
-  /** The places in `spec.ports` that get it; the first is the one that a refusal names. */
+  /** The indexes in `spec.ports` that get the port; a refusal names the first one. */
   readonly at: readonly number[] | 'healthCheck';
 }
 
-/** Of a new Service: ports that share a number, as TCP and UDP 53 do, share a node port (`initNodePorts`). */
+/**
+ * Returns the node ports of a new Service: ports with the same number, as TCP and UDP 53, share one (`initNodePorts`).
+ */
 function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   if (!mayHaveNodePorts(spec)) return [];
   const requested = requestedByPort(spec.ports);
@@ -149,9 +151,9 @@ function requestedByPort(ports: readonly ServicePort[]): ReadonlyMap<number, num
 }
 
 /**
- * Of one that is changed: what the old object has is its own, and each port without a number gets one for itself
+ * Returns the node ports of a changed Service: it keeps those of the old object, and each other port gets its own
  * (`updateNodePorts`).
- * @returns undefined for what the registry refuses: one node port twice under one protocol.
+ * @returns undefined if the registry refuses it: one node port twice for one protocol.
  */
 function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly WantedPort[] | undefined {
   if (!mayHaveNodePorts(after)) return [];
@@ -173,7 +175,7 @@ function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly Wan
   return wanted;
 }
 
-/** The port for health checks, once a Service has begun to need one. */
+/** Returns the port for health checks when a Service begins to need one. */
 function healthCheckPort(after: ServiceSpec, before: ServiceSpec | undefined): readonly WantedPort[] {
   if (!getsHealthCheckPort(after) || (before !== undefined && getsHealthCheckPort(before))) return [];
   const { healthCheckNodePort: value } = after;

@@ -5,7 +5,7 @@ import { clusterName, DispatchError } from '../runtime/errors.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 
-/** What is read of the event of a function URL (payload format 2.0). */
+/** The used fields of the event of a function URL (payload format 2.0). */
 const urlEvent = z.object({
   rawPath: z.string(),
   rawQueryString: z._default(z.string(), ''),
@@ -17,7 +17,7 @@ const urlEvent = z.object({
 type UrlEvent = z.infer<typeof urlEvent>;
 
 const texts = z.record(z.string(), z.string());
-/** What is read of the event of a REST API (payload format 1.0), which has `null` for what is empty. */
+/** The used fields of the event of a REST API (payload format 1.0), which has `null` for absent values. */
 const apiEvent = z.object({
   path: z.string(),
   httpMethod: z.string(),
@@ -56,9 +56,9 @@ export interface AdmissionHttpRequest {
   readonly cluster: string;
   readonly token: string;
   readonly body: () => string | HttpReply;
-  /** How long the API server waits, by its `timeout`. */
+  /** The `timeout` of the API server. */
   readonly timeoutMs: number | undefined;
-  /** When its request arrived, which may have waited for a function to start. */
+  /** The arrival of the request, which may have waited for a function to start. */
   readonly cameAtMs: number | undefined;
 }
 
@@ -66,8 +66,8 @@ export interface AdmissionHttpRequest {
 const MOST_BYTES = 6 * 1024 * 1024;
 
 /**
- * Returns the request, or its refusal, which depends on nothing but the shape of the request.
- * @throws DispatchError `BadEvent` for what is no event of a function URL or a REST API.
+ * Returns the request, or a refusal that depends only on the form of the request.
+ * @throws DispatchError `BadEvent` for any other event.
  */
 export function httpRequestIn(event: unknown): AdmissionHttpRequest | HttpReply {
   const parsed = parseEvent(event);
@@ -92,7 +92,7 @@ export function httpReply(statusCode: number, text: string): HttpReply {
   return { statusCode, headers: { 'content-type': 'text/plain' }, body: `${text}\n` };
 }
 
-/** The same for no token, a wrong one, and a cluster that is not registered. */
+/** Returns the same reply for a missing token, a wrong one, and an unknown cluster. */
 export function unauthorized(): HttpReply {
   return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
 }
@@ -111,7 +111,7 @@ function bodyOf({ body = '', isBase64Encoded }: UrlEvent): string | HttpReply {
   return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
 }
 
-/** `timeout=10s`, in whole seconds, one at least. */
+/** Parses `timeout=10s`, in whole seconds, at least one. */
 function timeoutIn(query: string): number | undefined {
   const [, seconds] = /^([1-9]\d{0,2})s$/.exec(new URLSearchParams(query).get('timeout') ?? '') ?? [];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
@@ -142,7 +142,7 @@ export interface Review {
   readonly operation: 'CREATE' | 'UPDATE';
   readonly dryRun: boolean;
   readonly service: Service;
-  /** Of an update. */
+  /** Only for an update. */
   readonly oldService?: Service;
 }
 
@@ -156,7 +156,7 @@ export type ReviewResponse =
   | { readonly allowed: true; readonly patch?: readonly PatchOperation[] }
   | { readonly allowed: false; readonly status: RefusalStatus };
 
-/** Returns the review, or what is wrong with it, for the log and the sender. */
+/** Returns the review, or its fault for the log and the sender. */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const parsed = review.safeParse(jsonIn(text));
   if (!parsed.success) return faultOf(parsed.error, 'the body');

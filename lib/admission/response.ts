@@ -2,20 +2,20 @@ import type { AllocatorError } from '../allocator/errors.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import type { Service, ServiceSpec } from './service.ts';
 
-/** One operation of a JSON Patch (RFC 6902). `add` puts a value in the place of one that is there. */
+/** One operation of a JSON Patch (RFC 6902). `add` replaces a present value. */
 export interface PatchOperation {
   readonly op: 'add';
   readonly path: string;
   readonly value: string | number | readonly string[];
 }
 
-/** What was allocated for a plan, in its order. */
+/** The items that were allocated for a plan, in its order. */
 export interface AllocatedItems {
   readonly addresses: readonly string[];
   readonly ports: readonly number[];
 }
 
-/** Returns the patch that fills in what was allocated. A requested address stays as it was written. */
+/** Returns the patch that sets the allocated items. A requested address keeps its notation. */
 export function patchOf(
   plan: Plan,
   { addresses, ports }: AllocatedItems,
@@ -52,7 +52,7 @@ export function namePatch({ metadata }: Service, name: string): readonly PatchOp
   return metadata.name === name ? [] : [{ op: 'add', path: '/metadata/name', value: name }];
 }
 
-/** A `Status` of `meta/v1`, as the API server passes it on to its client. */
+/** A `Status` of `meta/v1`, which the API server passes on to its client. */
 export interface RefusalStatus {
   readonly status: 'Failure';
   readonly code: number;
@@ -70,7 +70,7 @@ export interface RefusalStatus {
 }
 
 /*
- * The registry's refusals, to the letter (`pkg/registry/core/service/storage/alloc.go`, and `NewInvalid` and
+ * Returns the registry's refusal, exactly (`pkg/registry/core/service/storage/alloc.go`, and `NewInvalid` and
  * `NewInternalError` of `apimachinery/pkg/api/errors`).
  */
 
@@ -91,17 +91,17 @@ export function portRefusal(name: string, { value, at }: WantedPort, error: Allo
   return invalid(name, `spec.ports[${at[0] ?? 0}].nodePort`, String(value), error.message);
 }
 
-/** In the words of the API for a list that is too long. */
+/** Returns the API's refusal of a list that is too long. */
 export function tooManyPortsRefusal(name: string, count: number, most: number): RefusalStatus {
   return invalidField(name, 'spec.ports', 'FieldValueTooMany', `Too many: ${count}: must have at most ${most} items`);
 }
 
-/** The client is to try again after a repair pass. */
+/** Returns a refusal after which the client retries after a repair pass. */
 export function tooMany(message: string): RefusalStatus {
   return { status: 'Failure', code: 429, reason: 'TooManyRequests', message };
 }
 
-/** The table did not answer: the client is to try again. */
+/** Returns the refusal if the table did not answer: the client retries. */
 export function unavailable(message: string): RefusalStatus {
   return { status: 'Failure', code: 503, reason: 'ServiceUnavailable', message };
 }

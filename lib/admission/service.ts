@@ -21,7 +21,7 @@ const spec = z.object({
   allocateLoadBalancerNodePorts: z.optional(z.boolean()),
 });
 
-/** What of a Service decides about its addresses and ports. */
+/** The fields of a Service that decide about its addresses and ports. */
 export const serviceShape = z.object({
   metadata: z.object({
     name: z._default(z.string(), ''),
@@ -39,8 +39,8 @@ export const serviceShape = z.object({
 });
 
 /**
- * After the API's defaulting, before the registry's: `type` is there, `ipFamilies` and `ipFamilyPolicy` need not be. As
- * in Go, what is not there is empty or 0.
+ * A spec after the API's defaulting, before the registry's: `type` is set, `ipFamilies` and `ipFamilyPolicy` may be
+ * absent. As in Go, absent values are empty or 0.
  */
 export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type ServicePort = ServiceSpec['ports'][number];
@@ -83,8 +83,8 @@ export function sameTexts(one: readonly string[], other: readonly string[]): boo
 }
 
 /*
- * What the registry makes of a Service before it allocates (`pkg/registry/core/service/storage/storage.go`). A webhook
- * sees the object as it was sent, so that it has to work this out to know what is still missing.
+ * Completes a Service as the registry does before it allocates (`pkg/registry/core/service/storage/storage.go`): a
+ * webhook sees the object as it was sent, and must know which items it lacks.
  */
 
 /** Returns the singular `clusterIP` of an old client as the plural. */
@@ -102,7 +102,10 @@ export function asRead(stored: ServiceSpec): ServiceSpec {
   return { ...spec, ipFamilies, ...(ipFamilies.length > 0 && { ipFamilyPolicy }) };
 }
 
-/** Returns the new object of an update with what its sender left out and the old one has. `before` is an `asRead` one. */
+/**
+ * Returns the new object of an update, completed with the omitted fields of the old one. `before` is the result of
+ * `asRead`.
+ */
 export function completeUpdate(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   return syncClusterIPs(withHealthCheckPort(withNodePorts(withClusterIPs(after, before), before), before), before);
 }
@@ -116,7 +119,7 @@ function withClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   };
 }
 
-/** By the names of ports. A number that another port has now is not used twice. */
+/** Copies node ports by the names of ports. A number that another port has now is not used twice. */
 function withNodePorts(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (!getsNodePorts(before) || !getsNodePorts(after)) return after;
   const still = numbersOf(after.ports);
@@ -133,7 +136,7 @@ function withHealthCheckPort(after: ServiceSpec, before: ServiceSpec): ServiceSp
   return { ...after, healthCheckNodePort: before.healthCheckNodePort };
 }
 
-/** A client that changed or cleared only the singular meant both. */
+/** A client that changed or cleared only the singular field meant both. */
 function syncClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (before.clusterIP === after.clusterIP) {
     return after.clusterIPs.length === 0 ? { ...after, clusterIPs: before.clusterIPs } : after;

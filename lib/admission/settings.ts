@@ -2,9 +2,9 @@ import type { SecretStore } from '../aws/store-client.ts';
 import { DispatchError } from '../runtime/errors.ts';
 
 export interface AdmissionSettings {
-  /** What happens to a Service when the table can allocate nothing: it is refused, or left to its API server. */
+  /** The outcome for a Service if the table cannot allocate: refused, or left to its API server. */
   readonly onFailure: 'refuse' | 'allow';
-  /** The longest that an answer takes. Below the webhook's `timeoutSeconds`. */
+  /** The time limit of an answer, below the webhook's `timeoutSeconds`. */
   readonly deadlineMs: number;
   readonly tokenStore: SecretStore;
   readonly secretsPrefix: string;
@@ -13,7 +13,7 @@ export interface AdmissionSettings {
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * `ADMISSION_ON_FAILURE`, `ADMISSION_DEADLINE_SECONDS`, `ADMISSION_TOKEN_STORE` and `SECRETS_PREFIX`.
+ * Reads `ADMISSION_ON_FAILURE`, `ADMISSION_DEADLINE_SECONDS`, `ADMISSION_TOKEN_STORE` and `SECRETS_PREFIX`.
  * @throws DispatchError `BadEnvironment`
  */
 export function admissionSettings(variables: Variables): AdmissionSettings {
@@ -27,7 +27,7 @@ export function admissionSettings(variables: Variables): AdmissionSettings {
   };
 }
 
-/** Where the tokens of a cluster are kept. Parameters have a `/` before the prefix. */
+/** Returns the name of the secret with the tokens of a cluster. Parameters have a `/` before the prefix. */
 export function tokensNameOf({ tokenStore, secretsPrefix }: AdmissionSettings, cluster: string): string {
   return `${tokenStore === 'ssm' ? '/' : ''}${secretsPrefix}admission/${cluster}`;
 }

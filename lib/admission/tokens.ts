@@ -14,12 +14,15 @@ export interface TokensOptions {
 }
 
 interface Kept {
-  /** Digests of the tokens, all of one length, and when they were read. None: they never were. */
+  /** Digests of the tokens, all of one length, and when they were read; none if they never were. */
   readonly digests: readonly Buffer[];
   readonly readAtMs: number;
-  /** When they were last requested, and why that failed. */
+  /** When they were last requested, and the reason of a failure. */
   readonly requestedAtMs: number;
-  /** When they were last requested for a token that is not among them. Reads for right ones do not count, or they would show. */
+  /**
+   * When they were last requested because of an unknown token. Reads for valid ones do not count, or their time would
+   * be visible.
+   */
   readonly guessedAtMs: number;
   readonly fault?: string;
 }
@@ -31,21 +34,21 @@ const NEVER_READ: Kept = {
   guessedAtMs: Number.NEGATIVE_INFINITY,
 };
 
-/** How long a token is accepted without reading again. */
+/** How long a token is accepted without another read. */
 const KEEP_MS = 5 * 60_000;
-/** A token that was accepted before stays valid for so long while the store fails. */
+/** How long an accepted token stays valid while the store fails. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/** A token that is not among those of a cluster may be new, and a store that failed may answer again. */
+/** An unknown token may be new, and a failing store may have recovered. */
 const READ_AGAIN_MS = 10_000;
 /** Reads for tokens that are not among those of a cluster: enough for the first reviews of as many clusters as are kept. */
 const READS_FOR_GUESSES = { burst: 1_000, eachSecond: 2 };
 const MOST_KEPT = 1_000;
 
-/** One now, and one to change to. */
+/** The present token and the next one, for a rotation. */
 const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
-/** The tokens by which API servers authenticate. Each cluster has its own: a leaked one opens no other. */
+/** The tokens with which API servers authenticate. Each cluster has its own. */
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
@@ -58,8 +61,8 @@ export class ClusterTokens {
   }
 
   /**
-   * Takes the same steps for a wrong token whether there is such a cluster or not, and as long as for a right one. Wrong tokens
-   * cause a bounded number of reads, however many names are invented; beyond it they are refused without one.
+   * Takes the same steps for a wrong token whether the cluster exists or not, and as long as for a valid one. Wrong
+   * tokens cause a bounded number of reads, also for invented names; beyond it they are refused without one.
    */
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
@@ -85,12 +88,12 @@ export class ClusterTokens {
     const kept: Kept = isFailed
       ? { ...before, requestedAtMs, guessedAtMs, fault: digests }
       : { digests, readAtMs: requestedAtMs, requestedAtMs, guessedAtMs };
-    // A deadline proves nothing about the store: the next request reads.
+    // A deadline says nothing about the store: the next request reads again.
     if (!signal.aborted) this.#keep(cluster, kept);
     return kept;
   }
 
-  /** Returns the digests, or why there are none. */
+  /** Returns the digests, or the reason why there are none. */
   async #read(cluster: string, signal: AbortSignal): Promise<readonly Buffer[] | string> {
     const name = this.#options.nameOf(cluster);
     const found = await this.#options.read(name, signal);
@@ -126,7 +129,7 @@ function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Reviews of one cluster that this process answers in a row: a client that creates a thousand Services is no attack. */
+/** The rate of reviews of one cluster that this process answers: a client may create a thousand Services. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
 /**

@@ -1,27 +1,27 @@
 import { bitsOf, byteOf, hasBit, popCount, trimmed } from './snapshot-bytes.ts';
 
-/** A uniform whole number in [0, below). `below` is at least 1. */
+/** Returns a uniform random integer in [0, below). `below` is at least 1. */
 export type Pick = (below: number) => number;
 
 export interface BitmapOptions {
   /** Usable items: 0 to `max - 1`. */
   readonly max: number;
-  /** Size of the low band that `allocateNext` touches last. May exceed `max`. */
+  /** The size of the low band that `allocateNext` uses last. May exceed `max`. */
   readonly reserved: number;
   readonly pick: Pick;
 }
 
 /**
- * Which of `max` items are taken, each by its number below `max` (`pkg/registry/core/service/allocator/bitmap.go`).
+ * The allocated ones of `max` items, each by its number below `max` (`pkg/registry/core/service/allocator/bitmap.go`).
  *
- * Invariant: `used` is the number of set bits. Restored data may set bits that are not below `max`: they are kept and
+ * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above: they are kept and
  * counted, so that `free` can be negative.
  */
 export class AllocationBitmap {
   readonly #max: number;
   readonly #reserved: number;
   readonly #pick: Pick;
-  /** A snapshot, padded. Without room until something is set: the range of a /8 costs nothing before it is used. */
+  /** A snapshot, padded. It has no memory until a bit is set, so an unused /8 costs nothing. */
   #data = new Uint8Array(0);
   #used = 0;
 
@@ -47,8 +47,8 @@ export class AllocationBitmap {
   }
 
   /**
-   * Takes the first free item at or after a random start, going round: first in the band above the reserved one, then
-   * in the reserved one. `undefined` when nothing is free.
+   * Allocates the first free item at or after a random start, cyclically: first in the band above the reserved one,
+   * then in the reserved one. Returns `undefined` if nothing is free.
    */
   allocateNext(): number | undefined {
     if (this.free <= 0) return undefined;
@@ -57,7 +57,7 @@ export class AllocationBitmap {
     return item;
   }
 
-  /** Releasing what is free does nothing. */
+  /** Releasing a free item has no effect. */
   release(item: number): void {
     if (!this.has(item)) return;
     this.#flip(item);
@@ -68,7 +68,7 @@ export class AllocationBitmap {
     return hasBit(this.#data, item);
   }
 
-  /** Taken items, ascending. */
+  /** Returns the allocated items, ascending. */
   items(): number[] {
     return bitsOf(this.#data);
   }
@@ -95,14 +95,14 @@ export class AllocationBitmap {
     this.#data[index] = (this.#data[index] ?? 0) ^ (1 << (item & 7));
   }
 
-  /** An empty band draws no number. */
+  /** An empty band draws no random number. */
   #freeItemIn(low: number, high: number): number | undefined {
     if (low >= high) return undefined;
     const start = low + this.#pick(high - low);
     return this.#firstFree(start, high) ?? this.#firstFree(low, start);
   }
 
-  /** A byte of eight taken items is skipped at once. */
+  /** A byte of eight allocated items is skipped at once. */
   #firstFree(from: number, end: number): number | undefined {
     let item = from;
     while (item < end && this.has(item)) item += item % 8 === 0 && byteOf(this.#data, item / 8) === 0xff ? 8 : 1;

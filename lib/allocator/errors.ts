@@ -2,24 +2,24 @@ export type AllocatorErrorCode =
   | 'Full'
   | 'AlreadyAllocated'
   | 'NotInRange'
-  /** A snapshot, or the stored range, is of another range. */
+  /** A snapshot, or the stored range, belongs to another range. */
   | 'MismatchedRange'
-  /** Nothing may be allocated yet: no pass has saved the range. */
+  /** Allocation is not open yet: no pass has saved the range. */
   | 'NotReady'
   /** A CIDR, port range or snapshot that does not parse. */
   | 'Unparsable'
-  /** An owner or a time that no hold can have. */
+  /** An invalid owner or time of a hold. */
   | 'BadHold'
-  /** A hold was to be changed that is not there, or is another owner's. */
+  /** The hold to change does not exist, or belongs to another owner. */
   | 'NotHeld'
   /** The range has no room for more holds. */
   | 'HoldsFull'
-  /** Admission gave more than is safe before a pass has seen it in Services. */
+  /** Admission allocated more than is safe before a pass has seen it in Services. */
   | 'TooManyUnclaimed';
 
 /**
- * An expected refusal of an allocator; returned, not thrown. Messages are the original's where it has one. It has no
- * stack, which would cost more than the rest of the claim: every Service of a list may be refused.
+ * An expected refusal of an allocator; returned, not thrown. Messages are upstream's where it has one. It has no stack,
+ * which would cost more than the rest of a claim: every Service of a list may be refused.
  */
 export class AllocatorError extends Error {
   override readonly name = 'AllocatorError';

@@ -34,7 +34,7 @@ export function isWithin(intervals: readonly Interval[], value: bigint): boolean
   return false;
 }
 
-/** How many addresses intervals have; no more than a number says exactly. */
+/** Returns the number of addresses in the intervals, capped at `Number.MAX_SAFE_INTEGER`. */
 export function sizeOf(intervals: readonly Interval[]): number {
   const size = intervals.reduce((sum, { first, last }) => sum + (last - first + 1n), 0n);
   return Math.min(Number(size), Number.MAX_SAFE_INTEGER);

@@ -15,7 +15,7 @@ const DOTTED = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
 const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
 
-/** The longest text of eight groups; longer text, its leading zeros gone, is no address. */
+/** The longest text of eight groups; a longer text without leading zeros is not an address. */
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
 
 /**
@@ -29,17 +29,20 @@ export function parseAddress(text: string): Address | undefined {
   return ipv6 === undefined ? undefined : addressOf(ipv6);
 }
 
-/** The address that 128 bits mean. */
+/** Returns the address of a number of 128 bits. */
 export function addressOf(value: bigint): Address {
   return value >> 32n === MAPPED_PREFIX ? { family: 'IPv4', value: value & 0xffffffffn } : { family: 'IPv6', value };
 }
 
-/** Dotted decimal; or lower-case groups with the longest run of two or more zeros, the leftmost on a tie, as `::`. */
+/**
+ * Returns dotted decimal, or lower-case groups with `::` for the longest run of two or more zeros, the leftmost of
+ * equal ones.
+ */
 export function formatAddress(address: Address): string {
   return address.family === 'IPv4' ? formatIPv4(Number(address.value)) : formatIPv6(address.value);
 }
 
-/** The one text that an address is known by; `undefined` when `text` is no address. */
+/** Returns the canonical text of an address; `undefined` if `text` is not an address. */
 export function canonicalAddress(text: string): string | undefined {
   const ipv4 = parseIPv4(text);
   if (ipv4 !== undefined) return formatIPv4(ipv4);
@@ -51,7 +54,7 @@ export function familyOf(text: string): IPFamily | undefined {
   return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
 }
 
-/** Dotted decimal to a number. */
+/** Parses dotted decimal. */
 export function parseIPv4(text: string): number | undefined {
   const octets = DOTTED.exec(text);
   if (octets === null) return undefined;
@@ -68,7 +71,7 @@ export function formatIPv4(value: number): string {
   return `${value >>> 24}.${(value >>> 16) & 255}.${(value >>> 8) & 255}.${value & 255}`;
 }
 
-/** 128 bits of any IPv6 text, mapped or not. */
+/** Parses any IPv6 text, mapped or not, into 128 bits. */
 export function parseIPv6(text: string): bigint | undefined {
   const groups = withGroupsOnly(text)?.replace(LEADING_ZEROS, '$1');
   if (groups === undefined || groups.length > LONGEST_IPV6_TEXT || !groups.includes(':') || groups.includes('%')) {
@@ -88,7 +91,7 @@ function valueOfGroups(groups: readonly number[]): bigint {
   return (high << 64n) | low;
 }
 
-/** An IPv4 tail becomes the two groups that it stands for; ipaddr.js would read `::1.2.3.4` as mapped. */
+/** Replaces an IPv4 tail by its two groups: ipaddr.js would read `::1.2.3.4` as mapped. */
 function withGroupsOnly(text: string): string | undefined {
   if (!text.includes('.')) return text;
   const tailAt = text.lastIndexOf(':') + 1;

@@ -5,7 +5,7 @@ import { type Network, networkOf, rangeSize } from './network.ts';
 import { RangeAllocator, type RangeKind } from './range-allocator.ts';
 import { reservedAddresses } from './reserved-band.ts';
 
-/** An IPv6 bitmap covers no more than the first addresses of its network. */
+/** An IPv6 bitmap covers only the first addresses of its network. */
 const MOST_IPV6_ADDRESSES = 65_536;
 
 /**
@@ -23,7 +23,7 @@ export function ipRangeOf(cidr: string, pick: Pick): RangeAllocator<string> | Al
   return network instanceof AllocatorError ? network : new RangeAllocator(addressesOf(network), pick);
 }
 
-/** Names the address canonically, and what is no address as it came. */
+/** Names the address canonically, or a text that is not an address unchanged. */
 export function ipNotInRange(address: string, spec: string): AllocatorError {
   const shown = canonicalAddress(address) ?? address;
   return new AllocatorError(
@@ -60,17 +60,20 @@ function addressesOf(network: Network): RangeKind<string> {
   };
 }
 
-/** Without the network's own address and IPv4's broadcast. */
+/** Returns the number of addresses without the network's own address and IPv4's broadcast address. */
 function usableAddresses(network: Network): number {
   const size = Number(rangeSize(network));
   return Math.max(0, network.family === 'IPv4' ? size - 2 : Math.min(size, MOST_IPV6_ADDRESSES) - 1);
 }
 
-/** The addresses of a network by number: 0 is the network's own. Fast, since a repair pass needs it for every Service. */
+/**
+ * The numbers of the addresses of a network: 0 is the network's own. Fast, because a repair pass needs it for every
+ * Service.
+ */
 interface AddressNumbering {
-  /** NaN for what is no address, or of the other family. Any number when the address is outside. */
+  /** Returns NaN for a text that is not an address, or of the other family; any number for an address outside. */
   numberOf(address: string): number;
-  /** Canonical text. */
+  /** Returns the canonical text. */
   addressAt(number: number): string;
 }
 
@@ -86,8 +89,8 @@ function ipv4Numbering(network: Network): AddressNumbering {
 }
 
 /**
- * The canonical texts of addresses that differ only in their last group, and have it other than 0, differ only in
- * their last group: for those no number of 128 bits is made.
+ * Canonical texts that differ only in a nonzero last group belong to addresses that differ only there: those need no
+ * number of 128 bits.
  */
 function ipv6Numbering(network: Network): AddressNumbering {
   const firstOfGroup = (network.base >> 16n) << 16n;

@@ -1,7 +1,7 @@
 import { AllocatorError } from './errors.ts';
 import { type Address, addressOf, formatAddress, type IPFamily, parseIPv4, parseIPv6 } from './ip-address.ts';
 
-/** A CIDR: its first address, masked, and how many leading bits name it. */
+/** A CIDR: its first address, masked, and its prefix length. */
 export interface Network {
   readonly family: IPFamily;
   readonly base: bigint;
@@ -10,7 +10,7 @@ export interface Network {
   readonly text: string;
 }
 
-/** `net.ParseCIDR` of the original: `10.0.0.7/24` is the network 10.0.0.0/24. */
+/** Parses a CIDR as `net.ParseCIDR` of Go: `10.0.0.7/24` is the network 10.0.0.0/24. */
 export function parseCidr(text: string): Network | undefined {
   const slash = text.indexOf('/');
   if (slash < 0 || !/^\d+$/.test(text.slice(slash + 1))) return undefined;
@@ -23,7 +23,7 @@ export function parseCidr(text: string): Network | undefined {
   return ipv6 === undefined ? undefined : ipv6Network(ipv6, prefixLength);
 }
 
-/** {@link parseCidr}, with the original's error. */
+/** {@link parseCidr} with upstream's error. */
 export function networkOf(text: string): Network | AllocatorError {
   return parseCidr(text) ?? new AllocatorError('Unparsable', `invalid CIDR address: ${text}`);
 }
@@ -37,14 +37,14 @@ export function containsNetwork(outer: Network, inner: Network): boolean {
   return outer.prefixLength <= inner.prefixLength && networkContains(outer, first);
 }
 
-/** Bits that number the addresses within the network. */
+/** Returns the number of host bits. */
 export function hostBits(network: Network): number {
   return widthOf(network.family) - network.prefixLength;
 }
 
 /**
- * How many addresses, as `RangeSize` of `k8s.io/utils/net` counts: 0 from 31 host bits (IPv4) or 127 (IPv6) on, and
- * never more than 2^63 - 1.
+ * Returns the number of addresses, as `RangeSize` of `k8s.io/utils/net`: 0 from 31 host bits (IPv4) or 127 (IPv6) on,
+ * and never more than 2^63 - 1.
  */
 export function rangeSize(network: Network): bigint {
   const bits = hostBits(network);
@@ -52,14 +52,14 @@ export function rangeSize(network: Network): bigint {
   return bits >= 63 ? 2n ** 63n - 1n : 1n << BigInt(bits);
 }
 
-/** Inside the network, and neither its own address nor an IPv4 network's broadcast address. */
+/** Returns true for an address inside the network that is neither its own nor IPv4's broadcast address. */
 export function isUsableIn(network: Network, address: Address): boolean {
   return (
     networkContains(network, address) && address.value >= firstUsable(network) && address.value <= lastUsable(network)
   );
 }
 
-/** Numbers, not addresses: a network too small for hosts has its last before its first. */
+/** Returns a number, not an address: the last usable one of a network without hosts is below the first. */
 export function firstUsable(network: Network): bigint {
   return network.base + 1n;
 }
@@ -74,7 +74,7 @@ function ipv4Network(value: bigint, prefixLength: number): Network | undefined {
   return described('IPv4', mask(value, 32 - prefixLength), prefixLength);
 }
 
-/** A mapped network is an IPv4 one when the whole mapped prefix is part of its name. */
+/** A mapped network is an IPv4 network if it contains the whole mapped prefix. */
 function ipv6Network(value: bigint, prefixLength: number): Network | undefined {
   if (prefixLength > 128) return undefined;
   const base = mask(value, 128 - prefixLength);
@@ -95,7 +95,7 @@ function mask(value: bigint, hostBitCount: number): bigint {
   return (value >> BigInt(hostBitCount)) << BigInt(hostBitCount);
 }
 
-/** What an address is for (the predicates of Go's `net.IP`). */
+/** Properties of an address (the predicates of Go's `net.IP`). */
 export function isUnspecified(address: Address): boolean {
   return address.value === 0n;
 }
@@ -116,7 +116,7 @@ export function isMulticast(address: Address): boolean {
   return isIn(address, '224.0.0.0/4', 'ff00::/8');
 }
 
-/** None of the above, nor the IPv4 broadcast address. Private ranges qualify. */
+/** Returns true for none of the above, nor the IPv4 broadcast address. Private ranges are global. */
 export function isGlobalUnicast(address: Address): boolean {
   return !(
     isUnspecified(address) ||

@@ -3,7 +3,10 @@ import { AllocatorError } from './errors.ts';
 import { RangeAllocator, type RangeKind } from './range-allocator.ts';
 import { reservedPorts } from './reserved-band.ts';
 
-/** The node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`); every port of the range is usable. */
+/**
+ * The node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). Every port of the range is
+ * usable.
+ */
 export function portRangeOf(text: string, pick: Pick): RangeAllocator<number> | AllocatorError {
   const ports = parsePortInterval(text);
   return ports instanceof AllocatorError ? ports : new RangeAllocator(portsOf(ports), pick);
@@ -21,7 +24,7 @@ function portsOf(ports: PortInterval): RangeKind<number> {
     notInRange: () =>
       new AllocatorError('NotInRange', `provided port is not in the valid range. The range of valid ports is ${spec}`),
     alreadyAllocated: () => new AllocatorError('AlreadyAllocated', 'provided port is already allocated'),
-    // Another text of the same ports is another range.
+    // Another notation of the same ports is another range.
     mismatch: (range) =>
       range === spec
         ? undefined
@@ -54,7 +57,7 @@ export function parsePortInterval(text: string): PortInterval | AllocatorError {
   return { base: low, size: 1 + high - low };
 }
 
-/** `base-last`; no text for no ports. */
+/** Returns `base-last`, or no text for an empty range. */
 export function portIntervalText({ base, size }: PortInterval): string {
   return size === 0 ? '' : `${base}-${base + size - 1}`;
 }
@@ -78,7 +81,7 @@ function endsOf(text: string): readonly [low: number, high: number] | AllocatorE
   return [low, plus < 0 ? second : low + second];
 }
 
-/** As Go's `strconv.Atoi`: perhaps a sign, then decimal digits, in 64 bits. */
+/** Parses an integer as Go's `strconv.Atoi`: an optional sign, then decimal digits, in 64 bits. */
 function parseInteger(text: string): number | AllocatorError {
   const value = /^[+-]?[0-9]+$/.test(text) ? Number(text) : Number.NaN;
   if (Math.abs(value) < 2 ** 63) return value;

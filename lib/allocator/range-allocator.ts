@@ -2,22 +2,22 @@ import { AllocationBitmap, type Pick } from './bitmap.ts';
 import { type AllocatorError, rangeIsFull } from './errors.ts';
 import type { RangeSnapshot } from './snapshot-bytes.ts';
 
-/** How one kind of range differs from another: its items, their numbers, and the words of its refusals. */
+/** The properties of one kind of range: its items, their numbers, and the texts of its refusals. */
 export interface RangeKind<Item> {
   /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
   readonly spec: string;
-  /** Usable items. */
+  /** The number of usable items. */
   readonly max: number;
-  /** Size of the low band that `allocateNext` uses last. */
+  /** The size of the low band that `allocateNext` uses last. */
   readonly reserved: number;
-  /** Bit number of an item, `undefined` when it is not in the range. */
+  /** Returns the bit number of an item, `undefined` if it is not in the range. */
   indexOf(item: Item): number | undefined;
   itemAt(index: number): Item;
-  /** The item that the text names, in this range or not. */
+  /** Parses an item, in this range or not. */
   parse(text: string): Item;
   notInRange(item: Item): AllocatorError;
   alreadyAllocated(): AllocatorError;
-  /** Why a snapshot of the range of that text is not one of this range. */
+  /** Returns the reason why a snapshot of that range does not fit this one. */
   mismatch(range: string): AllocatorError | undefined;
 }
 
@@ -65,13 +65,13 @@ export class RangeAllocator<Item> {
     return this.#kind.itemAt(index);
   }
 
-  /** The item that the text names; `undefined` when that is not in the range. */
+  /** Parses an item; `undefined` if it is not in the range. */
   itemOf(text: string): Item | undefined {
     const index = this.indexOf(this.#kind.parse(text));
     return index === undefined ? undefined : this.itemAt(index);
   }
 
-  /** `undefined` when the item is now this caller's. */
+  /** Returns `undefined` if the item is now allocated to the caller. */
   allocate(item: Item): AllocatorError | undefined {
     const index = this.indexOf(item);
     if (index === undefined) return this.#kind.notInRange(item);
@@ -83,7 +83,7 @@ export class RangeAllocator<Item> {
     return index === undefined ? rangeIsFull() : { item: this.itemAt(index) };
   }
 
-  /** Releasing what is free, or not in the range, does nothing. */
+  /** Releasing a free item, or one outside the range, has no effect. */
   release(item: Item): void {
     const index = this.indexOf(item);
     if (index !== undefined) this.#bitmap.release(index);
@@ -94,7 +94,7 @@ export class RangeAllocator<Item> {
     return index !== undefined && this.#bitmap.has(index);
   }
 
-  /** Allocated items, ascending. */
+  /** Returns the allocated items, ascending. */
   *items(): Generator<Item, void, undefined> {
     for (const index of this.#bitmap.items()) yield this.itemAt(index);
   }
@@ -103,7 +103,7 @@ export class RangeAllocator<Item> {
     return { range: this.spec, data: this.#bitmap.snapshot() };
   }
 
-  /** Keeps what it has when the snapshot is of another range. */
+  /** Changes nothing if the snapshot belongs to another range. */
   restore({ range, data }: RangeSnapshot): AllocatorError | undefined {
     const mismatch = this.#kind.mismatch(range);
     if (mismatch === undefined) this.#bitmap.restore(data);

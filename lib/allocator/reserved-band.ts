@@ -1,19 +1,19 @@
 /**
- * How many of the lowest items a dynamic allocation touches last, so that a certain item can still be requested
+ * The rule for the lowest items, which a dynamic allocation uses last, so that a certain item can still be requested
  * (`calculateRangeOffset` in `pkg/registry/core/service/{ipallocator,portallocator}`).
  */
 interface BandRule {
-  /** Ranges of this size and smaller reserve nothing; larger ones at least this much. */
+  /** Ranges of at most this size reserve nothing; larger ones at least this much. */
   readonly least: number;
   readonly most: number;
-  /** One reserved of so many. */
+  /** One item of this many is reserved. */
   readonly step: number;
 }
 
 const IP_BAND: BandRule = { least: 16, most: 256, step: 16 };
 const PORT_BAND: BandRule = { least: 16, most: 128, step: 32 };
 
-/** `rangeSize` counts every address of the CIDR, the unusable ones too. */
+/** `rangeSize` includes the unusable addresses of the CIDR. */
 export function reservedAddresses(rangeSize: number): number {
   return reserved(rangeSize, IP_BAND);
 }

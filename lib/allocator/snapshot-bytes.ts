@@ -1,11 +1,11 @@
 /*
  * Sets of bit numbers in the byte format of a snapshot: one big-endian number, so that bit 0 is the lowest bit of the
- * *last* byte and the bytes grow at the front; without leading zero bytes, the empty set without any
- * (`big.Int.Bytes` in `pkg/registry/core/service/allocator/bitmap.go`). What is read may be padded, what is returned
- * never is: stored bytes are compared to skip writes that change nothing.
+ * *last* byte and the bytes grow at the front; without leading zero bytes, and empty for the empty set (`big.Int.Bytes`
+ * in `pkg/registry/core/service/allocator/bitmap.go`). Input may be padded, output never is: stored bytes are compared
+ * to skip writes that change nothing.
  */
 
-/** The original's `RangeAllocation`: canonical text of the range, and the bits of what is allocated, in the format above. */
+/** Upstream's `RangeAllocation`: canonical text of the range, and the allocated bits in the format above. */
 export interface RangeSnapshot {
   readonly range: string;
   readonly data: Uint8Array;
@@ -17,7 +17,7 @@ const ONES_IN_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   return ones;
 });
 
-/** The same set without leading zero bytes; a copy. */
+/** Returns a copy without leading zero bytes. */
 export function trimmed(data: Uint8Array): Uint8Array {
   const first = data.findIndex((byte) => byte !== 0);
   return first < 0 ? new Uint8Array(0) : data.slice(first);
@@ -33,7 +33,7 @@ export function hasBit(data: Uint8Array, bit: number): boolean {
   return ((byteOf(data, bit >>> 3) >> (bit & 7)) & 1) === 1;
 }
 
-/** Bit numbers, ascending. */
+/** Returns the bit numbers, ascending. */
 export function bitsOf(data: Uint8Array): number[] {
   const bits: number[] = [];
   for (let position = 0; position < data.length; position++) {
@@ -78,7 +78,7 @@ function combined(one: Uint8Array, other: Uint8Array, operation: (a: number, b: 
   return trimmed(data);
 }
 
-/** Bytes are counted from the last, which holds bits 0 to 7. */
+/** Bytes are counted from the last, which has bits 0 to 7. */
 export function byteOf(data: Uint8Array, position: number): number {
   return data[data.length - 1 - position] ?? 0;
 }

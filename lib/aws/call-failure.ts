@@ -5,7 +5,7 @@ import { describeNetworkError } from '../kubernetes/network-fault.ts';
 const DENIED = new Set(['AccessDeniedException', 'AccessDenied']);
 const THROTTLED = new Set(['ThrottlingException', 'Throttling', 'TooManyRequestsException', 'RequestLimitExceeded']);
 
-/** Their messages may carry parts of the request's signature, and are never passed on. */
+/** Their messages may contain parts of the request's signature, and are never passed on. */
 const NOT_AUTHENTICATED = new Set([
   'CredentialsProviderError',
   'ExpiredToken',
@@ -55,7 +55,7 @@ export function callFailure(
   return badKubeconfig(`${call} was refused (${name}): ${textOfError(error)}`, error);
 }
 
-/** The usual reason in a VPC, where nothing leads to AWS by itself. */
+/** Returns the usual resolution in a VPC, which has no path to AWS by default. */
 function routeRemedy(service: string, region: string): string {
   return (
     `In a VPC it is reached through an interface endpoint for com.amazonaws.${region}.${service} whose security group ` +

@@ -2,9 +2,9 @@ import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge
 import { CodedError } from '../cluster/coded-error.ts';
 import { storeClientOptions } from './store-client.ts';
 
-/** Where changes of clusters are published. An event may be received twice. */
+/** Publishes changes of clusters. An event may be received twice. */
 export interface EventBus {
-  /** Publishes what it can until the signal aborts. Never throws. */
+  /** Publishes as many events as possible until the signal aborts. Never throws. */
   publish(details: readonly object[], signal: AbortSignal): Promise<Published>;
 }
 
@@ -16,14 +16,14 @@ export interface Published {
 export const EVENT_SOURCE = 'kube-bootstrap-controller';
 export const EVENT_TYPE = 'Cluster State Change';
 
-/** As many as EventBridge accepts in one call. */
+/** EventBridge's limit for one call. */
 const BATCH_SIZE = 10;
 
 class EventBusError extends CodedError<'Unavailable'> {
   override readonly name = 'EventBusError';
 }
 
-/** The default event bus of this account and region. Its client is made with the first event. */
+/** Returns the default event bus of this account and region. Its client is created with the first event. */
 export function defaultEventBus(): EventBus {
   let client: EventBridgeClient | undefined;
   return {

@@ -20,18 +20,18 @@ import {
   type StoredKubeconfig,
 } from './stored-kubeconfig.ts';
 
-/** The text of a kubeconfig that is kept in AWS. Throws a `ClusterError`. */
+/** Reads a kubeconfig that is stored in AWS. Throws a `ClusterError`. */
 export type ReadKubeconfig = (stored: StoredKubeconfig, signal: AbortSignal) => Promise<string>;
 
 const SESSION_NAME = 'kube-bootstrap-controller';
 const SESSION_SECONDS = 900;
-/** So long before their end, credentials of a role are renewed. */
+/** How long before their end the credentials of a role are renewed. */
 const RENEW_BEFORE_MS = 5 * 60_000;
 const LONGEST_READ_MS = 5_000;
 
 /**
- * Reads kubeconfigs from Secrets Manager and Parameter Store. Clients and the credentials of roles are kept; what is
- * read is not. Region and own credentials, unless they are named, and endpoint are the AWS SDK's business.
+ * Returns a reader of kubeconfigs in Secrets Manager and Parameter Store. It keeps clients and credentials of roles,
+ * but not kubeconfigs. The AWS SDK chooses region, credentials and endpoint unless they are set.
  */
 export function kubeconfigReader(options: StoreTimes & StorePlace = {}): ReadKubeconfig {
   const shared = storeClientOptions(options);
@@ -46,7 +46,7 @@ export function kubeconfigReader(options: StoreTimes & StorePlace = {}): ReadKub
       throw noRegion(stored);
     });
     const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
-    // Requested separately: a role that cannot be assumed is another error than a secret that cannot be read.
+    // Requested separately: a role that cannot be assumed is a different error from a secret that cannot be read.
     if (roleArn !== undefined) {
       await roles(roleArn)().catch((error: unknown) => {
         throw assumeFailure(stored, roleArn, where, error);
@@ -98,7 +98,7 @@ function roleCredentials(roleArn: string, { credentials: _, ...clientConfig }: S
   };
 }
 
-/** 1,000 clients, each with a role of its own, take 157 MB. */
+/** 1,000 clients with a role each take 157 MB. */
 const MOST_KEPT = 100;
 
 function keptBy<Value>(make: (key: string) => Value): (key: string) => Value {

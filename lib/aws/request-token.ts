@@ -4,12 +4,12 @@ import { TOKEN_SECONDS } from '../kubernetes/web-identity.ts';
 import { badKubeconfig, callFailure, isDenied, nameOfError } from './call-failure.ts';
 import { type StorePlace, storeClientOptions } from './store-client.ts';
 
-/** A token of this process's IAM role for an audience. Throws a `ClusterError`. */
+/** Returns a token of this process's IAM role for an audience. Throws a `ClusterError`. */
 export type RequestToken = (audience: string) => Promise<string>;
 
 const LONGEST_REQUEST_MS = 5_000;
 
-/** Requests tokens from the regional endpoint of AWS STS: the global one issues none. */
+/** Returns a requester that uses the regional endpoint of AWS STS: the global one issues no tokens. */
 export function tokenRequester(place: StorePlace): RequestToken {
   const client = new STSClient(storeClientOptions(place));
   return async (audience) => {
@@ -18,7 +18,7 @@ export function tokenRequester(place: StorePlace): RequestToken {
     });
     const command = new GetWebIdentityTokenCommand({
       Audience: [audience],
-      // The one that AWS recommends. With an AuthenticationConfiguration, API servers accept it and RS256.
+      // The algorithm that AWS recommends. With an AuthenticationConfiguration, API servers accept it and RS256.
       SigningAlgorithm: 'ES384',
       DurationSeconds: TOKEN_SECONDS,
     });

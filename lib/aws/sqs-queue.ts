@@ -4,19 +4,22 @@ import { CodedError } from '../cluster/coded-error.ts';
 
 export interface OutgoingMessage {
   readonly body: string;
-  /** Whole seconds until it can be received. */
+  /** Whole seconds until the message can be received. */
   readonly delaySeconds: number;
 }
 
-/** A message that is not known to be in the queue, but may be. */
+/** A message that may or may not be in the queue. */
 export interface Unsent<Message> {
   readonly message: Message;
   readonly error: QueueError;
 }
 
-/** Where ticks wait until they are due. A message may be received twice. */
+/** The queue in which ticks wait until they are due. A message may be received twice. */
 export interface MessageQueue {
-  /** Sends what it can until the signal aborts. Never throws. @returns what was not sent. */
+  /**
+   * Sends as many messages as possible until the signal aborts. Never throws.
+   * @returns the messages that were not sent.
+   */
   send<Message extends OutgoingMessage>(
     messages: readonly Message[],
     signal: AbortSignal,
@@ -25,16 +28,16 @@ export interface MessageQueue {
 
 export type QueueErrorCode = 'QueueMissing' | 'AccessDenied' | 'Unavailable';
 
-/** Why a message was not sent. The message says what failed and what to do. */
+/** The reason why a message was not sent. The message states what failed and what to do. */
 export class QueueError extends CodedError<QueueErrorCode> {
   override readonly name = 'QueueError';
 }
 
-/** As many as SQS accepts in one call. */
+/** SQS's limit for one call. */
 const BATCH_SIZE = 10;
 const CONCURRENT_CALLS = 16;
 
-/** A queue of SQS: standard, not FIFO, which knows no delay of a single message. */
+/** Returns a queue of SQS: standard, because a FIFO queue cannot delay a single message. */
 export function sqsQueue(client: SQSClient, url: string): MessageQueue {
   return {
     send: async (messages, signal) => {
@@ -103,7 +106,7 @@ function queueError(error: unknown, url: string, signal: AbortSignal): QueueErro
   return new QueueError(code, `sqs:SendMessage to ${url} ${what}: ${REMEDIES[code]}`, { cause: error });
 }
 
-/** About how many messages wait in a queue, those too whose time has not come. Throws what the AWS SDK throws. */
+/** Returns the approximate number of messages in a queue, including delayed ones. Throws errors of the AWS SDK. */
 export type QueueDepth = (url: string, signal: AbortSignal) => Promise<number>;
 
 export function sqsQueueDepth(client: SQSClient): QueueDepth {
@@ -118,17 +121,17 @@ export function sqsQueueDepth(client: SQSClient): QueueDepth {
 }
 
 export interface SqsClientOptions {
-  /** The queue is not at its URL but at `AWS_ENDPOINT_URL`, as with an emulator. */
+  /** The queue is at `AWS_ENDPOINT_URL` instead of its own URL, as in an emulator. */
   readonly endpointIsSet: boolean;
 }
 
-/** The minute's tick does without the queue: a second attempt is enough. */
+/** The minute's invocation can do without the queue: a second attempt is enough. */
 const MAX_ATTEMPTS = 2;
 const CONNECTION_TIMEOUT_MS = 500;
-/** Longest wait for a reply, and longest silence within one. */
+/** The longest wait for a reply, and the longest silence within one. */
 const REQUEST_TIMEOUT_MS = 1_500;
 
-/** Returns one client for a process. A call is over within about 4 s whatever happens. */
+/** Returns the client of a process. A call ends within about 4 s. */
 export function createSqsClient({ endpointIsSet }: SqsClientOptions): SQSClient {
   return new SQSClient({
     ...(endpointIsSet && { useQueueUrlAsEndpoint: false }),

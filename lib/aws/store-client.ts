@@ -4,11 +4,11 @@ import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { StandardRetryStrategy } from '@smithy/core/retry';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
 
-/** One store in one region, as one role. */
+/** A secret store in one region, with one role. */
 export interface StoreClient {
-  /** The text that is kept there, if there is one. Throws what the AWS SDK throws. */
+  /** Returns the stored text, if it exists. Throws errors of the AWS SDK. */
   readonly read: (name: string, signal: AbortSignal) => Promise<string | undefined>;
-  /** Where it looks. Throws when no region is set. */
+  /** Returns the region. Throws if none is set. */
   readonly region: () => Promise<string>;
 }
 
@@ -20,18 +20,18 @@ export type Credentials = () => Promise<{
 }>;
 
 export interface StoreTimes {
-  /** Attempts of one call, the first included. Default 2. */
+  /** Attempts of one call, including the first. Default: 2. */
   readonly maxAttempts?: number;
-  /** Default 1 s. */
+  /** Default: 1 s. */
   readonly connectionTimeoutMs?: number;
-  /** Longest wait for a reply. Default 1.5 s. */
+  /** The longest wait for a reply. Default: 1.5 s. */
   readonly requestTimeoutMs?: number;
 }
 
-/** The region of the stores and the identity that reads them. Default: those that the AWS SDK finds in the environment. */
+/** The region of the stores and the identity that reads them. Default: those of the AWS SDK. */
 export interface StorePlace {
   readonly region?: string;
-  /** Of the files of the AWS CLI. */
+  /** A profile of the AWS CLI. */
   readonly profile?: string;
 }
 
@@ -45,8 +45,8 @@ export interface StoreClientOptions extends StorePlace {
 const LONGEST_WAIT_MS = 200;
 
 /**
- * By default a call is over within about 3.2 s whatever happens: a store that cannot be reached is reported before a pass has
- * used up its time.
+ * By default a call ends within about 3.2 s, so that an unreachable store is reported before a pass has used up its
+ * time.
  */
 export function storeClientOptions(options: StoreTimes & StorePlace): StoreClientOptions {
   const { maxAttempts = 2, connectionTimeoutMs = 1_000, requestTimeoutMs = 1_500, region, profile } = options;
@@ -90,10 +90,10 @@ export function parameterStore(options: StoreClientOptions): StoreClient {
   };
 }
 
-/** Where a text is kept: a secret of Secrets Manager, or a parameter of Parameter Store. */
+/** The place of a text: a secret of Secrets Manager, or a parameter of Parameter Store. */
 export type SecretStore = 'secretsManager' | 'ssm';
 
-/** `absent`: there is none of the name. The reason of `failed` is the error's name alone. */
+/** `absent`: no such name. The reason of `failed` is only the error's name. */
 export type SecretText =
   | { readonly outcome: 'read'; readonly text: string }
   | { readonly outcome: 'absent' }
@@ -103,7 +103,7 @@ export type ReadSecretText = (name: string, signal: AbortSignal) => Promise<Secr
 
 const MISSING = new Set(['ResourceNotFoundException', 'ParameterNotFound']);
 
-/** Reads from the region and as the role of this function. Never throws, and quotes nothing of what is kept. */
+/** Returns a reader with the region and role of this function. It never throws, and never quotes a secret. */
 export function secretTextReader(store: SecretStore, options: StoreTimes & StorePlace = {}): ReadSecretText {
   let client: StoreClient | undefined;
   return async (name, signal) => {

@@ -7,11 +7,11 @@ export type StoredKubeconfig = Extract<KubeconfigSpec, { readonly secretsManager
 export interface StoreWords {
   /** `secret kube-bootstrap-controller/dev/prod-eu-1`, `parameter /kube-bootstrap-controller/dev/prod-eu-1`. */
   readonly what: string;
-  /** As IAM names what reads it. */
+  /** The IAM action that reads it. */
   readonly action: 'secretsmanager:GetSecretValue' | 'ssm:GetParameter';
-  /** As in the name of its VPC endpoint. */
+  /** The name in its VPC endpoint. */
   readonly service: 'secretsmanager' | 'ssm';
-  /** Its field of the cluster spec. */
+  /** The field of the cluster spec. */
   readonly field: 'kubeconfig.secretsManager' | 'kubeconfig.ssm';
 }
 
@@ -40,7 +40,7 @@ export function regionIn(stored: StoredKubeconfig): string | undefined {
 const MISSING = new Set(['ResourceNotFoundException', 'ParameterNotFound', 'ParameterVersionNotFound']);
 const KEY_REFUSED = new Set(['DecryptionFailure', 'InvalidKeyId', 'KMSAccessDeniedException']);
 
-/** The AWS SDK's own words for it add nothing. */
+/** The message of the AWS SDK contains nothing more. */
 export function noRegion(stored: StoredKubeconfig): ClusterError {
   const { what } = wordsOf(stored);
   return badKubeconfig(
@@ -55,7 +55,7 @@ export function noText(stored: StoredKubeconfig, region: string): ClusterError {
   );
 }
 
-/** What the AWS SDK threw when a secret was read, as a `ClusterError`. It quotes nothing of what is kept there. */
+/** Returns an error of the AWS SDK as a `ClusterError`. It quotes no part of the secret. */
 export function readFailure(
   stored: StoredKubeconfig,
   region: string,

@@ -9,9 +9,8 @@ import type { ServerDraft, SpecDraft } from './spec-shape.ts';
 
 export interface SpecOptions {
   /**
-   * Returns what `address: auto` stands for: set only by code that runs on the API server's own host, where there are
-   * routes and interfaces to choose from (`chooseAdvertiseAddress`). Without it `auto` is refused. Called only when the
-   * spec contains `auto`.
+   * Returns the address for `address: auto`: set only by code that runs on the API server's own host
+   * (`chooseAdvertiseAddress`). Without it `auto` is refused. Called only if the spec contains `auto`.
    */
   readonly autoAddress?: () => AddressChoice;
 }
@@ -34,7 +33,7 @@ function isAuto(server: unknown): server is { readonly address: string } {
   return isRecord(server) && server['address'] === AUTO;
 }
 
-/** `autoRefusal`: why an address that is still `auto` may not be. */
+/** `autoRefusal`: the reason why `auto` is refused. */
 export function apiServerFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
   const { apiServers: servers, endpoints } = draft;
   if (servers?.length === 0 && endpoints?.reconciler !== undefined && endpoints.reconciler !== 'none') {
@@ -69,7 +68,7 @@ function serverFaults(at: SpecPath, server: ServerDraft, draft: SpecDraft, autoR
     : [];
 }
 
-/** An address must be one that the API accepts in Endpoints, and of the family that the kubernetes Service has. */
+/** Checks that an address is accepted by the API in Endpoints, and of the family of the kubernetes Service. */
 function addressFaults(at: SpecPath, text: string, draft: SpecDraft, autoRefusal: string): SpecFault[] {
   if (text === AUTO) return [fault(at, autoRefusal, 'write the address itself')];
   const address = parseAddress(text);
@@ -87,7 +86,7 @@ function addressFaults(at: SpecPath, text: string, draft: SpecDraft, autoRefusal
   return familyFaults(at, text, address, draft);
 }
 
-/** `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go`, and no multicast at all. */
+/** `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go`, without any multicast. */
 function unfitForEndpoints(address: Address, text: string): string | undefined {
   if (isUnspecified(address)) return `may not be unspecified (${text})`;
   if (isLoopback(address)) return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
@@ -96,7 +95,7 @@ function unfitForEndpoints(address: Address, text: string): string | undefined {
   return isMulticast(address) ? 'may not be a multicast address' : undefined;
 }
 
-/** The kubernetes Service is single-stack in the family of the primary range; with `none` nothing is published. */
+/** Checks the family: the kubernetes Service has only that of the primary range; with `none` nothing is published. */
 function familyFaults(at: SpecPath, text: string, address: Address, draft: SpecDraft): SpecFault[] {
   const reconciler = draft.endpoints?.reconciler;
   if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return [];
@@ -137,7 +136,7 @@ function duplicateFaults(at: SpecPath, server: ServerDraft, first: number, index
   return [fault([...at, field], `apiServers[${first}] is the same`, 'list each API server once')];
 }
 
-/** What two entries for the same thing share; `undefined` for what is neither address nor host. */
+/** Returns the name under which two entries are the same; `undefined` without address and host. */
 function canonicalName(server: ServerDraft | undefined): string | undefined {
   return server?.address === undefined
     ? server?.host?.toLowerCase()

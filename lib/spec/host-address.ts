@@ -3,16 +3,18 @@ import { isGlobalUnicast, networkOf } from '../allocator/network.ts';
 import { CodedError } from '../cluster/coded-error.ts';
 
 export type AddressChoiceErrorCode =
-  /** `IsNoRoutesError` of the original: there is no default route at all. */
+  /** Upstream's `IsNoRoutesError`: there is no default route. */
   | 'NoDefaultRoutes'
   /** A route table that does not parse. */
   | 'BadRoutes'
-  /** An interface that is not there, or whose address does not parse. */
+  /** An interface that does not exist, or whose address does not parse. */
   | 'BadInterface'
-  /** Nothing on this host is fit to be published. */
+  /** No address of this host can be published. */
   | 'NoAddress';
 
-/** Why no address could be chosen; returned, not thrown. Messages are those of `k8s.io/apimachinery/pkg/util/net`. */
+/**
+ * The reason why no address was chosen; returned, not thrown. Messages are those of `k8s.io/apimachinery/pkg/util/net`.
+ */
 export class AddressChoiceError extends CodedError<AddressChoiceErrorCode> {
   override readonly name = 'AddressChoiceError';
 }
@@ -20,7 +22,7 @@ export class AddressChoiceError extends CodedError<AddressChoiceErrorCode> {
 export const IPV4_ROUTE_FILE = '/proc/net/route';
 export const IPV6_ROUTE_FILE = '/proc/net/ipv6_route';
 
-/** Texts of the kernel's route tables; absent when there is no such file. */
+/** Texts of the kernel's route tables; absent if the file does not exist. */
 interface RouteTables {
   /** `/proc/net/route` */
   readonly ipv4?: string;
@@ -33,7 +35,7 @@ interface DefaultRoute {
   readonly family: IPFamily;
 }
 
-/** IPv4 routes first. A fault in the IPv6 table counts as no IPv6 routes, one in the IPv4 table is the answer. */
+/** Reads IPv4 routes first. A fault in the IPv6 table counts as no IPv6 routes, one in the IPv4 table is returned. */
 function readDefaultRoutes(ipv4Table: string, ipv6Table: string): readonly DefaultRoute[] | AddressChoiceError {
   const ipv4 = parseDefaultRoutes(ipv4Table, 'IPv4');
   if (ipv4 instanceof AddressChoiceError) return ipv4;
@@ -44,7 +46,7 @@ function readDefaultRoutes(ipv4Table: string, ipv6Table: string): readonly Defau
   return new AddressChoiceError('NoDefaultRoutes', message);
 }
 
-/** Where a line has its fields. */
+/** The indexes of the fields of a line. */
 const FIELDS = {
   IPv4: { interface: 0, destination: 1, gateway: 2 },
   IPv6: { interface: 9, destination: 0, gateway: 4 },
@@ -67,7 +69,7 @@ function parseDefaultRoutes(table: string, family: IPFamily): readonly DefaultRo
   return routes;
 }
 
-/** Canonical text of an address in hexadecimal, as route tables have it: IPv4 has its bytes in reverse. */
+/** Returns the canonical text of a hexadecimal address of a route table: IPv4 has its bytes in reverse. */
 function parseRouteAddress(hex: string, family: IPFamily): string | AddressChoiceError {
   if (hex === '') return badRoutes('input is nil');
   const stranger = /[^0-9a-f]/iu.exec(hex)?.[0];
@@ -79,7 +81,7 @@ function parseRouteAddress(hex: string, family: IPFamily): string | AddressChoic
   return formatIPv4(Number.parseInt(reversed, 16));
 }
 
-/** Without the header, which only the IPv4 table has. A last line without a newline does not count. */
+/** Skips the header, which only the IPv4 table has, and a last line without a newline. */
 function linesOf(table: string): string[] {
   const lines = table.split('\n').slice(0, -1);
   return lines.filter((line) => !line.startsWith('Iface'));
@@ -95,13 +97,13 @@ function badRoutes(message: string): AddressChoiceError {
   return new AddressChoiceError('BadRoutes', message);
 }
 
-/** A network interface, in the order in which the host lists them. */
+/** A network interface, in the order of the host's list. */
 export interface HostInterface {
   readonly name: string;
   readonly up: boolean;
   readonly loopback: boolean;
   readonly pointToPoint: boolean;
-  /** With their prefix lengths: `10.0.0.5/24`. */
+  /** With prefix lengths: `10.0.0.5/24`. */
   readonly addresses: readonly string[];
 }
 
@@ -134,8 +136,8 @@ export function chooseAdvertiseAddress(host: HostNetwork): AddressChoice {
 }
 
 /**
- * The first suitable address of a default route's interface. Where the interfaces of a route have link-local addresses
- * alone (RFC 5549), the host's own is on its loopback, which is searched before the next route.
+ * Returns the first suitable address of a default route's interface. If the interfaces of a route have only link-local
+ * addresses (RFC 5549), the host's own address is on its loopback, which is searched before the next route.
  */
 function chooseByRoute(
   routes: readonly DefaultRoute[] | AddressChoiceError,
@@ -151,7 +153,7 @@ function chooseByRoute(
   return noAddress('unable to select an IP from default routes.');
 }
 
-/** The first suitable address of any interface that is up and leads to a network. */
+/** Returns the first suitable address of any interface that is up and not a loopback. */
 function chooseByInterface(interfaces: readonly HostInterface[]): string | AddressChoiceError {
   if (interfaces.length === 0) return noAddress('no interfaces found on host.');
   const candidates = interfaces.filter(({ up, loopback, pointToPoint }) => up && !loopback && !pointToPoint);
@@ -181,7 +183,7 @@ function addressOfLoopback(interfaces: readonly HostInterface[], family: IPFamil
     .find((address) => address !== undefined);
 }
 
-/** Canonical text; an error when a text before it is no CIDR. */
+/** Returns the canonical text, or an error if an earlier text is not a CIDR. */
 function firstGlobalAddress(addresses: readonly string[], family: IPFamily): Found {
   for (const text of addresses) {
     const network = networkOf(text);

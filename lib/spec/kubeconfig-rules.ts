@@ -11,14 +11,14 @@ const STORES = ['file', 'secretsManager', 'ssm'] as const;
 const SOURCES = [...STORES, 'webIdentity'] as const;
 type Store = (typeof STORES)[number];
 
-/** As `CreateSecret` and `PutParameter` take names, and ARNs of either. */
+/** The names that `CreateSecret` and `PutParameter` accept, and ARNs of either. */
 const SECRET_NAME = /^[\w/+=.@-]{1,512}$/;
 const PARAMETER_NAME = /^[\w./-]{1,1011}$/;
 const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+$/;
 const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
 const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
 
-/** Returns the faults of where it is, and of a role or context where there is nothing to read. */
+/** Returns the faults of the place of a kubeconfig, its role and its context. */
 export function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
   if (kubeconfig === undefined) return [];
   const found = SOURCES.filter((source) => source in kubeconfig);
@@ -83,7 +83,7 @@ function roleFaults(source: Store, roleArn: string | undefined): SpecFault[] {
   return [fault(at, `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
 }
 
-/** Returns what the rules let pass, as one of its kinds. */
+/** Returns a checked kubeconfig as one of its kinds. */
 export function completedKubeconfig(shaped: ShapedSpec['kubeconfig']): KubeconfigSpec {
   const { file, secretsManager, ssm, webIdentity, roleArn, context } = shaped;
   if (webIdentity !== undefined) return { webIdentity };

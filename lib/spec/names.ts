@@ -1,9 +1,9 @@
-/** RFC 1123: what a namespace, a port and each part of a host name look like. */
+/** RFC 1123: the form of a namespace, a port name and each part of a host name. */
 export function isDnsLabel(text: string): boolean {
   return text.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text);
 }
 
-/** In any case; and the last label is no number: such a name is an address that went wrong. */
+/** Accepts any case. The last label must not be a number: such a name is probably a mistyped address. */
 export function isHostName(text: string): boolean {
   const labels = text.toLowerCase().split('.');
   return text.length <= 253 && labels.every(isDnsLabel) && !/^\d+$/.test(labels.at(-1) ?? '');
@@ -14,8 +14,8 @@ export function isClusterName(name: string): boolean {
 }
 
 /**
- * The URL of an API server that accepts tokens of AWS STS. Its text is the audience of the tokens, and one of a list with
- * commas in a parameter of the stack.
+ * The URL of an API server that accepts tokens of AWS STS. Its text is the audience of the tokens, and an entry of a
+ * comma-separated parameter of the stack.
  */
 export const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
 export const SERVER_URL = new RegExp(SERVER_PATTERN);

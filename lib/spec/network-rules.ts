@@ -9,7 +9,7 @@ import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import { SPEC_DEFAULTS } from './spec-fields.ts';
 import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';
 
-/** What of the service ranges could be read. */
+/** The service ranges that could be read. */
 export interface ServiceRanges {
   readonly primary?: Network;
   readonly secondary?: Network;
@@ -19,12 +19,12 @@ export type ServiceRangesText = string | readonly (string | undefined)[];
 
 const FIELD = 'serviceClusterIPRange';
 const FEWEST_ADDRESSES = 8n;
-/** Larger ones do not fit a bitmap that is kept in one item. */
+/** Larger ranges do not fit a bitmap in one item. */
 const MOST_HOST_BITS = 20;
 
 /**
- * `10.0.0.0/24`, `10.0.0.0/16,fd00::/108` or a list of the same. No text at all is the default range; no text between
- * commas is trimmed, as with `--service-cluster-ip-range`.
+ * Reads `10.0.0.0/24`, `10.0.0.0/16,fd00::/108` or a list of the same. Without text, the default range; texts between
+ * commas are not trimmed, as with `--service-cluster-ip-range`.
  */
 export function readServiceRanges(text: ServiceRangesText): ServiceRanges {
   const [primary, secondary] = entriesOf(text).map((entry) => (entry === undefined ? undefined : parseCidr(entry)));
@@ -32,8 +32,8 @@ export function readServiceRanges(text: ServiceRangesText): ServiceRanges {
 }
 
 /**
- * The checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, in their words. That nothing has more
- * than 20 host bits is checked only where the table allocates, as the original does for its bitmap.
+ * Checks as `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. The limit of 20 host
+ * bits applies only if the table allocates, as upstream for its bitmap.
  */
 export function serviceRangeFaults(text: ServiceRangesText, allocator: AllocatorOfRecord | undefined): SpecFault[] {
   const entries = entriesOf(text);
@@ -77,7 +77,7 @@ function entriesOf(text: ServiceRangesText): readonly (string | undefined)[] {
   return (text === '' ? SPEC_DEFAULTS[FIELD] : text).split(',');
 }
 
-/** A prefix of 0 or 1 counts as no addresses, so there is an end on both sides. */
+/** A prefix of 0 or 1 counts as no addresses, so both sides have a limit. */
 function sizeFix({ family }: Network): string {
   return `use a prefix length from 2 to ${family === 'IPv4' ? 29 : 125}`;
 }
@@ -94,11 +94,13 @@ function otherFamily(family: IPFamily): IPFamily {
   return family === 'IPv4' ? 'IPv6' : 'IPv4';
 }
 
-/** The name of the API servers' own port, in the Service as in its endpoints. */
+/** The name of the API servers' own port, in the Service and in its endpoints. */
 const OWN_PORT_NAME = 'https';
 const HIGHEST_PORT = 65_535;
 
-/** `30000-32767`, `30000+2767` or one port; no ports at all are the default range, as with `--service-node-port-range`. */
+/**
+ * Reads `30000-32767`, `30000+2767` or one port; no ports mean the default range, as with `--service-node-port-range`.
+ */
 export function readNodePortRange(text: string | number): PortInterval | AllocatorError {
   const ports = parsePortInterval(String(text));
   return ports instanceof AllocatorError || ports.size > 0
@@ -112,7 +114,7 @@ export function nodePortRangeFaults({ serviceNodePortRange: text }: SpecDraft): 
   return [fault(['serviceNodePortRange'], ports.message, 'write the first and the last port, such as 30000-32767')];
 }
 
-/** The ports of the kubernetes Service itself; messages of `cmd/kube-apiserver/app/options/validation.go`. */
+/** Checks the ports of the kubernetes Service, with messages of `cmd/kube-apiserver/app/options/validation.go`. */
 export function servicePortFaults(draft: SpecDraft): SpecFault[] {
   const { port, securePort, nodePort } = draft.service ?? {};
   const faults = [...portFaults(['service', 'port'], port)];
@@ -183,7 +185,7 @@ function nodePortRangeMembership(draft: SpecDraft, at: SpecPath, nodePort: numbe
   return [fault(at, message, `choose a port of ${text}, or change serviceNodePortRange`)];
 }
 
-/** The API refuses a Service that has the same port, or the same node port, of one protocol twice. */
+/** The API refuses a Service with the same port, or the same node port, twice for one protocol. */
 function clashes(draft: SpecDraft, ports: readonly (ServicePortDraft | undefined)[]): SpecFault[] {
   const taken = new Map<string, string>();
   const { port: ownPort, nodePort: ownNodePort } = draft.service ?? {};
@@ -193,7 +195,7 @@ function clashes(draft: SpecDraft, ports: readonly (ServicePortDraft | undefined
   return ports.flatMap((port, index) =>
     (['port', 'nodePort'] as const).flatMap((field) => {
       const at = ['service', 'extraPorts', index, field];
-      // No protocol at all is TCP; the shape has reported one that does not exist.
+      // Without a protocol it is TCP; the shape has reported an unknown one.
       const protocol = port !== undefined && 'protocol' in port ? port.protocol : 'TCP';
       if (protocol === undefined || port?.[field] === undefined) return [];
       const claim = `${protocol} ${field === 'port' ? 'port' : 'node port'} ${port[field]}`;

@@ -5,8 +5,8 @@ import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts';
 
 /**
- * A cluster spec from the text of its YAML file: {@link validateClusterSpec}, with the line and column of each fault.
- * Text that is not YAML, or more than YAML's plain values (tags, two documents, duplicate keys), is a fault too.
+ * Parses a cluster spec from YAML: {@link validateClusterSpec}, with the line and column of each fault. Text that is
+ * not YAML, or has more than plain values (tags, two documents, duplicate keys), is a fault too.
  */
 export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): SpecResult {
   if (yamlText.length > LONGEST_SPEC_TEXT) {
@@ -50,12 +50,12 @@ function readYaml(text: string, lines: LineCounter): YamlResult {
 
 type Problem = Document['errors'][number] | Document['warnings'][number];
 
-/** The parser's words; the one exception speaks to programmers. */
+/** Returns the parser's message; the one exception is for programmers. */
 function messageOf({ code, message }: Problem): string {
   return code === 'MULTIPLE_DOCS' ? 'A second document begins here' : message;
 }
 
-/** What follows at the same place follows from the first. */
+/** Keeps the first fault of each place: the others follow from it. */
 function firstOfEachPlace(problems: readonly Problem[]): readonly Problem[] {
   const seen = new Set<number>();
   return problems.filter(({ pos: [start] }) => !seen.has(start) && seen.add(start));

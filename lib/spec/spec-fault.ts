@@ -1,14 +1,14 @@
-/** Where in a cluster spec: field names and list indexes. Empty is the whole of it. */
+/** A place in a cluster spec: field names and list indexes. Empty: the whole spec. */
 export type SpecPath = readonly (string | number)[];
 
 export interface SpecFault {
   readonly at: SpecPath;
-  /** `at` as people write it: `apiServers[1].address`; empty for the whole spec. */
+  /** `at` as users write it: `apiServers[1].address`; empty for the whole spec. */
   readonly path: string;
-  /** What is wrong; the original's words where it checks the same. */
+  /** The fault; upstream's message if it checks the same. */
   readonly message: string;
   readonly fix?: string;
-  /** Where in the file, from 1, when it came from one. */
+  /** The position in the file, from 1, if there is a file. */
   readonly position?: { readonly line: number; readonly column: number };
 }
 
@@ -25,11 +25,11 @@ function pathText(at: SpecPath): string {
 }
 
 /**
- * All faults as a person reads them, each with its place, its path and what would be right:
+ * Returns all faults as text, each with its position, its path and a valid value:
  *
- *     cluster.yml: 2 faults
- *       3:7  mode: is required
- *            write one of observe, enforce
+ * cluster.yml: 2 faults
+ * 3:7 mode: is required
+ * write one of observe, enforce
  */
 export function describeFaults(fileName: string, faults: readonly SpecFault[]): string {
   const places = faults.map(({ position }) => (position ? `${position.line}:${position.column}` : '-'));

@@ -4,7 +4,7 @@ import { described } from '../cluster/described.ts';
 import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-ranges.ts';
 import { SERVER_PATTERN } from './names.ts';
 
-/** The original's defaults, and our own for what it does not have. */
+/** Upstream's defaults, and our own for other fields. */
 export const SPEC_DEFAULTS = {
   allocator: 'apiserver',
   apiServers: [],
@@ -18,7 +18,7 @@ export const SPEC_DEFAULTS = {
   maxEventsPerPass: 50,
 } as const;
 
-/** The message lists the fields, to find the name that was meant. */
+/** The message lists the fields, so that users find the right name. */
 function mapping<Fields extends z.core.$ZodLooseShape>(fields: Fields) {
   return z.strictObject(fields, {
     error: ({ code }) => (code === 'unrecognized_keys' ? Object.keys(fields).join(' ') : undefined),
@@ -233,8 +233,8 @@ function interval(loop: Loop, what: string) {
 }
 
 /**
- * The YAML file with every default of {@link SPEC_DEFAULTS} filled in, and the words that editors show of each field. What
- * the values may be, and what a rule requires of two fields at once, is for this folder's `...-rules.ts`.
+ * The YAML file with every default of {@link SPEC_DEFAULTS}, and the descriptions that editors show. Limits of values,
+ * and rules between fields, are in this folder's `...-rules.ts`.
  */
 export const specShape = mapping({
   name: described(

@@ -12,7 +12,7 @@ const HEAD = {
     'A control plane and how it is maintained. docs/cluster-spec.md explains each field. Rules about two fields at once are checked when the spec is read.',
 };
 
-/** Where nothing is published, no API server is required and leases are ignored. */
+/** If nothing is published, no API server is required and leases are ignored. */
 const SERVERS_REQUIRED = {
   if: {
     properties: { endpoints: { properties: { reconciler: { const: 'none' } }, required: ['reconciler'] } },
@@ -28,8 +28,8 @@ const SERVERS_REQUIRED = {
 };
 
 /**
- * The JSON Schema (draft 2020-12) of a cluster spec as people write it, with defaults left out. Every spec that
- * `validateClusterSpec` takes is good by it. For editors: it is less strict than the rules, and decides nothing.
+ * Returns the JSON Schema (draft 2020-12) of a cluster spec as users write it. It accepts every spec that
+ * `validateClusterSpec` accepts, and more: it is for editors only.
  */
 export function specJsonSchema(): JsonSchema {
   const shape = z.toJSONSchema(specShape, { io: 'input', override: withoutIntegerBounds });
@@ -37,7 +37,7 @@ export function specJsonSchema(): JsonSchema {
   return { ...HEAD, ...written, ...SERVERS_REQUIRED };
 }
 
-/** The part of the shape with what has a default no longer required. */
+/** Returns the part of the shape, with fields optional that have a default. */
 function asWritten(shape: JsonSchema, standard: unknown): JsonSchema {
   const { properties, required, items, ...rest } = shape;
   const fields = mapping(properties);
@@ -53,7 +53,7 @@ function asWritten(shape: JsonSchema, standard: unknown): JsonSchema {
   };
 }
 
-/** Mappings have the defaults of their fields, and an empty list is what leaving it out means. */
+/** Mappings have the defaults of their fields, and an omitted list is empty. */
 function isWorthSaying(standard: unknown): boolean {
   return (
     standard !== undefined && mapping(standard) === undefined && !(Array.isArray(standard) && standard.length === 0)

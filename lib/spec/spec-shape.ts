@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord, nearestName } from '../cluster/values.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import { type ShapedSpec, SPEC_DEFAULTS, specShape } from './spec-fields.ts';
 
-/** What is known of a value whose shape is not right everywhere: what is wrong is `undefined`, and nothing moved. */
+/** A value whose faulty parts are `undefined`; the other parts keep their place. */
 type Draft<T> = T extends readonly (infer Item)[]
   ? readonly Draft<Item>[] | undefined
   : T extends object
@@ -16,14 +16,14 @@ export type ServicePortDraft = NonNullable<NonNullable<NonNullable<SpecDraft['se
 
 export interface ShapeCheck {
   readonly faults: readonly SpecFault[];
-  /** For the rules, which look at whatever has the right shape. */
+  /** For the rules, which check every part of the right shape. */
   readonly draft: SpecDraft;
   readonly shaped?: ShapedSpec;
 }
 
 type Issue = z.core.$ZodIssue;
 
-/** Fills in the defaults, and finds all that has the wrong type, is missing, or is not a field. */
+/** Fills in the defaults, and reports wrong types, missing and unknown fields. */
 export function checkShape(value: unknown): ShapeCheck {
   const filled = withDefaults(value, SPEC_DEFAULTS);
   const parsed = specShape.safeParse(filled);
@@ -34,7 +34,7 @@ export function checkShape(value: unknown): ShapeCheck {
   const draft = faulty.reduce<unknown>((found, issue) => without(found, pathOf(issue)), filled);
   return {
     faults: issues.flatMap((issue) => faultsOf(issue, filled)),
-    // It has none of the fields that zod found faults in; a draft promises no more.
+    // Faulty fields are removed; a draft does not guarantee more.
     draft: (draft ?? {}) as SpecDraft,
   };
 }
@@ -49,7 +49,7 @@ function withDefaults(value: unknown, defaults: JsonRecord): unknown {
   return filled;
 }
 
-/** A copy in which the value at `path` is `undefined`; list items keep their index. */
+/** Returns a copy with `undefined` at `path`; list items keep their index. */
 function without(value: unknown, path: SpecPath): unknown {
   const [step, ...rest] = path;
   if (step === undefined || value === undefined) return undefined;
@@ -78,7 +78,7 @@ function unknownField(at: SpecPath, name: string, known: readonly string[]): Spe
   );
 }
 
-/** What zod wanted, as the end of "write ...". */
+/** Returns what zod expected, as the end of "write ...". */
 function expectation(issue: Issue): string | undefined {
   if (issue.code === 'invalid_type') return NOUNS[issue.expected] ?? issue.expected;
   if (issue.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;

@@ -28,8 +28,8 @@ import { checkShape, type SpecDraft } from './spec-shape.ts';
 export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: readonly SpecFault[] };
 
 /**
- * A cluster spec from the value of a YAML or JSON file, with every default filled in; or all of its faults at once, never
- * a part of it. No value makes it throw.
+ * Validates a cluster spec from a YAML or JSON value and fills in every default, or returns all of its faults. Never
+ * throws.
  */
 export function validateClusterSpec(value: unknown, options: SpecOptions = {}): SpecResult {
   const tooMuch = boundFaults(value);
@@ -41,7 +41,7 @@ export function validateClusterSpec(value: unknown, options: SpecOptions = {}): 
   return spec === undefined ? { faults } : { spec };
 }
 
-/** Before anything else walks the lists. */
+/** Checks the bounds before anything else reads the lists. */
 function boundFaults(value: unknown): SpecFault[] {
   const over = fieldOver(value, BOUNDS['cluster spec']);
   if (over !== undefined) {
@@ -55,7 +55,7 @@ function boundFaults(value: unknown): SpecFault[] {
   return [fault(['apiServers'], message, `write at most ${MOST_HOSTS} hosts`)];
 }
 
-/** Each rule looks at what is there in the right shape, so that one fault hides no other. */
+/** Each rule checks the parts of the right shape, so that one fault does not hide another. */
 function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
   const { serviceClusterIPRange: ranges, allocator } = draft;
   return [
@@ -75,7 +75,7 @@ function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
   ];
 }
 
-/** `undefined` only for what the rules refuse. */
+/** Returns `undefined` only for a spec that the rules refuse. */
 function completed(shaped: ShapedSpec): ClusterSpec | undefined {
   const { kubeconfig, serviceClusterIPRange, serviceNodePortRange, apiServers, service, ...asIs } = shaped;
   const { primary, secondary } = readServiceRanges(serviceClusterIPRange);
@@ -104,7 +104,7 @@ function completedApiServer({ address, host, kind, probe }: ShapedSpec['apiServe
 const DAY_SECONDS = 86_400;
 const MOST_EVENTS = 10_000;
 
-/** A pass runs when its schedule does: an interval that is no multiple of it could not be kept. */
+/** Checks intervals: a pass runs when its schedule does, so an interval must be a multiple of it. */
 function intervalFaults({ intervalSeconds }: SpecDraft): SpecFault[] {
   return LOOPS.flatMap((loop) => {
     const seconds = intervalSeconds?.[loop];
@@ -121,7 +121,7 @@ function intervalFaults({ intervalSeconds }: SpecDraft): SpecFault[] {
   });
 }
 
-/** Else a tick that comes a little late would find every lease run out. */
+/** Checks leases: otherwise a slightly late tick would find every lease expired. */
 function leaseFaults({ endpoints, intervalSeconds }: SpecDraft): SpecFault[] {
   const { leaseSeconds, reconciler } = endpoints ?? {};
   if (leaseSeconds === undefined || reconciler === undefined || reconciler === 'none') return [];
@@ -155,7 +155,7 @@ function maxEventsFaults({ maxEventsPerPass: most }: SpecDraft): SpecFault[] {
   return [fault(['maxEventsPerPass'], `${most} is no number of events`, `write a number from 0 to ${MOST_EVENTS}`)];
 }
 
-/** A cluster's name is a key of the table, and part of others. */
+/** Checks the name: it is a key of the table, and part of others. */
 function nameFaults({ name }: SpecDraft): SpecFault[] {
   if (name === undefined || isClusterName(name)) return [];
   return [fault(['name'], `${quoted(name)} is no cluster name`, 'use a-z, 0-9 and hyphens, at most 63 of them')];
@@ -179,7 +179,7 @@ function callerKeyFaults({ callerKeys: hashes = [] }: SpecDraft): SpecFault[] {
     if (hash === undefined) return [];
     if (first.get(hash) !== index) return [fault(at, 'is listed twice', 'list the hash of each key once')];
     if (/^[0-9a-f]{64}$/.test(hash)) return [];
-    // Not quoted: it may be the key itself.
+    // Not quoted: the value may be the key itself.
     return [fault(at, 'is no SHA-256 hash in hex', 'write 64 of 0-9 and a-f: printf %s KEY | sha256sum')];
   });
 }

@@ -2,10 +2,7 @@ import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isRecord } from '../cluster/values.ts';
 import { SPEC_DEFAULTS } from './spec-fields.ts';
 
-/**
- * A spec as a person writes it in a file: what has its default is left out. What is read from it again
- * (`validateClusterSpec`) is the same spec.
- */
+/** Returns a spec as a user writes it: without defaults. `validateClusterSpec` returns the same spec again. */
 export function writtenSpec({ apiServers, serviceClusterIPRanges, ...spec }: ClusterSpec): object {
   const { name, mode, kubeconfig, ...rest } = spec;
   const [primary, secondary] = serviceClusterIPRanges;
@@ -23,7 +20,7 @@ const PROBE_DEFAULTS = { path: '/readyz', authenticate: false };
 const ADDRESS_DEFAULTS = { kind: 'server', probe: PROBE_DEFAULTS };
 const HOST_DEFAULTS = { kind: 'shared', probe: PROBE_DEFAULTS };
 
-/** The fields whose values are not those of `defaults`; of a mapping, those of its fields. */
+/** Returns the fields that differ from `defaults`, also within mappings. */
 function differing(value: object, defaults: object): object {
   const known = new Map<string, unknown>(Object.entries(defaults));
   const fields = Object.entries(value).flatMap(([field, own]): [string, unknown][] => {
@@ -35,7 +32,7 @@ function differing(value: object, defaults: object): object {
   return Object.fromEntries(fields);
 }
 
-/** Texts, numbers, and lists of texts: lists of anything else are empty by default. */
+/** Compares texts, numbers, and lists of texts: other lists are empty by default. */
 function same(one: unknown, other: unknown): boolean {
   if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
   return one.length === other.length && one.every((item, index) => item === other[index]);
@@ -49,7 +46,7 @@ export type Plain =
   | readonly Plain[]
   | { readonly [field: string]: Plain | undefined };
 
-/** One field in which two specs differ, named as a spec file has it. */
+/** One field in which two specs differ, named as in a spec file. */
 export interface FieldDifference {
   /** `mode`, `endpoints.leaseSeconds`, `apiServers[203.0.113.10].probe.path`. */
   readonly field: string;
@@ -61,17 +58,20 @@ export interface FieldDifference {
 
 type Fields = { readonly [field: string]: Plain | undefined };
 
-/** Field by field, in the order of the spec. Entries of lists are identified by address, host or name, not by their place. */
+/**
+ * Compares field by field, in the order of the spec. Entries of lists are identified by address, host or name, not by
+ * their index.
+ */
 export function specDifference(before: ClusterSpec, after: ClusterSpec): FieldDifference[] {
   return differences('', asWritten(before), asWritten(after));
 }
 
-/** A difference as a line: `mode: observe -> enforce`. */
+/** Returns a difference as a line: `mode: observe -> enforce`. */
 export function differenceLine({ field, before, after }: FieldDifference): string {
   return `${field}: ${valueText(before)} -> ${valueText(after)}`;
 }
 
-/** The ranges have another name in the file, and are one text there. */
+/** In the file the ranges have another name, and are one text. */
 function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): Plain {
   const written = { ...spec, serviceClusterIPRange: serviceClusterIPRanges.join(','), serviceNodePortRange };
   return JSON.parse(JSON.stringify(written)) as Plain;
@@ -99,7 +99,7 @@ function within(field: string, name: string): string {
   return field === '' ? name : `${field}.${name}`;
 }
 
-/** The entries of a list by their address, host or name; `undefined` for any other value. */
+/** Returns the entries of a list by their address, host or name; `undefined` for any other value. */
 function entriesByName(value: Plain | undefined): Fields | undefined {
   if (!isList(value)) return undefined;
   const named = value.map((entry) => {
