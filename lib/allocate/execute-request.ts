@@ -93,7 +93,10 @@ async function begin(context: RequestContext): Promise<Begun | { readonly answer
   return begun.isOurs ? begun : follow(begun.current);
 }
 
-/** Returns why this request does not continue the record of its id, or not yet. */
+/**
+ * Returns why this request does not continue the record of its id, or not yet.
+ * @throws TableError `Unavailable` when nothing can be allocated now: a refusal would deny what it allocated before
+ */
 function refusalToFollow(
   context: RequestContext,
   there: ReadRequest,
@@ -102,7 +105,10 @@ function refusalToFollow(
   const { state, fingerprint } = there.record;
   if (fingerprint !== fingerprintOf(context.request)) return idIsTaken(context);
   if (state === 'done') return undefined;
-  return context.observeOnly ?? (state === 'begun' ? (inProgress(there, context.nowMs()) ?? unrepaired) : undefined);
+  const closed = context.observeOnly ?? (state === 'begun' ? unrepaired : undefined);
+  const running = inProgress(there, context.nowMs());
+  if (closed !== undefined && running === undefined) throw new TableError('Unavailable', closed.message);
+  return running;
 }
 
 async function allocationRecord(

@@ -55,7 +55,8 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const marked = await withdraw(table, spec.name, { address, untilMs, nowMs: nowMs(), goingDown, isOnlyOne });
   if (isOnlyOne && (await isLastAfterAll(request, marked))) return lastLive(address);
   const end = marked.withdrawnUntilMs ?? untilMs;
-  const mayBeAdded = !already && lease !== undefined && lease.expiresAtMs > nowMs();
+  // Also when it was withdrawn already: the caller that did so may have ended right after.
+  const mayBeAdded = lease !== undefined && lease.expiresAtMs > nowMs();
   return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address, mayBeAdded)) };
 }
 

@@ -6,9 +6,10 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { registerCluster, setClusterMode, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
 const IP = 'serviceips';
@@ -106,6 +107,30 @@ describe('A request to allocate', () => {
     await setClusterMode(world.table, CLUSTER, 'observe');
     expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
     expect(await world.ask({ requestId: 'r2', items: [NEXT_IP] })).toMatchObject({ error: { code: 'ObserveOnly' } });
+  });
+
+  test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
+    ['is only observed', ({ table }) => setClusterMode(table, CLUSTER, 'observe')],
+    ['was not repaired for three intervals', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
+  ])('that has begun is not refused while the cluster %s, because it may hold something', async (_, close) => {
+    const world = await anAllocateWorld({ isRepaired: false });
+    await world.repair(world.clock.nowMs);
+    const request = { items: [ip('10.0.0.17'), port(30_016)] };
+    const isLost = ({ key }: { readonly key: string }) => key === RANGE_KEYS.nodePorts;
+    const lossy: KeyValueTable = {
+      ...world.table,
+      put: async (content, previous) => {
+        if (isLost(content)) throw new TableError('Unavailable', 'no answer');
+        return world.table.put(content, previous);
+      },
+    };
+    await expect(world.ask(request, lossy)).rejects.toMatchObject({ code: 'Unavailable' });
+    await close(world);
+    await expect(world.ask(request)).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringContaining('was not finished, invoke it again with the same requestId'),
+    });
+    expect(await world.taken()).toEqual({ '10.0.0.17': 'r1' });
   });
 
   test('is refused whole, with the original’s message, and releases what it had allocated', async () => {

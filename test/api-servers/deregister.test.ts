@@ -123,9 +123,35 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('is safe to repeat: nothing is written again', async () => {
+  test('is not undone by a tick that was about to add it, when a caller that had withdrawn it ended right after', async () => {
+    const world = await settled();
+    await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
+    await world.answer(SILENT, B).tick();
+    const { port } = world.cluster;
+    const kubernetes: ClusterPort = {
+      ...port,
+      update: async (object) => {
+        if (object.kind !== 'Endpoints') return port.update(object);
+        const { nowMs, table } = world;
+        await withdraw(table, 'demo', { address: B, untilMs: nowMs + HOUR_MS, nowMs });
+        expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+        await port.update(object);
+        throw new ClusterError('Unavailable', 'the process ended');
+      },
+    };
+    await expect(world.answer(READY, B).tick(10_000, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
+  test('is safe to repeat: nothing is written again once the lease is over', async () => {
     const world = await settled();
     await ask(world);
+    expect(await ask(world)).toMatchObject({
+      stillPublished: false,
+      changes: [expect.stringMatching(/^fenced/), expect.stringMatching(/^fenced/)],
+    });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+    await world.setLease({ address: B, expiresAtMs: world.nowMs, withdrawnUntilMs: world.nowMs + HOUR_MS });
     world.cluster.writes.length = 0;
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false, changes: [] });
     expect(world.cluster.writes).toEqual([]);
@@ -261,7 +287,11 @@ describe('deregistering the last live address', () => {
     await ask(world);
     await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
     world.cluster.place(anEndpoints([A, B]));
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: true, changes: [] });
+    expect(await ask(world)).toMatchObject({
+      outcome: 'deregistered',
+      stillPublished: true,
+      changes: [expect.stringMatching(/^fenced/)],
+    });
     expect(world.published()).toEqual([A, B]);
   });
 });
