@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers';
 import { seededPick } from '../support/ranges.ts';
 
 /** It runs when it is due, unless it is cancelled. */
@@ -8,6 +9,8 @@ export interface ClockEvent {
   readonly run: () => void;
   isCancelled?: true;
 }
+
+const STEPS_OF_A_TURN = 64;
 
 /** A source of chance: the same seed gives the same numbers. */
 export class Chance {
@@ -45,6 +48,8 @@ export class Clock {
   nowMs = Date.parse('2026-01-01T00:00:00Z');
   steps = 0;
   stalls = 0;
+  /** What `setImmediate` was called with. */
+  readonly immediates: (() => void)[] = [];
   readonly #heap: ClockEvent[] = [];
   #planned = 0;
 
@@ -92,14 +97,24 @@ export class Clock {
   /** Runs what is due, one event after the other, until `isOver` or nothing is left. */
   async run(isOver: () => boolean): Promise<void> {
     for (;;) {
-      // Everything that does not wait for this clock comes to its next wait.
-      await new Promise((resolve) => void setImmediate(resolve));
+      await this.#settled();
       let next = isOver() ? undefined : this.#next();
       while (next?.isCancelled) next = this.#next();
       if (next === undefined) return;
       this.steps++;
       this.nowMs = Math.max(this.nowMs, next.dueMs);
       next.run();
+    }
+  }
+
+  /** Everything that does not wait for this clock comes to its next wait: a tick of Node runs after all promises. */
+  async #settled(): Promise<void> {
+    // Node forgets what weak references lead to only between the turns of its loop.
+    if (this.steps % STEPS_OF_A_TURN === 0) await new Promise((resolve) => void setImmediate(resolve));
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    for (let run = this.immediates.shift(); run !== undefined; run = this.immediates.shift()) {
+      run();
+      await new Promise<void>((resolve) => process.nextTick(resolve));
     }
   }
 

@@ -205,9 +205,11 @@ export class EndpointTruth {
     if (isLeaving || this.#wasUnexpected(address, sentAtMs - 3 * PASS_MS)) return;
     const tries = this.#probes.filter((probe) => probe.address === address);
     const isLate = (probe: Probe) => probe.atMs > sentAtMs - EVIDENCE_MS;
-    const misses = tries.filter((probe, index) => {
-      return (isLate(probe) || index >= tries.length - LAST_TRIES) && this.#provesMiss(probe);
-    });
+    // A pass whose process was late tries twice.
+    const lastPasses = [...new Set(tries.map(({ pass }) => pass))].slice(-LAST_TRIES);
+    const misses = tries.filter(
+      (probe) => (isLate(probe) || lastPasses.includes(probe.pass)) && this.#provesMiss(probe),
+    );
     const saidShutdown = misses.some(({ status }) => status === SHUTDOWN_STATUS);
     const own = tries.filter(({ pass }) => pass === passOf(process));
     const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
@@ -257,7 +259,7 @@ function areTwo(misses: readonly Probe[]): boolean {
   return Math.max(...times) - Math.min(...times) >= BETWEEN_MISSES_MS;
 }
 
-interface Endpoints extends KubernetesObject {
+export interface Endpoints extends KubernetesObject {
   readonly subsets?: readonly { readonly addresses?: readonly { readonly ip: string }[] }[];
 }
 

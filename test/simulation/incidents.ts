@@ -1,6 +1,6 @@
 import type { Chance } from './clock.ts';
 import { drain, pause, withdraw } from './operators.ts';
-import { changeRange, flood, observe, repairsStop, restore } from './range-incidents.ts';
+import { changeRange, flood, loseRegistration, observe, repairsStop, restore } from './range-incidents.ts';
 import {
   agentDies,
   blip,
@@ -48,7 +48,21 @@ async function lossyNetwork(world: World, chance: Chance): Promise<void> {
 }
 
 const BY_PART: readonly (readonly [readonly Part[], Readonly<Record<string, Incident>>])[] = [
-  [PARTS, { outage, networkOutage, lossyNetwork, restore, pause, deployment, rotate, moveControlPlane, stall }],
+  [
+    PARTS,
+    {
+      outage,
+      networkOutage,
+      lossyNetwork,
+      restore,
+      pause,
+      deployment,
+      rotate,
+      moveControlPlane,
+      loseRegistration,
+      stall,
+    },
+  ],
   [
     ['endpoints'],
     {

@@ -2,6 +2,7 @@ import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { DeregistrationAnswer } from '../../lib/dispatch/deregistration.ts';
 import {
+  claimCluster,
   pauseAllClusters,
   pauseCluster,
   registerCluster,
@@ -10,7 +11,7 @@ import {
 import type { Chance } from './clock.ts';
 import { LONGEST_WITHDRAWAL_MS } from './endpoint-truth.ts';
 import { RANGE_KEYS } from './stored-items.ts';
-import { CLUSTER, type World } from './world.ts';
+import { CLUSTER, STACK, type World } from './world.ts';
 
 /** What was begun before a change has ended after this. */
 export const DRAINED_MS = 45_000;
@@ -25,21 +26,23 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
     for (const key of RANGE_KEYS) world.ranges.setRecord(key, false);
     world.inChargeSinceMs = world.clock.nowMs;
   }
-  const table = world.tableOf(world.desk);
+  const { table } = await world.kbctl();
   if (change.mode !== undefined) await setClusterMode(table, CLUSTER, change.mode);
   else await registerCluster(table, world.spec);
+  // As the endpoints loop would have.
+  if (!world.has('endpoints')) await claimCluster(table, CLUSTER, STACK);
   world.expectAddresses();
 }
 
 /** All passes pause for a while: a cluster's, or those of all. */
 export async function pause(world: World, chance: Chance): Promise<void> {
   const { clock } = world;
-  const table = world.tableOf(world.desk);
-  const untilMs = clock.nowMs + 10_000 + chance.pick(50_000);
+  const { table, nowMs } = await world.kbctl();
+  const untilMs = nowMs() + 10_000 + chance.pick(50_000);
   const pause = { untilMs, reason: 'maintenance', by: 'me' };
   const isAll = chance.once(2);
   if (isAll) await pauseAllClusters(table, pause);
-  else await pauseCluster(table, CLUSTER, pause);
+  else if (!(await pauseCluster(table, CLUSTER, pause))) return;
   world.note(`${isAll ? 'all clusters are' : 'the cluster is'} paused until ${world.timeOf(untilMs)}`);
   world.pauses.set(isAll ? 'all' : 'cluster', { fromMs: clock.nowMs, untilMs });
 }
@@ -84,10 +87,9 @@ export async function withdraw(world: World, address: string, minutes: number, c
 }
 
 async function undo(world: World, address: string): Promise<void> {
-  const { spec, clock, endpoints } = world;
+  const { spec, endpoints } = world;
   endpoints.mayReturn(address);
-  const table = world.tableOf(world.desk);
-  const { outcome } = await undoDeregister({ spec, table, address, nowMs: () => clock.nowMs });
+  const { outcome } = await undoDeregister({ spec, ...(await world.kbctl()), address });
   world.note(`undo the deregistration of ${address}: ${outcome}`);
 }
 

@@ -3,6 +3,7 @@ import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { probeReplyOf } from './endpoint-truth.ts';
 import { rollOut } from './operators.ts';
 import { Process, type ProcessKind } from './process.ts';
+import { start } from './server-incidents.ts';
 import { INTERVAL_MS } from './settings.ts';
 import { CLUSTER, type World } from './world.ts';
 
@@ -23,6 +24,7 @@ export function startPasses(world: World): void {
       if (!world.isStopped) void world.invoke('endpoints', { Records });
     };
     void schedule(world, 'endpoints', MINUTE_MS, () => void world.invoke('endpoints', scheduled(world)));
+    if (world.has('crashLoop')) void crashLoop(world);
     for (const [index, address] of [...world.agents].entries()) void keepLease(world, address, index * 700);
   }
   for (const { kind, run } of repairsOf(world)) void schedule(world, kind, INTERVAL_MS, run);
@@ -72,27 +74,48 @@ async function repair(world: World, kind: ProcessKind, keys: readonly string[]):
 
 /** The agent on the host of an API server. */
 async function keepLease(world: World, address: string, laterMs: number): Promise<void> {
-  const { clock, servers } = world;
+  const { clock } = world;
   await clock.wait(laterMs);
   for (let number = 1; !world.hasEnded; ) {
-    const agent = new Process(world, `agent-${address}-${number}`, 'agent');
-    const probe = async () => {
-      const server = servers.server(address);
-      const reply = probeReplyOf(server, servers.readiness(server));
-      world.endpoints.probed(agent, address, { status: reply.kind === 'status' ? reply.status : undefined });
-      return reply;
-    };
+    const agent = new Process(world, `agent-${address}-${number}`, 'agent', world.skewOf(address));
     while (!agent.isDead && !world.hasEnded) {
       await clock.wait(HEARTBEAT_MS);
       // It is stopped on a host that is no API server any more.
-      if (world.deadAgents.has(address) || !world.endpoints.isExpected(address)) continue;
-      const { signal, cancel } = agent.startDeadline(HEARTBEAT_MS - 500);
-      const table = world.tableOf(agent, signal);
-      await heartbeat({ table, cluster: CLUSTER, address, leaseMs: LEASE_MS, nowMs: agent.nowMs, probe }).catch(
-        () => {},
-      );
-      cancel();
+      if (!world.deadAgents.has(address) && world.endpoints.isExpected(address)) await refresh(world, agent, address);
     }
     number++;
+  }
+}
+
+async function refresh(world: World, agent: Process, address: string): Promise<void> {
+  const probe = async () => {
+    const server = world.servers.server(address);
+    const reply = probeReplyOf(server, world.servers.readiness(server));
+    world.endpoints.probed(agent, address, { status: reply.kind === 'status' ? reply.status : undefined });
+    return reply;
+  };
+  const { signal, cancel } = agent.startDeadline(HEARTBEAT_MS - 500);
+  await world
+    .kbctl(agent, signal)
+    .then((clocked) => heartbeat({ ...clocked, cluster: CLUSTER, address, leaseMs: LEASE_MS, probe }))
+    .catch(() => {});
+  cancel();
+}
+
+/** The first API server, which has no agent, ends and starts again and again, and the agents of the others end after each refresh. */
+async function crashLoop(world: World): Promise<void> {
+  const { clock, servers, agents } = world;
+  const chance = world.chance.of('crash loop');
+  const [address] = world.firstAddresses;
+  for (let number = 1; world.isFaulty && !servers.hasMoved; ) {
+    await clock.wait(chance.pick(15_000));
+    servers.set(address, { state: chance.oneOf(['down', 'silent']) });
+    await clock.wait(chance.oneOf([15_000, 27_000, 40_000]));
+    start(world, address);
+    for (const untilMs = clock.nowMs + 3_000 + chance.pick(12_000); clock.nowMs < untilMs; number++) {
+      for (const each of agents)
+        void refresh(world, new Process(world, `agent-${each}-again-${number}`, 'agent'), each);
+      await clock.wait(200 + chance.pick(600));
+    }
   }
 }

@@ -32,6 +32,8 @@ const CUT_OFF: readonly Fault[] = [
   'throttled',
 ];
 const AT_ONCE = 8;
+/** A record is kept for 90 s, as others for a day: nothing is repeated later. */
+const RETRIED_MS = 50_000;
 
 /** Pipelines that hold addresses and ports by requests, and use, release or lose what they hold. */
 export class Pipelines {
@@ -209,7 +211,11 @@ export class Pipelines {
   }
 
   /** Asks with the same id until there is an answer that lasts. */
-  async #ask(request: Request, chance: Chance, untilMs = Number.POSITIVE_INFINITY): Promise<Answer | undefined> {
+  async #ask(
+    request: Request,
+    chance: Chance,
+    untilMs = this.#world.clock.nowMs + RETRIED_MS,
+  ): Promise<Answer | undefined> {
     const { requestId, operation } = request;
     for (let attempt = 1; attempt <= 8 && this.#world.isFaulty && this.#world.clock.nowMs < untilMs; attempt++) {
       const answer = await this.#world.ask<Answer>('allocate', { ...request, cluster: CLUSTER }, PATIENCE_MS, chance);

@@ -15,14 +15,15 @@ export interface Edit {
   readonly replace: string;
 }
 
-/** In every run, so that more later writers than an item remembers meet in a run of minutes. */
-export const SCALE: Edit = {
-  file: 'lib/table/stored-item.ts',
-  find: 'const WRITES_KEPT = 64;',
-  replace: 'const WRITES_KEPT = 1;',
-};
-
 const edit = (file: string, find: string, replace: string): Edit => ({ file: `lib/${file}`, find, replace });
+
+/** In every run of minutes: more writers follow than an item remembers, and the TTL removes items while they are used. */
+export const SCALES: readonly Edit[] = [
+  edit('table/stored-item.ts', 'const WRITES_KEPT = 64;', 'const WRITES_KEPT = 1;'),
+  edit('table/dynamodb-items.ts', 'const SWEEP_DELAY_MS = 60 * 60 * 1000;', 'const SWEEP_DELAY_MS = 5_000;'),
+  edit('table/requests.ts', 'const KEPT_MS = 24 * 60 * 60 * 1000;', 'const KEPT_MS = 90_000;'),
+  edit('table/leases.ts', 'Math.max(0, ...ends) + REMEMBERED_MS', 'Math.max(0, ...ends) + REMEMBERED_MS / 7_200'),
+];
 
 const plant = (id: string, defect: string, file: string, find: string, replace: string, unseen?: string): Plant => ({
   id,

@@ -24,11 +24,15 @@ interface CallOptions {
   readonly timeoutMs?: number;
   /** The caller makes a call again that failed right before. */
   readonly isRepeated?: boolean;
+  /** It changes the table. */
+  readonly isWrite?: boolean;
 }
 
 const LATEST_MS = 25_000;
 const LOSSY: readonly [Fault, ...Fault[]] = ['lostRequest', 'lostReply', 'lateRequest', 'throttled'];
 const LOST_ONCE_IN = 3;
+/** Of a process whose writes are lost in this invocation, on a connection that is half open. */
+const LOST_WRITES: readonly [Fault, ...Fault[]] = ['lostRequest', 'lateRequest', 'lostReply'];
 /** What befalls a call befalls its repetition twice in so many times. */
 const AGAIN_TWICE_IN = 3;
 
@@ -113,13 +117,13 @@ export class Process {
    */
   async exchange<Reply>(
     work: () => Reply,
-    { signal, timeoutMs = 1_000, isRepeated = false }: CallOptions = {},
+    { signal, timeoutMs = 1_000, isRepeated = false, isWrite = false }: CallOptions = {},
   ): Promise<Exchanged<Reply>> {
     const { clock } = this.#world;
     if (this.kind === 'desk') return { outcome: 'reply', reply: work() };
     this.#checkAlive();
     if (this.#frozenUntilMs > clock.nowMs) await clock.wait(this.#frozenUntilMs - clock.nowMs, signal);
-    const fault = this.#fault(isRepeated);
+    const fault = this.#fault(isRepeated, isWrite);
     this.#lastFault = fault;
     await clock.wait(this.#hopMs(fault), signal);
     this.#checkAlive();
@@ -159,10 +163,13 @@ export class Process {
     return { outcome: 'reply', reply };
   }
 
-  #fault(isRepeated: boolean): Fault | undefined {
+  #fault(isRepeated: boolean, isWrite: boolean): Fault | undefined {
     const { isFaulty, settings, clock, lossyUntilMs } = this.#world;
     if (!isFaulty) return undefined;
     if (isRepeated && this.#lastFault !== undefined && !this.#chance.once(AGAIN_TWICE_IN)) return this.#lastFault;
+    if (isWrite && this.#world.has('lossyWrites') && this.#chance.once(LOST_ONCE_IN)) {
+      return this.#chance.oneOf(LOST_WRITES);
+    }
     if (clock.nowMs < lossyUntilMs && this.#chance.once(LOST_ONCE_IN)) return this.#chance.oneOf(LOSSY);
     for (const [fault, rate] of settings.faults) if (this.#chance.once(rate)) return fault;
     return undefined;

@@ -44,6 +44,7 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   for (const key of RANGE_KEYS) ranges.setRecord(key, false);
   const registration = table.find(CLUSTERS, CLUSTER);
   table.store = copyOf(copy.store);
+  if (chance.once(3)) table.storeAsBefore();
   // The spec is applied again.
   if (registration !== undefined) table.store.get(CLUSTERS)?.set(CLUSTER, registration);
   world.note(`the table of ${world.timeOf(copy.atMs)} is restored${byHand ? ', and closed' : ''}`);
@@ -58,7 +59,8 @@ export async function restore(world: World, chance: Chance): Promise<void> {
 }
 
 async function closeRanges(world: World): Promise<void> {
-  await closeAllocation(world.tableOf(world.desk), CLUSTER);
+  const { table } = await world.kbctl();
+  await closeAllocation(table, CLUSTER);
 }
 
 /** The range becomes wider or another one, or all allocation is closed by hand for a moment. */
@@ -122,6 +124,24 @@ export async function repairsStop(world: World, chance: Chance): Promise<void> {
   await clock.wait(5_000 + chance.pick(30_000));
   world.inChargeSinceMs = clock.nowMs;
   world.areRepairsStopped = false;
+  world.isAway = false;
+}
+
+/** The registration is lost, as by a delete in the console, and is made again. Meanwhile Services are created without the table. */
+export async function loseRegistration(world: World, chance: Chance): Promise<void> {
+  const { clock, ranges, table } = world;
+  if (world.isAway) return;
+  world.isAway = true;
+  world.disturbedAtMs = clock.nowMs;
+  table.store.get(CLUSTERS)?.delete(CLUSTER);
+  world.pauses.delete('cluster');
+  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  world.inChargeSinceMs = undefined;
+  await clock.wait(DRAINED_MS);
+  if (world.has('ranges')) for (let left = chance.pick(4); left > 0; left--) world.people.placeUnrecorded(chance);
+  await clock.wait(chance.pick(20_000));
+  await apply(world, {});
+  world.inChargeSinceMs = clock.nowMs;
   world.isAway = false;
 }
 

@@ -36,6 +36,7 @@ export async function run(seed: number, { without, isRecorded = false }: RunOpti
   if (world.has('ranges')) startUsers(world);
   startPasses(world);
   void keepCopies(world);
+  void sweep(world);
   void makeTrouble(world);
   await clock.run(() => world.violations.length > 0 || world.hasEnded);
   const { violations, history } = world;
@@ -49,7 +50,7 @@ async function begin(world: World): Promise<void> {
   servers.plane.place('services', { apiVersion: 'v1', kind: 'Service', metadata, spec } as never);
   if (world.has('ranges')) world.people.placeFirst();
   for (const address of SPARES) servers.cut(address, true);
-  const table = world.tableOf(world.desk);
+  const { table } = await world.kbctl();
   await registerCluster(table, world.spec);
   // As the endpoints loop would have.
   if (!world.has('endpoints')) await claimCluster(table, CLUSTER, STACK);
@@ -107,6 +108,16 @@ function killOne(world: World): void {
   if (address === undefined) return;
   world.note(`${address} is dead from now on`);
   servers.set(address, { state: chance.oneOf(['down', 'silent']) });
+}
+
+/** The TTL of the table removes items at any time after their end. */
+async function sweep(world: World): Promise<void> {
+  const { clock, table } = world;
+  const sweeps = world.chance.of('sweeps');
+  while (!world.hasEnded) {
+    await clock.wait(1_000 + sweeps.pick(20_000));
+    table.sweep();
+  }
 }
 
 async function keepCopies(world: World): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Chance } from './clock.ts';
-import { addressesIn } from './endpoint-truth.ts';
+import { addressesIn, type Endpoints } from './endpoint-truth.ts';
 import { apply, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
 import type { World } from './world.ts';
@@ -27,21 +27,35 @@ export async function blip({ servers, clock }: World, chance: Chance): Promise<v
   servers.cut(address, false);
 }
 
-export async function serverDies({ servers, clock }: World, chance: Chance): Promise<void> {
+export async function serverDies(world: World, chance: Chance): Promise<void> {
+  const { servers, clock } = world;
   const address = chance.oneOf(ADDRESSES);
   servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
   await clock.wait(5_000 + chance.pick(60_000));
-  servers.set(address, { state: 'up' });
+  start(world, address);
 }
 
 /** It says so, ends, and comes back. */
-export async function serverRestarts({ servers, clock }: World, chance: Chance): Promise<void> {
+export async function serverRestarts(world: World, chance: Chance): Promise<void> {
+  const { servers, clock } = world;
   const address = chance.oneOf(ADDRESSES);
   servers.set(address, { state: 'shuttingDown' });
   await clock.wait(1_000 + chance.pick(15_000));
   servers.set(address, { state: 'down' });
   await clock.wait(1_000 + chance.pick(30_000));
+  start(world, address);
+}
+
+/** An API server that was not started with `--endpoint-reconciler-type=none` adds its own address to the Endpoints. */
+export function start(world: World, address: string): void {
+  const { servers, firstAddresses } = world;
   servers.set(address, { state: 'up' });
+  const { plane } = servers.server(address);
+  const endpoints = plane.find<Endpoints>('endpoints', 'default', 'kubernetes');
+  const [subset] = endpoints?.subsets ?? [];
+  if (!world.has('ownReconcilers') || !firstAddresses.includes(address) || subset === undefined) return;
+  const addresses = [...new Set([...addressesIn(endpoints), address])].sort().map((ip) => ({ ip }));
+  plane.place('endpoints', { ...endpoints, subsets: [{ ...subset, addresses }] } as Endpoints, address);
 }
 
 export async function agentDies(world: World, chance: Chance): Promise<void> {

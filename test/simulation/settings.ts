@@ -21,11 +21,16 @@ export const FEATURES = [
   'lossyPath',
   'silentSpares',
   'serverDiesLast',
+  'lossyWrites',
+  'ownReconcilers',
+  'skewedMachines',
 ] as const;
+/** What comes together, in one seed of six: a bad configuration on the hosts of the API servers. */
+const BAD_HOSTS: readonly Feature[] = ['endpoints', 'agents', 'crashLoop', 'lossyWrites', 'ownReconcilers'];
 /** The endpoints loop, and the two repairs with the Services. A third of the seeds has only the first, a third only the second. */
 export const PARTS = ['endpoints', 'ranges'] as const;
 export type Part = (typeof PARTS)[number];
-export type Feature = Part | (typeof FEATURES)[number];
+export type Feature = Part | (typeof FEATURES)[number] | 'crashLoop';
 
 /** What happens to a call between two machines. */
 export const FAULTS = [
@@ -71,6 +76,7 @@ export function settingsOf(seed: number, incidents: IncidentParts, without: Left
   const chance = new Chance(seed).of('settings');
   const parts = chance.oneOf<readonly Part[]>([['endpoints'], ['ranges'], PARTS]);
   const features = FEATURES.filter(() => chance.once(2));
+  const together = chance.once(6) ? BAD_HOSTS : [];
   // Runs of few faults go far, those of many come to rare places, and those of none show what concurrency alone does.
   const rates = chance.oneOf([[0], [0, 400], [60, 400], [15, 60, 400], [15, 60]]);
   const faults = FAULTS.map((fault) => [fault, rates[chance.pick(rates.length)] ?? 0] as const);
@@ -87,7 +93,7 @@ export function settingsOf(seed: number, incidents: IncidentParts, without: Left
   }
   return {
     seed,
-    features: new Set([...parts, ...features].filter((feature) => !without.has(feature))),
+    features: new Set([...parts, ...features, ...together].filter((feature) => !without.has(feature))),
     faults: new Map(faults.filter(([fault, rate]) => rate > 0 && !without.has(fault))),
     incidents: planned.filter(({ number }) => !without.has(`#${number}`)),
     troubleMs,

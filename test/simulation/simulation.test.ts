@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { edited } from './load-with-stand-ins.ts';
-import { PLANTS, SCALE } from './plants.ts';
+import { PLANTS, SCALES } from './plants.ts';
 
 const ROOT = `${import.meta.dirname}/../..`;
 const FILE = `${import.meta.dirname}/simulate.ts`;
@@ -39,7 +39,7 @@ describe('the simulation', () => {
 });
 
 describe('planted defects', () => {
-  const edits = [{ id: 'the scale', edits: [SCALE] }, ...PLANTS].flatMap((plant) =>
+  const edits = [{ id: 'the scale', edits: SCALES }, ...PLANTS].flatMap((plant) =>
     plant.edits.map((edit) => ({ id: plant.id, edit })),
   );
 

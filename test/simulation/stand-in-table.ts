@@ -64,6 +64,7 @@ export class StandInTable {
         const answer = await by.exchange(() => this.#apply(name ?? '', input, sender), {
           signal: abortSignal,
           isRepeated: attempt > 1,
+          isWrite: 'Item' in input || name === 'DeleteItem',
         });
         if (answer.outcome !== 'noReply') await this.#date(middlewares);
         if (answer.outcome === 'reply') return replyOf(answer.reply, attempt);
@@ -80,6 +81,23 @@ export class StandInTable {
 
   find(cluster: string, key: string): Attributes | undefined {
     return this.store.get(cluster)?.get(key);
+  }
+
+  /** Removes items whose time to live is over. */
+  sweep(): void {
+    const isOver = ({ ttl }: Attributes) => Number(ttl?.N ?? Number.POSITIVE_INFINITY) * 1000 < this.#nowMs();
+    for (const items of this.store.values()) for (const [key, item] of items) if (isOver(item)) items.delete(key);
+  }
+
+  /** The ranges get the form of the version before, which had no holds. */
+  storeAsBefore(): void {
+    for (const items of this.store.values()) {
+      for (const [key, { value, ...rest }] of items) {
+        if (!key.startsWith('ranges/')) continue;
+        const { holds: _, given: __, ...before } = value?.M ?? {};
+        items.set(key, { ...rest, value: { M: before }, schema: { N: '1' } });
+      }
+    }
   }
 
   async #date(middlewares: readonly Middleware[]): Promise<void> {

@@ -30,7 +30,7 @@ async function tryPlant({ id, defect }: Plant, runs: number): Promise<boolean> {
 }
 
 function outputOf(args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [`${import.meta.dirname}/simulate.ts`, ...args], {
+  const child = spawn(process.execPath, [...process.execArgv, `${import.meta.dirname}/simulate.ts`, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const chunks: Buffer[] = [];

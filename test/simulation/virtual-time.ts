@@ -51,6 +51,7 @@ export function installVirtualTime(): void {
   };
   performance.now = () => time().nowMs;
   Object.assign(globalThis, {
+    setImmediate: (run: () => void) => void time().immediates.push(run),
     setInterval: setVirtualInterval,
     setTimeout: (run: () => void, ms: number) => {
       const timer: Interval = { unref: () => {}, isOver: false };

@@ -51,6 +51,7 @@ const SKEW_MS = 2_500;
 const CONFIRMED_MS = 15_000;
 /** Of a function's host whose clock is wrong. */
 const FAR_SKEW_MS = 16 * 60_000;
+const HOUR_MS = 3_600_000;
 const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
 
 /** One cluster with its API servers, one table, and every process that works with them: all on one clock. */
@@ -58,8 +59,6 @@ export class World {
   readonly settings: Settings;
   readonly chance: Chance;
   readonly clock = new Clock();
-  /** A process that nothing disturbs: what people do at their desks takes one step. */
-  readonly desk: Process;
   readonly table: StandInTable;
   readonly servers: ApiServers;
   readonly endpoints: EndpointTruth;
@@ -111,7 +110,6 @@ export class World {
     this.settings = settings;
     this.#isRecorded = isRecorded;
     this.chance = new Chance(settings.seed);
-    this.desk = new Process(this, 'desk', 'desk');
     useTime(this.clock, this.chance.of('library'));
     this.servers = new ApiServers(this.clock, this.has('oneServerKubeconfig') ? ADDRESSES[0] : BALANCER);
     this.firstAddresses = this.has('twoServers')
@@ -185,9 +183,22 @@ export class World {
     this.endpoints.expect(this.expected());
   }
 
-  tableOf(process: Process, deadline = new AbortController().signal): ReturnType<Environment['table']> {
-    const { nowMs, newId } = process;
-    return dynamoDbTable({ client: this.table.client(process), tableName: 't', deadline, nowMs, newWriteId: newId });
+  /** The table and the clock of a command of kbctl. By default on a person's machine, where nothing disturbs it. */
+  async kbctl(
+    process = new Process(this, `desk-${++this.#processes}`, 'desk', this.skewOf(`person at ${this.clock.nowMs}`)),
+    deadline = new AbortController().signal,
+  ): Promise<{ readonly table: ReturnType<Environment['table']>; readonly nowMs: () => number }> {
+    const client = this.table.client(process);
+    // kbctl writes nothing where the clock is more than 2 s off: here it does, by the corrected one.
+    const { nowMs } = serverClock(client, process.nowMs);
+    const table = dynamoDbTable({ client, tableName: 't', deadline, nowMs, newWriteId: process.newId });
+    await readPauseOfAll(table);
+    return { table, nowMs };
+  }
+
+  /** Of a machine that is no function's. */
+  skewOf(name: string): number {
+    return this.has('skewedMachines') ? this.chance.of(name).oneOf([-HOUR_MS, -2_000, 2_000, HOUR_MS]) : 0;
   }
 
   /**
