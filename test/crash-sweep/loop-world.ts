@@ -117,7 +117,8 @@ export class LoopWorld {
     const kinds = ['Namespace', 'Service', 'Endpoints', 'EndpointSlice', 'ServiceCIDR'] as const;
     const lists = await Promise.all(kinds.map((kind) => this.cluster.port.list(kind, undefined)));
     return lists.flat().map(({ metadata, ...object }) => {
-      const { resourceVersion: _, uid: __, managedFields: ___, ...rest } = metadata;
+      // A deregistration that is made again raises the version by an annotation once more.
+      const { resourceVersion: _, uid: __, managedFields: ___, annotations: ____, ...rest } = metadata;
       return { ...object, metadata: rest };
     });
   }
