@@ -1,6 +1,6 @@
 /**
- * Which folder may import which: arrows go one way. A folder may always import itself; what is not listed is
- * forbidden, and so is a folder of `lib` that has no line here.
+ * The allowed imports between folders: arrows go one way. A folder may always import itself; any other import is
+ * forbidden, and so is a folder of `lib` without a line here.
  */
 const arrows = {
   'lib/allocator': [],
@@ -78,20 +78,20 @@ const arrows = {
   local: ['lib'],
 };
 
-/** No I/O, no clock and no randomness in these: their only packages compute. */
+/** These folders have no I/O, no clock and no randomness: their only packages compute. */
 const pure = '^lib/(allocator|cluster|range|spec|repair|endpoints)/';
 
-/** Packages that open connections, and the only folder of what is deployed that may import each. */
+/** Packages that open connections, and the only deployed folder that may import each. */
 const owners = [
   { name: 'aws-sdk-only-in-its-adapters', packages: '@aws-sdk|@smithy', folder: 'lib/(table|aws)' },
   { name: 'undici-only-in-kubernetes', packages: 'undici', folder: 'lib/kubernetes' },
-  // It runs the plugins of a kubeconfig: no function may hold it.
+  // client-node runs the plugins of a kubeconfig: no function may contain it.
   { name: 'kubernetes-client-only-in-local', packages: '@kubernetes/client-node', folder: 'local' },
   { name: 'powertools-only-in-telemetry', packages: '@aws-lambda-powertools', folder: 'lib/telemetry' },
 ];
 
 const packagePath = (names) => `(^|/)(node_modules/)?(${names})(/|$)`;
-/** Folders, or single files. */
+/** Matches folders, or single files. */
 const anyOf = (paths) =>
   `^(${paths.map((path) => (path.endsWith('.mjs') ? path.replace('.', '\\.') : `${path}/`)).join('|')})`;
 

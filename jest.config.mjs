@@ -5,7 +5,7 @@ const common = {
   testEnvironment: 'node',
 };
 
-/** Projects of their own, each in the folder of its name: they take longer, or need more than npm. */
+/** Separate projects, each in the folder of its name: they take longer, or need more than npm. */
 const apart = ['template', 'conformance', 'deploy', 'page'];
 
 /**
@@ -15,12 +15,11 @@ const apart = ['template', 'conformance', 'deploy', 'page'];
 export default {
   // By default one core would be left idle, half of a small machine.
   maxWorkers: '100%',
-  // No test waits for it: it ends one that hangs, also on a machine that is busy with something else. More runs of
-  // properties take longer.
+  // Ends a test that hangs, also on a busy machine. More runs of properties take longer.
   testTimeout: 180_000 * Number(process.env['FC_RUNS'] ?? 1),
   // A worker that has run a hundred files takes more than the default 500 ms to free its memory on a busy machine.
   workerGracefulExitTimeout: 10_000,
-  // What failed, and the counts: `--reporters default` shows each file, and with `--verbose` each test.
+  // Prints failures and counts: `--reporters default` shows each file, and with `--verbose` each test.
   reporters: [['summary', { summaryThreshold: 0 }]],
   projects: [
     {

@@ -7,26 +7,26 @@ export const NOTHING_RAN = 'nothing-ran';
 export const RELEASE_FAILING = 'release-failing';
 
 export interface Alarm {
-  /** What is wrong, as one sentence. */
+  /** The fault, as one sentence. */
   readonly description: string;
   /** The Logs Insights query that names the clusters, for the log groups of the stack. */
   readonly query: string;
   readonly metric: Fields;
   readonly periodSeconds: number;
-  /** So many of the last so many periods. */
+  /** This many of the last `of` periods. */
   readonly breaching: number;
   readonly of: number;
   /** Default: above the threshold. */
   readonly comparison?: 'LessThanThreshold' | 'GreaterThanOrEqualToThreshold';
   readonly threshold: number | Fields;
-  /** What the silence of the metric means. `ignore`: nothing, the state stays. */
+  /** The meaning of a missing metric. `ignore`: the state stays. */
   readonly missing: 'breaching' | 'notBreaching' | 'ignore';
   /** Its state is part of another alarm, and it notifies no one. */
   readonly isSilent?: true;
   /** It rolls an update back (`release-failing`). */
   readonly ofRelease?: true;
   readonly condition?: string;
-  /** Of docs/runbook.md, where it is not that of its name. */
+  /** The section of docs/runbook.md, if it does not have the alarm's name. */
   readonly section?: string;
 }
 
@@ -42,7 +42,7 @@ function metricName(name: string, loop: string): Fields {
   return { Namespace: METRIC_NAMESPACE, MetricName: name, Dimensions: dimensions };
 }
 
-/** A formula over metrics `m1`, `m2` and so on, each with its statistic. */
+/** Returns a formula over metrics `m1`, `m2` and so on, each with its statistic. */
 function formulaOf(
   expression: string,
   label: string,
@@ -63,9 +63,9 @@ const ofFleet = (figure: string) => metricName(figure, 'kubernetes-service');
 const OF_SHARE = { comparison: 'GreaterThanOrEqualToThreshold', threshold: ref('AlarmSharePercent') } as const;
 
 /**
- * A figure of the fleet is computed from the run records once a minute, whatever the intervals of the clusters are: it
- * keeps its value between two passes, so that an alarm on it neither flaps nor ends before the next pass. While figures
- * are missing it keeps its state, and `figures-missing` is the alarm. A large fleet is counted in parts, each with its sum.
+ * An alarm on a figure of the fleet. The figure is computed from the run records once a minute, whatever the intervals
+ * of the clusters are, and keeps its value between two passes, so that the alarm does not flap. While figures are
+ * missing it keeps its state, and `figures-missing` fires. A large fleet is counted in parts, each with its sum.
  */
 function shareAlarm(figure: string, minutes: number, texts: Texts): Alarm {
   const share = 'IF(m2 > 0, 100 * m1 / m2, 0)';
@@ -87,8 +87,8 @@ function rangeAlarm(percent: number, texts: Texts): Alarm {
 }
 
 /**
- * Without the zeros, CloudWatch would look for older values in place of those that are missing, and notice later.
- * The lowest share leaves out a part that is counted in the next minute.
+ * Without the zeros, CloudWatch would use older values for missing ones, and notice later. The threshold tolerates a
+ * part that is counted in the next minute.
  */
 const FIGURES_MISSING: Alarm = {
   description: 'The health of the registered clusters is not known, or no cluster is registered.',
@@ -109,7 +109,7 @@ const FIGURES_MISSING: Alarm = {
 
 const STEP_SECONDS = 300;
 
-/** A counter that is silent when all is well. */
+/** An alarm on a counter that is silent without faults. */
 function counterAlarm(name: string, breaching: number, texts: Texts): Alarm {
   const ofLoops = LOOPS.map((loop) => [metricName(name, loop), 'Sum'] as const);
   const metric = formulaOf('SUM(METRICS())', name, ofLoops, STEP_SECONDS);
@@ -157,7 +157,10 @@ const admissionMetric = (name: string, statistic: string): Fields => ({
   ...(statistic.startsWith('p') ? { ExtendedStatistic: statistic } : { Statistic: statistic }),
 });
 
-/** What ended an invocation: an error, the timeout or the memory. Of the failures of passes only the table's do. */
+/**
+ * An alarm on invocations that end with an error, at the timeout or without memory. Of failed passes only the table's
+ * failures count.
+ */
 function errorsAlarm(functionName: string): Alarm {
   const periodSeconds = isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;
   const terms = ['Errors', 'Invocations'].map((name) => [lambdaMetric(name, functionName), 'Sum'] as const);
@@ -171,7 +174,7 @@ function errorsAlarm(functionName: string): Alarm {
   };
 }
 
-/** Two bad minutes of the last three: the webhook is the only part that API servers wait for. */
+/** Two failing minutes of the last three: API servers wait only for the webhook. */
 const OF_ADMISSION = {
   query: ERRORS,
   periodSeconds: 60,

@@ -55,13 +55,13 @@ const NOTHING_RAN_ALARM: Resource = {
   },
 };
 
-/** Alarms of the stack itself and of many clusters at once, which a bad release sets off. */
+/** Alarms of the stack itself and of many clusters at once, which a bad release causes. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
 const CONDITIONS = Object.keys(Object.groupBy(OF_RELEASE, ([, { condition }]) => condition ?? 'HasAlarms'));
 const ofCondition = (wanted: string) =>
   anyOf(OF_RELEASE.flatMap(([name, { condition = 'HasAlarms' }]) => (condition === wanted ? [name] : [])));
 
-/** What an update is rolled back by: CloudFormation takes five alarms at most. It notifies no one. */
+/** The alarm that rolls an update back: CloudFormation accepts at most five alarms. It notifies no one. */
 const RELEASE_FAILING_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',
@@ -70,7 +70,7 @@ const RELEASE_FAILING_ALARM: Resource = {
     AlarmDescription: substitute(
       `An alarm that rolls an update back is in alarm.\nRunbook: \${Runbook}#${RELEASE_FAILING}`,
     ),
-    // A rule may name only alarms that exist.
+    // A rule may only name existing alarms.
     AlarmRule: {
       'Fn::Join': [
         '',
@@ -83,7 +83,7 @@ const RELEASE_FAILING_ALARM: Resource = {
   },
 };
 
-/** Refers to the alarms, which are created first. */
+/** Refers to the alarms, so that they are created first. */
 function anyOf(names: readonly string[]): string {
   return names.map((name) => `ALARM("\${${alarmId(name)}}")`).join(' OR ');
 }

@@ -1,4 +1,5 @@
-// The allocator library as a Lambda layer: one module that all functions share, instead of a copy in each bundle.
+// Builds the allocator library as a Lambda layer: one module that all functions share, instead of a copy in each
+// bundle.
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -7,7 +8,7 @@ import { keepMap } from './source-maps.mjs';
 const root = path.join(import.meta.dirname, '..');
 const library = path.join(root, 'lib', 'allocator');
 
-/** Where a function finds the module: Lambda unpacks layers into /opt. */
+/** The place of the module for functions: Lambda unpacks layers into /opt. */
 const LAYER_FILE = 'nodejs/allocator.mjs';
 const LAYER_MODULE = `/opt/${LAYER_FILE}`;
 
@@ -18,7 +19,7 @@ export async function buildAllocatorLayer(folder) {
     .sort()
     .map((name) => `export * from './${name}';`)
     .join('\n');
-  // A file that is there keeps its mode.
+  // An existing file would keep its mode.
   rmSync(path.join(root, folder), { recursive: true, force: true });
   const outfile = path.join(root, folder, LAYER_FILE);
   await build({
@@ -38,7 +39,7 @@ export async function buildAllocatorLayer(folder) {
   keepMap(outfile, LAYER_FILE);
 }
 
-/** For esbuild: leaves whatever a bundle imports from `lib/allocator` to the layer. */
+/** An esbuild plugin that leaves imports of `lib/allocator` to the layer. */
 export const allocatorFromLayer = {
   name: 'allocator-from-layer',
   setup({ onResolve }) {

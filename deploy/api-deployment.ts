@@ -4,8 +4,8 @@ import type { Fields, Resources, Template } from './cloudformation.ts';
 const NAME = 'AdmissionApiDeployment';
 
 /**
- * Renames the deployment of the webhook's API after what it deploys: an API answers as it was when it was last deployed,
- * and CloudFormation deploys it only as a new resource.
+ * Renames the deployment of the webhook's API after its content: CloudFormation deploys an API again only as a new
+ * resource.
  */
 export function nameApiDeployment<T extends Template>(template: T): T {
   const { [NAME]: deployment, AdmissionApiStage: stage, ...others } = template.Resources;

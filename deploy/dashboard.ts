@@ -20,7 +20,7 @@ interface Graph {
 const highest = (metric: string, label: string): Series => ({ metric, statistic: 'Maximum', label });
 const count = (metric: string, label?: string): Series => ({ metric, ...(label !== undefined && { label }) });
 
-/** Searches find every loop and type that there is. */
+/** Searches find every loop and type. */
 const GRAPHS: readonly Graph[] = [
   {
     title: 'Unhealthy clusters',
@@ -118,7 +118,7 @@ function graphWidget({ title, at: [x, y, width], series, percent }: Graph): obje
 const alarmArn = (name: string) =>
   `arn:\${AWS::Partition}:cloudwatch:\${AWS::Region}:\${AWS::AccountId}:alarm:\${AWS::StackName}-${name}`;
 
-/** Those of the admission webhook exist only with it. */
+/** The alarms of the admission webhook exist only with it. */
 const SHOWN_ALARMS = [
   NOTHING_RAN,
   RELEASE_FAILING,

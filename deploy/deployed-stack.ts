@@ -26,7 +26,7 @@ export interface DeployedStack {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Returns `undefined` when there is no stack of the name. */
+/** Returns `undefined` if the stack does not exist. */
 export async function describeStack(name: string, provider: StackProvider): Promise<DeployedStack | undefined> {
   const { region, endpoint, credentials } = await provider.getAwsSdkV3Config();
   const client = new CloudFormationClient({

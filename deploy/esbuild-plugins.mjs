@@ -1,4 +1,4 @@
-// What serverless-esbuild adds to the build of each function.
+// The esbuild plugins of each function for serverless-esbuild.
 import { allocatorFromLayer } from './allocator-layer.mjs';
 import { mapsApart } from './source-maps.mjs';
 

@@ -13,7 +13,7 @@ import {
 
 export const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'];
 
-/** What is put over a resource that osls compiles; each property replaces that of its name. */
+/** Overrides of a resource that osls compiles; each property replaces that of its name. */
 type Extension = Partial<Pick<Resource, 'Condition' | 'Properties'>>;
 
 /** A late tick does nothing: the next one is the retry. */
@@ -26,8 +26,8 @@ const VPC = whether('UsesVpc', {
 });
 
 /**
- * Returns what osls cannot compile from the functions in serverless.yml: names follow the stack, so that one template
- * serves every stage, and what a parameter sets is a reference to it.
+ * Returns the overrides of the functions in serverless.yml: names follow the stack, so that one template serves every
+ * stage, and parameters become references.
  */
 export function extensions(): Readonly<Record<string, Extension>> {
   const ofFunctions = FUNCTIONS.map((name) => ({ ...extensionsOf(name), ...(isLoop(name) && ofEvents(name)) }));

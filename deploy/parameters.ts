@@ -1,14 +1,14 @@
 import type { Fields } from './cloudformation.ts';
 
-/** A parameter of a deployment. All but those that only `npm run deploy` knows are parameters of the template. */
+/** A parameter of a deployment. All but those of `npm run deploy` alone are parameters of the template. */
 interface Parameter {
   readonly default: string;
   /** The whole value, as a regular expression of JavaScript and of CloudFormation. */
   readonly pattern: string;
-  /** What a value must be, as an imperative. */
+  /** The valid values, as an imperative. */
   readonly fix: string;
   readonly description: string;
-  /** Only of `npm run deploy`: with the template, CloudFormation's own options do the same. */
+  /** Only for `npm run deploy`: with the template, CloudFormation's own options do the same. */
   readonly isOfToolAlone?: true;
 }
 
@@ -182,7 +182,7 @@ export const PARAMETERS = {
   deploymentRoleArn: { ...arnOf('iam', 'The role that CloudFormation assumes.'), isOfToolAlone: true },
   rollbackMinutes: {
     default: '0',
-    // The repairs are due every three minutes, and their alarms need two or three of their periods.
+    // Repairs are due every three minutes, and their alarms need two or three periods.
     pattern: '^(0|1[0-9]|[2-9][0-9]|1[0-7][0-9]|180)$',
     fix: 'write 0, or a number of minutes from 10 to 180',
     description:
@@ -220,7 +220,7 @@ function memoryOf(megabytes: string, functions: string) {
 
 const entries = Object.entries<Parameter>(PARAMETERS);
 
-/** The name in the template. A table is a resource there, so the parameter that names one has another name. */
+/** Returns the name in the template. A table is a resource there, so its parameter has another name. */
 export function templateName(name: string): string {
   return name === 'table' ? 'TableName' : name.slice(0, 1).toUpperCase() + name.slice(1);
 }
@@ -247,9 +247,9 @@ export function templateParameters(values: Deployment['values'] = {}): Fields {
 }
 
 export interface Deployment {
-  /** Every parameter, and what else was set. */
+  /** Every parameter, and other values that were set. */
   readonly values: Readonly<Record<string, string>>;
-  /** Those that the command line or the block of the stage sets. */
+  /** Parameters that the command line or the block of the stage sets. */
   readonly requested: ReadonlySet<string>;
 }
 
@@ -277,10 +277,10 @@ function setIn(block: Block = {}): Record<string, string> {
   );
 }
 
-/** The longest name of a function has 45 letters and digits beside the stage, and Lambda takes 64. */
+/** The longest name of a function has 45 characters besides the stage, and Lambda accepts 64. */
 const STAGE = /^[a-zA-Z][a-zA-Z0-9-]{0,18}$/;
 
-/** Returns what CloudFormation does not check, a line each; `undefined` without a fault. */
+/** Returns the faults that CloudFormation does not check, one per line; `undefined` without a fault. */
 export function parameterFaults(values: Deployment['values'], stage: string): string | undefined {
   const unknown = Object.keys(values).filter((name) => !Object.hasOwn(PARAMETERS, name));
   const faults = unknown.map((name) => `${name} is not a parameter; there are ${Object.keys(PARAMETERS).join(', ')}`);
@@ -298,7 +298,7 @@ export function stackTags({ tags = '' }: Deployment['values']): Readonly<Record<
 
 export type StackParameters = Readonly<Record<string, string>>;
 
-/** What is about to be deployed: its template, and the parameters that the command line or the block of the stage sets. */
+/** The next deployment: its template, and the parameters that the command line or the block of the stage sets. */
 interface NextDeployment extends Pick<Deployment, 'requested'> {
   readonly Parameters: Readonly<Record<string, { readonly Default: string }>>;
 }

@@ -1,4 +1,4 @@
-// What packaging and deploying need besides serverless.yml, where osls has no other point for it.
+// Steps of packaging and deploying for which osls has no other extension point than hooks.
 import { buildAllocatorLayer } from './allocator-layer.mjs';
 import { nameApiDeployment } from './api-deployment.ts';
 import { describeStack, isLeftBehind, nextSteps, rollbackConfiguration } from './deployed-stack.ts';
@@ -40,7 +40,7 @@ export default class DeploymentPlugin {
       if (kept.length > 0) log.notice(`Kept, as this deployment does not set them: ${list}`);
       if (!requested.has('tags')) service.provider.stackTags = { ...stack?.tags, ...service.provider.stackTags };
       Object.assign(template, nameApiDeployment(template));
-      // An update names each value: what it leaves out may stay as it was.
+      // An update names each value: an omitted one could keep its former value.
       const inForce = Object.entries(Parameters).map(([ParameterKey, { Default = '' }]) => ({
         ParameterKey,
         ParameterValue: String(Default),
@@ -63,24 +63,25 @@ export default class DeploymentPlugin {
     };
 
     this.hooks = {
-      // osls would ask CloudFormation for the last layer, even if it only packages, and not upload one that is the same;
-      // but a rollback needs the layer of its own deployment. No option turns that off.
+      // osls would ask CloudFormation for the last layer, even if it only packages, and not upload an equal one; but a
+      // rollback needs the layer of its own deployment. No option disables that.
       initialize: () => {
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
         layers.compareWithLastLayer = async () => {};
       },
-      // CloudFormation does not see a parameter that it does not know, and osls packages a layer but does not build it.
+      // CloudFormation ignores unknown parameters, and osls packages a layer but does not build it.
       'before:package:cleanup': prepare,
-      // Neither keeps what the deployment before had set, nor knows that a table outlived its stack.
+      // osls does not keep the parameters of the previous deployment, and does not know that a table outlived its
+      // stack.
       'before:deploy:deploy': compareWithStack,
-      // The template that osls rolls back to has the parameters of its time: it would turn off what was turned on since.
+      // The template of a rollback has the parameters of its time: it would disable what was enabled since.
       'before:rollback:rollback': keepParameters,
       // osls lists the functions of serverless.yml at the end, and this one may not be in the stack.
       'after:aws:deploy:deploy:updateStack': () => {
         const { Admission } = service.provider.compiledCloudFormationTemplate.Parameters;
         if (Admission.Default !== 'on') delete service.functions.admission;
       },
-      // osls prints the outputs of the stack only with --verbose, among everything else.
+      // osls prints the outputs of the stack only with --verbose.
       finalize: printNextSteps,
     };
   }

@@ -1,14 +1,14 @@
 import { nameApiDeployment } from './api-deployment.ts';
 import { type Fields, type Resource, type Resources, ref, substitute, type Template } from './cloudformation.ts';
 
-/** As kbctl is called in the repository, and in the folder of a release. */
+/** The call of kbctl in the repository, and in the folder of a release. */
 const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
-/** What only `serverless deploy` needs: its own bucket, and outputs about the last layer. */
+/** Resources for `serverless deploy` only: its own bucket, and outputs about the last layer. */
 const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
 
 /**
- * Makes the template that osls compiled one that CloudFormation alone can deploy, in any account, region and number of
- * stacks: the packages are where two parameters say, and roles have names that CloudFormation gives.
+ * Turns the template of osls into one that CloudFormation alone can deploy, in any account, region and number of
+ * stacks: two parameters name the packages, and CloudFormation names the roles.
  */
 export function releaseTemplate(compiled: Template, version: string): Template {
   const kept = (section: Readonly<Record<string, unknown>>) =>
@@ -53,7 +53,7 @@ function released(resource: Resource, version: string): Resource {
   }
 }
 
-/** The version is not in the parameter: an update keeps parameters, and with it would keep the code. */
+/** The version is not in the parameter: an update keeps parameters, and would keep the code. */
 function codeIn({ S3Key: key }: Fields, version: string): Fields {
   const name = String(key).split('/').at(-1);
   return { S3Bucket: ref('CodeBucket'), S3Key: substitute(`\${CodePrefix}${version}/${name}`) };

@@ -18,7 +18,7 @@ import {
 
 const TABLE_ARN = ownArn('dynamodb', 'table/${Table}', { Table: whether('OwnsTable', STACK, ref('TableName')) });
 
-/** What DynamoDB does with the key of a table in the name of each reader and writer. */
+/** DynamoDB's use of the table's key on behalf of each reader and writer. */
 const TABLE_KEY_STATEMENT: Value = {
   Effect: 'Allow',
   Action: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'],
@@ -26,7 +26,7 @@ const TABLE_KEY_STATEMENT: Value = {
   Condition: { StringEquals: { 'kms:ViaService': substitute('dynamodb.${AWS::Region}.amazonaws.com') } },
 };
 
-/** What the secrets and parameters of a stack are called, and where they are. */
+/** The names and regions of the secrets and parameters of a stack. */
 const SECRETS = {
   Prefix: whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/')),
   Region: whether('HasSecretsRegion', ref('SecretsRegion'), ref('AWS::Region')),
@@ -51,7 +51,7 @@ function allow(actions: readonly string[], resources: Value, condition?: Value):
   };
 }
 
-/** Without the second operator, the first would be met by a request that has no value of the key. */
+/** Without the second operator, a request without a value of the key would meet the first. */
 function allValues(operator: string, key: string, patterns: Value): Fields {
   return { [`ForAllValues:${operator}`]: { [key]: patterns }, Null: { [key]: 'false' } };
 }
@@ -67,7 +67,7 @@ function tableOf(loop: Loop): Fields {
   const condition = loop === STACK_LOOP ? undefined : partitions('StringNotLike', '#clusters');
   return policy('table', allow(READ, [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], condition));
 }
-/** Callers choose the cluster and what is written, but never a registration (#clusters). */
+/** Callers choose the cluster and the content, but never a registration (#clusters). */
 const TABLE_OF_CLUSTER = policy(
   'table',
   allow(READ, [TABLE_ARN]),
@@ -130,7 +130,7 @@ const INTERFACES = [
   'ec2:UnassignIpv6Addresses',
   'ec2:UnassignPrivateIpAddresses',
 ];
-/** Lambda creates the interfaces in the name of the function, whose own code may not. */
+/** Lambda creates the interfaces on behalf of the function, whose own code may not. */
 const NETWORK = whether(
   'UsesVpc',
   policy('network', allow(INTERFACES, ['*']), {
@@ -141,7 +141,7 @@ const NETWORK = whether(
   }),
 );
 
-/** The policies of each function beside its logs, the network and the key of the table. */
+/** The policies of each function besides its logs, the network and the key of the table. */
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   ...Object.fromEntries(LOOPS.map((loop) => [loop, [tableOf(loop), ...TO_KUBECONFIGS, ticksOf(loop), EVENTS]])),
   deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS, EVENTS],
@@ -162,7 +162,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
       ),
     ),
   ],
-  // It reaches no cluster, and may read the tokens of clusters alone.
+  // It reaches no cluster, and may read only the tokens of clusters.
   admission: [
     policy('table', allow(['dynamodb:GetItem'], [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], OF_CLUSTERS)),
     policy(
@@ -179,7 +179,10 @@ function ticksOf(loop: Loop): Fields {
   return policy('ticks', allow(actions, [attribute(queueOf(loop), 'Arn')]));
 }
 
-/** One role for each function, with only its actions on only its resources. @param prefix of the names of the roles */
+/**
+ * One role for each function, with only its actions on only its resources.
+ * @param prefix of the names of the roles
+ */
 export function roles(prefix: string): Resources {
   return Object.fromEntries(
     Object.entries(POLICIES).map(([name, policies]) => [

@@ -1,17 +1,20 @@
-// Source maps are not in the functions, where reading them costs memory: tools/symbolise.mjs reads them elsewhere.
+// Keeps source maps outside of the functions, where they would cost memory: tools/symbolise.mjs reads them.
 import { mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
 
 const folder = path.join(import.meta.dirname, '..', '.cache', 'maps');
 
-/** Moves the map of a bundle out of what is packaged. @param name of the bundle in Lambda, such as `functions/doctor.mjs` */
+/**
+ * Moves the map of a bundle out of the package.
+ * @param name of the bundle in Lambda, such as `functions/doctor.mjs`
+ */
 export function keepMap(bundle, name) {
   const kept = path.join(folder, `${name}.map`);
   mkdirSync(path.dirname(kept), { recursive: true });
   renameSync(`${bundle}.map`, kept);
 }
 
-/** For esbuild: moves the maps of functions. */
+/** An esbuild plugin that moves the maps of functions. */
 export const mapsApart = {
   name: 'maps-apart',
   setup({ initialOptions: { outdir, entryPoints }, onEnd }) {

@@ -3,13 +3,13 @@ import { type ClusterSpec, LOOPS } from '../lib/cluster/cluster-spec.ts';
 export interface Announced {
   readonly server: string;
   readonly tableFolder: string;
-  /** URL of its status page, or why it has none. */
+  /** The URL of the status page, or the reason why there is none. */
   readonly page?: string;
   readonly notes: readonly string[];
   readonly hints: readonly string[];
 }
 
-/** Returns, before anything is written, which cluster it is, what the loops may write there, and what to expect. */
+/** Returns the announcement before any write: the cluster, the possible writes, and what to expect. */
 export function announcement(spec: ClusterSpec, { server, tableFolder, page, notes, hints }: Announced): string[] {
   const { mode, allocator, name } = spec;
   return [
@@ -30,7 +30,9 @@ export function announcement(spec: ClusterSpec, { server, tableFolder, page, not
   ];
 }
 
-/** `kubernetes-service every 10 s, cluster-ip-repair and node-port-repair every 180 s`, the most frequent first. */
+/**
+ * Returns `kubernetes-service every 10 s, cluster-ip-repair and node-port-repair every 180 s`, the most frequent first.
+ */
 function intervals({ intervalSeconds }: ClusterSpec): string {
   const bySeconds = Map.groupBy(LOOPS, (loop) => intervalSeconds[loop]);
   return [...bySeconds]

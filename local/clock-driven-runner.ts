@@ -19,9 +19,9 @@ export interface RunnerClock {
 }
 
 /**
- * Invokes every job once, in the order given, and from then on each on its own schedule until the signal aborts. A job
- * never overlaps itself: ticks that pass while it runs are left out. Resolves when the last invocation has ended.
- * @param beside begins once every job has been invoked, and ends with the signal that it takes
+ * Invokes every job once, in the given order, and then each on its own schedule until the signal aborts. A job never
+ * overlaps itself: ticks during its run are skipped. Resolves when the last invocation has ended.
+ * @param beside begins once every job has been invoked, and ends with its signal
  */
 export async function runOnSchedules(
   jobs: readonly ScheduledHandler[],
@@ -54,12 +54,12 @@ async function keepInvoking(job: ScheduledHandler, clock: RunnerClock, signal: A
   }
 }
 
-/** The first multiple of the period after `nowMs`, as EventBridge's rates are aligned once they run. */
+/** Returns the first multiple of the period after `nowMs`, as EventBridge aligns its rates. */
 export function nextTickMs(everyMs: number, nowMs: number): number {
   return (Math.floor(nowMs / everyMs) + 1) * everyMs;
 }
 
-/** As long as a schedule's invocation may take. */
+/** The time limit of a scheduled invocation. */
 const INVOCATION_MS = 60_000;
 
 /**
@@ -103,7 +103,7 @@ async function isDeleted({ table }: Environment, cluster: string): Promise<boole
   try {
     return (await readCluster(table(AbortSignal.timeout(INVOCATION_MS)), cluster)) === undefined;
   } catch {
-    // The passes report what is wrong with the table.
+    // The passes report faults of the table.
     return false;
   }
 }

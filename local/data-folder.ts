@@ -5,7 +5,7 @@ import path from 'node:path';
 import { isNativeError } from 'node:util/types';
 import { StartError } from './start-options.ts';
 
-/** Where the folders of clusters are, from the working directory on. */
+/** The folder of all clusters' folders, in the working directory. */
 export const DATA_ROOT = '.kbctl';
 
 /** Returns the absolute folder of a cluster: its table, and the file by which other commands find its loops. */
@@ -13,7 +13,7 @@ export function dataFolder(cluster: string, named: string | undefined): string {
   return path.resolve(named ?? path.join(DATA_ROOT, cluster));
 }
 
-/** A path as a shell reads it, from the working directory on where it is below it. */
+/** Returns a path for a shell, relative if it is below the working directory. */
 export function shellWord(file: string): string {
   const relative = path.relative('.', file);
   const shown = relative.startsWith('..') ? file : relative;
@@ -21,14 +21,14 @@ export function shellWord(file: string): string {
 }
 
 /**
- * Makes a folder, and those above it that are missing, for this user alone. One that is there must be no link, must belong to this
- * user, and no other user may write to it: keys and tables are kept in it, and its files are believed.
- * @throws StartError when it is a link, another user's, or open to others.
+ * Creates a folder and missing parents for this user alone. An existing one must not be a link, must belong to this
+ * user, and must not be writable by others: it contains keys and tables, and its files are trusted.
+ * @throws StartError if it is a link, another user's, or open to others.
  */
 export async function ownFolder(folder: string): Promise<void> {
   const root = path.dirname(folder);
   const checked = root === path.resolve(DATA_ROOT) ? [root, folder] : [folder];
-  // Before it is made: what is missing would be made where a link leads.
+  // Checked before the creation, which would follow a link.
   for (const each of checked) refuseLink(each, await lstat(each).catch(() => undefined));
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const each of checked) refuseOthers(each, await lstat(each));
@@ -49,14 +49,14 @@ function refuseOthers(folder: string, found: Stats): void {
   }
 }
 
-/** On Windows every file is taken for this user's. */
+/** On Windows every file counts as this user's. */
 export function isOwn({ uid }: { readonly uid: number }): boolean {
   return process.getuid === undefined || uid === process.getuid();
 }
 
 /**
- * Replaces a file, so that no reader finds half of it. The draft beside it is always a new file under a random name: no link
- * that another user put there is followed.
+ * Replaces a file, so that no reader sees half of it. The draft is a new file with a random name, so that no link of
+ * another user is followed.
  * @param mode of the new file, less the umask
  */
 export async function replaceFile(file: string, content: string | Uint8Array, mode = 0o666): Promise<void> {
@@ -71,8 +71,9 @@ export async function replaceFile(file: string, content: string | Uint8Array, mo
 }
 
 /**
- * Writes a file, and its folder, for as long as this process runs: no reader finds half of it, and only this
- * user may read it. @returns a function that removes it, unless another process has replaced it.
+ * Writes a file, and its folder, for as long as this process runs: no reader finds half of it, and only this user may
+ * read it.
+ * @returns a function that removes it, unless another process has replaced it.
  * @throws StartError when it cannot be written.
  */
 export async function keepFile(file: string, text: string): Promise<() => void> {

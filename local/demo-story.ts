@@ -14,9 +14,9 @@ import {
 export interface StoryEvent {
   readonly atSeconds: number;
   readonly what: string;
-  /** A string that it returns, such as an address, is printed after `what`. */
+  /** A returned text, such as an address, is printed after `what`. */
   readonly act: (world: DemoWorld) => Promise<unknown>;
-  /** What to watch for next. */
+  /** What the user should watch for next. */
   readonly outlook?: string;
 }
 
@@ -25,8 +25,8 @@ const STOPPING = '192.0.2.3';
 const SHOP = ['web-1', 'web-2', 'web-3', 'cart', 'search', 'stock'];
 
 /**
- * Two minutes with an event for each task of the loops, far enough apart that each reaction is seen to belong to its cause.
- * At the end none of its Services and addresses is left.
+ * Two minutes with an event for each task of the loops, far enough apart that each reaction is seen with its cause. At
+ * the end none of its Services and addresses remains.
  */
 export const STORY: readonly StoryEvent[] = [
   {
@@ -126,13 +126,13 @@ export const STORY: readonly StoryEvent[] = [
 
 const PAUSE_SECONDS = 8;
 
-/** Slower, once each event has been seen. */
+/** Slower after each event has been seen once. */
 const LATER_PACE = 2;
 
 export interface Stage {
   readonly world: DemoWorld;
   readonly clock: RunnerClock;
-  /** Takes an event, and what to watch for, as sentences. */
+  /** Prints an event, or what to watch for. */
   readonly print: (sentence: string, kind: 'event' | 'outlook') => void;
 }
 

@@ -10,10 +10,10 @@ export interface DemoWorld extends Pick<EmbeddedCluster, 'standIn' | 'allocation
   readonly nowMs: () => number;
 }
 
-/** Seconds between passes that are minutes apart otherwise. */
+/** Seconds between passes that are otherwise minutes apart. */
 const OFTEN = 15;
 
-/** Small enough that its range can be seen to fill up. */
+/** Small enough that its range visibly fills up. */
 export const DEMO: EmbeddedKind = {
   name: 'demo',
   addresses: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
@@ -35,7 +35,7 @@ function spedUp(): string[] {
   ];
 }
 
-/** More than any range of a demo holds. */
+/** More than any range of a demo contains. */
 const MOST_SERVICES = 1_000;
 
 interface Answer {
@@ -44,7 +44,10 @@ interface Answer {
   readonly spec?: ServiceSpec;
 }
 
-/** Creates a Service through the API server, and its namespace if it is missing. @returns its address. */
+/**
+ * Creates a Service through the API server, and its namespace if it is missing.
+ * @returns its address.
+ */
 export async function makeService(
   world: DemoWorld,
   namespace: string,
@@ -79,8 +82,8 @@ export async function deleteService(world: DemoWorld, namespace: string, name: s
 }
 
 /**
- * Puts a copy of a Service into the store as a restored backup of etcd does: nothing validates it, and nothing
- * allocates what it claims. @returns the address that it has now, too.
+ * Stores a copy of a Service as a restored backup of etcd does, without validation or allocation.
+ * @returns the address that both have
  */
 export function restoreCopy(world: DemoWorld, namespace: string, name: string, original: string): string {
   const { store } = world.standIn;
@@ -91,13 +94,16 @@ export function restoreCopy(world: DemoWorld, namespace: string, name: string, o
   return spec.clusterIP ?? 'none';
 }
 
-/** Takes an address and a port as an API server does that dies before it has stored the Service. */
+/** Allocates an address and a port like an API server that stops before it has stored the Service. */
 export async function leak({ allocation }: DemoWorld): Promise<{ readonly address: string; readonly port: number }> {
   const address = allocated(await allocation.allocateAddress(undefined));
   return { address, port: allocated(await allocation.allocatePort(undefined)) };
 }
 
-/** Takes an address for an owner, without a Service. @returns it. */
+/**
+ * Allocates an address for an owner, without a Service.
+ * @returns the address
+ */
 export async function holdAddress({ allocation, nowMs }: DemoWorld, owner: string, seconds: number): Promise<string> {
   return allocated(await allocation.hold({ owner, untilMs: nowMs() + seconds * 1000, takenUpBy: 'owner' }));
 }

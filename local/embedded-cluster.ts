@@ -12,14 +12,14 @@ import { tableAllocation } from './stand-in/table-allocation.ts';
 
 export interface EmbeddedKind {
   readonly name: string;
-  /** Where its API servers are published. */
+  /** The published addresses of its API servers. */
   readonly addresses: readonly [string, ...string[]];
   readonly serviceClusterIPRange: string;
-  /** Loops that run more often than their schedules, which a spec in a file may not set. */
+  /** Shorter intervals than the schedules, which a spec in a file may not set. */
   readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
 }
 
-/** Addresses of the block for documentation (RFC 5737): no host has them. */
+/** Addresses for documentation (RFC 5737): no host has them. */
 export const EMBEDDED: EmbeddedKind = {
   name: 'embedded',
   addresses: ['192.0.2.1'],
@@ -34,9 +34,9 @@ export interface EmbeddedOptions {
   readonly kind: EmbeddedKind;
   readonly table: KeyValueTable;
   readonly nowMs: () => number;
-  /** Where its kubeconfig goes: absolute. */
+  /** The absolute folder of its kubeconfig. */
   readonly folder: string;
-  /** Its API servers ask for it. */
+  /** The key that its API servers require. */
   readonly key: string;
 }
 
@@ -75,7 +75,7 @@ export async function startEmbeddedCluster(options: EmbeddedOptions) {
   return { spec, standIn, allocation, apiServers, server, kubeconfig, curlConfigFile, close };
 }
 
-/** All defaults, but for what is embedded: the table allocates, and probes go to this process. */
+/** Returns a spec with defaults, except that the table allocates, and probes go to this process. */
 export function embeddedSpec(
   { name, addresses, serviceClusterIPRange, intervalSeconds }: EmbeddedKind,
   kubeconfigFile: string,

@@ -10,9 +10,9 @@ const LOOPBACK = 0x8;
 const POINT_TO_POINT = 0x10;
 
 /**
- * This host's routes and interfaces, as they are now. `os.networkInterfaces()` lists only interfaces that are up and
- * have an address, and does not distinguish point-to-point links; on Linux the kernel's own list adds the others and
- * their flags. Elsewhere, each listed interface counts as up and as no point-to-point link.
+ * Reads this host's present routes and interfaces. `os.networkInterfaces()` lists only interfaces that are up and have
+ * an address, and does not distinguish point-to-point links; on Linux the kernel's own list adds the others and their
+ * flags. Elsewhere each listed interface counts as up and not as a point-to-point link.
  */
 export function readHostNetwork(): HostNetwork {
   const ipv4 = readIfThere(IPV4_ROUTE_FILE);
@@ -71,7 +71,7 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-/** A file that is not there is an answer; one that cannot be read is not. */
+/** A missing file is an answer; an unreadable one is an error. */
 function onlyIfMissing<T>(error: unknown, answer: T): T {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOENT' || code === 'ENOTDIR') return answer;

@@ -12,26 +12,26 @@ import { noColors, type Paint } from './run-hooks.ts';
 
 interface LogOptions {
   readonly nowMs: () => number;
-  /** Takes one line without its line break. */
+  /** Writes one line, without its line break. */
   readonly write: (line: string) => void;
   /** Default: without colors. */
   readonly paint?: Paint;
 }
 
 export interface SentenceOptions extends LogOptions {
-  /** The cluster whose name is left out. Default: all. */
+  /** The cluster whose name is omitted. Default: all. */
   readonly own?: string;
 }
 
 interface Reported {
   readonly sentences: string;
-  /** More than a warning. */
+  /** More severe than a warning. */
   readonly isTrouble: boolean;
 }
 
 interface Sentence {
   readonly text: string;
-  /** Its end is reported. */
+  /** The end of the problem is reported too. */
   readonly isTrouble?: boolean;
   readonly style?: Parameters<Paint>[0];
 }
@@ -44,7 +44,7 @@ const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
   findings: (entry) => ({ text: `found ${entry}`, style: 'yellow', isTrouble: true }),
-  // The name of another cluster stands before the sentence.
+  // The name of another cluster precedes the sentence.
   fullest: (entry) => ({
     text: `a range fills up: ${entry.slice(entry.lastIndexOf(': ') + 2)}`,
     style: 'yellow',
@@ -63,7 +63,7 @@ export function logLine(nowMs: number, source: string, text: string): string {
  * short, and its end is reported.
  */
 export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: SentenceOptions): TelemetryFactory {
-  /** By loop, and by the prefix of the cluster. */
+  /** The reported lines by loop and prefix of the cluster. */
   const reported = new Map<string, Map<string, Reported>>();
   return ({ loop }) => {
     const lastOf = reported.get(loop) ?? new Map<string, Reported>();
@@ -77,7 +77,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: Sente
       const all = sentences.map(({ text }) => text).join('\n');
       const isRepeated = lastOf.get(prefix)?.sentences === all;
       if (!isRepeated) for (const sentence of sentences) print(sentence, prefix);
-      // An observing pass finds the same to write each time: only trouble that lasts is worth a line.
+      // An observing pass finds the same writes each time: only lasting problems are repeated.
       else if (level !== 'info') for (const text of repeated(sentences)) print({ text, style: 'dim' }, prefix);
       const isTrouble = level === 'error' || sentences.some((sentence) => sentence.isTrouble === true);
       lastOf.set(prefix, { sentences: all, isTrouble });
@@ -98,7 +98,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: Sente
   };
 }
 
-/** Returns short lines for what was printed before: an error still fails the pass. */
+/** Returns short lines for repeated messages: an error still fails the pass. */
 function repeated(sentences: readonly Sentence[]): string[] {
   const codes = sentences.flatMap(({ text }) => /^failed: ([^:]*)/.exec(text)?.[1] ?? []);
   return codes.length > 0 ? [...new Set(codes)].map((code) => `still failing: ${code}`) : ['unchanged'];

@@ -1,7 +1,7 @@
 import type { RequestOptions } from 'node:https';
 import type { RunPlugin } from '../lib/kubernetes/kubeconfig.ts';
 
-/** Runs a plugin as client-node does. It is loaded for that alone, and by no function. */
+/** Runs a plugin with client-node, which is loaded only for that, and by no function. */
 export const runPlugin: RunPlugin = (server, { exec, 'auth-provider': authProvider }) => {
   const named = import('@kubernetes/client-node').then(({ KubeConfig }) => {
     const config = new KubeConfig();

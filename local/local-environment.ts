@@ -15,11 +15,11 @@ export interface LocalEnvironmentOptions {
   readonly client: DynamoDBClient;
   readonly loadKubeconfig: LoadKubeconfig;
   readonly telemetry: TelemetryFactory;
-  /** Aborts when every pass that is still under way has to end; to record that, they have their time. Default: never. */
+  /** Aborts when every running pass must end; recording them still has its time. Default: never. */
   readonly end?: AbortSignal;
 }
 
-/** What the handlers rest on when they are invoked on this machine: as deployed, but for where things come from. */
+/** Creates the environment of handlers on this machine: as deployed, with local sources. */
 export function localEnvironment({ client, loadKubeconfig, telemetry, end }: LocalEnvironmentOptions): {
   readonly environment: Environment;
   readonly close: () => Promise<void>;
@@ -48,16 +48,16 @@ export interface StartedCluster {
 }
 
 /**
- * The ways to all clusters of a local table: to the one that was started as it was named, and to those that were applied
- * beside it as their own specs say, with files looked for from the working directory on. Those are found in the table,
- * where another writer may have put them: no credential plugin runs for them.
+ * Returns the kubeconfigs of all clusters of a local table. The started cluster uses the named one; clusters that were
+ * applied beside it use those of their specs, with files relative to the working directory, and without credential
+ * plugins, because another writer may have registered them.
  */
 export function kubeconfigOfEach({ spec: { name }, loadKubeconfig }: StartedCluster): LoadKubeconfig {
   const ofOthers = kubeconfigLoader('.', awsSources());
   return (spec, signal) => (spec.name === name ? loadKubeconfig(spec, signal) : ofOthers(spec, signal));
 }
 
-/** The SDKs of AWS are loaded for a kubeconfig that is kept there alone. */
+/** The SDKs of AWS are loaded only for a kubeconfig in AWS. */
 function awsSources(): KubeconfigSources {
   let loaded: Promise<KubeconfigSources> | undefined;
   const load = () => {

@@ -1,15 +1,15 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** What a request to a server of this process must carry to be answered. */
+/** The conditions of a request to a server of this process. */
 export interface LocalRules {
-  /** The address that the server listens at: `127.0.0.1:<port>`. */
+  /** The server's own address: `127.0.0.1:<port>`. */
   readonly host: string;
   readonly key: string;
   /** Returns the key that a request carries, if any. */
   readonly keyOf: (request: IncomingMessage) => string | undefined;
   readonly mediaTypes: readonly string[];
-  /** Paths that are read without the key. Default: none. */
+  /** Returns true for paths that need no key. Default: none. */
   readonly isPublic?: (path: string) => boolean;
 }
 
@@ -24,10 +24,10 @@ export function newRunKey(): string {
 }
 
 /**
- * Returns why a request is refused, before its body is read; `undefined` lets it through. Loopback is no boundary: every
- * web page that is open in a browser on this machine and every other user of it can connect. A page that posts sends its
- * `Origin`; a page whose name was pointed here (DNS rebinding) sends its own `Host`; neither can send the key, which
- * is in files that only this user reads.
+ * Returns the reason to refuse a request before its body is read; `undefined` accepts it. Every web page in a browser
+ * on this machine and every other user can connect to a loopback port. A page that posts sends its `Origin`; a page
+ * whose name was pointed here (DNS rebinding) sends its own `Host`; neither knows the key, which is in files that only
+ * this user reads.
  */
 export function refusalOf(request: IncomingMessage, rules: LocalRules): Refusal | undefined {
   const { method = '', url = '/', headers } = request;
@@ -52,16 +52,16 @@ function mediaTypeOf(header = ''): string {
   return header.split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-/** Takes the same time wherever two keys differ. */
+/** Compares two keys in constant time. */
 export function isSame(given: string | undefined, key: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return given !== undefined && timingSafeEqual(digest(given), digest(key));
 }
 
 /**
- * Returns the key in a request to the table server: the access key id. dynalite checks no signature, and none is needed,
- * because only a caller that can read this user's files knows the key. A signature would also keep the key from being sent
- * and the body from being changed, against an attacker on the network path: the loopback has none.
+ * Returns the key in a request to the table server: the access key id. dynalite checks no signature. None is needed,
+ * because only a process that can read this user's files knows the key, and the loopback has no attacker on the network
+ * path.
  */
 export function tableKeyOf({ headers: { authorization = '' } }: IncomingMessage): string | undefined {
   return /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(authorization)?.[1];

@@ -10,14 +10,14 @@ import { openTableFolder, tableServerClient } from './table-server.ts';
 export interface LocalTable {
   readonly client: DynamoDBClient;
   readonly tableName: string;
-  /** Whose it is; absent: nothing runs, and the table was opened by this process. */
+  /** The process that owns the table; absent: this process has opened it. */
   readonly running?: Running;
   close(): Promise<void>;
 }
 
 /**
- * The table of the process that runs with this folder; where none does, the one that is kept in the folder.
- * @throws StartError when there is neither, and when the folder cannot be opened.
+ * Opens the table of the process that runs with this folder, or else the one in the folder.
+ * @throws StartError if there is neither, or the folder cannot be opened.
  */
 export async function openLocalTable({ folder }: { readonly folder: string }): Promise<LocalTable> {
   const running = await readRunning(folder);
@@ -29,7 +29,7 @@ export async function openLocalTable({ folder }: { readonly folder: string }): P
     );
   }
   const server = await openTableFolder(folder, newRunKey()).catch(async (error: unknown) => {
-    // It may have begun to run just now.
+    // It may have started just now.
     const begun = await readRunning(folder);
     if (begun === undefined) throw error;
     return begun;
@@ -48,7 +48,7 @@ function tableOf(running: Running): LocalTable {
   return { client, tableName: running.tableName, running, close: async () => client.destroy() };
 }
 
-/** Every LevelDB has this file, and only once it is whole. */
+/** Every LevelDB has this file once it is complete. */
 async function holdsTable(folder: string): Promise<boolean> {
   return stat(path.join(folder, 'CURRENT')).then(
     (file) => file.isFile(),

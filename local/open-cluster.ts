@@ -25,12 +25,12 @@ export interface OpenCluster extends Announced, AsyncDisposable {
   readonly spec: ClusterSpec;
   /** URL. */
   readonly apiServer: string;
-  /** Where other commands find this run: absolute. */
+  /** The absolute folder in which other commands find this run. */
   readonly folder: string;
   readonly kubeconfigFile: string;
   /** Of that file. Default: its current one. */
   readonly context?: string;
-  /** Its table outlives this process. */
+  /** The table outlives this process. */
   readonly keepsTable: boolean;
   readonly tableServer: TableServer;
   /** Reads the kubeconfig that was named at the start. */
@@ -91,7 +91,7 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
 const EXAMPLE_SERVICE =
   '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}, "spec": {"ports": [{"port": 80}]}}';
 
-/** Commands that show what the loops are for. The key of the run is in the files that they name. */
+/** Returns commands that show what the loops do. The key of the run is in the files that they name. */
 function hintsFor({ server, curlConfigFile }: EmbeddedCluster, kubeconfigFile: string): string[] {
   const curl = `curl -K ${shellWord(curlConfigFile)} ${server}`;
   const inDefault = '/api/v1/namespaces/default';
@@ -136,7 +136,7 @@ async function openReal(real: RealCluster, named: string | undefined): Promise<O
   };
 }
 
-/** The one of the command line is for this run: the spec keeps where the functions find it. */
+/** The kubeconfig of the command line is for this run only: the spec keeps that of the functions. */
 function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
   if (kubeconfigFile !== undefined) {
     return { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };
@@ -156,7 +156,7 @@ async function readSpec(file: string): Promise<ClusterSpec> {
     const code = isNativeError(error) && 'code' in error ? error.code : error;
     throw new StartError(3, `The spec ${file} cannot be read (${String(code)}): name a file that can, with -f.`);
   });
-  // Who runs this on an API server's own host may leave its address to be found.
+  // On an API server's own host the address can be found automatically.
   const autoAddress = () => chooseAdvertiseAddress(readHostNetwork());
   const result = parseClusterSpec(text, { autoAddress });
   if ('faults' in result) throw new StartError(3, describeFaults(file, result.faults));

@@ -13,9 +13,8 @@ export interface StartedSpec {
 }
 
 /**
- * Registers the cluster of a spec file. What was changed with kbctl since the last start stays unless the file was edited,
- * too: a restart alone undoes nothing.
- * @param folder where the spec of the last start is kept
+ * Registers the cluster of a spec file. Changes with kbctl since the last start stay unless the file was edited too.
+ * @param folder the folder of the spec of the last start
  */
 export async function registerStarted(
   table: KeyValueTable,

@@ -10,7 +10,7 @@ export interface ReadyCluster {
 
 export interface ServedPage {
   readonly url?: string;
-  /** Why it has no URL. */
+  /** The reason why it has no URL. */
   readonly problem?: string;
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface RunHooks {
   /** Called before the first pass. Its failure is reported, and stops nothing. */
   readonly onReady?: (running: ReadyCluster) => Promise<ServedPage>;
   readonly hints?: readonly string[];
-  /** Takes a line without its line break. It may hold text of a cluster as it came. */
+  /** Writes a line, without its line break. It may contain unescaped text of a cluster. */
   readonly write: (line: string) => void;
   /** Default: without colors. */
   readonly paint?: Paint;

@@ -13,10 +13,10 @@ const content = z.object({
   pid: z.int().check(z.positive()),
   startedAt: z.iso.datetime(),
   cluster: z.string(),
-  // No other host is called, whatever the file contains.
+  // Only loopback addresses are called, whatever the file contains.
   tableEndpoint: z.string().check(z.regex(/^http:\/\/127\.0\.0\.1:\d+$/)),
   tableName: z.string(),
-  /** Of this run: its table and its API server ask for it. */
+  /** The key of this run, which its table and its API server require. */
   key: z.string().check(z.regex(/^[\w-]{43}$/)),
   /** URL. */
   apiServer: z.string(),
@@ -29,16 +29,16 @@ const content = z.object({
 
 type Content = z.infer<typeof content>;
 
-/** A process that runs the loops of a cluster on this machine, and where what it uses is. */
+/** A process that runs the loops of a cluster on this machine, and the places of its parts. */
 export interface Running extends Content {
-  /** Where its file is: absolute. Not in the file itself. */
+  /** The absolute folder of its file. Not in the file itself. */
   readonly folder: string;
 }
 
-/** A table that does not answer within this is none that a command could use. */
+/** A table that does not answer within this time cannot be used. */
 const ANSWER_MS = 2_000;
 
-/** All that run, by the names of their clusters: each has a folder of its own in `dataRoot`. */
+/** Returns all runs by the names of their clusters: each has its own folder in `dataRoot`. */
 export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running[]> {
   const entries = await readdir(dataRoot, { withFileTypes: true }).catch(() => []);
   const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(dataRoot, name));
@@ -92,7 +92,7 @@ function isThere(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // It is there, and another user's.
+    // The file belongs to another user.
     return isNativeError(error) && 'code' in error && error.code === 'EPERM';
   }
 }

@@ -1,6 +1,6 @@
 export interface RealCluster {
   readonly specFile: string;
-  /** Default: the file that the spec names, beside the spec. */
+  /** Default: the file in the spec, relative to the spec. */
   readonly kubeconfigFile?: string;
   readonly context?: string;
 }
@@ -9,13 +9,13 @@ export interface StartOptions {
   readonly verbose: boolean;
   /** Absent: an embedded one. */
   readonly real?: RealCluster;
-  /** The embedded cluster comes to life. */
+  /** Play the demo on the embedded cluster. */
   readonly demo?: boolean;
-  /** Where the table is kept, and what other commands find it by. Default: `.kbctl/<name of the cluster>`. */
+  /** The folder of the table, in which other commands find it. Default: `.kbctl/<name of the cluster>`. */
   readonly dataFolder?: string;
 }
 
-/** Why `npm start` cannot run. The message is for people. Exit codes: 3 configuration, 5 table. */
+/** The reason why `npm start` cannot run, for users. Exit codes: 3 configuration, 5 table. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly exitCode: 3 | 5;

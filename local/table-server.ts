@@ -22,13 +22,13 @@ export interface TableServer extends TableAccess {
   close(): Promise<void>;
 }
 
-/** A command has a folder open for moments: another one waits that long. */
+/** A command opens a folder only briefly: another one waits that long. */
 const OPEN_TRIES = 10;
 const OPEN_PAUSE_MS = 150;
 
 /**
- * Starts on a free port of the loopback. Tables are kept in the folder `path` when it is given, else in memory.
- * @throws Error when the folder cannot be opened, above all because another process has it open.
+ * Starts on a free port of the loopback. Tables are in the folder `path`, or else in memory.
+ * @throws Error if the folder cannot be opened, mostly because another process has it open.
  */
 export async function startTableServer({
   key,
@@ -49,13 +49,13 @@ export async function startTableServer({
     const refusal = refusalOf(request, { ...RULES, host, key });
     if (refusal !== undefined) {
       const { status, message } = refusal;
-      // The connection ends: the body of the request is not read.
+      // Closes the connection without reading the body of the request.
       response.writeHead(status, { 'content-type': AWS_JSON, connection: 'close' });
       response.end(JSON.stringify({ __type: 'com.amazon.coral.service#AccessDeniedException', message }));
       return;
     }
     dynaliteAnswers(request, response);
-    // It answers a request that its sender gives up by an exception that cannot be caught.
+    // dynalite throws an uncaught exception if the sender abandons its request.
     request.removeAllListeners('error');
     request.on('error', () => undefined);
   });
@@ -85,7 +85,7 @@ const AWS_JSON = 'application/x-amz-json-1.0';
 
 const RULES: Omit<LocalRules, 'host' | 'key'> = { keyOf: tableKeyOf, mediaTypes: [AWS_JSON] };
 
-/** A client of it: none of the environment's credentials are sent to it. */
+/** Returns a client without any credentials of the environment. */
 export function tableServerClient({ endpoint, key }: TableAccess): DynamoDBClient {
   return createDynamoClient({
     endpoint,
@@ -95,8 +95,8 @@ export function tableServerClient({ endpoint, key }: TableAccess): DynamoDBClien
 }
 
 /**
- * Starts on the table in a folder, which is made where there is none.
- * @throws StartError when it cannot be opened.
+ * Starts on the table in a folder, which is created if it is missing.
+ * @throws StartError if it cannot be opened.
  */
 export async function openTableFolder(folder: string, key: string): Promise<TableServer> {
   for (let tries = 1; ; tries++) {
@@ -130,8 +130,8 @@ interface LevelIterator {
 }
 
 /**
- * dynalite 4.0.0 ends an iterator by `return`, which the iterators of its database do not have. Without it each query leaves
- * one open, with the snapshot that it reads.
+ * dynalite 4.0.0 ends an iterator by `return`, which the iterators of its database lack. Without it each query leaves
+ * one open, with its snapshot.
  */
 function letIteratorsReturn(): void {
   const requireAsLevel = createRequire(requireAsDynalite.resolve('level'));
@@ -145,7 +145,7 @@ function letIteratorsReturn(): void {
   }
 }
 
-/** The failure of dynalite to open its folder cannot be caught. */
+/** dynalite's failure to open its folder cannot be caught. */
 async function proveThatItOpens(folder: string): Promise<void> {
   const { Level } = requireAsDynalite('level') as { Level: new (folder: string) => LevelDb };
   const database = new Level(folder);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface LockedPackage {
-  /** Where it is not that of its folder: it was installed under an alias. */
+  /** The name of a package that was installed under an alias. */
   readonly name?: string;
   readonly version?: string;
   readonly integrity?: string;
@@ -24,11 +24,11 @@ export interface Lock {
 
 export interface AuditRules {
   /**
-   * `allowScripts` of package.json: each package with an install script is listed, so that a new one is noticed. None is allowed, and
-   * `.npmrc` runs none, which npm 10 heeds too.
+   * `allowScripts` of package.json lists each package with an install script, so that a new one is noticed. `.npmrc`
+   * runs none of them.
    */
   readonly allowScripts: Readonly<Record<string, boolean>>;
-  /** Names with the versions that were published by a thief. */
+  /** Names with the versions that an attacker published. */
   readonly knownBad: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -38,7 +38,7 @@ const OWN_FOLDER = 'tools/node24';
 const LICENCES = new Set([
   ...['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0'],
   ...['PSF-2.0', 'Python-2.0', 'Unlicense'],
-  // Data of browsers, and the checker of the status page: used in development, not distributed.
+  // Data about browsers, and the checker of the status page: used in development, not distributed.
   ...['CC-BY-4.0', 'MPL-2.0'],
 ]);
 
@@ -73,19 +73,19 @@ function faultsOf(at: string, locked: LockedPackage, { allowScripts, knownBad }:
   return faults;
 }
 
-/** An alias has a folder of its own name, and `name` beside it for the package. */
+/** An alias has a folder with its own name, and `name` for the package. */
 function badVersion(at: string, { name = nameOf(at), version = '' }: LockedPackage, bad: AuditRules['knownBad']) {
   const isBad = Object.hasOwn(bad, name) && bad[name]?.includes(version);
   return isBad ? [`${version} is known to be malicious`] : [];
 }
 
-/** Of `MIT OR GPL-3.0` one is enough, of `Apache-2.0 AND MIT` each is needed. */
+/** For `MIT OR GPL-3.0` one is enough, for `Apache-2.0 AND MIT` both are needed. */
 function isAllowed(license = ''): boolean {
   const choices = license.replace(/[()]/g, '').split(' OR ');
   return choices.some((choice) => choice.split(' AND ').every((one) => LICENCES.has(one)));
 }
 
-/** CI and the functions run on Linux with glibc. npm knows the hashes of what the registry of the lock's author had. */
+/** CI and the functions run on Linux with glibc. The lock has hashes only of packages for its author's platform. */
 function isOfOtherPlatform({ optional = false, os, cpu, libc }: LockedPackage): boolean {
   const excludes = (values: LockedPackage['os'], ours: readonly string[]) =>
     values !== undefined &&

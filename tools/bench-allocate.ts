@@ -62,7 +62,7 @@ async function aCluster(): Promise<string> {
   return name;
 }
 
-/** `callers` at once, each with what a process of its own would remember, until all requests are made. */
+/** Runs `callers` callers at once, each with the state of its own process, until all requests are made. */
 async function measure(
   what: string,
   callers: number,

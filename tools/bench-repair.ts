@@ -10,7 +10,7 @@ import { startEtcd, startKubeApiserver } from '../test/support/control-plane.ts'
 const SERVICES = 50_000;
 const CIDR = '10.0.0.0/16';
 const PASSES = 7;
-/** Of a function with 256 MB. */
+/** The heap of a function with 256 MB. */
 const HEAP_MB = 230;
 
 const root = path.join(import.meta.dirname, '..');
@@ -90,7 +90,7 @@ try {
   const args = [apiserver.kubeconfigFile, CIDR, String(PASSES)];
   const measureOurs = () =>
     row('cluster-ip-repair', process.execPath, [`--max-old-space-size=${HEAP_MB}`, ours, ...args]);
-  // The API server has only just read them from etcd.
+  // Warms up: the API server has only just read them from etcd.
   measureOurs();
   const rows = [
     measureOurs(),

@@ -1,5 +1,5 @@
-// Bundles kbctl. For the npm package: dist/kbctl.mjs and what that loads, as Node strips no types of what is installed; packages stay
-// imports, as dependencies. For a release (--whole FILE): one file that needs nothing beside it, without "kbctl run".
+// Bundles kbctl. For the npm package: dist/kbctl.mjs and its parts, because Node strips no types in installed packages;
+// dependencies stay imports. For a release (--whole FILE): one file without "kbctl run".
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -17,7 +17,7 @@ const common = {
   logLevel: 'warning',
 };
 
-/** The embedded table and API server, which have parts that no bundle can hold. */
+/** The embedded table and API server, which cannot be bundled. */
 const withoutLocalRuns = {
   name: 'without-local-runs',
   setup({ onLoad }) {
@@ -44,10 +44,10 @@ if (option === '--whole') {
     entryPoints: { kbctl: path.join(root, 'cli/main.ts') },
     outdir,
     outExtension: { '.js': '.mjs' },
-    // What a command imports when it runs stays apart: in one file its packages would be loaded by every command.
+    // Imports of single commands stay separate: otherwise every command would load all packages.
     splitting: true,
     packages: 'external',
-    // Names and lines for a stack trace; the sources themselves are where the package comes from.
+    // Names and lines for a stack trace, without the sources.
     sourcemap: true,
     sourcesContent: false,
   });

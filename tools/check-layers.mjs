@@ -18,7 +18,7 @@ const { output } = await cruise(folders, { ...config.options, ruleSet: config, v
 const seen = new Set(output.modules.map((module) => module.source));
 const violations = output.summary.violations;
 
-/** Without a parser that knows TypeScript, dependency-cruiser sees nothing and is content. */
+/** Without a parser for TypeScript, dependency-cruiser reads nothing and reports nothing. */
 const unseen = files.filter((file) => !seen.has(file));
 const blind = files.length === 0 || output.summary.totalDependenciesCruised === 0;
 

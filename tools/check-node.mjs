@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 19)) {
-  // npm 11 links the Node 24 that "npm ci" brings into .bin. npm 10 removes that link with the packages of other platforms.
+  // npm 11 links the Node 24 of "npm ci" into .bin. npm 10 removes that link with the packages of other platforms.
   const folder = `../node_modules/node-${process.platform}-${process.arch}/bin`;
   const own = fileURLToPath(new URL(`${folder}/node`, import.meta.url));
   if (!existsSync(own) || process.execPath === own) {

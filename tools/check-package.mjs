@@ -1,5 +1,5 @@
-// Checks what `serverless package` made: every function's bundle is small enough, holds what belongs there and no copy
-// of the allocator library, which is in the layer; and starts with that layer.
+// Checks the packages of `serverless package`: every bundle is small enough, contains what it should and no copy of the
+// allocator library, and starts with the layer.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -10,7 +10,7 @@ import { readZip, unreadableIn } from './read-zip.mjs';
 
 const MOST_KB = 600;
 const LAYER_MODULE = 'nodejs/allocator.mjs';
-/** Needed on a developer's machine alone, or in the layer. client-node runs the plugins of a kubeconfig. */
+/** Needed only on a developer's machine, or in the layer. client-node runs the plugins of a kubeconfig. */
 const NOT_IN_A_BUNDLE =
   /node_modules\/(@kubernetes|openid-client|dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
 
@@ -38,7 +38,7 @@ for (const name of functions) {
   for (const source of JSON.parse(map).sources) {
     if (NOT_IN_A_BUNDLE.test(source)) fault(name, `holds ${source}`);
   }
-  // A cluster.yml of local runs is no part of it.
+  // A cluster.yml of local runs must not be in it.
   if (files.size !== 1) fault(name, `holds ${[...files.keys()].join(', ')}, and not only its bundle`);
   console.log(`${name}: ${kilobytes} KB gzipped, ${start(name, bundle)}`);
 }
@@ -53,7 +53,7 @@ function gzipped(bytes) {
   return Math.ceil(gzipSync(bytes, { level: 9 }).length / 1024);
 }
 
-/** Runs the handler in a bare folder, where it must get as far as to miss its environment. */
+/** Runs the handler in an empty folder, where it must only fail because of its missing environment. */
 function start(name, bundle) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'bundle-'));
   try {

@@ -1,4 +1,4 @@
-// What a stack costs, from calls that are counted in a run (test/tools/cost.test.ts), measured times and published prices.
+// Computes the cost of a stack from counted calls (test/tools/cost.test.ts), measured times and published prices.
 import { alarms } from '../deploy/alarms.ts';
 import { PARAMETERS } from '../deploy/parameters.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
@@ -10,14 +10,14 @@ export const PRICES = {
   date: '2026-06',
   region: 'us-east-1',
   lambdaRequest: 0.2e-6,
-  /** Of arm64. */
+  /** For arm64. */
   lambdaGbSecond: 13.3334e-6,
   readUnit: 0.125e-6,
   writeUnit: 0.625e-6,
   sqsRequest: 0.4e-6,
   secretMonth: 0.4,
   secretRead: 5e-6,
-  /** Of a SecureString of Parameter Store, which itself is free. */
+  /** For a SecureString of Parameter Store, which itself is free. */
   kmsRequest: 3e-6,
   metricMonth: 0.3,
   alarmMetricMonth: 0.1,
@@ -27,22 +27,22 @@ export const PRICES = {
   logGbMonth: 0.03,
 } as const;
 
-/** Every cluster has so many API servers and Services. */
+/** A fleet of equal clusters. */
 export interface Fleet {
   readonly clusters: number;
   readonly servers: number;
   readonly services: number;
-  /** Default: as shipped. */
+  /** Default: that of a deployment. */
   readonly clustersPerTick?: number;
   /** Seconds between passes of `kubernetes-service`, at most 60. Default: 10. */
   readonly interval?: number;
 }
 
-/** What a loop of a healthy fleet uses. Units of the table are those that DynamoDB bills. */
+/** The use of a loop of a healthy fleet. Units of the table are those that DynamoDB bills. */
 export interface Usage {
   invocations: number;
   passes: number;
-  /** Ticks in the queue, and calls that put them there. */
+  /** Ticks in the queue, and the calls that send them. */
   messages: number;
   sends: number;
   readUnits: number;
@@ -52,7 +52,7 @@ export interface Usage {
   metricSeries: number;
 }
 
-/** Every schedule fires in this time, and every tick and minute in it is like the one before. */
+/** Every schedule fires in this time, and all ticks and minutes are alike. */
 export const COUNTED_SECONDS = 180;
 
 /** Bytes of an item, and those that each API server adds. */
@@ -61,20 +61,20 @@ interface Sized {
   readonly server: number;
 }
 
-/** Bytes of items once they remember all the writes that they keep, for a cluster's name of 20 letters. */
+/** Bytes of items with all their traces of writes, for a cluster name of 20 letters. */
 const REGISTRATION = { base: 846, server: 67 };
 const LEASES = { base: 584, server: 71 };
 
 interface LoopCalls {
   /** Calls of a pass, and those of each API server in it. */
   readonly kubernetes: { readonly pass: number; readonly server: number };
-  /** Beside its registration and run record. */
+  /** Besides its registration and run record. */
   readonly reads: (servers: number) => number;
-  /** The run record, of which `kubernetes-service` writes one a minute. */
+  /** The run record, which `kubernetes-service` writes once a minute. */
   readonly record: Sized;
   readonly logBytes: { readonly schedule: number; readonly message: number; readonly pass: number };
   readonly metricSeries: number;
-  /** CPU time in ms, on a whole core: of an invocation, a pass, each API server, 1,000 Services. */
+  /** CPU time in ms on a whole core: of an invocation, a pass, each API server, 1,000 Services. */
   readonly cpuMs: {
     readonly invocation: number;
     readonly pass: number;
@@ -85,7 +85,7 @@ interface LoopCalls {
 
 const FLEET_RECORD_READS = 1;
 const SENT_AT_ONCE = 10;
-/** Of a /16 whose addresses are used all over it: 8 KB. */
+/** A /16 with addresses in use all over it: 8 KB. */
 const CLUSTER_IP_RANGE_READS = 3;
 
 const CALLS: Readonly<Record<Loop, LoopCalls>> = {
@@ -129,12 +129,17 @@ const RUN_RECORDS = Object.values(CALLS).reduce<Sized>(
   { base: 0, server: 0 },
 );
 
-/** Time in which an invocation only waits for replies; and the CPU share of a function (1 core from 1,769 MB on). */
+/**
+ * The time in which an invocation only waits for replies; and the CPU share of a function (1 core from 1,769 MB on).
+ */
 const WAITING_SECONDS = 0.05;
 const MB_OF_A_CORE = 1_769;
-/** What Lambda itself logs of each invocation: START, END and REPORT. */
+/** Lambda's own log lines of each invocation: START, END and REPORT. */
 const PLATFORM_LOG_BYTES = 300;
-/** A process reads each kubeconfig again after 4 to 8 hours (lib/environment/cluster-connections.ts), or when it is replaced. */
+/**
+ * A process reads each kubeconfig again after 4 to 8 hours (lib/environment/cluster-connections.ts), or when it is
+ * replaced.
+ */
 const KUBECONFIG_HOURS = 6;
 const PROCESS_HOURS = 2;
 export const HOURS_OF_A_MONTH = 730;
@@ -162,9 +167,9 @@ export function usageOf(loop: Loop, fleet: Fleet): Usage {
   const tickSeconds = SCHEDULE_SECONDS[loop];
   const interval = isEndpoints ? (fleet.interval ?? tickSeconds) : tickSeconds;
   const schedules = COUNTED_SECONDS / Math.max(60, tickSeconds);
-  // Between two minutes only the clusters have ticks whose interval is shorter.
+  // Within a minute, only clusters with a shorter interval have ticks.
   const ticks = interval < 60 ? COUNTED_SECONDS / tickSeconds : schedules;
-  // A scheduled invocation of several clusters leaves its own tick to messages, too.
+  // A scheduled invocation of several clusters also sends its own tick by messages.
   const queuedTicks = ticks - (clusters > 1 ? 0 : schedules);
   const parts = isEndpoints && clusters > COUNTED_AT_ONCE ? Math.ceil(clusters / COUNTED_AT_ONCE) : 0;
   const messages = queuedTicks * Math.ceil(clusters / clustersPerTick) + schedules * parts;
@@ -226,7 +231,7 @@ export interface CostLine {
   readonly dollars: number;
 }
 
-/** Returns what a month of a healthy stack costs, by service. */
+/** Returns the cost of a healthy stack in a month, by service. */
 export function monthlyCost(fleet: Fleet): readonly CostLine[] {
   const { clusters } = fleet;
   const times = (HOURS_OF_A_MONTH * 3600) / COUNTED_SECONDS;
@@ -273,7 +278,7 @@ export function totalOf(lines: readonly CostLine[]): number {
   return lines.reduce((total, { dollars }) => total + dollars, 0);
 }
 
-/** The alarms of the template: one that is a formula is billed for each of its metrics. */
+/** Counts the alarms of the template: one with a formula is billed for each of its metrics. */
 function alarmCounts(): { readonly metrics: number; readonly composite: number } {
   const all = Object.values(alarms()).filter(({ Condition }) => Condition === 'HasAlarms');
   const metrics = all.map(({ Type, Properties: { Metrics } = {} }) => {

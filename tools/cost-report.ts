@@ -50,7 +50,7 @@ export function costAnswer(args: readonly string[]): { readonly text: string; re
 const TEXT = { type: 'string' } as const;
 const SWITCH = { type: 'boolean' } as const;
 
-/** By its code: in a test it is of another realm. */
+/** Compared by code, because in a test it is of another realm. */
 function isParseError(error: unknown): error is Error {
   return String((error as { readonly code?: unknown }).code).startsWith('ERR_PARSE_ARGS');
 }
@@ -93,7 +93,7 @@ function tableOf(fleet: Fleet): string {
   ].join('\n');
 }
 
-/** Of the ways to the API servers one applies. */
+/** Only one of these network paths applies. */
 function networkRows(fleet: Fleet): (readonly [what: string, quantity: string, dollars: number])[] {
   const { gb, internet, nat, natGateway, crossZone } = networkCost(fleet);
   const quantity = `${quantityText(gb)} GB`;
@@ -202,7 +202,7 @@ function transferOf(change: Partial<Fleet>): number {
   return out + received;
 }
 
-/** Of a tick of the endpoints loop with three API servers. */
+/** Returns the KB of a tick of the endpoints loop with three API servers. */
 function kilobytes(shorter: Partial<Fleet>): string {
   const ticks = (HOURS_OF_A_MONTH * 3600) / 10 - (HOURS_OF_A_MONTH * 3600) / 30;
   return (((transferOf(shorter) - transferOf({ interval: 30 })) * 1e6) / ticks).toFixed(0);
@@ -222,7 +222,7 @@ function withParameters(clusters: number): string {
 
 const TICKS_OF_A_MONTH = HOURS_OF_A_MONTH * 360;
 
-/** Changes of the cost of a cluster in a fleet of 100. */
+/** Returns levers of the cost of a cluster in a fleet of 100. */
 function leverLines(): string[] {
   const shipped = monthlyCost(SHIPPED);
   const stored = withParameterStore(shipped);

@@ -7,7 +7,7 @@ const NETWORK_PRICES = {
   internetOutGb: 0.09,
   natGb: 0.045,
   natHour: 0.045,
-  /** A cent on either side. */
+  /** One cent on either side. */
   crossZoneGb: 0.02,
 } as const;
 
@@ -64,7 +64,7 @@ function listBytes({ plain, gzip }: ListBytes, services: number): number {
   return services * (services * plain < GZIP_FROM_BYTES ? plain : gzip);
 }
 
-/** Returns what the transfer of a month costs, by the way to the API servers. */
+/** Returns the cost of a month's transfer, by network path to the API servers. */
 export function networkCost(fleet: Fleet) {
   const { out, in: received } = monthlyTransfer(fleet);
   const { internetOutGb, natGb, natHour, crossZoneGb } = NETWORK_PRICES;
@@ -72,7 +72,7 @@ export function networkCost(fleet: Fleet) {
     gb: out + received,
     /** Functions outside a VPC. */
     internet: out * internetOutGb,
-    /** Functions in a VPC, to API servers of another network of AWS; and the gateway itself, which other traffic shares. */
+    /** Functions in a VPC, to API servers of another network of AWS; and the gateway, which other traffic shares. */
     nat: (out + received) * natGb,
     natGateway: HOURS_OF_A_MONTH * natHour,
     /** API servers of three zones in the same VPC, or one that is peered. */

@@ -1,5 +1,5 @@
-// "npm run deploy": deploys with the osls of this project, and with nothing else of the name "serverless". From version
-// 4 on the original is closed, downloads itself and wants an account.
+// "npm run deploy": deploys with the osls of this project, never with another program named "serverless", whose version
+// 4 is closed and requires an account.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,5 +1,5 @@
-// For "node --import": what a deployed bundle imports from /opt, where Lambda unpacks layers, is taken from the folder
-// that the environment variable LAYERS_FROM names.
+// For "node --import": resolves imports of a deployed bundle from /opt, where Lambda unpacks layers, in the folder
+// LAYERS_FROM.
 import { registerHooks } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';

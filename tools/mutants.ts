@@ -7,8 +7,9 @@ import { mutantsOf } from './mutants/plan.ts';
 import type { Message, Task } from './mutants/worker.ts';
 
 /*
- * npm run mutants [-- --sample N --seed S --workers N] [file ...]: changes one expression or statement after the other, and runs the
- * tests that reach it. Prints each mutant that no test notices, unless tools/mutants/explained.txt says why none can.
+ * npm run mutants [-- --sample N --seed S --workers N] [file ...]: changes one expression or statement at a time, and
+ * runs the tests that reach it. Prints each mutant that no test detects and tools/mutants/explained.txt does not
+ * explain.
  */
 
 const ROOT = path.join(import.meta.dirname, '..');
@@ -16,17 +17,19 @@ const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/range/*.ts', '
 /** They reach nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills)\//;
-/** Of a module: those from which the fewest imports lead to it; one of another area counts one import more. */
+/**
+ * The number of test files per module: those with the fewest imports between; another area counts as one import more.
+ */
 const TEST_FILES = 24;
-/** In a sample. */
+/** The most mutants of a module in a sample. */
 const MOST_OF_A_MODULE = 20;
-/** The longest that the tests of one mutant take, on a busy machine. */
+/** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/** A sample may be of the worst modules. */
+/** The limit of a sample, which may consist of the worst modules. */
 const LEAST_OF_SAMPLE = 0.8;
 
-/** The imports of each file, by file; entered when they are first needed. */
+/** The imports of each file, read when they are first needed. */
 const imports = new Map<string, readonly string[]>();
 
 type Verdict = 'killed' | 'survived' | 'unreached';
@@ -34,7 +37,7 @@ type Verdict = 'killed' | 'survived' | 'unreached';
 interface Keyed {
   readonly module: string;
   readonly line: number;
-  /** Identifies the mutant although lines move. */
+  /** Identifies the mutant even if lines move. */
   readonly key: string;
 }
 
@@ -106,7 +109,7 @@ function printNeedless(explained: ReadonlySet<string>, modules: readonly string[
   for (const key of needless) console.log(`explained, but killed or not there: ${key}`);
 }
 
-/** One line is one mutant: its key, and after a tab the reason. */
+/** One line per mutant: its key, a tab and the reason. */
 function explanations(): Set<string> {
   const file = path.join(import.meta.dirname, 'mutants/explained.txt');
   return new Set(
@@ -117,7 +120,7 @@ function explanations(): Set<string> {
   );
 }
 
-/** Returns the mutants of a module. What a key contains of the source is its line; of equal keys each but the first has a number. */
+/** Returns the mutants of a module. A key contains the source line; equal keys get a number. */
 function keyed(module: string): readonly Keyed[] {
   const lines = readFileSync(path.join(ROOT, module), 'utf8').split('\n');
   const short = (text: string) => text.replace(/\s+/g, ' ').trim();
@@ -131,7 +134,9 @@ function keyed(module: string): readonly Keyed[] {
   });
 }
 
-/** A few modules and some mutants of each, the same ones for the same seed: loading the tests of a module takes longest. */
+/**
+ * Returns some mutants of a few modules, the same ones for the same seed: loading the tests of a module takes longest.
+ */
 function sampleOf<Each extends { readonly module: string }>(all: readonly Each[], count: number, seed: number): Each[] {
   const next = generator(seed);
   const shuffled = <T>(values: readonly T[]): T[] =>
@@ -223,7 +228,7 @@ function printProblems({ unloaded, failing }: Message & { readonly type: 'ready'
   for (const test of failing) console.log(`fails without a mutant: ${test}`);
 }
 
-/** The test files from which imports lead to the module, the nearest first. */
+/** Returns the test files that import the module, the nearest first. */
 function testsOf(module: string): readonly string[] {
   const files = globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file));
   const near = files.flatMap((file) => {

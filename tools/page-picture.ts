@@ -7,10 +7,10 @@ import { renderFleetPage } from '../cli/page/render-pages.ts';
 import { aFleetStatus, clustersOfEachKind } from '../test/support/a-fleet-status.ts';
 import { startBrowser } from '../test/support/browser.ts';
 
-/** Takes the picture of the status page that README.md shows. Made by hand, when the page looks different. */
+/** Takes the picture of the status page for README.md. Run by hand when the page changes. */
 const PICTURE = join(import.meta.dirname, '../docs/status-page.jpg');
 const WIDTH = 1_080;
-/** More than the page has, so that nothing scrolls. */
+/** Taller than the page, so that nothing scrolls. */
 const HEIGHT = 4_000;
 const MOST_BYTES = 200_000;
 
@@ -24,7 +24,7 @@ try {
     colorScheme: 'light',
   });
   await page.locator('details summary').first().click();
-  // Down to the end of the first map: what follows is more of the same.
+  // Cut after the first map: the rest is more of the same.
   const end = await page.locator('.legend').first().boundingBox();
   if (end === null) throw new Error('the first cluster of the demonstration has no map');
   const clip = { x: 0, y: 0, width: WIDTH, height: end.y + end.height + 20 };

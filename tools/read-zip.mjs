@@ -7,11 +7,14 @@ const END_LENGTH = 22;
 const ENTRY_LENGTH = 46;
 const LOCAL_LENGTH = 30;
 const MADE_BY_UNIX = 3;
-/** What Lambda's user has to read: the packager keeps the modes of this machine, which `umask 077` makes 0600. */
+/** Lambda's user must read the files: the packager keeps the modes of this machine, 0600 under `umask 077`. */
 const FILE = 0o100_644;
 const FOLDER = 0o040_755;
 
-/** Returns the files by name. @param {Buffer} zip */
+/**
+ * Returns the files by name.
+ * @param {Buffer} zip
+ */
 export function readZip(zip) {
   /** @type {Map<string, Buffer>} */
   const files = new Map();
@@ -24,12 +27,18 @@ export function readZip(zip) {
   return files;
 }
 
-/** Returns the names of entries that Lambda could not read. @param {Buffer} zip */
+/**
+ * Returns the names of entries that Lambda could not read.
+ * @param {Buffer} zip
+ */
 export function unreadableIn(zip) {
   return [...entriesOf(zip)].filter(({ at, name }) => modeAt(zip, at) !== modeOf(name)).map(({ name }) => name);
 }
 
-/** Gives each file 0644 and each folder 0755, in place. @param {Buffer} zip */
+/**
+ * Gives each file 0644 and each folder 0755, in place.
+ * @param {Buffer} zip
+ */
 export function makeReadable(zip) {
   for (const { at, name } of entriesOf(zip)) {
     zip.writeUInt8(MADE_BY_UNIX, at + 5);

@@ -1,6 +1,6 @@
-// "npm run release": what a deployment without Node.js or a clone needs, in release/<version>: the zips of the
-// functions and the layer, the template, the Terraform module, kbctl, the IAM policies, the source maps with
-// their reader, the SBOM and the SHA-256 sums of all of it.
+// "npm run release": creates release/<version> for deployments without Node.js or a clone: the zips of the functions
+// and the layer, the template, the Terraform module, kbctl, the IAM policies, the source maps with their reader, the
+// SBOM and the SHA-256 sums.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const packaged = path.join(root, '.serverless');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
-// Nothing of an account or a region is in a release, and packaging calls neither.
+// A release contains nothing of an account or a region, and packaging calls neither.
 const env = { ...process.env, AWS_ACCESS_KEY_ID: 'none', AWS_SECRET_ACCESS_KEY: 'none', AWS_REGION: 'us-east-1' };
 const serverless = path.join(root, 'node_modules', 'serverless', 'bin', 'serverless.js');
 run(process.execPath, serverless, 'package', '--stage', 'release', '--param', 'secretsPrefix=');

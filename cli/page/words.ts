@@ -58,7 +58,7 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${grouped(count)} ${count === 1 ? one : many}`;
 }
 
-/** Returns `65,534`, or "more than" for a number beyond `Number.MAX_SAFE_INTEGER`. */
+/** Returns `65,534`, or `2^53 or more`. */
 export function grouped(count: number): string {
   return count >= Number.MAX_SAFE_INTEGER ? '2^53 or more' : count.toLocaleString('en-US');
 }

@@ -32,7 +32,7 @@ function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }
 
-/** Returns the capacity, or "more than" beyond `Number.MAX_SAFE_INTEGER`. */
+/** Returns the capacity, or `2^53 or more`. */
 function amount(capacity: number): string {
   return capacity < Number.MAX_SAFE_INTEGER ? String(capacity) : '2^53 or more';
 }

@@ -12,7 +12,7 @@ interface ApiServer {
   listening?: ListeningStandIn;
 }
 
-/** The API servers of one control plane: each has a loopback port of its own, and all of them the same store. */
+/** The API servers of one control plane: each has a loopback port, and all share one store. */
 export class ApiServers {
   readonly #standIn: StandInApiServer;
   readonly #identity: Identity;
@@ -23,7 +23,7 @@ export class ApiServers {
     this.#identity = identity;
   }
 
-  /** One for each address that is published. */
+  /** Starts one API server per published address. */
   static async listen(
     standIn: StandInApiServer,
     identity: Identity,
@@ -37,12 +37,12 @@ export class ApiServers {
     return servers;
   }
 
-  /** `https://127.0.0.1:<port>`: the same all its life. */
+  /** Returns `https://127.0.0.1:<port>`, which never changes. */
   urlOf(address: string): string {
     return this.#named(address).url;
   }
 
-  /** As when its host fails: every connection breaks off, and new ones are refused. */
+  /** Stops it like a failing host: connections break off, and new ones are refused. */
   async stop(address: string): Promise<void> {
     const server = this.#named(address);
     const { listening } = server;
@@ -73,10 +73,10 @@ export interface ListeningStandIn {
   close(): Promise<void>;
 }
 
-/** What a real API server answers without a credential, too. */
+/** Paths that a real API server answers without a credential. */
 const PUBLIC_PATHS = /^\/(readyz|livez|healthz|version)(\?|$)/;
 
-/** Puts a stand-in on a loopback port of its own (`port` 0 takes a free one). */
+/** Starts a stand-in on a loopback port (`port` 0: a free one). */
 export async function listen(
   standIn: Pick<StandInApiServer, 'handle'>,
   { key, certified }: Pick<Identity, 'key' | 'certified'>,
@@ -143,7 +143,7 @@ const NO_PROTOBUF =
 
 const REASONS = { 401: 'Unauthorized', 403: 'Forbidden', 415: 'UnsupportedMediaType', 421: 'MisdirectedRequest' };
 
-/** The connection ends: the body of the request is not read. */
+/** Closes the connection without reading the body of the request. */
 function refused(status: keyof typeof REASONS, message: string): StandInReply {
   const headers = { 'content-type': 'application/json', connection: 'close' };
   return { status, headers, body: JSON.stringify(new StatusError(status, REASONS[status], message).toStatus()) };

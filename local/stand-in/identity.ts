@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
-/** How the stand-in API servers of one run know their callers, and the callers them. */
+/** The identities of the stand-in API servers of one run, and of their callers. */
 export interface Identity {
   readonly key: string;
   /** PEM. */
@@ -8,7 +8,7 @@ export interface Identity {
   readonly certified: CertifiedKey;
 }
 
-/** With a certificate of its own, because kubectl sends no token over http://. */
+/** With a certificate, because kubectl sends no token over http://. */
 export function newIdentity(key: string): Identity {
   const { ca, issue } = makeAuthority('kbctl run');
   return { key, ca, certified: issue(['127.0.0.1']) };
@@ -28,7 +28,7 @@ export function kubeconfigOf(name: string, server: string, { key, ca }: Pick<Ide
   return `${JSON.stringify(kubeconfig, undefined, 2)}\n`;
 }
 
-/** Options for `curl --config`: the key is in no command line, which every user of the machine can list. */
+/** Options for `curl --config`, because every user of the machine can read command lines. */
 export function curlConfigOf({ key }: Pick<Identity, 'key'>, caFile: string): string {
   return [
     `cacert = ${JSON.stringify(caFile)}`,
@@ -50,7 +50,7 @@ export interface Authority {
   readonly issue: (names: readonly string[]) => CertifiedKey;
 }
 
-/** A certificate authority for one run: made in memory, with keys that are nowhere else. */
+/** A certificate authority for one run, only in memory. */
 export function makeAuthority(commonName: string): Authority {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const name = distinguishedName(commonName);

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesObject, ObjectMeta } from '../../lib/cluster/kubernetes-objects.ts';
 import { alreadyExists, conflict, notFound, type Resource } from './resources.ts';
 
-/** Anything stored: raw JSON with the fields that every object has. */
+/** A stored object: raw JSON with the common fields. */
 export type StoredObject = KubernetesObject & { readonly [field: string]: unknown };
 
 /** A write, as a watch reports it. `object` has the resource version of the write. */
@@ -12,14 +12,14 @@ export interface Change {
   readonly object: StoredObject;
 }
 
-/** How many changes a watch can begin before. */
+/** How many changes back a watch can begin. */
 const CHANGES_KEPT = 1_000;
 
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
- * What etcd and the generic registry do for an API server: objects by key, one resource version for all of them
- * and optimistic concurrency. Objects are never changed in place.
+ * Stores objects as etcd and the generic registry do for an API server: by key, with one resource version for all and
+ * optimistic concurrency. Objects are never changed in place.
  */
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>();

@@ -19,7 +19,7 @@ export function selectorOf(query: URLSearchParams): (object: StoredObject) => bo
 
 interface Term {
   readonly key: string;
-  /** Empty: the key exists. */
+  /** Empty: the key must exist. */
   readonly operator: string;
   readonly value: string;
 }
@@ -66,7 +66,7 @@ function merged(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-/** As RFC 7396, but for directives and the one list of the kinds here that is merged: the ports of a Service. */
+/** As RFC 7396, but with directives, and with the one list that is merged here: the ports of a Service. */
 function strategicMerged(target: StoredObject, patch: unknown): unknown {
   const spec = fieldsIn(fieldsIn(patch)['spec']);
   const result = fieldsIn(withoutDirectives(merged(target, patch)));

@@ -1,12 +1,12 @@
 import { RESOURCES as API_RESOURCES, type Kind } from '../../lib/kubernetes/cluster-port.ts';
 
-/** A kind that the stand-in serves: those of the cluster port, and no more. */
+/** A kind that the stand-in serves: those of the cluster port. */
 export interface Resource {
   readonly apiVersion: string;
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** As kubectl takes it in place of the plural. */
+  /** The short name that kubectl accepts instead of the plural. */
   readonly shortName?: string;
 }
 
@@ -35,7 +35,7 @@ export interface Target {
   readonly name?: string;
 }
 
-/** What a request path names; `undefined` for a path that is not served. */
+/** Returns the target of a request path; `undefined` for a path that is not served. */
 export function targetOf(path: string): Target | undefined {
   const segments = path.split('/').filter(Boolean).map(decodeURIComponent);
   const apiVersion = segments[0] === 'api' ? segments[1] : `${segments[1]}/${segments[2]}`;
@@ -80,7 +80,7 @@ export class StatusError extends Error {
   }
 }
 
-/** `services`, `endpointslices.discovery.k8s.io`: how messages name a resource. */
+/** Returns the name of a resource in messages: `services`, `endpointslices.discovery.k8s.io`. */
 function qualifiedName(resource: Resource): string {
   const group = groupOf(resource);
   return group === '' ? resource.plural : `${resource.plural}.${group}`;
@@ -107,7 +107,7 @@ export function conflict(resource: Resource, name: string, cause: string): Statu
   return new StatusError(409, 'Conflict', message, details(resource, name));
 }
 
-/** @param fault `<field>: <kind of error>: <what is wrong>`. kubectl prints only its causes. */
+/** @param fault `<field>: <kind of error>: <description>`. kubectl prints only its causes. */
 export function invalid(resource: Resource, name: string, fault: string): StatusError {
   const message = `${resource.kind}${groupOf(resource) && `.${groupOf(resource)}`} "${name}" is invalid: ${fault}`;
   const [, field = '', cause = '', kind = ''] = /^([^:]*): (([^:]*).*)$/s.exec(fault) ?? [];
@@ -120,7 +120,7 @@ export function badRequest(message: string): StatusError {
   return new StatusError(400, 'BadRequest', message);
 }
 
-/** Returns the fields of a value from a request or an object; none if it is no object. */
+/** Returns the fields of a value from a request or an object; none if it is not an object. */
 export function recordIn(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }

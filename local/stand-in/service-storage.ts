@@ -13,14 +13,14 @@ export type ServiceSpec = ServiceObject['spec'] & {
 
 export type Service = StoredObject & { readonly spec: ServiceSpec };
 
-/** Why an address or port was not given: `full` is the server's fault, `refused` the request's. */
+/** The reason why an address or port was not allocated: `full` is the server's fault, `refused` the request's. */
 export type Allocated<Item> =
   | { readonly item: Item }
   | { readonly refusal: 'full' | 'refused'; readonly message: string };
 
-/** Where the stand-in's Services get their addresses and ports from. `undefined` asks for any. */
+/** Allocates addresses and ports for the stand-in's Services. `undefined` requests any. */
 export interface ServiceAllocation {
-  /** What is held is allocated to a Service that may claim it: by `holdOwner`, the label that names the owner of the hold. */
+  /** Allocates a held item only for a Service that may claim it: by `holdOwner`, its label. */
   allocateAddress(address: string | undefined, holdOwner?: string): Promise<Allocated<string>>;
   allocatePort(port: number | undefined, holdOwner?: string): Promise<Allocated<number>>;
   releaseAddress(address: string): Promise<void>;
@@ -31,7 +31,7 @@ export function asService(object: StoredObject): Service {
   return { ...object, spec: (object['spec'] as ServiceSpec | undefined) ?? {} };
 }
 
-/** Fills in what the API's defaulting does, and refuses what its validation would. */
+/** Fills in defaults as the API does, and refuses what its validation would. */
 export function defaulted(service: Service): Service {
   const { spec } = service;
   const type = spec.type ?? 'ClusterIP';
@@ -101,7 +101,7 @@ export function claimsOf({ spec }: Service): { addresses: string[]; ports: numbe
   return { addresses: spec.type === 'ExternalName' ? [] : addresses, ports: [...ports] };
 }
 
-/** Takes what a Service needs and does not hold yet; gives all of it back when one of them is refused. */
+/** Allocates the items that a Service lacks, or releases all of them if one is refused. */
 export async function allocateFor(
   service: Service,
   held: { addresses: readonly string[]; ports: readonly number[] },

@@ -39,7 +39,7 @@ export interface StandInReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Of a watch: writes to the connection after `body` until it is ended. */
+  /** Only for a watch: writes to the connection after `body` until it ends. */
   readonly watch?: { readonly timeoutMs: number; start(write: (line: string) => void): () => void };
 }
 
@@ -60,13 +60,13 @@ interface Call {
 
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platform: 'linux/amd64' };
 
-/** How long a watch lasts that sets no time. */
+/** The default duration of a watch. */
 const WATCH_SECONDS = 1_800;
 
 /**
- * An API server in this process: the kinds that the loops touch, with the outcomes that a real one gives (resource
- * versions and conflicts, Status errors, allocation on create), and what kubectl asks for to show and write them. It has no
- * other API, no pages, no dry run, no protobuf, no authentication, and keeps nothing. It passes the contract suite that the real kube-apiserver passes.
+ * An API server in this process: the kinds that the loops use, with the outcomes of a real one (resource versions and
+ * conflicts, Status errors, allocation on create), and the requests of kubectl that show and write them. It has no
+ * other API, no pages, no dry run, no protobuf and no storage. It passes the contract suite of the real kube-apiserver.
  */
 export class StandInApiServer {
   readonly store = new ObjectStore();
@@ -253,7 +253,7 @@ export class StandInApiServer {
     await releaseClaims(claimsOf(asService(object)), this.#options.allocation);
   }
 
-  /** Does what the namespace controller does later: removes the namespace and everything in it. */
+  /** Removes the namespace and everything in it, as the namespace controller does later. */
   async #finalizeNamespace(namespace: StoredObject): Promise<StoredObject> {
     const { name } = namespace.metadata;
     this.store.remove(NAMESPACES, namespace);

@@ -22,14 +22,14 @@ export interface TableAllocationOptions {
 }
 
 export interface TableAllocation extends ServiceAllocation {
-  /** Holds an address, or any without one, for an owner and without a Service. */
+  /** Holds an address, or any if none is given, for an owner and without a Service. */
   hold(hold: HoldTerms, address?: string): Promise<Allocated<string>>;
 }
 
 /**
- * What an API server without etcd does: it takes its Services' addresses and ports from the table, and like requests and the
- * webhook only from a range whose repair has succeeded within its last three intervals. The registration is read each time:
- * an import closes allocation, and a pass of the new generation opens it.
+ * Allocates like an API server without etcd: from the table, and only from a range whose repair has succeeded within
+ * its last three intervals. The registration is read each time: a new generation closes allocation, and one of its
+ * passes opens it.
  */
 export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocationOptions): TableAllocation {
   const over = <Item>(rangeOf: (registered: RegisteredCluster) => ConfiguredRange<Item> | undefined) => {

@@ -109,7 +109,7 @@ function addressesIn(object: StoredObject): string[] {
   });
 }
 
-/** The first three. */
+/** Returns the first three. */
 function listText(items: readonly unknown[], none = '<unset>'): string {
   const shown = items.slice(0, 3).map(String).join(',');
   return items.length > 3 ? `${shown} + ${items.length - 3} more...` : shown || none;
@@ -130,7 +130,7 @@ const UNITS = [
   { name: 'h', seconds: 3600, below: 48 * 3600 },
 ];
 
-/** The time since then in whole units: `90s`, `100m`, `30h`, `3d`. kubectl adds the next smaller unit to some. */
+/** Returns an age in whole units: `90s`, `100m`, `30h`, `3d`. */
 function ageOf(timestamp: string | undefined, nowMs: number): string {
   const age = (nowMs - Date.parse(timestamp ?? '')) / 1000;
   if (Number.isNaN(age)) return '<unknown>';

@@ -8,7 +8,7 @@ export interface Mutant {
   readonly end: number;
   readonly original: string;
   readonly replacement: string;
-  /** A statement is skipped; an expression has another value. */
+  /** A statement is skipped; an expression gets another value. */
   readonly kind: 'expression' | 'statement';
 }
 
@@ -41,7 +41,7 @@ const OPERATORS: Readonly<Record<string, readonly string[]>> = {
   '||': ['&&'],
   '??': ['&&'],
 };
-/** What is code all the same within a type. */
+/** Types that contain code. */
 const WITH_EXPRESSION = new Set(['TSAsExpression', 'TSSatisfiesExpression', 'TSNonNullExpression']);
 const SKIPPED = new Set(['ImportDeclaration', 'ExportAllDeclaration', 'TemplateElement']);
 const DECIDED = new Set(['BinaryExpression', 'LogicalExpression', 'UnaryExpression']);
@@ -86,7 +86,7 @@ function isNode(value: unknown): value is Node {
 
 function mutate(node: Node, text: (child: Node) => string, add: Add): void {
   const child = (field: string) => node[field] as Node;
-  // `a ?? b && c` is no expression.
+  // `a ?? b && c` is not an expression.
   const operand = (side: string) =>
     child(side).type === 'LogicalExpression' ? `(${text(child(side))})` : text(child(side));
   switch (node.type) {

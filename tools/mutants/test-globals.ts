@@ -1,6 +1,6 @@
 import { expect } from 'expect';
 
-/* What test files import from @jest/globals, for a process that loads them once and runs their tests many times. */
+/* Implements @jest/globals for a process that loads test files once and runs their tests many times. */
 
 type Step = () => unknown;
 

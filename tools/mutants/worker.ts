@@ -14,7 +14,7 @@ import { type Block, type CollectedTest, testsOf } from './test-globals.ts';
 
 export interface Task {
   readonly modules: readonly MutatedModule[];
-  /** Those without a verdict. */
+  /** Mutants without a verdict. */
   readonly open: readonly number[];
 }
 
@@ -33,15 +33,15 @@ export type Message =
   | { readonly type: 'begins'; readonly mutant: number }
   | { readonly type: 'verdict'; readonly mutant: number; readonly verdict: 'killed' | 'survived' | 'unreached' };
 
-/** A test with what it does without a mutant. */
+/** A test, and what it does without a mutant. */
 interface Measured {
   readonly test: CollectedTest;
-  /** The same in every load. */
+  /** The same id in every load. */
   readonly id: string;
   readonly reached: ReadonlySet<number>;
   readonly evaluations: number;
   readonly cpuMs: number;
-  /** The mutants that it has noticed. */
+  /** The number of mutants that it has detected. */
   kills: number;
 }
 
@@ -49,11 +49,17 @@ const ROOT = path.join(import.meta.dirname, '../..');
 const TEST_MS = 60_000;
 /** A slower test does not run for every mutant. */
 const SLOW_CPU_MS = 3_000;
-/** The tests of one mutant take no longer, or a survivor would take minutes: the shortest run. */
+/** The time limit of one mutant: otherwise a survivor would take minutes. */
 const MOST_CPU_MS = 5_000;
-/** The test files that are loaded again at first for a mutant in code that runs at load; the others only if it survives. */
+/**
+ * The number of test files that are reloaded first for a mutant in code that runs at load; the others follow only if it
+ * survives.
+ */
 const FIRST_RELOADED = 6;
-/** A mutant that makes a test evaluate so many times as many expressions has made a loop endless, which counts as noticed. */
+/**
+ * A mutant that multiplies the evaluated expressions of a test by this number has made a loop endless and counts as
+ * detected.
+ */
 const ENDLESS = 20;
 const ALWAYS_ALLOWED = 10_000;
 
@@ -74,7 +80,7 @@ Object.assign(globalThis, {
 });
 
 process.on('unhandledRejection', () => {});
-// A test whose code throws where nothing catches it has failed.
+// A test fails if its code throws uncaught.
 let endStep: (error: unknown) => void = () => {};
 process.on('uncaughtException', (error) => endStep(error));
 process.once('message', (task: Task) => {
@@ -88,7 +94,7 @@ process.once('message', (task: Task) => {
 });
 
 async function work({ modules, open }: Task): Promise<void> {
-  // That a property fails is enough: the smallest example would take most of the time.
+  // A failing property is enough: shrinking would take most of the time.
   fc.configureGlobal({ endOnFailure: true, seed: 1 });
   hook(modules);
   const unloaded: string[] = [];
@@ -148,7 +154,7 @@ async function judge(mutant: number, parts: readonly Part[]): Promise<void> {
   await send({ type: 'verdict', mutant, verdict: isNoticed ? 'killed' : 'survived' });
 }
 
-/** First those that notice much in little time. */
+/** Returns first the tests that detect much in little time. */
 function affordable(candidates: readonly Measured[]): readonly Measured[] {
   const cost = ({ cpuMs, kills }: Measured) => cpuMs / (1 + kills);
   let sumMs = 0;
@@ -163,14 +169,14 @@ function affordable(candidates: readonly Measured[]): readonly Measured[] {
 async function isNoticedBy(mutant: number, { candidates, loadTests }: Part): Promise<boolean> {
   [active, evaluations, allowed] = [mutant, 0, ALWAYS_ALLOWED * ENDLESS];
   const tests = await loadTests().catch(() => undefined);
-  // The module does not even load with it.
+  // The module does not load with the mutant.
   if (tests === undefined) return true;
   for (const each of affordable(candidates)) {
     const test = tests.get(each.id);
     [active, evaluations, allowed] = [mutant, 0, each.evaluations * ENDLESS + ALWAYS_ALLOWED];
     if (test !== undefined && (await passes(test))) continue;
     active = undefined;
-    // A test that fails without the mutant, too, has not noticed it.
+    // A test that also fails without the mutant has not detected it.
     if (!(await passes(each.test))) continue;
     each.kills += 1;
     return true;
