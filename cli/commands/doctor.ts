@@ -41,7 +41,7 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
     import('../../lib/doctor/doctor.ts'),
     import('../pass-environment.ts'),
   ]);
-  const { environment, loadKubeconfig, close } = await passEnvironment(cli, opened, {
+  const { environment, loadKubeconfig, place, close } = await passEnvironment(cli, opened, {
     ...options,
     // The lines contain everything.
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
@@ -49,7 +49,7 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
   const progress = cli.progress('checking');
   try {
     const event = name === undefined ? {} : { cluster: name };
-    const answer = await doctor(() => ({ loadKubeconfig }))(event, {
+    const answer = await doctor(() => ({ loadKubeconfig, place }))(event, {
       getRemainingTimeInMillis: () => LONGEST_MS,
       environment,
     });

@@ -83,11 +83,12 @@ const HOLDS: Part<Pick<RangeStatus, 'key' | 'range'> & Hold> = {
   description: 'List addresses and ports that are reserved for an owner',
   columns: (nowMs) => [
     { title: 'RANGE', text: ({ range }) => range },
-    { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
     { title: 'OWNER', text: ({ owner }) => owner, shrinks: true },
     { title: 'ENDS', text: (hold) => holdEnd(hold, nowMs) },
     { title: 'TAKEN UP BY', text: ({ takenUpBy }) => TAKEN_UP_BY[takenUpBy] },
     { title: 'REQUEST', text: ({ requestId }) => requestId ?? '', wide: true },
+    // The last column pads no row to the longest.
+    { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
   ],
   rows: ({ ranges }) => ranges.flatMap(({ key, range, holds }) => holds.map((hold) => ({ key, range, ...hold }))),
   name: ({ items }) => items.join(','),

@@ -37,7 +37,8 @@ export const REBUILDS: Readonly<Partial<Record<Loop, LoopDefinition>>> = {
 
 /**
  * Runs one pass of a loop as its function would run it now: with its record, its events, and the rights of the stack that
- * owns the cluster. A pass without a report is not recorded: its failure may be one of the connection from here only.
+ * owns the cluster. A pass that failed and changed nothing is not recorded: its failure may be one of the connection from here
+ * only.
  */
 export async function runOnce(environment: Environment, request: RunOnceRequest): Promise<EndedPass> {
   const { cluster, loop, dryRun, evenIfPaused = false } = request;
@@ -56,7 +57,8 @@ export async function runOnce(environment: Environment, request: RunOnceRequest)
       writes: dryRun ? 'none' : writesOf(spec.mode),
       evenIfPaused,
     });
-    if (dryRun || pass.report === undefined) return pass;
+    const isIdle = pass.errors.length > 0 && !pass.report?.changes.length;
+    if (dryRun || isIdle) return pass;
     return recordPass(environment, loop.id, spec, pass, last, { always: true });
   });
 }

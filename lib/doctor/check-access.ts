@@ -15,6 +15,7 @@ import {
   permissionsOf,
   permissionText,
   type SelfReview,
+  WEBHOOK,
 } from '../kubernetes/permissions.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
@@ -78,6 +79,14 @@ export async function checkApiServer({ server }: ApiServerAccess, review: SelfRe
   }
   const as = user === undefined ? '' : ` as that of ${user}`;
   return [ok('api server', `${server} is Kubernetes ${version}, and accepts the credential${as}`)];
+}
+
+/** Warns if the API servers of a cluster whose table allocates do not ask for it. */
+export async function checkWebhook({ allocator }: ClusterSpec, review: SelfReview): Promise<readonly DoctorLine[]> {
+  if (allocator !== 'table' || (await review.hasWebhook()) !== false) return [];
+  const message = `allocator table, and MutatingWebhookConfiguration ${WEBHOOK} does not exist: stock API servers allocate beside the table`;
+  const fix = 'Register it as docs/admission.md says, or ignore this if the API servers allocate through the table';
+  return [warn('service', message, fix)];
 }
 
 const ANONYMOUS = 'system:anonymous';

@@ -24,7 +24,15 @@ import type { ListedCluster, Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';
 import { type RunRecord, type RunRecords, readRunRecord } from '../table/run-records.ts';
-import { checkApiServer, checkKubeconfig, checkName, checkProbes, checkRights, checkServer } from './check-access.ts';
+import {
+  checkApiServer,
+  checkKubeconfig,
+  checkName,
+  checkProbes,
+  checkRights,
+  checkServer,
+  checkWebhook,
+} from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
 import { type Check, checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
@@ -68,7 +76,7 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
     const probe = httpsProber({ access, deadline: signal, userAgent });
     const resolveHost = environment.resolveHost(signal);
     const [kubeconfig, name, server, probes] = await Promise.all([
-      check('kubeconfig', () => checkKubeconfig(access, kubeconfigPlace(spec), nowMs)),
+      check('kubeconfig', () => checkKubeconfig(access, doctor.place?.(spec) ?? kubeconfigPlace(spec), nowMs)),
       check('dns', () => checkName(access, resolveHost)),
       check('api server', () => checkApiServer(access, review)),
       check('probe', async () => {
@@ -81,6 +89,7 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
     const inside = await Promise.all([
       check('rights', () => checkRights(review, spec.mode, access.server)),
       check('service', () => checkService(spec, kubernetes)),
+      check('service', () => checkWebhook(spec, review)),
       check('owner', () => checkOwners(spec, kubernetes, nowMs)),
     ]);
     return [...reached, ...inside.flat()];

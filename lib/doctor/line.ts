@@ -1,4 +1,5 @@
 import type { QueueDepth } from '../aws/sqs-queue.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { describeError } from '../telemetry/describe-error.ts';
 
@@ -6,6 +7,8 @@ import { describeError } from '../telemetry/describe-error.ts';
 export interface DoctorEnvironment {
   /** Reads it again each time: it may have been corrected just now. */
   readonly loadKubeconfig: LoadKubeconfig;
+  /** Where it is read from. Default: from where the spec says. */
+  readonly place?: (spec: ClusterSpec) => string;
   /** Absent, as on a developer's machine: no queue is checked. */
   readonly queues?: {
     readonly urls: readonly string[];

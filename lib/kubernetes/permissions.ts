@@ -1,6 +1,6 @@
 import { boundedText, isRecord } from '../cluster/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
-import { jsonOf, malformed, recordAt, refused, textAt } from './replies.ts';
+import { isNotServed, jsonOf, malformed, recordAt, refused, statusOf, textAt } from './replies.ts';
 
 /** One permission, as in a rule of a Role. */
 export interface Permission {
@@ -20,11 +20,14 @@ export interface SelfReview {
   readonly version: () => Promise<string>;
   /** The caller's name, by a SelfSubjectReview. `undefined`: the API server has none (before Kubernetes 1.28). */
   readonly user: () => Promise<string | undefined>;
+  /** Whether the webhook of deploy/admission-webhook.yaml is registered. `undefined`: the user may not see it, or there are none. */
+  readonly hasWebhook: () => Promise<boolean | undefined>;
   /** Sends a SelfSubjectAccessReview, which every authenticated user may do. */
   readonly allows: (permission: Permission) => Promise<boolean>;
 }
 
 const LONGEST_NAME = 253;
+export const WEBHOOK = 'zz-kube-bootstrap-controller';
 
 export function selfReview(options: CallOptions & { readonly userAgent: string }): SelfReview {
   const call = apiCalls(options);
@@ -50,6 +53,13 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
       const answer = jsonOf(reply, site);
       const info = isRecord(answer) ? recordAt(recordAt(answer, 'status'), 'userInfo') : {};
       return boundedText(textAt(info, 'username'), LONGEST_NAME) || undefined;
+    },
+    hasWebhook: async () => {
+      const site = { server: options.server, purpose: `get MutatingWebhookConfiguration ${WEBHOOK}` };
+      const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${WEBHOOK}`;
+      const reply = await call({ method: 'GET', path, headers }, site.purpose);
+      if (reply.status === 200) return true;
+      return reply.status === 404 && statusOf(reply).reason === 'NotFound' && !isNotServed(reply) ? false : undefined;
     },
     allows: async (permission) => {
       const site = { server: options.server, purpose: `review whether this user may ${permissionText(permission)}` };

@@ -79,7 +79,10 @@ export function allocateAll<Item>(
       continue;
     }
     const taken = each === 'next' ? next.takeNext() : takeValue(next, each.value, claim);
-    if (taken instanceof AllocatorError) return { result: { outcome: 'refused', index, error: taken }, range };
+    if (taken instanceof AllocatorError) {
+      const error = claim === undefined ? withFree(taken, range.free, requested.length) : taken;
+      return { result: { outcome: 'refused', index, error }, range };
+    }
     next = taken.range;
     items[index] = taken.item;
     fresh.add(taken.item);
@@ -87,6 +90,12 @@ export function allocateAll<Item>(
   const toHold = items.filter((item) => fresh.has(item));
   const held = hold === undefined || toHold.length === 0 ? next : next.hold(toHold, hold);
   return { result: { outcome: 'allocated', items }, range: held };
+}
+
+/** Adds how many are free to the refusal of several. An API server has the original's words alone. */
+function withFree(refusal: AllocatorError, free: number, requested: number): AllocatorError {
+  if (refusal.code !== 'Full' || requested === 1) return refusal;
+  return new AllocatorError('Full', `${refusal.message}: ${free} free, ${requested} requested`);
 }
 
 /** Releases items with their holds. */

@@ -75,7 +75,7 @@ function wordingOf(
   { service, shown, range }: Claim,
   result: 'notRecorded' | AllocatorError,
 ): Omit<Wording, 'type'> {
-  const by = `${shown} for service ${nameFirst(service)}`;
+  const by = `${shown} for service ${service.namespace}/${service.name}`;
   if (result === 'notRecorded') {
     const why = 'is not allocated; repairing';
     const [note, message] = [`${noteItem} ${shown} ${why}`, `the ${item} ${by} ${why}`];
@@ -98,7 +98,8 @@ function wordingOf(
   }
   const why = 'due to an unknown error';
   const note = `Unable to allocate ${shortItem} ${shown} ${why}`;
-  const message = `unable to allocate ${shortItem} ${by} ${why}, exiting: ${result.message}`;
+  // It ends the pass, as that of the original, which has the name first.
+  const message = `unable to allocate ${shortItem} ${shown} for service ${service.name}/${service.namespace} ${why}, exiting: ${result.message}`;
   return { reason: 'UnknownError', note, message };
 }
 
@@ -112,9 +113,4 @@ export function serviceFinding(
   const { namespace, name, uid, resourceVersion } = service;
   const regarding = { apiVersion: 'v1', kind: 'Service', namespace, name, uid, resourceVersion };
   return { type, message, item, service: `${namespace}/${name}`, event: { regarding, reason, action, note } };
-}
-
-/** The Service as the repair loops of the original name it: `name/namespace`. */
-export function nameFirst({ namespace, name }: ServiceClaim): string {
-  return `${name}/${namespace}`;
 }

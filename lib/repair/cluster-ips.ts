@@ -2,7 +2,7 @@ import { formatAddress, type IPFamily, parseAddress } from '../allocator/ip-addr
 import { parseCidr } from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { type ClaimWords, nameFirst, reportClaim, serviceFinding } from './claim-findings.ts';
+import { type ClaimWords, reportClaim, serviceFinding } from './claim-findings.ts';
 import { type FindingList, type Ledger, RepairError, Walk } from './walk.ts';
 
 export const CLUSTER_IP_WORDS: ClaimWords = {
@@ -87,7 +87,7 @@ function notValid(service: ServiceClaim, item: string, shown: string, why: strin
     type: 'invalid',
     reason: 'ClusterIPNotValid',
     note: `Cluster IP ${shown} ${why} service`,
-    message: `the cluster IP ${shown} for service ${nameFirst(service)} ${why}`,
+    message: `the cluster IP ${shown} for service ${service.namespace}/${service.name} ${why}`,
   });
 }
 

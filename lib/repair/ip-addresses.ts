@@ -214,7 +214,7 @@ function strayReference(record: IPAddressRecord): AddressFault {
     return {
       reason: 'IPAddressWrongReference',
       note: `IPAddress: ${record.name} for Service ${namespace}/${name} has a wrong reference; cleaning up`,
-      message: `the IPAddress: ${record.name} for Service ${name}/${namespace} has a wrong reference ${parent}; cleaning up`,
+      message: `the IPAddress: ${record.name} for Service ${namespace}/${name} has a wrong reference ${parent}; cleaning up`,
     };
   });
 }

@@ -111,7 +111,10 @@ export function readNodePortRange(text: string | number): PortInterval | Allocat
 export function nodePortRangeFaults({ serviceNodePortRange: text }: SpecDraft): SpecFault[] {
   const ports = text === undefined ? undefined : readNodePortRange(text);
   if (!(ports instanceof AllocatorError)) return [];
-  return [fault(['serviceNodePortRange'], ports.message, 'write the first and the last port, such as 30000-32767')];
+  const message = ports.message.startsWith('strconv')
+    ? `${JSON.stringify(text)} is not a range of ports`
+    : ports.message;
+  return [fault(['serviceNodePortRange'], message, 'write the first and the last port, such as 30000-32767')];
 }
 
 /** Checks the ports of the kubernetes Service, with messages of `cmd/kube-apiserver/app/options/validation.go`. */

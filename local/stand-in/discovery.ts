@@ -97,7 +97,7 @@ function openApiEntry(apiVersion: string): [string, object] {
   return [path, { serverRelativeURL: `/openapi/v3/${path}` }];
 }
 
-/** kubectl reads the parameters of a PATCH there before it writes. */
+/** kubectl reads the parameters of a PATCH there before it writes, and the schema of a kind in "kubectl explain". */
 function openApiOf(apiVersion: string): object | undefined {
   const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
   if (resources.length === 0) return undefined;
@@ -109,7 +109,24 @@ function openApiOf(apiVersion: string): object | undefined {
     const patch = { parameters, 'x-kubernetes-group-version-kind': kindOf(resource) };
     return [`/${root}/${scope}${resource.plural}/{name}`, { patch }];
   });
-  return { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'stand-in' }, paths: Object.fromEntries(paths) };
+  const schemas = Object.fromEntries(resources.map((resource) => [resource.kind, schemaOf(resource)]));
+  const info = { title: 'Kubernetes', version: 'stand-in' };
+  return { openapi: '3.0.0', info, paths: Object.fromEntries(paths), components: { schemas } };
+}
+
+/** The stand-in checks no schema: it has the fields that every kind has. */
+function schemaOf(resource: Resource): object {
+  const text = (description: string) => ({ type: 'string', description });
+  return {
+    description: `${resource.kind}, as the stand-in API server keeps it: without a schema. Ask a real one.`,
+    type: 'object',
+    properties: {
+      apiVersion: text(resource.apiVersion),
+      kind: text(resource.kind),
+      metadata: { type: 'object', description: 'Name, namespace, labels and annotations.' },
+    },
+    'x-kubernetes-group-version-kind': [kindOf(resource)],
+  };
 }
 
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */

@@ -182,8 +182,11 @@ describe('A request to allocate is refused', () => {
     const answer = await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
     expect(answer).toMatchObject({
       outcome: 'refused',
-      items: [{ outcome: 'refused' }, { outcome: 'refused', error: { code: 'Full', message: 'range is full' } }],
-      error: { code: 'Full', message: 'range is full' },
+      items: [
+        { outcome: 'refused' },
+        { outcome: 'refused', error: { code: 'Full', message: 'range is full: 1 free, 2 requested' } },
+      ],
+      error: { code: 'Full', message: 'range is full: 1 free, 2 requested' },
     });
     expect(answer.items[0]).not.toHaveProperty('error');
     expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual([]);

@@ -69,7 +69,7 @@ test('a cluster of a local run is reached as that run reaches it', async () => {
   const cli = { ...aCli([]), output: { say: (line: string) => void said.push(line) } } as unknown as Cli;
   const { loadKubeconfig, close } = await passEnvironment(cli, { clock, running } as unknown as OpenTable, {});
   expect(await loadKubeconfig(spec, cli.signal)).toMatchObject({ server: 'https://127.0.0.1:2' });
-  expect(said).toEqual([`lab: https://127.0.0.1:2 (kubeconfig ${running.kubeconfig}, context there)`]);
+  expect(said).toEqual([`lab: https://127.0.0.1:2 (kubeconfig from file ${running.kubeconfig}, context there)`]);
   await close();
 });
 

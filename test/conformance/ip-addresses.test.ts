@@ -82,7 +82,7 @@ const CORRECTED = [
   'notRecorded: the ClusterIP [IPv4]: 10.0.0.13 for Service default/reference has a wrong reference; repairing',
   'leakedRecord: IPAddress 10.0.0.13 appears to have leaked: cleaning up',
   'leakedRecord: IPAddress 10.0.0.16 appears to have leaked: cleaning up',
-  'leakedRecord: the IPAddress: 10.0.0.17 for Service good/default has a wrong reference &v1.ParentReference{Group:"", Resource:"services", Namespace:"default", Name:"good"}; cleaning up',
+  'leakedRecord: the IPAddress: 10.0.0.17 for Service default/good has a wrong reference &v1.ParentReference{Group:"", Resource:"services", Namespace:"default", Name:"good"}; cleaning up',
   'leakedRecord: IPAddress 10.0.0.18 appears to have been modified, not referencing a Service &ParentReference{Group:,Resource:gateways,Namespace:default,Name:x,}: cleaning up',
 ];
 

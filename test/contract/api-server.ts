@@ -118,6 +118,12 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       const { patch } = document.paths[`/api/v1/namespaces/{namespace}/services/{name}`];
       expect(patch['x-kubernetes-group-version-kind']).toEqual({ group: '', version: 'v1', kind: 'Service' });
       expect(patch.parameters).toContainEqual(expect.objectContaining({ name: 'fieldValidation', in: 'query' }));
+      // "kubectl explain" looks for the schema of the kind.
+      const schemas: object[] = Object.values(document.components.schemas);
+      const kind = { group: '', version: 'v1', kind: 'Service' };
+      expect(schemas).toContainEqual(
+        expect.objectContaining({ 'x-kubernetes-group-version-kind': expect.arrayContaining([kind]) }),
+      );
     });
 
     test.each([

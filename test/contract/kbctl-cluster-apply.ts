@@ -148,7 +148,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
         world().spec({ name: 'lost', maxEventsPerPass: 6, kubeconfig: { file: './x' } }),
       );
       const { stdout, stderr } = await apply('-f', 'clusters/lost.yml', '--kubeconfig', 'kubeconfig');
-      expect(stderr).toContain(`lost: ${world().server} (kubeconfig kubeconfig, context ${CLUSTER})`);
+      expect(stderr).toContain(`lost: ${world().server} (kubeconfig from file kubeconfig, context ${CLUSTER})`);
       expect(stdout).toContain('would create Service default/kubernetes');
     });
 

@@ -50,6 +50,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--kubeconfig', file]);
       expect(code).toBe(1);
       expect(stdout).toContain('✗ api server: ');
+      expect(stdout).toContain(`✓ kubeconfig: read from file ${file}: `);
       expect(stdout).not.toContain('rights');
     });
 

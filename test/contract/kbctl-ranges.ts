@@ -30,6 +30,9 @@ export function describeRanges(world: () => KbctlWorld): void {
           { key: 'ranges/servicenodeports', items: ['30080'], owner: 'balancer' },
         ],
       });
+      // No row is padded to the longest list of items.
+      const { stdout: rows } = await world().kbctl(['get', 'holds', CLUSTER]);
+      expect(rows).toMatch(/^RANGE +OWNER +ENDS +TAKEN UP BY +ITEMS\n.* 10\.0\.0\.9,10\.0\.0\.10\n/);
     });
   });
 }

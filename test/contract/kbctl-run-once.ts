@@ -103,6 +103,13 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
       expect(stderr).toContain('error: unable to refresh the service IP block: ');
       expect(await everything()).toEqual(before);
+
+      // A pass over namespaces tries each, and has a report.
+      const record = () => world().table.get(CLUSTER, 'runs/system-namespaces');
+      const recorded = await record();
+      const ran = await world().kbctl(['run-once', 'system-namespaces', CLUSTER, '--kubeconfig', file]);
+      expect(ran.code).toBe(4);
+      expect(await record()).toEqual(recorded);
     });
 
     test('ends at Ctrl-C while the API server is silent', async () => {

@@ -21,7 +21,7 @@ export function allocatingStory(serviceFile: string): Story {
     },
     random: {
       'kbctl allocate ip prod-eu-1 --hold 1h --owner shop': /^10\.0\.0\.\d+$/m,
-      'kbctl get holds prod-eu-1': /10\.0\.0\.(?!9 )\d+(?= )/,
+      'kbctl get holds prod-eu-1': /10\.0\.0\.(?!9$)\d+$/m,
     },
     elsewhere: {
       [`aws lambda invoke --function-name ${FUNCTION} --payload file://request.json --cli-binary-format raw-in-base64-out answer.json`]:

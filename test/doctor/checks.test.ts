@@ -7,6 +7,7 @@ import {
   checkProbes,
   checkRights,
   checkServer,
+  checkWebhook,
   endLine,
 } from '../../lib/doctor/check-access.ts';
 import { checkOwners, checkPasses } from '../../lib/doctor/check-cluster.ts';
@@ -176,9 +177,30 @@ describe('the connection to the API server', () => {
     { user: 'jane', level: 'ok', end: 'and accepts the credential as that of jane' },
     { user: 'system:anonymous', level: 'fail', end: 'and has no user for the credential (system:anonymous)' },
   ])('the API server answers with its version, to the user $user', async ({ user, level, end }) => {
-    const review = { version: async () => 'v1.36.3', user: async () => user, allows: async () => true };
+    const review = {
+      version: async () => 'v1.36.3',
+      user: async () => user,
+      hasWebhook: async () => undefined,
+      allows: async () => true,
+    };
     const [line] = await checkApiServer(anAccess(), review);
     expect(line).toMatchObject({ level, message: `https://10.0.0.1:6443 is Kubernetes v1.36.3, ${end}` });
+  });
+
+  test.each([
+    { allocator: 'table', has: false, levels: ['warn'] },
+    { allocator: 'table', has: true, levels: [] },
+    { allocator: 'table', has: undefined, levels: [] },
+    { allocator: 'apiserver', has: false, levels: [] },
+  ] as const)('the webhook that is there: $has, with allocator $allocator', async ({ allocator, has, levels }) => {
+    const review = {
+      version: async () => '',
+      user: async () => '',
+      allows: async () => true,
+      hasWebhook: async () => has,
+    };
+    const lines = await checkWebhook(aClusterSpec({ allocator }), review);
+    expect(lines.map(({ level }) => level)).toEqual(levels);
   });
 
   test.each<{ reply: ProbeReply; level: string; fix?: unknown }>([
@@ -204,6 +226,7 @@ describe('the rights', () => {
   const reviewing = (allows: (permission: Permission) => boolean) => ({
     version: async () => 'v1.36.3',
     user: async () => 'jane',
+    hasWebhook: async () => undefined,
     allows: async (permission: Permission) => allows(permission),
   });
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';

@@ -113,7 +113,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
       ipAddresses: false,
     });
     expect(report.findings).toMatchObject([
-      { message: expect.stringContaining('for Service h/a has a wrong reference') },
+      { message: expect.stringContaining('for Service a/h has a wrong reference') },
     ]);
     expect(changed).toEqual([]);
   });

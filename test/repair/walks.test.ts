@@ -43,7 +43,7 @@ const findings: readonly Row[] = [
     type: 'repair',
     reason: 'ClusterIPNotAllocated',
     note: 'Cluster IP [IPv4]:10.0.0.5 is not allocated; repairing',
-    message: 'the cluster IP [IPv4]:10.0.0.5 for service s/a is not allocated; repairing',
+    message: 'the cluster IP [IPv4]:10.0.0.5 for service a/s is not allocated; repairing',
   },
   {
     name: 'an address that is claimed already',
@@ -52,7 +52,7 @@ const findings: readonly Row[] = [
     type: 'duplicate',
     reason: 'ClusterIPAlreadyAllocated',
     note: `Cluster IP [IPv4]:10.0.0.5 was assigned to multiple services; ${recreate} service`,
-    message: `the cluster IP [IPv4]:10.0.0.5 for service s/a was assigned to multiple services; ${recreate}`,
+    message: `the cluster IP [IPv4]:10.0.0.5 for service a/s was assigned to multiple services; ${recreate}`,
   },
   {
     name: 'an address out of range, by its canonical text',
@@ -61,7 +61,7 @@ const findings: readonly Row[] = [
     type: 'outOfRange',
     reason: 'ClusterIPOutOfRange',
     note: `Cluster IP [IPv4]:10.1.0.5 is not within the service CIDR 10.0.0.0/24; ${recreate} service`,
-    message: `the cluster IP [IPv4]:10.1.0.5 for service s/a is not within the service CIDR 10.0.0.0/24; ${recreate}`,
+    message: `the cluster IP [IPv4]:10.1.0.5 for service a/s is not within the service CIDR 10.0.0.0/24; ${recreate}`,
   },
   {
     name: 'an invalid address, by its own text',
@@ -71,7 +71,7 @@ const findings: readonly Row[] = [
     reason: 'ClusterIPNotValid',
     action: 'ClusterIPValidation',
     note: `Cluster IP not-b4nd is not a valid IP; ${recreate} service`,
-    message: `the cluster IP not-b4nd for service s/a is not a valid IP; ${recreate}`,
+    message: `the cluster IP not-b4nd for service a/s is not a valid IP; ${recreate}`,
   },
   {
     name: 'an address of a family without a range',
@@ -81,7 +81,7 @@ const findings: readonly Row[] = [
     reason: 'ClusterIPNotValid',
     action: 'ClusterIPValidation',
     note: `Cluster IP fd00::8(IPv6) is of ip family that is no longer configured on cluster; ${recreate} service`,
-    message: `the cluster IP fd00::8(IPv6) for service s/a is of ip family that is no longer configured on cluster; ${recreate}`,
+    message: `the cluster IP fd00::8(IPv6) for service a/s is of ip family that is no longer configured on cluster; ${recreate}`,
   },
   {
     name: 'a full range of addresses, which ends the walk',
@@ -110,7 +110,7 @@ const findings: readonly Row[] = [
     type: 'repair',
     reason: 'PortNotAllocated',
     note: 'Port 111 is not allocated; repairing',
-    message: 'the node port 111 for service s/a is not allocated; repairing',
+    message: 'the node port 111 for service a/s is not allocated; repairing',
   },
   {
     name: 'a port that is claimed already',
@@ -119,7 +119,7 @@ const findings: readonly Row[] = [
     type: 'duplicate',
     reason: 'PortAlreadyAllocated',
     note: `Port 111 was assigned to multiple services; ${recreate} service`,
-    message: `the node port 111 for service s/a was assigned to multiple services; ${recreate}`,
+    message: `the node port 111 for service a/s was assigned to multiple services; ${recreate}`,
   },
   {
     name: 'a port out of range',
@@ -128,7 +128,7 @@ const findings: readonly Row[] = [
     type: 'outOfRange',
     reason: 'PortOutOfRange',
     note: `Port 111 is not within the port range 100-200; ${recreate} service`,
-    message: `the port 111 for service s/a is not within the port range 100-200; ${recreate}`,
+    message: `the port 111 for service a/s is not within the port range 100-200; ${recreate}`,
   },
   {
     name: 'a full range of ports, which ends the walk',

@@ -157,6 +157,7 @@ describe('a fault', () => {
     [{ systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: "a" is listed twice'],
     [{ callerKeys: ['secret'] }, 'callerKeys[0]: is no SHA-256 hash in hex'],
     [{ callerKeys: ['a'.repeat(64), 'a'.repeat(64)] }, 'callerKeys[1]: is listed twice'],
+    [{ serviceNodePortRange: 'many' }, 'serviceNodePortRange: "many" is not a range of ports'],
     [{ serviceNodePortRange: '200-100' }, 'serviceNodePortRange: end port cannot be less than start port: 200-100'],
     [
       { serviceNodePortRange: '60000-70000' },
