@@ -52,19 +52,29 @@ describe('the terms of a hold', () => {
     { owner: 'a b', why: 'two words' },
     { owner: 'a\n', why: 'a line' },
     { owner: 'é', why: 'another alphabet' },
+    { owner: 'x'.repeat(80), why: '80 letters' },
+    { owner: 'x'.repeat(81), why: '81 letters' },
     { owner: 'x'.repeat(10_240), why: '10 KB' },
   ])('may not name an owner of $why', ({ owner }) => {
     const refusal = badHold({ ...TERMS, owner });
     expect(refusal).toMatchObject({ code: 'BadHold', message: expect.stringContaining('1 to 63 of') });
     expect(refusal?.message.length).toBeLessThan(300);
+    expect(refusal?.message.startsWith(JSON.stringify(owner.length > 80 ? `${owner.slice(0, 80)}…` : owner))).toBe(
+      true,
+    );
   });
 
   test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('may not end at %s', (untilMs) => {
     expect(badHold({ ...TERMS, untilMs })).toMatchObject({ code: 'BadHold' });
   });
 
+  test('may end at the first millisecond of 1970', () => {
+    expect(badHold({ ...TERMS, untilMs: 0 })).toBeUndefined();
+  });
+
   test('may not name an empty request', () => {
-    expect(badHold({ ...TERMS, requestId: '' })).toMatchObject({ code: 'BadHold' });
+    const message = 'the id of a request is not empty: give one, or none';
+    expect(badHold({ ...TERMS, requestId: '' })).toMatchObject({ code: 'BadHold', message });
   });
 
   test.each([

@@ -190,6 +190,35 @@ describe('a walk over Services', () => {
     expect(walk.findings.listed.map(({ item }) => item)).toEqual(claimed.filter((text) => text === 'fd00::5'));
   });
 
+  test('reports an IPv4-mapped address where there is no IPv4 range', () => {
+    const walk = addresses(refusal('NotInRange'), 'fd00::/112');
+    walk.visit(withAddresses('s', '::ffff:10.0.0.6'));
+    expect(walk.findings.listed).toMatchObject([{ type: 'invalid', item: '10.0.0.6' }]);
+  });
+
+  test.each([
+    { answer: refusal('NotInRange'), types: [], outside: 1 },
+    { answer: refusal('AlreadyAllocated'), types: ['duplicate'], outside: 0 },
+    { answer: 'notRecorded' as const, types: ['repair'], outside: 0 },
+  ])(
+    'counts an address that is served although it is in no range of the spec: $types',
+    ({ answer, types, outside }) => {
+      const walk = clusterIpWalk([answering('10.0.0.0/24', answer)], () => true);
+      walk.visit(withAddresses('s', '10.0.0.5'));
+      expect(walk.findings.listed.map(({ type }) => type)).toEqual(types);
+      expect(walk.findings.outside).toBe(outside);
+    },
+  );
+
+  test.each([
+    { name: 'two ranges of one family', specs: ['10.0.0.0/24', '10.1.0.0/24'] },
+    { name: 'a range that does not parse', specs: ['10.0.0.0'] },
+  ])('is refused with $name', ({ specs }) => {
+    const message = `${specs.join(' and ')} are not ranges of different families: correct the cluster spec`;
+    const ledgers = specs.map((spec) => answering<string>(spec, 'recorded'));
+    expect(() => clusterIpWalk(ledgers)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
+  });
+
   test.each([
     { name: 'headless', clusterIP: 'None', clusterIPs: ['None'] },
     { name: 'without an address', clusterIP: '', clusterIPs: ['10.0.0.5'] },
