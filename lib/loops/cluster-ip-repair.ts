@@ -25,7 +25,7 @@ export const clusterIpRepair: LoopDefinition = {
   run: (context) => repairClusterIps(context),
 };
 
-/** The same pass, which also replaces a corrupt range: for `kbctl run-once --rebuild`. */
+/** The same pass, but it replaces a corrupt range, for `kbctl run-once --rebuild`. */
 export const clusterIpRebuild: LoopDefinition = {
   id: 'cluster-ip-repair',
   run: (context) => repairClusterIps(context, true),
@@ -45,8 +45,8 @@ async function repairClusterIps(context: PassContext, rebuild = false): Promise<
 }
 
 /**
- * Where API servers allocate and the spec has the default range, which is that of a spec without one, the ranges are those
- * of ServiceCIDR `kubernetes`, unless the range would be narrower. A range that the spec sets is never replaced.
+ * Returns the spec with the ranges of ServiceCIDR `kubernetes`, if API servers allocate and the spec has the default
+ * range (also a spec without one), unless the range would be narrower. A range that the spec sets is never replaced.
  */
 function withServedRanges(spec: ClusterSpec, served: ServiceCidr | undefined): ClusterSpec {
   const isDefaultRange = spec.serviceClusterIPRanges.join() === DEFAULT_CLUSTER_IP_RANGE;
@@ -62,7 +62,7 @@ function isNarrowerThanDefault(network: Network): boolean {
   return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
-/** `makeRange` is an argument so that tests can have an allocator that fails. */
+/** Tests pass a `makeRange` whose allocator fails. */
 export function clusterIps(
   makeRange: MakeRange<string>,
   isServedAddress?: (address: string) => boolean,
@@ -78,7 +78,7 @@ export function clusterIps(
   };
 }
 
-/** A repair allocates what Services claim, never an address of its own choice: there is nothing to pick. */
+/** A repair allocates only claimed items, so it never picks one. */
 function ipRange(cidr: string): ReturnType<MakeRange<string>> {
   return ipRangeOf(cidr, () => 0);
 }

@@ -12,13 +12,13 @@ export const nodePortRepair: LoopDefinition = {
   run: (context) => repairPass(nodePorts(portRange), context),
 };
 
-/** The same pass, which also replaces a corrupt range: for `kbctl run-once --rebuild`. */
+/** The same pass, but it replaces a corrupt range, for `kbctl run-once --rebuild`. */
 export const nodePortRebuild: LoopDefinition = {
   id: 'node-port-repair',
   run: (context) => repairPass(nodePorts(portRange), context, true),
 };
 
-/** `makeRange` is an argument so that tests can have an allocator that fails. */
+/** Tests pass a `makeRange` whose allocator fails. */
 export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
   return {
     loop: 'node-port-repair',
@@ -40,7 +40,7 @@ export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
   };
 }
 
-/** A repair allocates what Services claim, never a port of its own choice: there is nothing to pick. */
+/** A repair allocates only claimed items, so it never picks one. */
 function portRange(text: string): ReturnType<MakeRange<number>> {
   return portRangeOf(text, () => 0);
 }

@@ -3,10 +3,13 @@ import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 
-/** Everything one pass may use. Ports end with the pass's deadline, and refuse or withhold what the pass may not write (`writes.ts`). */
+/**
+ * Everything that one pass may use. Ports end at the pass's deadline, and refuse or withhold writes that the pass may
+ * not make (`writes.ts`).
+ */
 export interface PassContext {
   readonly spec: ClusterSpec;
-  /** The spec's generation at which its ranges or its allocator last changed; stamped on ranges. */
+  /** The generation of the spec in which its ranges or its allocator last changed; stamped on ranges. */
   readonly rangesGeneration: number;
   readonly table: KeyValueTable;
   readonly kubernetes: ClusterPort;
@@ -15,35 +18,38 @@ export interface PassContext {
   readonly resolveHost: HostResolver;
   readonly passId: string;
   readonly nowMs: () => number;
-  /** The time between the passes of the loop at present: its interval, or more while the cluster gives no answer. */
+  /** The present time between the passes of the loop: its interval, or more while the cluster gives no answer. */
   readonly triesEveryMs: number;
   /** Starts a part of the pass's time. Cancel it when it is no longer needed, or the process waits for its end. */
   readonly startBudget: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
-  /** Waits for what the API server does by itself a moment later. The pass's deadline ends it. */
+  /** Waits for a short reaction of the API server. The pass's deadline ends it. */
   readonly pause: (ms: number) => Promise<void>;
   /**
-   * `observe` when any pass has only observed since the last enforcing one that succeeded: what was counted before is
-   * stale. Absent on the first pass.
+   * `observe` if any pass has only observed since the last successful enforcing one: earlier counts are stale. Absent
+   * on the first pass.
    */
   readonly previousMode?: Mode;
-  /** When a pass of the loop succeeded last. */
+  /** The time of the loop's last successful pass. */
   readonly lastSuccessAtMs?: number;
-  /** What the loop's last pass returned as `state`. */
+  /** The `state` that the loop's last pass returned. */
   readonly state: TableValue | undefined;
 }
 
-/** What a pass did and found. Expected problems are in `findings` and `errors`; a throw ends the pass as failed. */
+/**
+ * The changes and findings of a pass. Expected problems are in `findings` and `errors`; a throw ends the pass as
+ * failed.
+ */
 export interface PassReport {
-  /** One line for each write that was made: `created namespace kube-system`. */
+  /** One line per write: `created namespace kube-system`. */
   readonly changes: readonly string[];
-  /** What the ports withheld, where there is more to report than they know. */
+  /** Withheld writes, if there is more to report than the ports know. */
   readonly wouldWrite?: readonly string[];
   readonly findings: readonly Finding[];
-  /** Findings beyond those: too many to list each. */
+  /** The number of further findings by type. */
   readonly unlisted?: ReadonlyMap<FindingType, number>;
   /** Figures for the run record and the log line: `services`, `allocated`, `leasesHeld` ... */
   readonly counts: Readonly<Record<string, number>>;
-  /** Failures that did not stop the pass (one namespace of four). Any makes the pass a failed one. */
+  /** Failures that did not stop the pass (one namespace of four). Any of them makes the pass a failed one. */
   readonly errors: readonly Error[];
   /** Kept in the run record for the loop's next pass. */
   readonly state?: TableValue;

@@ -7,14 +7,14 @@ import type { PassContext } from './pass.ts';
 import type { GatheredRange, RangeAtStart, RepairWorld } from './repair-gather.ts';
 import { type RepairKind, reworded } from './repair-kind.ts';
 
-/** What is to become of one range. */
+/** The decision about one range. */
 export interface Decision {
   readonly start: RangeAtStart;
   readonly findings: readonly Finding[];
   readonly counts: Readonly<Record<string, number>>;
   readonly errors?: readonly Error[];
   readonly needsFreshList?: boolean;
-  /** Absent: there is nothing to save. */
+  /** Absent if nothing must be saved. */
   readonly save?: Save;
 }
 
@@ -26,7 +26,7 @@ export type Save =
 type Gathered<Item> = Extract<RepairWorld<Item>, { outcome: 'gathered' }>;
 
 /**
- * Decides by Services that were listed with a kubeconfig of this interval, where the decision needs that. If the kubeconfig
+ * Decides by a list of Services with a kubeconfig of this interval, if the decision needs that. If the kubeconfig
  * cannot be read, the pass frees and opens nothing, and saves the rest.
  * @throws RepairError `ControlPlaneMoved`
  */
@@ -52,7 +52,7 @@ export async function decideFresh<Item>(
   );
 }
 
-/** Three intervals without a success close allocation, others may allocate from then on, and the next success opens it. */
+/** Three intervals without a success close allocation; the next success opens it. */
 function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, lastSuccessAtMs }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
   return lastSuccessAtMs === undefined || nowMs() - lastSuccessAtMs > 2 * spec.intervalSeconds[loop] * 1000;

@@ -15,9 +15,9 @@ import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.
 export type RangeAtStart = { readonly key: RangeKey; readonly configured: string } & (
   | { readonly state: 'unsaved' }
   | ({ readonly state: 'read' } & ReadRange)
-  /** The item does not parse and must not be overwritten; absent if it is no item at all. */
+  /** The item does not parse and must not be overwritten; absent if it is not an item. */
   | { readonly state: 'corrupt'; readonly error: TableError; readonly item?: TableItem }
-  /** The item does not parse, and is replaced by what the Services prove. */
+  /** The item does not parse, and is rebuilt from the Services. */
   | { readonly state: 'toReplace'; readonly item: TableItem }
 );
 
@@ -38,8 +38,8 @@ export type RepairWorld<Item> =
     } & Walked);
 
 /**
- * Reads the ranges, then lists the Services and enters their claims. What is allocated in between is noticed by the save.
- * @throws RepairError, and what the table and the API server throw, in the original's words
+ * Reads the ranges, then lists the Services and enters their claims. The save detects allocations in between.
+ * @throws RepairError, and errors of the table and the API server, in upstream's words
  */
 export async function gather<Item>(
   kind: RepairKind<Item>,
@@ -66,7 +66,7 @@ export async function gather<Item>(
     : { outcome: 'aborted', error, ...walked };
 }
 
-/** @throws RepairError `OlderSpec`; and what the table throws, in the original's words. */
+/** @throws RepairError `OlderSpec`; and errors of the table, in upstream's words. */
 async function readRanges<Item>(
   { loop, errors }: RepairKind<Item>,
   { spec, table, rangesGeneration }: PassContext,
@@ -97,15 +97,15 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
   );
 }
 
-/** There is nothing to rebuild, and nothing was written. */
+/** No range is corrupt, and nothing was written. */
 class NotCorruptError extends Error {
   override readonly name = 'NotCorruptError';
   readonly code = 'NotCorrupt';
 }
 
 /**
- * Marks corrupt ranges to be replaced. What is not an item at all stays corrupt.
- * @throws NotCorruptError when all of them can be read.
+ * Marks corrupt ranges to be replaced. A value that is not an item stays corrupt.
+ * @throws NotCorruptError if all ranges can be read.
  */
 function replaceCorrupt<Item>(
   { makeRange }: RepairKind<Item>,
@@ -127,13 +127,13 @@ function replaceCorrupt<Item>(
   });
 }
 
-/** Opens a range that the table allocates. A `RepairError`: what is stored of it does not parse. */
+/** Opens a range that the table allocates. Returns a `RepairError` if its stored form does not parse. */
 function openRecord<Item>(
   { makeRange, errors }: RepairKind<Item>,
   start: RangeAtStart,
 ): GatheredRange<Item> | RepairError {
   const { configured } = start;
-  // The usage bitmap of an audit records no allocation of the table.
+  // The usage bitmap of an audit is not a record of the table's allocations.
   const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
   const recorded = start.state === 'corrupt' ? start.error : recordedRange(makeRange, configured, stored);
   if (recorded instanceof Error) {
@@ -154,7 +154,7 @@ function usable<Made>(made: Made | AllocatorError, errors: RepairErrorWords, con
   throw new RepairError('BadRange', errors.cannotCreate(configured, made.message), { cause: made });
 }
 
-/** What a corrupt range recorded is unknown: a claim that is not in it is no finding. */
+/** The content of a corrupt range is unknown: a claim that it lacks is no finding. */
 function withoutRecord<Item>({ spec, claim }: Ledger<Item>): Ledger<Item> {
   return {
     spec,
@@ -166,8 +166,8 @@ function withoutRecord<Item>({ spec, claim }: Ledger<Item>): Ledger<Item> {
 }
 
 /**
- * Takes every Service through the walk while the list arrives, so that a large cluster is never in memory as a whole. An
- * incomplete list is discarded: the call throws, and what was entered must not be used.
+ * Enters every Service while the list arrives, so that a large cluster is never in memory as a whole. An incomplete
+ * list is discarded: the call throws, and the entered claims must not be used.
  */
 async function walkServices<Item>(
   { errors, listed }: RepairKind<Item>,
@@ -187,7 +187,7 @@ async function walkServices<Item>(
   }
 }
 
-/** The report of a pass that ends because a range does not parse. */
+/** Returns the report of a pass that ends because a range does not parse. */
 function corruptReport({ code, message, cause }: RepairError, { key }: RangeAtStart): PassReport {
   const advice = `${key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
   const error = new RepairError(code, `${message}; ${advice}`, { cause });

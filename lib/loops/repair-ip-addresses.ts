@@ -17,20 +17,23 @@ import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts'
 import { plainValue } from '../table/item-values.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
-/** Faults that one pass reads again, reports and corrects. The next pass continues; the others are counted by type. */
+/**
+ * The most faults that one pass reads again, reports and corrects. The next pass continues; the others are counted by
+ * type.
+ */
 const MOST_FAULTS = 200;
 const READS_AT_ONCE = 8;
 
 /** Figures of the spec's ranges, which ServiceCIDRs replace. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity|newClaims|goneClaims)$/i;
 
-/** What replaces the claim findings of a pass, which knows the ranges of the spec alone. */
+/** The findings that this repair replaces: the claims pass knows only the ranges of the spec. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /**
- * The repair of IPAddresses within a pass over cluster IPs, where the cluster's own API servers allocate. Without watches, a
- * Service or an IPAddress may change between the two lists: whatever seems wrong is read again before it is reported. An
- * object is deleted only if it is still the one that was read.
+ * Repairs IPAddresses within a pass over cluster IPs, if the cluster's own API servers allocate. Without watches, a
+ * Service or an IPAddress may change between the two lists: an apparent fault is read again before it is reported. An
+ * object is deleted only if it is unchanged since it was read.
  */
 export class AddressRepair {
   readonly #context: PassContext;
@@ -42,7 +45,7 @@ export class AddressRepair {
     this.#cidrs = cidrs;
   }
 
-  /** Keeps what the repair needs of a Service. All must have been visited before `complete`. */
+  /** Keeps the parts of a Service that the repair needs. All Services must be visited before `complete`. */
   visit(service: ServiceClaim): void {
     this.#services.set(serviceKey(service), { ...service, ports: [] });
   }
@@ -81,7 +84,7 @@ export class AddressRepair {
     };
   }
 
-  /** Reads Services that IPAddresses reference and the list left out, as it does a headless one: each fault names what they are. */
+  /** Reads Services that IPAddresses reference and the list omits, such as headless ones: each fault names them. */
   async #readParents(records: Iterable<IPAddressRecord>): Promise<void> {
     const unlisted = new Set<string>();
     for (const { parent } of records) {
@@ -138,7 +141,7 @@ interface Confirmed {
   readonly service?: ServiceClaim;
 }
 
-/** `undefined`: the API server has no IPAddresses (before Kubernetes 1.33). */
+/** Returns `undefined` if the API server has no IPAddresses (before Kubernetes 1.33). */
 async function readAddresses(kubernetes: ClusterPort): Promise<Map<string, IPAddressRecord> | undefined> {
   const addresses = new Map<string, IPAddressRecord>();
   try {
@@ -178,7 +181,7 @@ function isSameFault(one: AddressFault, other: AddressFault): boolean {
   return key(one) === key(other);
 }
 
-/** An event says "repairing": it is for passes that do. */
+/** The text of an event contains "repairing", so only passes that repair have one. */
 function findingOf({ finding, correction }: AddressFault, writes: boolean): Finding[] {
   if (finding === undefined) return [];
   const whole = finding();
@@ -206,7 +209,7 @@ async function correct(kubernetes: ClusterPort, { fault, record, service }: Conf
   }
 }
 
-/** Another writer that was first, such as an API server, recorded the address too; the next pass checks for which Service. */
+/** Another writer, such as an API server, recorded the address first; the next pass checks its Service. */
 async function create(kubernetes: ClusterPort, item: string, service: ServiceClaim | undefined): Promise<boolean> {
   if (service === undefined) return false;
   const { namespace, name } = service;

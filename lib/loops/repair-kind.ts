@@ -7,7 +7,7 @@ import type { RangeWords } from '../repair/claim-findings.ts';
 import type { Ledger, MakeRange, Walk } from '../repair/walk.ts';
 import { TableError } from '../table/errors.ts';
 
-/** What distinguishes the repair of cluster IPs from that of node ports. */
+/** The differences between the repairs of cluster IPs and of node ports. */
 export interface RepairKind<Item> {
   readonly loop: Loop;
   readonly makeRange: MakeRange<Item>;
@@ -15,15 +15,16 @@ export interface RepairKind<Item> {
   readonly words: RangeWords;
   readonly makeAuditLedger: (range: string) => AuditLedger<Item> | AllocatorError;
   /**
-   * Services that a pass reads, by the side that allocates. Where it may free an item, the selection leaves out only what the
-   * walk would skip: a Service that was stored past the API server's validation may have what its type does not.
+   * The Services that a pass reads, by allocator. If the pass may free an item, the selection omits only Services that
+   * the walk would skip: a Service that bypassed the API server's validation may have items that its type does not
+   * allow.
    */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
   /** Ledgers are in the order of the spec's ranges. */
   readonly startWalk: (ledgers: readonly Ledger<Item>[]) => Walk;
 }
 
-/** The original's errors: how they begin, or whole. */
+/** Upstream's errors: their beginnings, or whole messages. */
 export interface RepairErrorWords {
   readonly cannotRead: string;
   readonly cannotRestore: (range: string, why: string) => string;
@@ -32,7 +33,7 @@ export interface RepairErrorWords {
   readonly cannotSave: string;
 }
 
-/** Returns the error in the original's words, with its own code. */
+/** Returns the error with upstream's message and its own code. */
 export function reworded(beginning: string, error: unknown): Error {
   if (!(error instanceof Error)) return new Error(`${beginning}: ${String(error)}`, { cause: error });
   const message = `${beginning}: ${error.message}`;

@@ -32,9 +32,9 @@ import { type RepairKind, reworded } from './repair-kind.ts';
 
 /**
  * Runs one pass of a repair loop.
- * @param rebuild replaces corrupt ranges by what the Services prove; otherwise they are left unchanged
+ * @param rebuild replaces corrupt ranges by the claims of Services; otherwise they stay unchanged
  * @param visit is called with every Service
- * @throws NotCorruptError when there is nothing to rebuild
+ * @throws NotCorruptError if there is nothing to rebuild
  */
 export async function repairPass<Item>(
   kind: RepairKind<Item>,
@@ -77,11 +77,10 @@ async function applyAll<Item>(
 }
 
 /**
- * Saves the decision of a pass over exactly what it read; when another writer wrote since, onto the newest item, as far
- * as it still applies. Returns the change that was made; `undefined` if the write was withheld, or another pass saved a
- * usage bitmap that is as good.
- * @throws TableError `Contended` when the outcome is unclear, the item was removed, or others are always first;
- * RepairError `OlderSpec` when the range has become another. Nothing was written then, or the whole decision was.
+ * Saves the decision of a pass over the range that it read; if another writer wrote since, merges it onto the newest
+ * range. Returns the change; `undefined` if the write was withheld, or another pass saved an equally good usage bitmap.
+ * @throws TableError `Contended` if the outcome is unclear, the item was removed, or other writers were always first;
+ * RepairError `OlderSpec` if the range has changed. Then nothing was written, or the whole decision was.
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {
   const { key } = start;
@@ -119,7 +118,10 @@ function contended(what: string): TableError {
   return new TableError('Contended', `${what}; the next pass reads it again`);
 }
 
-/** Figures of the ranges for the run record: those of the first by their names, those of a second as `secondary...`. */
+/**
+ * Returns the figures of the ranges for the run record: those of the first by their names, those of a second as
+ * `secondary...`.
+ */
 function figures([primary = {}, secondary = {}]: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const named = Object.entries(secondary).map(([name, figure]) => [
     `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`,

@@ -3,9 +3,8 @@ import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /**
- * Makes the namespaces that a cluster cannot do without, as
- * `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go` does: what exists is left unchanged,
- * and one namespace's failure holds up no other.
+ * Creates the system namespaces, as `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go`
+ * does: existing ones stay unchanged, and one namespace's failure delays no other.
  */
 export const systemNamespaces: LoopDefinition = { id: 'system-namespaces', run };
 

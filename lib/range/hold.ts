@@ -1,7 +1,7 @@
 import { AllocatorError } from '../allocator/errors.ts';
 
 /**
- * The reservation of addresses or ports without a Service: for an owner, until a time or forever. It ends when a Service
+ * A reservation of addresses or ports without a Service, for an owner, until a time or forever. It ends when a Service
  * claims the item, when it is released, or at its time. Items that were allocated together share one.
  */
 export interface Hold extends HoldTerms {
@@ -11,38 +11,38 @@ export interface Hold extends HoldTerms {
 
 /** The terms of a hold, without its items. */
 export interface HoldTerms {
-  /** In the syntax of a label value: 1 to 63 of `A-Z a-z 0-9 - _ .`, letter or digit first and last. */
+  /** A label value: 1 to 63 of `A-Z a-z 0-9 - _ .`, a letter or digit first and last. */
   readonly owner: string;
-  /** It ends at this time; absent: never by itself. */
+  /** The end of the hold; absent: no end. */
   readonly untilMs?: number;
   /**
    * Which Services may claim the items: `any`, or only those whose label `kube-bootstrap-controller/hold-owner` is
    * the owner.
    */
   readonly takenUpBy: 'any' | 'owner';
-  /** The request that made it, when a request did. */
+  /** The request that made it, if any. */
   readonly requestId?: string;
 }
 
 export const HOLD_OWNER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** A hold is over at its time, by the reader's clock, as a lease is. */
+/** Returns true after the end of the hold, by the reader's clock. */
 export function isOver(hold: HoldTerms, nowMs: number): boolean {
   return hold.untilMs !== undefined && hold.untilMs <= nowMs;
 }
 
 /**
- * Clocks of functions and of owners differ by up to two seconds: a pass frees what was held only this much after the end
- * of its hold. Only the end of a hold that a pass finds is late by it: nothing is claimed after `untilMs`.
+ * Clocks of functions and of owners differ by up to two seconds: a pass frees a held item only this long after the end
+ * of its hold. Nothing is claimed after `untilMs`.
  */
 const HOLD_END_MARGIN_MS = 5_000;
 
-/** Whether a hold is over by every clock. */
+/** Returns true if a hold has ended by every clock. */
 export function isSurelyOver(hold: HoldTerms, nowMs: number): boolean {
   return isOver(hold, nowMs - HOLD_END_MARGIN_MS);
 }
 
-/** Whether a Service may claim what is held. `holdOwner` is the value of its label, if it has one. */
+/** Returns whether a Service may claim a held item. `holdOwner` is the value of its label, if it has one. */
 export function mayClaim({ takenUpBy, owner }: HoldTerms, holdOwner: string | undefined): boolean {
   return takenUpBy === 'any' || holdOwner === owner;
 }
@@ -56,7 +56,7 @@ export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
   );
 }
 
-/** Why nothing can be held on these terms; undefined when it can. */
+/** Returns the reason why these terms are invalid; undefined if they are valid. */
 export function badHold({ owner, untilMs, requestId }: HoldTerms): AllocatorError | undefined {
   if (!HOLD_OWNER.test(owner)) {
     return refused(
@@ -78,15 +78,15 @@ function shown(owner: string): string {
 }
 
 /*
- * The holds of one range as a whole. An item is in one hold at most; items on the same terms are in one hold, and a
- * hold without items is none.
+ * Operations on the holds of one range. An item is in at most one hold; items on the same terms share a hold, and a
+ * hold without items is removed.
  */
 
 export function holdOn(holds: readonly Hold[], item: string): Hold | undefined {
   return holds.find(({ items }) => items.includes(item));
 }
 
-/** The holds by their items. Of two that hold one item the first counts. */
+/** Returns the holds by their items. If two have one item, the first counts. */
 export function holdsByItem(holds: readonly Hold[]): Map<string, Hold> {
   const byItem = new Map<string, Hold>();
   for (const hold of holds) {
@@ -104,7 +104,7 @@ export function withoutHolds(holds: readonly Hold[], items: Iterable<string>): r
   });
 }
 
-/** Holds the items on these terms, whatever held them before. */
+/** Holds the items on these terms, and ends their earlier holds. */
 export function withHold(holds: readonly Hold[], items: readonly string[], terms: HoldTerms): readonly Hold[] {
   if (items.length === 0) return holds;
   const others = withoutHolds(holds, items);
@@ -115,7 +115,7 @@ export function withHold(holds: readonly Hold[], items: readonly string[], terms
     : others.with(at, { ...alike, items: [...alike.items, ...items] });
 }
 
-/** Whether both hold the same items on the same terms, in whatever order. */
+/** Returns whether both have the same items on the same terms, in any order. */
 export function sameHolds(one: readonly Hold[], other: readonly Hold[]): boolean {
   if (one.length === 0 && other.length === 0) return true;
   const byItem = holdsByItem(one);
@@ -128,7 +128,7 @@ export function sameHolds(one: readonly Hold[], other: readonly Hold[]): boolean
   return true;
 }
 
-/** The terms alone, without what else the object may carry. */
+/** Returns only the terms of an object. */
 export function termsOf({ owner, untilMs, takenUpBy, requestId }: HoldTerms): HoldTerms {
   return {
     owner,

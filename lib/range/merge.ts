@@ -2,36 +2,36 @@ import { fromBits, intersect, subtract, union } from '../allocator/snapshot-byte
 import { type Hold, holdsByItem, sameTerms, withoutHolds } from './hold.ts';
 import { type StoredRange, sameLastStrike, unseenOf } from './stored-range.ts';
 
-/** What a pass decided about a range. Bits are numbered by `next`. */
+/** The decision of a pass about a range. Bits are numbered by `next`. */
 export interface RangeDecision {
   readonly next: StoredRange;
-  /** What the Services prove to be taken. */
+  /** The items that Services claim. */
   readonly proved: Uint8Array;
   readonly freed: Uint8Array;
   readonly ended: readonly EndedHold[];
-  /** The bit of a held item; undefined when it is not in the range. */
+  /** Returns the bit of a held item; undefined if it is not in the range. */
   readonly bitOf: (text: string) => number | undefined;
 }
 
 /** A hold that a pass ends on one item. */
 export interface EndedHold {
-  /** As the hold names it. */
+  /** The text of the item in the hold. */
   readonly item: string;
-  /** As the pass read it. */
+  /** The hold that the pass read. */
   readonly hold: Hold;
-  /** The number of the item that is freed with it; undefined when none is. */
+  /** The number of the item that is freed with it; undefined if none is. */
   readonly freedBit: number | undefined;
 }
 
-/** Why the decision of a pass cannot be put onto the newest stored range. */
+/** The reason why the decision of a pass cannot be merged onto the newest stored range. */
 export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
 
 /**
- * Returns what to save when the range was written since the pass read it. Onto the `newest` goes every bit that the list
- * proves, and the judgement on leaks of items whose strikes are as the pass `read` them. An allocation clears the strikes
- * of its item, so that no item that was allocated since the read is freed. A hold ends when it is still the one that the
- * pass read; every other hold of the newest continues.
- * @param read undefined when nothing was stored then
+ * Returns the range to save if it was written after the pass read it. The `newest` range gets every bit that the list
+ * proves, and the leak decisions for items whose strikes are unchanged since the `read`. An allocation clears the
+ * strikes of its item, so no item that was allocated since the read is freed. A hold ends only if it is unchanged;
+ * other holds of the newest range continue.
+ * @param read undefined if nothing was stored then
  */
 export function mergeOntoNewest(
   newest: StoredRange,
@@ -67,12 +67,12 @@ export function mergeOntoNewest(
   };
 }
 
-/** Not when the range was another, and not when another pass struck since: that was the strike of this interval. */
+/** Returns false if the range has changed, or another pass has struck since: that was the strike of this interval. */
 function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
   return read !== undefined && read.range === newest.range && sameLastStrike(read.strikes, newest.strikes);
 }
 
-/** Frees and strikes as the pass decided, but for items whose strikes have changed since its read. */
+/** Frees and strikes as the pass decided, except for items whose strikes have changed since its read. */
 function withJudgement(
   newest: StoredRange,
   read: StoredRange,

@@ -2,52 +2,55 @@ import { AllocatorError } from '../allocator/errors.ts';
 import { type Hold, type HoldTerms, holdOn, isOver, mayClaim, sameTerms } from './hold.ts';
 import type { Range, Taken } from './range.ts';
 
-/** What is requested of a range: this value, or the next free one. */
+/** A requested item: a value, or any free one. */
 export type Requested<Item> = { readonly value: Item } | 'next';
 
 export interface AllocateOptions {
-  /** Holds what is allocated, in the same write. */
+  /** Holds the allocated items in the same write. */
   readonly hold?: HoldTerms;
   /**
-   * What the request of `hold` holds already counts as allocated, so that a retry only completes what was begun. A
-   * request that always names the same items never has more than those, however often it is retried.
+   * The items that the request of `hold` already holds count as allocated, so that a retry only completes the request
+   * and never gets more items.
    */
   readonly isRetry?: boolean;
-  /** For a Service: a value whose hold it may claim is allocated as well, and the hold ends. */
+  /** For a Service: held values that it may claim are allocated too, and their holds end. */
   readonly claim?: HoldClaim;
 }
 
-/** The claim of a Service to held items. It cannot claim a hold that is over: another Service may have claimed it, and only a pass sees that. */
+/**
+ * The claim of a Service to held items. An expired hold cannot be claimed: another Service may have the item, which
+ * only a pass sees.
+ */
 export interface HoldClaim {
   /** The label of the Service, if it has one. */
   readonly holdOwner?: string;
   readonly nowMs: number;
-  /** Only holds that are still exactly these. Default: any. */
+  /** Claims only holds that equal these. Default: any. */
   readonly expected?: readonly Hold[];
 }
 
 export interface ReleaseOptions {
-  /** Only what this request still holds: the rest has other owners by now. */
+  /** Releases only items that this request still holds: the others have other owners by now. */
   readonly requestId?: string;
-  /** What was held like this is not freed, but held so again. */
+  /** Restores these holds instead of freeing their items. */
   readonly restore?: readonly Hold[];
-  /** Only what this owner holds. */
+  /** Releases only items that this owner holds. */
   readonly owner?: string;
-  /** Only what is held as it is here; what is not in here only if it is not held. */
+  /** Releases only items whose holds equal these, and other items only if they are not held. */
   readonly expected?: readonly Hold[];
 }
 
-/** Both in canonical form, without what was free before. */
+/** Both lists are in canonical form, without items that were already free. */
 export interface Released<Item> {
   readonly released: readonly Item[];
-  /** Not released: it is not held as the caller expects. */
+  /** Not released, because it is not held as the caller expects. */
   readonly kept: readonly Item[];
 }
 
 /** Nothing was changed. */
 export interface Refused {
   readonly outcome: 'refused';
-  /** Place in the request; absent when the refusal is about no single item. */
+  /** The index in the request; absent if the refusal is not about a single item. */
   readonly index?: number;
   readonly error: AllocatorError;
 }
@@ -55,7 +58,7 @@ export interface Refused {
 /** `items` are canonical and in the order of the request. */
 export type Allocated<Item> = { readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refused;
 
-/** What an operation returns to its caller, and the range after it: the same one if nothing changed. */
+/** The result of an operation, and the range after it: the same one if nothing changed. */
 export interface Changed<Item, Result> {
   readonly result: Result;
   readonly range: Range<Item>;
@@ -133,7 +136,7 @@ function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly numb
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }
 
-/** Removes the requested item from `own`, if it is there. Values come first, so that what is left of them is for `next`. */
+/** Removes the requested item from `own`, if it is there. Values come first, so that the rest is for `next`. */
 function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>): Item | undefined {
   const [first] = own;
   const item = each === 'next' ? first : range.itemOf(String(each.value));

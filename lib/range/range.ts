@@ -4,17 +4,17 @@ import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hold.ts';
 import { keepUnclaimed, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
 
-/** The state of an item. What is not in the range is neither free nor taken. */
+/** The state of an item. An item outside the range is neither free nor taken. */
 export type ItemState =
   | { readonly inRange: false }
   | {
       readonly inRange: true;
       readonly taken: boolean;
-      /** Counted passes that saw it without a Service. */
+      /** The number of counted passes that saw it without a Service. */
       readonly strikes: 0 | 1 | 2;
-      /** `takeNext` takes from the static band only when the dynamic one is full. */
+      /** `takeNext` uses the static band only when the dynamic one is full. */
       readonly band: 'static' | 'dynamic';
-      /** Over or not. */
+      /** The hold, active or expired. */
       readonly hold?: Hold;
     };
 
@@ -25,14 +25,14 @@ export interface Taken<Item> {
 }
 
 /**
- * A range as a value: each operation returns another one. Operations on an item clear its strikes and its mark as
- * unclaimed: both belong to one allocation, and the next owner of an address starts without any.
+ * A range as an immutable value: each operation returns a new one. Operations on an item clear its strikes and its mark
+ * as unclaimed, because both belong to one allocation.
  */
 export class Range<Item> {
   readonly content: StoredRange;
   readonly #taken: RangeAllocator<Item>;
 
-  /** `taken` has what `content` says is taken, and does not change any more. */
+  /** `taken` has the items of `content`, and does not change after this. */
   constructor(content: StoredRange, taken: RangeAllocator<Item>) {
     this.content = content;
     this.#taken = taken;
@@ -54,7 +54,7 @@ export class Range<Item> {
     return 'item' in next ? { item: next.item, range: this.#after([next.item], { taken }) } : next;
   }
 
-  /** Ends the item's hold, and leaves it taken. */
+  /** Ends the item's hold, and keeps it taken. */
   claim(item: Item): Taken<Item> {
     return { item: this.canonical(item), range: this.#after([item], { holds: this.#holdsWithout(item) }) };
   }
@@ -66,13 +66,13 @@ export class Range<Item> {
     return this.#after([item], { taken, holds: this.#holdsWithout(item) });
   }
 
-  /** Holds taken items, whatever held them before. */
+  /** Holds taken items, and ends their earlier holds. */
   hold(items: readonly Item[], terms: HoldTerms): Range<Item> {
     const texts = items.map((item) => this.textOf(item));
     return this.#after(items, { holds: withHold(this.content.holds, texts, terms) });
   }
 
-  /** Records what a Service has unclaimed by now; `items` of it answer this review. */
+  /** Records the unclaimed items of a Service; `items` are those of this review. */
   withUnclaimed(unclaimed: Unclaimed, items: readonly Item[]): Range<Item> {
     const { content } = this.#after(items, {});
     return new Range({ ...content, unclaimed: withUnclaimed(content.unclaimed, unclaimed) }, this.#taken);
@@ -107,7 +107,7 @@ export class Range<Item> {
     };
   }
 
-  /** The item that a text names, in its canonical form; undefined when it is not in the range. */
+  /** Parses an item into its canonical form; undefined if it is not in the range. */
   itemOf(text: string): Item | undefined {
     return this.#taken.itemOf(text);
   }

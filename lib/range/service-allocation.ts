@@ -5,9 +5,9 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 
 export interface ServiceAllocationOptions<Item> {
   readonly service: ServiceName;
-  /** The Service is created: one of that name may exist with what was allocated first, so that `next` is never of that. */
+  /** The Service is created: an existing one of that name may have the first items, so `next` never uses those. */
   readonly isNew: boolean;
-  /** What the Service has or requests by value: no `next` is one of them. */
+  /** The items that the Service has or requests by value: `next` never uses them. */
   readonly named: readonly Item[];
   readonly claim: HoldClaim;
 }
@@ -21,7 +21,7 @@ export type ServiceAllocation<Item> =
     }
   | Refused;
 
-/** What one review allocated: it can be undone until another review of the Service is answered. */
+/** The allocation of one review: it can be undone until another review of the Service is answered. */
 export interface Undo<Item> {
   readonly service: ServiceName;
   readonly reviews: number;
@@ -30,11 +30,11 @@ export interface Undo<Item> {
 
 /** A namespace gets this many items in any case, so that the last ones of a range can be allocated. */
 const LEAST_UNCLAIMED = 16;
-/** Kept in the item of the range: some 2,000 Services, and of one namespace half as many. */
+/** The space in the range's item: about 2,000 Services, half of them of one namespace. */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
-/** A bit and its comma, in the largest range. */
+/** The bytes of a bit and its comma, in the largest range. */
 const BIT_BYTES = 8;
-/** What a line, or a namespace, takes beside its name. */
+/** The bytes of a line, or a namespace, besides its name. */
 const NAME_BYTES = 8;
 
 /** Allocates all that a Service lacks, or nothing. Unclaimed items of the Service are its own already. */
@@ -56,7 +56,7 @@ export function allocateForService<Item>(
     return { result: { outcome: 'refused', error, ...(place !== undefined && { index: place }) }, range };
   }
   const given = allocated.result.items;
-  // An undo would free what was held: it stays allocated, and a pass frees it.
+  // An undo would free a held item: it stays allocated, and a pass frees it.
   const wasFree = given.filter((item) => range.holdOn(item) === undefined);
   if (!mayAllocate(wasFree.length)) {
     return { result: { outcome: 'refused', error: tooManyUnclaimed(service) }, range };
@@ -74,7 +74,7 @@ export function allocateForService<Item>(
   return { result, range: allocated.range.withUnclaimed(next, all) };
 }
 
-/** Releases what a review allocated, if no other review of that Service was answered since. */
+/** Releases the items of a review, if no other review of that Service was answered since. */
 export function undoAllocation<Item>(
   range: Range<Item>,
   { service, reviews, items }: Undo<Item>,
@@ -85,7 +85,7 @@ export function undoAllocation<Item>(
   return { result: undefined, range: released.reduce((left, item) => left.release(item), range) };
 }
 
-/** Which of the requested items this Service has unclaimed already, by place. */
+/** Returns which requested items this Service already has unclaimed, by index. */
 function ownItems<Item>(
   range: Range<Item>,
   requested: readonly Requested<Item>[],
@@ -99,19 +99,19 @@ function ownItems<Item>(
   const spare = [...own].filter((bit) => !isNamed.has(bit));
   const spareLater = spare.filter((bit) => later.includes(bit));
   const lacking = requested.filter((each) => each === 'next').length - spareLater.length;
-  // What was allocated first comes last: a Service of that name may exist with it.
+  // The first items come last: a Service of that name may have them.
   const left = isNew && (lacking <= 0 || mayAllocate(lacking)) ? spareLater : spare;
   return requested.map((each) => {
     const bit = each === 'next' ? left.shift() : range.bitOf(each.value);
-    // The range refuses the same one twice.
+    // The range refuses the same item twice.
     return bit !== undefined && own.delete(bit) ? range.itemAt(bit) : undefined;
   });
 }
 
 /**
- * A Service that is refused later, by a quota or validation, keeps what was allocated until it is freed as a leak. So
- * that no namespace can exhaust the range like this, it never has more unclaimed than is left for all others: of the
- * items, and of the bytes that record them.
+ * Returns the limit of a namespace. A Service that is refused later, by a quota or validation, keeps its items until
+ * they are freed as leaks. So a namespace never has more unclaimed items than are left for all others: of the range,
+ * and of the bytes that record them.
  */
 function limitFor<Item>(
   { content: { unclaimed }, free }: Range<Item>,

@@ -9,38 +9,38 @@ import { type Hold, sameHolds } from './hold.ts';
  * holds, none is unclaimed by two Services, and none that is held has a strike.
  */
 export interface StoredRange extends RangeSnapshot {
-  /** What allocated the items in `data`. With `apiserver` it is a usage bitmap for maps, and no record. */
+  /** The allocator of the items in `data`. With `apiserver` it is a usage bitmap for maps, not a record. */
   readonly allocator: AllocatorOfRecord;
-  /** Spec generation under which the range was saved; an older pass or allocation ends without writing. */
+  /** The spec generation under which the range was saved; an older pass or allocation does not write. */
   readonly generation: number;
   readonly strikes: LeakStrikes;
-  /** What is reserved without a Service. */
+  /** Reservations without a Service. */
   readonly holds: readonly Hold[];
-  /** What admission allocated and no pass has seen in a Service. */
+  /** Items that admission allocated and no pass has seen in a Service. */
   readonly unclaimed: readonly Unclaimed[];
 }
 
-/** Items seen taken but without a Service: in one counted pass, or in two. The third frees them. */
+/** Items that were taken without a Service in one counted pass, or in two. The third frees them. */
 export interface LeakStrikes {
   readonly once: Uint8Array;
   readonly twice: Uint8Array;
-  /** When and by which pass the last strike fell, and whose Services it had listed; absent when none ever did. */
+  /** The time and pass of the last strike, and the control plane whose Services it listed; absent if there was none. */
   readonly last?: { readonly atMs: number; readonly passId: string; readonly controlPlane?: string };
 }
 
 export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };
 
 /**
- * What admission allocated for one Service and no pass has seen in it yet, by bit. The range keeps it with the bits, so
- * that a Service that is created again gets the same items until they are freed, and no namespace takes what the others
- * need. Losing it is always safe: the Service gets other items.
+ * Items that admission allocated for one Service and no pass has seen in it yet, by bit. The range keeps them, so that
+ * a Service that is created again gets the same items, and no namespace takes what others need. Losing them is safe:
+ * the Service gets other items.
  */
 export interface Unclaimed extends ServiceName {
   /** Counts the reviews that were answered from this. */
   readonly reviews: number;
-  /** What the first review of that name allocated. A Service may exist with it. */
+  /** The items of the first review of that name. An existing Service may have them. */
   readonly first: readonly number[];
-  /** What a later creation of that name allocated: a Service that exists has `first`. */
+  /** The items of a later creation of that name: an existing Service has `first`. */
   readonly later: readonly number[];
 }
 
@@ -72,7 +72,7 @@ export function countUnclaimed(unclaimed: readonly Unclaimed[]): number {
   return unclaimed.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
 }
 
-/** Returns what is still taken and no Service was seen with; `seen` has what Services claim. */
+/** Returns the unclaimed items that are still taken and that no Service claims; `seen` has the claims. */
 export function unseenOf(unclaimed: readonly Unclaimed[], data: Uint8Array, seen: Uint8Array): readonly Unclaimed[] {
   return keepUnclaimed(unclaimed, (bit) => hasBit(data, bit) && !hasBit(seen, bit));
 }

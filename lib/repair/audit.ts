@@ -10,33 +10,33 @@ import type { RangeWords } from './claim-findings.ts';
 import { nothingFree } from './compare-range.ts';
 import type { Ledger, MakeRange } from './walk.ts';
 
-/** A usage bitmap of more bits is not kept. */
+/** A larger usage bitmap is not kept. */
 const MOST_BITMAP_BITS = 65_536;
-/** A network that a bitmap covers to its end. */
+/** The largest network that a bitmap covers completely. */
 const MOST_BITMAP_HOST_BITS = 16;
 
 /**
- * What Services claim of a range whose record is out of reach, because the cluster's own API servers allocate. Every
- * claim that is in the range and the first of its item is good.
+ * The claims of Services on a range that the cluster's own API servers allocate. The first claim of an item in the
+ * range is good.
  */
 export interface AuditLedger<Item> extends Ledger<Item> {
-  /** Items that an API server may allocate. */
+  /** The number of items that an API server may allocate. */
   readonly max: number;
   readonly used: number;
   readonly free: number;
-  /** The claims as bits, for maps; undefined where the range has too many. */
+  /** Returns the claims as bits, for maps; undefined if the range has too many. */
   usageBitmap(): RangeSnapshot | undefined;
 }
 
 export interface Audit {
   readonly findings: readonly Finding[];
-  /** The usage bitmap to save. Undefined when there is none, or it is the one that is stored. */
+  /** The usage bitmap to save. Undefined if there is none, or it is unchanged. */
   readonly next: StoredRange | undefined;
   readonly counts: {
     readonly allocated: number;
     readonly free: number;
     readonly capacity: number;
-    /** Against the stored usage bitmap, where there is one. */
+    /** Claims that the stored usage bitmap lacks, if there is one. */
     readonly newClaims?: number;
     readonly goneClaims?: number;
   };
@@ -83,7 +83,7 @@ export function auditLedger<Item>(range: RangeAllocator<Item>): AuditLedger<Item
   };
 }
 
-/** Returns an empty ledger of a service CIDR; an error when `cidr` is none. */
+/** Returns an empty ledger of a service CIDR; an error if `cidr` does not parse. */
 export function networkLedger(cidr: string, makeRange: MakeRange<string>): AuditLedger<string> | AllocatorError {
   const network = networkOf(cidr);
   if (network instanceof AllocatorError) return network;
@@ -93,12 +93,12 @@ export function networkLedger(cidr: string, makeRange: MakeRange<string>): Audit
 }
 
 /**
- * Returns a ledger of the whole of a network, as API servers from Kubernetes 1.33 on allocate: an IPv6 one does not end
- * where a bitmap would. The claims are a set, so that a /64 costs no more than what is claimed of it.
+ * Returns a ledger of a whole network, as API servers from Kubernetes 1.33 on allocate: an IPv6 one does not end with a
+ * bitmap. The claims are a set, so that a /64 costs only its claims.
  */
 function wholeNetworkLedger(network: Network): AuditLedger<string> {
   const claims = new Set<bigint>();
-  // No more than a number says exactly.
+  // Capped at `Number.MAX_SAFE_INTEGER`.
   const max = Math.min(Number(lastUsable(network) - firstUsable(network) + 1n), Number.MAX_SAFE_INTEGER);
   return {
     spec: network.text,

@@ -41,7 +41,7 @@ export function clusterIpWalk(ledgers: readonly Ledger<string>[], isServed: IsSe
   });
 }
 
-/** Most claims are good, and parsing is what costs: what the text looks like is enough to find its ledger. */
+/** Most claims are good, and parsing is expensive: the form of the text is enough to find its ledger. */
 function enterAddress(
   ledgers: Ledgers,
   isServed: IsServed,
@@ -55,7 +55,7 @@ function enterAddress(
 
   const parsed = parseAddress(text);
   if (parsed === undefined) {
-    // The original prints `<nil>` for an address that does not parse.
+    // Upstream prints `<nil>` for an address that does not parse.
     findings.push('invalid', () => notValid(service, text, text, 'is not a valid IP; please recreate'));
     return undefined;
   }

@@ -10,24 +10,24 @@ import { bitOf, HeldItems, type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
 import type { ClaimResult, Ledger, MakeRange } from './walk.ts';
 
-/** One range, filled with what Services claim, beside what was recorded of it before they were listed. */
+/** One range with the claims of Services, and its record from before they were listed. */
 export interface Rebuild<Item> extends Ledger<Item> {
-  /** What was read; undefined when no pass had saved the range, or the API servers allocated from it then. */
+  /** The range that was read; undefined if no pass had saved it, or the API servers allocated from it then. */
   readonly stored: StoredRange | undefined;
-  /** What `stored` has as taken, numbered by the range that it was saved for. */
+  /** The taken items of `stored`, numbered by its own range. */
   readonly recorded: RangeAllocator<Item>;
-  /** What the Services claim, in the range that the spec asks for. */
+  /** The claims of Services, in the range of the spec. */
   readonly rebuilt: RangeAllocator<Item>;
   readonly held: HeldItems<Item>;
 }
 
-/** What is to become of one range. */
+/** The decision about one range. */
 export interface Comparison extends RangeDecision {
   readonly findings: readonly Finding[];
   readonly changed: boolean;
   /**
-   * It frees an item, ends a hold, opens a range whose items the table may not know, or ends the strikes by another control
-   * plane: the Services must be the right ones.
+   * The decision frees an item, ends a hold, opens a range, or ends strikes by another control plane: the list must be
+   * of the right control plane.
    */
   readonly needsFreshList: boolean;
   readonly counts: {
@@ -39,8 +39,8 @@ export interface Comparison extends RangeDecision {
 }
 
 /**
- * Returns the allocator that `stored` describes, of its own range; an empty one of `configured` when nothing is stored.
- * An `AllocatorError` says why `stored` is corrupt.
+ * Returns the allocator of `stored`, with its own range; an empty one of `configured` if nothing is stored; an
+ * `AllocatorError` if `stored` is corrupt.
  */
 export function recordedRange<Item>(
   makeRange: MakeRange<Item>,
@@ -69,14 +69,15 @@ export function startRebuild<Item>(
   return { spec: rebuilt.spec, stored, recorded, rebuilt, held, claim: held.items.length === 0 ? enter : enterHeld };
 }
 
-/** Strikes by another control plane may be those of the right one, and this list that of the one which was left. */
+/** Strikes by another control plane may be those of the right one, and this list that of a former one. */
 function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: JudgingPass): boolean {
   return last?.controlPlane !== undefined && last.controlPlane !== controlPlane;
 }
 
 /**
- * Compares what the claims prove with what was recorded (`doRunOnce` in
- * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Changes nothing: `next` is what to save.
+ * Compares the claims with the record (`doRunOnce` in
+ * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Changes nothing: `next` is the range
+ * to save.
  * @param generation of the spec, stamped on `next`
  */
 export function compareRange<Item>(
@@ -110,7 +111,7 @@ export function compareRange<Item>(
   };
 }
 
-/** A finding of its own: the next Service that needs an item will be refused. */
+/** Returns the finding of a range without a free item: the next Service will be refused. */
 export function nothingFree(
   words: RangeWords,
   range: { readonly spec: string; readonly free: number; readonly max: number },
@@ -120,7 +121,7 @@ export function nothingFree(
   return [{ type: 'nothingFree', message }];
 }
 
-/** Recorded items that no Service claims and that are not held, ascending. */
+/** Returns recorded items that no Service claims and that are not held, ascending. */
 function* leftoversOf<Item>({ recorded, rebuilt, held }: Rebuild<Item>, proved: Uint8Array): Generator<Leftover<Item>> {
   const { data } = recorded.snapshot();
   const isSameRange = recorded.spec === rebuilt.spec;

@@ -7,12 +7,12 @@ import type { EndedHold } from '../range/merge.ts';
 import type { JudgingPass } from './leaks.ts';
 
 interface HeldItem<Item> {
-  /** As the hold names it. */
+  /** The text of the item in the hold. */
   readonly text: string;
   readonly hold: Hold;
-  /** Its number in the range that the spec asks for; undefined when it is not in that. */
+  /** Its number in the range of the spec; undefined if it is outside. */
   readonly bit: number | undefined;
-  /** Its number in another range. */
+  /** Returns its number in another range. */
   readonly bitIn: (range: RangeAllocator<Item>) => number | undefined;
 }
 
@@ -22,7 +22,7 @@ export class HeldItems<Item> {
   readonly #bits: ReadonlySet<number>;
   readonly #claims = new Map<number, ServiceClaim>();
 
-  /** `range` is the one that the spec asks for. */
+  /** `range` is that of the spec. */
   constructor(holds: readonly Hold[], range: RangeAllocator<Item>) {
     this.#range = range;
     this.items = [...holdsByItem(holds)].map(([text, hold]) => {
@@ -32,7 +32,7 @@ export class HeldItems<Item> {
     this.#bits = new Set(this.items.flatMap(({ bit }) => bit ?? []));
   }
 
-  /** Remembers the claim when it is on something held. The claim is the first and good. */
+  /** Remembers the first good claim on a held item. */
   claimed(item: Item, by: ServiceClaim): void {
     const bit = this.#range.indexOf(item);
     if (bit !== undefined && this.#bits.has(bit)) this.#claims.set(bit, by);
@@ -49,24 +49,24 @@ export interface HoldJudgement {
   readonly kept: Uint8Array;
   readonly ended: readonly EndedHold[];
   readonly counts: {
-    /** Items under a hold that continues. */
+    /** The number of items under a hold that continues. */
     readonly held: number;
-    /** Items that are freed because their hold is over. */
+    /** The number of items that are freed because their hold expired. */
     readonly holdsEnded: number;
   };
 }
 
 interface HoldJudgementOptions extends Pick<JudgingPass, 'mayFree'> {
-  /** Names an item: `cluster IP`. */
+  /** The name of an item: `cluster IP`. */
   readonly noun: string;
   readonly range: string;
-  /** When the pass began, before it read the range. */
+  /** The start of the pass, before it read the range. */
   readonly nowMs: number;
 }
 
 /**
- * Judges the holds of a range after every claim was entered. A hold that was over, by every clock, before the range was
- * read is freed at once: a Service that was to claim it exists by then.
+ * Decides about the holds of a range after every claim was entered. An item is freed at once if its hold had expired,
+ * by every clock, before the range was read: a Service that was to claim it exists by then.
  */
 export function judgeHolds<Item>(
   held: HeldItems<Item>,

@@ -27,15 +27,17 @@ import { serviceFinding } from './claim-findings.ts';
  *   |   the grace for changes under way                |                             |            |
  */
 
-/** The value of `managedBy` of what API servers allocate. */
+/** The value of `managedBy` for allocations of API servers. */
 export const MANAGED_BY_API_SERVERS = 'ipallocator.k8s.io';
 
-/** An API server records the address first and stores the Service, or its change of type, within its request timeout. */
+/**
+ * An API server records the address first and stores the Service, or its change of type, within its request timeout.
+ */
 const REQUEST_GRACE_MS = 60_000;
-/** The API server deletes the new IPAddress of a Service that turned out to exist already. */
+/** The API server deletes the new IPAddress of a Service that already existed. */
 const ROLLBACK_GRACE_MS = 5_000;
 
-/** What a pass read of a cluster. */
+/** The objects that a pass read. */
 export interface AddressView {
   readonly nowMs: number;
   /** By {@link serviceKey}. */
@@ -45,9 +47,9 @@ export interface AddressView {
   readonly isServed: (address: string) => boolean;
 }
 
-/** One thing that is wrong, and what corrects it. */
+/** One fault, and its correction. */
 export interface AddressFault {
-  /** Canonical text of the address, or what the Service has in its place. */
+  /** Canonical text of the address, or the Service's invalid text. */
   readonly item: string;
   /** The Service that has the address; absent for a fault of the IPAddress alone. */
   readonly service?: string;
@@ -57,7 +59,7 @@ export interface AddressFault {
   readonly type?: FindingType;
   /** Makes the finding: the texts of all would take longer than the walk. */
   readonly finding?: () => Finding;
-  /** Upstream deletes and creates what is to be relabelled: the address has no record in between. */
+  /** Upstream deletes and creates an object to change its labels: meanwhile the address has no record. */
   readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';
 }
 
@@ -75,7 +77,7 @@ export function* addressFaults(view: AddressView): Generator<AddressFault> {
   }
 }
 
-/** @param unrecorded the Service that claims an address without an IPAddress first; the first to ask is entered */
+/** @param unrecorded the Service that first claims an address without an IPAddress */
 function* serviceFaults(
   service: ServiceClaim,
   view: AddressView,

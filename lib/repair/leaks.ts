@@ -3,19 +3,19 @@ import { fromBits, hasBit } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { type LeakStrikes, NO_STRIKES } from '../range/stored-range.ts';
 
-/** The strike that frees an item (`numRepairsBeforeLeakCleanup` of the original). */
+/** The strike that frees an item (upstream's `numRepairsBeforeLeakCleanup`). */
 const LAST_STRIKE = 3;
 
-/** The pass that judges: strikes fall once for each pass, and not faster than passes are due. */
+/** The pass that decides: it strikes once, and not sooner than a pass is due. */
 export interface JudgingPass {
   readonly passId: string;
   readonly nowMs: number;
   readonly intervalMs: number;
-  /** Identifies the one whose Services it lists. */
+  /** The control plane whose Services the pass lists. */
   readonly controlPlane: string;
-  /** Whether what was listed proves enough to free anything. */
+  /** The list is recent enough to free items. */
   readonly mayFree: boolean;
-  /** Passes only observed since strikes were counted: they count from zero. */
+  /** Passes have only observed since strikes were counted, so they restart at zero. */
   readonly fromZero: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface Leftover<Item> {
   readonly recordedBit: number;
 }
 
-/** The judgement on all leftovers of a range. Bits are numbered by the range that the spec has now. */
+/** The decision about all leftovers of a range. Bits are numbered by the range of the spec. */
 export interface LeakJudgement {
   readonly findings: readonly Finding[];
   readonly kept: Uint8Array;
@@ -32,16 +32,15 @@ export interface LeakJudgement {
   readonly strikes: LeakStrikes;
   readonly counts: {
     readonly leaks: number;
-    /** Items without a Service that it leaves taken, with a strike or two. */
+    /** The number of items without a Service that stay taken, with one or two strikes. */
     readonly mayHaveLeaked: number;
   };
 }
 
 /**
- * Judges items that are recorded and that no Service claims: each stays taken for two strikes, and the third frees it.
- * Strikes by the Services of another control plane do not count.
- * What is not in the range of the spec cannot stay.
- * @param noun names an item: `cluster IP`
+ * Decides about recorded items that no Service claims: each stays taken for two strikes, and the third frees it.
+ * Strikes by another control plane do not count. Items outside the range of the spec are dropped.
+ * @param noun the name of an item: `cluster IP`
  */
 export function judgeLeaks<Item>(
   leftovers: Iterable<Leftover<Item>>,
@@ -95,12 +94,12 @@ function leakFindings<Item>(
   return findings;
 }
 
-/** A date far ahead is of a clock that was wrong: it would stop all counting until then. */
+/** A time far in the future comes from a wrong clock: it would stop all counting until then. */
 function lastStrike({ last }: LeakStrikes, { passId, nowMs, intervalMs }: JudgingPass): LeakStrikes['last'] {
   return last !== undefined && last.atMs - nowMs > intervalMs ? { ...last, atMs: nowMs, passId } : last;
 }
 
-/** A pass that is run again, or early, must not bring an address nearer to being freed. */
+/** A repeated or early pass must not strike. */
 function mayStrike(last: LeakStrikes['last'], { passId, nowMs, intervalMs }: JudgingPass): boolean {
   return last === undefined || (last.passId !== passId && nowMs - last.atMs >= (intervalMs * 2) / 3);
 }

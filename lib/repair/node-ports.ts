@@ -19,7 +19,7 @@ export const NODE_PORT_WORDS: ClaimWords = {
 
 /**
  * Returns a walk that enters every node port of every Service, whatever its type, into the ledger.
- * @throws RepairError `BadRange` when there is not exactly one
+ * @throws RepairError `BadRange` if there is not exactly one
  */
 export function nodePortWalk([ledger, ...others]: readonly Ledger<number>[]): Walk {
   if (ledger === undefined || others.length > 0) {

@@ -10,13 +10,13 @@ interface Cidr {
   readonly ready: boolean;
 }
 
-/** Of more networks than these a run record would be too large. */
+/** With more networks a run record would be too large. */
 const MOST_NETWORKS = 16;
 
 /**
- * Returns how much of each ServiceCIDR is in use, and of all of a family together.
+ * Returns the use of each ServiceCIDR, and of all of a family together.
  * @param cidrs the default one first
- * @param taken addresses that an IPAddress or a Service has; what does not parse is ignored
+ * @param taken addresses of IPAddresses and Services; invalid texts are ignored
  */
 export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>): ServiceCidrUsage {
   const values = sortedValues(taken);
@@ -52,7 +52,7 @@ export function fullFamilies({ sums, networks }: ServiceCidrUsage): Finding[] {
 
 type Values = Readonly<Record<IPFamily, readonly bigint[]>>;
 
-/** Each once, in ascending order. */
+/** Returns each value once, in ascending order. */
 function sortedValues(taken: Iterable<string>): Values {
   const values = { IPv4: new Set<bigint>(), IPv6: new Set<bigint>() };
   for (const text of taken) {
@@ -63,7 +63,7 @@ function sortedValues(taken: Iterable<string>): Values {
   return { IPv4: sorted(values.IPv4), IPv6: sorted(values.IPv6) };
 }
 
-/** Which of the values are in a network. ServiceCIDRs may overlap: those of each are not copied. */
+/** Returns the part of the values that is in a network. ServiceCIDRs may overlap, so parts are not copied. */
 function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
   const from = countBelow(values, firstUsable(network));
   return { from, to: Math.max(from, countBelow(values, lastUsable(network) + 1n)) };
@@ -79,7 +79,7 @@ function countBelow(values: readonly bigint[], bound: bigint): number {
   return from;
 }
 
-/** API servers allocate from every one that is ready: of overlapping ones, each address counts once. */
+/** API servers allocate from every ready ServiceCIDR: an address in several of them counts once. */
 function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint[]): ServiceCidrUsage['sums'][number] {
   const all = cidrs.flatMap(({ networks }) => networks).filter((network) => network.family === family);
   const ready = cidrs.flatMap((cidr) => (cidr.ready ? cidr.networks : []));
@@ -92,7 +92,7 @@ function sizeOfNetwork(network: Network): number {
   return Math.max(1, sizeOf([{ first: firstUsable(network), last: lastUsable(network) }]));
 }
 
-/** Draws how full each part of a network is. */
+/** Draws the use of each part of a network. */
 function cellsOf(network: Network, values: readonly bigint[]): string {
   const bits = hostBits(network);
   const shift = Math.max(0, bits - Math.log2(USAGE_CELLS));

@@ -18,7 +18,7 @@ export type RepairErrorCode =
   /** The range was saved under a newer spec than this pass has. */
   | 'OlderSpec';
 
-/** Why a repair ended before it saved anything. Messages are the original's where it has one. */
+/** The reason why a repair ended before it saved anything. Messages are upstream's if it has one. */
 export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
 }
@@ -26,10 +26,10 @@ export class RepairError extends CodedError<RepairErrorCode> {
 /** Returns an empty range of the text; an error when the text is no range. */
 export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | AllocatorError;
 
-/** `recorded`: the claim is good. `notRecorded`: it is good, and the record does not have it. */
+/** `recorded`: the claim is good. `notRecorded`: it is good, and the record lacks it. */
 export type ClaimResult = 'recorded' | 'notRecorded' | AllocatorError;
 
-/** Where the claims that Services make on one range are entered. */
+/** Receives the claims of Services on one range. */
 export interface Ledger<Item> {
   /** Canonical text of the range. */
   readonly spec: string;
@@ -43,10 +43,10 @@ const MOST_LISTED = 1_000;
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();
-  /** Claims outside the ranges that are no finding: API servers allocate there, too. */
+  /** The number of claims outside the ranges that are no finding, because API servers allocate there too. */
   outside = 0;
 
-  /** `make` is called only for a finding that is listed: the texts of all would take longer than the walk. */
+  /** `make` is called only for a listed finding: the texts of all would take longer than the walk. */
   push(type: FindingType, make: () => Finding): void {
     if (this.listed.length < MOST_LISTED) this.listed.push(make());
     else this.unlisted.set(type, (this.unlisted.get(type) ?? 0) + 1);

@@ -34,10 +34,10 @@ import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './range
 export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
 
 /**
- * Returns the allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each operation is one
- * conditional write, all or nothing. Refusals are returned. After a `TableError`, which is thrown, the operation may or
- * may not have happened, and must not be repeated: what was allocated for no Service is freed as a leak or when its hold
- * is over, and what was released may have another owner.
+ * Returns the allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each operation is
+ * one conditional write, all or nothing. Refusals are returned. After a thrown `TableError` the operation may have
+ * happened, and must not be repeated: items without a Service are freed as leaks or when their hold ends, and released
+ * items may have another owner.
  */
 export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options?: UpdateOptions) {
   const update = <Result>(operation: Operation<Item, Result>): Promise<Result | AllocatorError> =>
@@ -46,7 +46,8 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
   return {
     /**
      * Allocates every item or none. Values come first, so that no `next` takes one of them; a value that is requested
-     * twice is refused as allocated. A value whose hold is over is still taken, until a pass has seen that no Service has it.
+     * twice is refused as allocated. A value with an expired hold is taken until a pass has seen that no Service has
+     * it.
      */
     allocate: async (
       requested: readonly Requested<Item>[],
@@ -63,7 +64,10 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       );
     },
 
-    /** Releases items with their holds. What was free before is neither released nor kept; without any, nothing is written. */
+    /**
+     * Releases items with their holds. Items that were already free are in neither list; if all were, nothing is
+     * written.
+     */
     release: async (
       items: readonly Item[],
       { checkTime, ...releaseOptions }: ReleaseOptions & CallerTime = {},
@@ -79,7 +83,10 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       });
     },
 
-    /** Allocates what a new or changed Service lacks, and records it as unclaimed until a pass has seen it in the Service. */
+    /**
+     * Allocates the items that a new or changed Service lacks, and records them as unclaimed until a pass has seen them
+     * in the Service.
+     */
     allocateFor: async (
       requested: readonly Requested<Item>[],
       serviceOptions: ServiceAllocationOptions<Item>,
@@ -89,7 +96,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       return asRefused(await update((each) => allocateForService(each, requested, serviceOptions)));
     },
 
-    /** Releases what a review allocated, if no other review of that Service was answered since. */
+    /** Releases the items of a review, if no other review of that Service was answered since. */
     undo: async (undo: Undo<Item>): Promise<void> => {
       await update((each) => undoAllocation(each, undo));
     },
@@ -104,14 +111,17 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     /** Returns the item in its canonical form, or that it is not in the range. Without a read. */
     itemOf: (item: Item): Item | AllocatorError => {
       const allocator = range.emptyAllocator();
-      // What is in the range is not refused by an empty one.
+      // An empty range does not refuse an item within it.
       return allocator.itemOf(String(item)) ?? allocator.allocate(item) ?? item;
     },
   };
 }
 
 export interface CallerTime {
-  /** Called right before each write. @throws TableError when the caller's time is over. */
+  /**
+   * Called right before each write.
+   * @throws TableError if the caller's time is over.
+   */
   readonly checkTime?: () => void;
 }
 
@@ -146,7 +156,7 @@ function withRoom<Item>(
   return { result: { outcome: 'refused', error }, range: before };
 }
 
-/** Refuses what needs no read of the table: the wrong allocator, terms that no hold can have, items that are not in the range. */
+/** Refuses without reading the table: the wrong allocator, invalid terms, items outside the range. */
 function refusalBeforeReading<Item>(
   range: ConfiguredRange<Item>,
   requested: readonly Requested<Item>[],
@@ -167,15 +177,15 @@ function asRefused<Result>(result: Result | AllocatorError): Result | Refused {
   return result instanceof AllocatorError ? { outcome: 'refused', error: result } : result;
 }
 
-/** One range of one cluster, as its spec has it now. */
+/** One range of one cluster, by its present spec. */
 export interface ConfiguredRange<Item> {
   readonly cluster: string;
   readonly key: RangeKey;
-  /** The spec's: with `apiserver` nothing is allocated here. */
+  /** The allocator of the spec: with `apiserver` nothing is allocated here. */
   readonly allocator: AllocatorOfRecord;
-  /** The spec generation at which ranges or allocator last changed. */
+  /** The spec generation of the last change of ranges or allocator. */
   readonly rangesGeneration: number;
-  /** An empty allocator for the configured range. */
+  /** Returns an empty allocator for the range of the spec. */
   readonly emptyAllocator: () => RangeAllocator<Item>;
 }
 
@@ -205,7 +215,7 @@ function valid<Range>(range: Range | AllocatorError): Range {
   return range;
 }
 
-/** Nothing is allocated here where the cluster's own API servers do. */
+/** Refuses to allocate if the cluster's own API servers do. */
 function refusalOfMode({ allocator, cluster }: ConfiguredRange<unknown>): AllocatorError | undefined {
   if (allocator === 'table') return undefined;
   return new AllocatorError(
@@ -214,7 +224,7 @@ function refusalOfMode({ allocator, cluster }: ConfiguredRange<unknown>): Alloca
   );
 }
 
-/** `configuredText` is the canonical text of the range that the spec has now. */
+/** `configuredText` is the canonical text of the range in the spec. */
 function refusalOfStored(
   range: ConfiguredRange<unknown>,
   stored: StoredRange,
@@ -231,7 +241,7 @@ function refusalOfStored(
   return new AllocatorError('MismatchedRange', 'the provided range does not match the current range');
 }
 
-/** To the letter the original's, until a pass has saved the range under this generation. */
+/** Returns upstream's refusal until a pass has saved the range under this generation. */
 function notReady({ key }: ConfiguredRange<unknown>): AllocatorError {
   const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
   return new AllocatorError('NotReady', `cannot allocate resources of type ${resource} at this time`);

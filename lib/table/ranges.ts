@@ -11,15 +11,15 @@ import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './ke
 /** The second has holds. `given` may be missing: a version that does not know it drops it, and forgetting it is safe. */
 const SCHEMA = 2;
 
-/** A range and the item that holds it: what a save is conditional on. */
+/** A range and its item, which is the condition of a save. */
 export interface ReadRange {
   readonly stored: StoredRange;
   readonly item: Item;
 }
 
 /**
- * `undefined`: no pass has ever saved this range.
- * @throws TableError `SchemaTooNew`, `Corrupt`; the item is left as it is.
+ * Returns `undefined` if no pass has ever saved this range.
+ * @throws TableError `SchemaTooNew`, `Corrupt`; the item stays unchanged.
  */
 export async function readRange(table: KeyValueTable, cluster: string, key: RangeKey): Promise<ReadRange | undefined> {
   const item = await table.get(cluster, key);
@@ -70,17 +70,17 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
 }
 
 const MOST_ITEM_BYTES = 400 * 1024;
-/** All of the item but bitmaps and holds. */
+/** All of the item except bitmaps and holds. */
 const OTHER_BYTES = 4 * 1024;
 /**
- * How many bytes holds may take in the item of their range: enough for each address of a /24 to be held by a request of
- * its own. More would make each write of the range dear: a write costs by the KB.
+ * The most bytes of holds in the item of their range: enough to hold each address of a /24 by its own request. A write
+ * costs by the KB.
  */
 export const MOST_HOLD_BYTES = 64 * 1024;
 
 /**
- * The strikes that fit beside everything else. In a /12 that leaks all over they may not: the items that lose theirs,
- * with the highest numbers, are struck again by a later pass. Those with two strikes are freed first, which makes room.
+ * Returns the strikes that fit besides everything else. In a /12 full of leaks they may not: the highest items lose
+ * theirs, and a later pass strikes them again. Items with two strikes are freed first, which makes room.
  */
 function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakStrikes {
   const fitting = (bits: Uint8Array, bytes: number) =>
@@ -89,7 +89,7 @@ function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakS
   return { twice: most, once: fitting(once, room - most.length), ...(last && { last }) };
 }
 
-/** How many bytes holds take in the item of their range. */
+/** Returns the bytes of holds in the item of their range. */
 export function sizeOfHolds(holds: readonly Hold[]): number {
   return storedSize(holdsValue(holds));
 }
@@ -102,7 +102,7 @@ export function isRangeKey(key: string): boolean {
   return key.startsWith('ranges/');
 }
 
-/** Returns what a write of a range comes to: `save ranges/serviceips: 12 taken in 10.0.0.0/24, 1 freed`. */
+/** Describes a write of a range: `save ranges/serviceips: 12 taken in 10.0.0.0/24, 1 freed`. */
 export function describeRangeWrite(item: Item, previous: Item | undefined): string {
   const next = readable(item);
   if (next === undefined) return `save ${item.key}`;
@@ -120,7 +120,7 @@ export function describeRangeWrite(item: Item, previous: Item | undefined): stri
   return `${verb} ${item.key}: ${shown.map((words) => words.join(' ')).join(', ')}`;
 }
 
-/** `undefined`: it does not parse. */
+/** Returns `undefined` if it does not parse. */
 function readable(item: Item): StoredRange | undefined {
   try {
     return decodeRange(item);
@@ -161,15 +161,15 @@ export function decodeRange(item: Item): StoredRange {
 }
 
 /**
- * The stored form, short because each write of the range carries it. By namespace, one text with a line for each Service:
- * its name, the count of reviews, the bits of `first` and those of `later`.
+ * Returns the stored form, which is short because each write of the range contains it. By namespace, one text with a
+ * line for each Service: its name, the count of reviews, the bits of `first` and those of `later`.
  */
 function unclaimedValue(unclaimed: readonly Unclaimed[]): { readonly [namespace: string]: TableValue } {
   const byNamespace = [...Map.groupBy(unclaimed, ({ namespace }) => namespace)];
   return Object.fromEntries(byNamespace.map(([namespace, each]) => [namespace, each.map(lineOf).join('\n')]));
 }
 
-/** What does not parse is forgotten, which is safe. */
+/** Invalid texts are forgotten, which is safe. */
 function unclaimedIn(given: Readonly<Record<string, string>>): readonly Unclaimed[] {
   return Object.entries(given).flatMap(([namespace, text]) =>
     text.split('\n').flatMap((line) => unclaimedLine(namespace, line)),
