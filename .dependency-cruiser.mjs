@@ -84,7 +84,7 @@ const pure = '^lib/(allocator|cluster|range|spec|repair|endpoints)/';
 /** Packages that open connections, and the only deployed folder that may import each. */
 const owners = [
   { name: 'aws-sdk-only-in-its-adapters', packages: '@aws-sdk|@smithy', folder: 'lib/(table|aws)' },
-  { name: 'undici-only-in-kubernetes', packages: 'undici', folder: 'lib/kubernetes' },
+  { name: 'http-only-in-kubernetes', packages: 'https?', folder: 'lib/kubernetes' },
   // client-node runs the plugins of a kubeconfig: no function may contain it.
   { name: 'kubernetes-client-only-in-local', packages: '@kubernetes/client-node', folder: 'local' },
   { name: 'powertools-only-in-telemetry', packages: '@aws-lambda-powertools', folder: 'lib/telemetry' },

@@ -38,7 +38,7 @@ export function renewingTransport(
       const reply = await transportOf(used)(request, signal);
       if (reply.status !== 401) return reply;
       const newer = await kubeconfig.newerThan(used).catch(refusedAndUnread);
-      const again = newer === undefined ? reply : await transportOf(newer)(request, signal);
+      const again = newer === undefined ? reply : await inPlaceOf(reply, () => transportOf(newer)(request, signal));
       if (again.status === 401) kubeconfig.forget();
       return again;
     } catch (error) {
@@ -49,6 +49,12 @@ export function renewingTransport(
       throw error;
     }
   };
+}
+
+/** A body that is not read would keep its connection from other requests. */
+async function inPlaceOf({ body }: OpenReply, work: () => Promise<OpenReply>): Promise<OpenReply> {
+  for await (const piece of body) if (piece.length > 0) break;
+  return work();
 }
 
 async function retried(kubeconfig: PassKubeconfig, work: () => Promise<OpenReply>): Promise<OpenReply> {

@@ -1,14 +1,13 @@
-import { Client } from 'undici';
 import { isLocalHost } from '../cluster/local-host.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
+import { HttpClient } from './http-client.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { localRefused } from './local-addresses.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import { verifiedAs } from './server-name.ts';
-import { interimReplies, type OpenReply, TLS_LIMITS, untilAborted } from './transport.ts';
+import { type OpenReply, untilAborted } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
@@ -82,26 +81,21 @@ async function ask(
   const url = new URL(target.url);
   if (access.lookup !== undefined && isLocalHost(url)) throw localRefused(url.host);
   const authenticated = mayAuthenticate(target, url, access) && !access.skipTlsVerify && url.protocol === 'https:';
-  const client = new Client(url.origin, {
-    allowH2: false,
-    pipelining: 0,
-    connect: {
-      ...connectOptions(access.tls(), target, authenticated),
-      ...(access.lookup && { lookup: access.lookup }),
-    },
+  const client = new HttpClient(url.origin, {
+    tls: materialFor(access.tls(), target, authenticated),
+    lookup: access.lookup,
   });
   try {
     const sent = authenticated ? await credential(access) : {};
     const headers = { 'user-agent': userAgent, ...sent };
-    const onInfo = interimReplies();
-    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal, onInfo });
+    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal });
     return {
       kind: 'status',
-      status: reply.statusCode,
+      status: reply.status,
       body: await startOf(new CredentialMask(sent, true).body(inLargePieces(reply.body))),
     };
   } finally {
-    await client.destroy();
+    client.destroy();
   }
 }
 
@@ -114,18 +108,16 @@ function mayAuthenticate(
   return authenticate === 'atKubeconfigHost' ? url.hostname === new URL(server).hostname : authenticate;
 }
 
-function connectOptions(
+function materialFor(
   { ca, cert, key, rejectUnauthorized }: TlsMaterial,
-  target: ProbeTarget,
+  { serverName }: ProbeTarget,
   authenticated: boolean,
-) {
+): TlsMaterial {
   return {
     rejectUnauthorized,
-    ...TLS_LIMITS,
-    timeout: LONGEST_PROBE_MS,
     ...(ca && { ca }),
     ...(authenticated && { ...(cert && { cert }), ...(key && { key }) }),
-    ...verifiedAs(target.serverName),
+    ...(serverName !== undefined && { servername: serverName }),
   };
 }
 

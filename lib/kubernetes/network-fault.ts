@@ -13,6 +13,9 @@ export type NetworkFault =
 
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL']);
 
+/** The code of our own error for a connection that is neither made nor refused in time. */
+export const CONNECT_TIMEOUT = 'CONNECT_TIMEOUT';
+
 /** Node's and OpenSSL's codes for failures of `X509_verify_cert`. */
 const TLS =
   /^(CERT_|ERR_TLS_|ERR_SSL_|CRL_|UNABLE_TO_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|EPROTO$|PATH_LENGTH_EXCEEDED$)|SELF_SIGNED_CERT/;
@@ -31,7 +34,7 @@ function codesOf(error: unknown): string[] {
 export function networkFaultOf(error: unknown): NetworkFault {
   const codes = codesOf(error);
   if (codes.some((code) => TLS.test(code))) return 'tls';
-  if (codes.includes('UND_ERR_CONNECT_TIMEOUT')) return 'silent';
+  if (codes.includes(CONNECT_TIMEOUT)) return 'silent';
   return codes.some((code) => NOT_SENT.has(code)) ? 'notSent' : 'lostReply';
 }
 

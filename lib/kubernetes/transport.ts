@@ -1,12 +1,10 @@
-import { constants, createHash } from 'node:crypto';
-import { DEFAULT_CIPHERS } from 'node:tls';
-import { Agent } from 'undici';
+import { createHash } from 'node:crypto';
 import { setLatest } from '../cluster/values.ts';
 import { gunzipped } from './gzip.ts';
+import { HttpClient } from './http-client.ts';
 import type { ApiServerAccess } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
-import { inLargePieces, OverBound } from './reply-bounds.ts';
-import { verifiedAs } from './server-name.ts';
+import { inLargePieces } from './reply-bounds.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -39,33 +37,8 @@ export interface ApiReply extends ReplyHead {
  */
 export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<OpenReply>;
 
-/** Idle connections outlive two ticks of the endpoints loop, and close before load balancers (60 s) drop them. */
-const KEEP_ALIVE_MS = 30_000;
-/** Two SYNs, one second apart, and the handshake. */
-const CONNECT_TIMEOUT_MS = 3_000;
-/** A reply without progress for this long will not continue. */
-const SILENCE_MS = 20_000;
-const LARGEST_HEADERS = 16 * 1024;
 const CONNECTIONS_PER_SERVER = 4;
 const MOST_POOLS = 100;
-
-function agentFor(access: ApiServerAccess): Agent {
-  const { servername, ...material } = access.tls();
-  return new Agent({
-    allowH2: false,
-    connections: CONNECTIONS_PER_SERVER,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    maxHeaderSize: LARGEST_HEADERS,
-    bodyTimeout: SILENCE_MS,
-    connect: {
-      ...material,
-      ...verifiedAs(servername),
-      ...TLS_LIMITS,
-      ...(access.lookup && { lookup: access.lookup }),
-      timeout: CONNECT_TIMEOUT_MS,
-    },
-  });
-}
 
 /**
  * Returns the key of a connection pool. A client certificate authenticates a whole connection, so another certificate
@@ -80,83 +53,54 @@ function poolKey(access: ApiServerAccess): string {
   return hash.digest('base64');
 }
 
-function joined(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
-  const result: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) result[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return result;
-}
-
-function transportOver(agent: Agent, access: ApiServerAccess): Transport {
+function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
   return ({ method, path, headers, body, streamed }, signal) =>
     untilAborted(signal, async () => {
       const credential = await access.authHeaders();
-      const reply = await agent.request({
-        origin: access.server,
-        path: `${access.basePath}${path}`,
+      const reply = await client.request({
         method,
+        path: `${access.basePath}${path}`,
         headers: { ...headers, ...credential, ...(streamed && { 'accept-encoding': 'gzip' }) },
-        body: body ?? null,
+        body,
         signal,
-        onInfo: interimReplies(),
       });
-      const mask = new CredentialMask(credential, reply.statusCode >= 300);
+      const mask = new CredentialMask(credential, reply.status >= 300);
       const arriving = inLargePieces(reply.body);
       const isGzip = streamed === true && reply.headers['content-encoding'] === 'gzip';
       return {
-        status: reply.statusCode,
-        headers: mask.headers(joined(reply.headers)),
+        status: reply.status,
+        headers: mask.headers(reply.headers),
         body: mask.body(isGzip ? gunzipped(arriving) : arriving),
       };
     });
 }
 
-/** The connections of this process: one pool per API server and client certificate, shared by all passes. */
+/** The connections of this process: one client per API server and client certificate, shared by all passes. */
 export class ApiServerConnections {
-  readonly #agents = new Map<string, Agent>();
+  readonly #clients = new Map<string, HttpClient>();
 
   transport(access: ApiServerAccess): Transport {
     const key = poolKey(access);
-    const agent = this.#agents.get(key) ?? agentFor(access);
-    // A dropped pool is not closed, because a pass may still use it. Its idle connections end by themselves.
-    setLatest(this.#agents, key, agent, MOST_POOLS);
-    return transportOver(agent, access);
+    const client = this.#clients.get(key) ?? clientFor(access);
+    // A dropped client is not closed, because a pass may still use it. Its idle connections end by themselves.
+    setLatest(this.#clients, key, client, MOST_POOLS);
+    return transportOver(client, access);
   }
 
-  /** Closes every connection at once: a graceful end would wait for a handshake that never ends. */
+  /** Closes every connection at once. */
   async close(): Promise<void> {
-    const agents = [...this.#agents.values()];
-    this.#agents.clear();
-    await Promise.all(agents.map((agent) => agent.destroy()));
+    for (const client of this.#clients.values()) client.destroy();
+    this.#clients.clear();
   }
 }
 
-/**
- * Without DHE: the server chooses its group, and one of 10,000 bits blocks the event loop for a second per handshake
- * before any certificate is verified. No Kubernetes API server uses it. Without renegotiation: a TLS 1.2 server may
- * start it again and again, each time with the work of a handshake.
- */
-export const TLS_LIMITS = {
-  ciphers: `${DEFAULT_CIPHERS}:!DHE`,
-  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-} as const;
-
-/** Kubernetes sends none; proxies send a few. */
-const MOST_INTERIM_REPLIES = 10;
-
-/** Returns a counter of the interim replies (1xx) of one request. It throws at one too many, which ends the request. */
-export function interimReplies(): () => void {
-  let replies = 0;
-  return () => {
-    replies += 1;
-    if (replies > MOST_INTERIM_REPLIES) throw new OverBound(`more than ${MOST_INTERIM_REPLIES} interim replies (1xx)`);
-  };
+function clientFor({ server, tls, lookup }: ApiServerAccess): HttpClient {
+  return new HttpClient(server, { tls: tls(), lookup, connections: CONNECTIONS_PER_SERVER });
 }
 
 /**
- * Returns the result of `work`; or throws the signal's reason, at once. undici observes the signal of a request only when the
- * request has its connection: a host that drops packets would delay it until connecting times out.
+ * Returns the result of `work`; or throws the signal's reason, at once: a request that waits for a connection of its pool would
+ * end only when it has one.
  */
 export async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();

@@ -12,6 +12,8 @@ export interface HostileApiServer {
   attack: Attack;
   /** Bytes that it got rid of. */
   readonly sent: () => number;
+  /** That are open. */
+  readonly connections: () => number;
   readonly stop: () => Promise<void>;
 }
 
@@ -37,6 +39,7 @@ export async function startHostileApiServer(first: Attack): Promise<HostileApiSe
     },
     attack: first,
     sent: () => sent,
+    connections: () => sockets.size,
     stop: async () => {
       closed.abort();
       for (const socket of sockets) socket.destroy();

@@ -151,7 +151,7 @@ describe('the Services of a cluster', () => {
   test('are not requested again when protobuf breaks off, and throw, so that the consumer drops what came', async () => {
     async function* breakingOff() {
       yield serviceList([claim('a'), claim('b')]).subarray(0, -20);
-      throw Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
+      throw Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
     }
     const { port, requests } = portAnswering({ ...protobuf(Buffer.alloc(0)), body: breakingOff() });
     const seen: string[] = [];

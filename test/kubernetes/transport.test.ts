@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { describeNetworkError } from '../../lib/kubernetes/network-fault.ts';
@@ -82,7 +82,8 @@ describe('a transport', () => {
     const { server, connections, kubeconfig } = await serverAndConnections();
     for (let pass = 0; pass < 20; pass += 1) {
       const transport = connections.transport(await kubeconfig(''));
-      await transport({ method: 'GET', path: '/api', headers: {} }, signal);
+      const { body } = await transport({ method: 'GET', path: '/api', headers: {} }, signal);
+      expect(await text(body)).toBe('done');
     }
     expect(server.connections()).toBeLessThanOrEqual(4);
   });
@@ -141,7 +142,7 @@ describe('a transport', () => {
       stops = [server.stop, () => connections.close()];
       const transport = connections.transport(await kubeconfigFor(server.url));
       const { body } = await transport({ method: 'GET', path: '/', headers: {}, streamed: true }, signal);
-      await expect(text(body)).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
+      await expect(text(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
     });
 
     test('gives the connection back when its reader stops early', async () => {
@@ -169,6 +170,40 @@ describe('a transport', () => {
     for (const suites of hello) {
       expect(suites).toContain('c02b');
       expect(suites.filter((suite) => DHE_SUITES.includes(suite))).toEqual([]);
+    }
+  });
+
+  test('gives up a connection that does not come about', async () => {
+    jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    stops.push(async () => void jest.useRealTimers());
+    const silent = await startSilentServer();
+    const connections = new ApiServerConnections();
+    stops.push(() => connections.close(), silent.close);
+    const transport = connections.transport(await kubeconfigFor(`https://${silent.authority}`));
+    const reply = transport({ method: 'GET', path: '/', headers: {} }, signal);
+    const failed = expect(reply).rejects.toMatchObject({ code: 'CONNECT_TIMEOUT' });
+    while (silent.connections() === 0) await new Promise(setImmediate);
+    jest.advanceTimersByTime(3_000);
+    await failed;
+  });
+
+  test('does not keep a connection on which bytes come without a request', async () => {
+    const server = await startHostileApiServer({
+      name: 'more than was requested',
+      wire: () => [
+        Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'),
+        Buffer.from('HTTP/1.1 200 OK\r\n\r\n'),
+      ],
+      everyMs: 1,
+      ends: { get: '', services: '' },
+    });
+    const connections = new ApiServerConnections();
+    stops = [server.stop, () => connections.close()];
+    const transport = connections.transport(await kubeconfigFor(server.url));
+    for (let request = 0; request < 3; request += 1) {
+      const { body } = await transport({ method: 'GET', path: '/', headers: {} }, signal);
+      expect(await text(body)).toBe('ok');
+      await eventually(() => expect(server.connections()).toBe(0));
     }
   });
 

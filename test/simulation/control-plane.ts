@@ -18,7 +18,7 @@ export interface HttpRequest {
   readonly method: string;
   /** With the query. */
   readonly path: string;
-  readonly body?: string | null;
+  readonly body?: string | undefined;
 }
 
 export interface HttpReply {

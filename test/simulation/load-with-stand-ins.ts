@@ -1,7 +1,7 @@
 import { registerHooks } from 'node:module';
 import { type Edit, type Plant, SCALES } from './plants.ts';
 
-const STAND_IN = new URL('./stand-in-undici.ts', import.meta.url).href;
+const STAND_IN = new URL('./stand-in-http-client.ts', import.meta.url).href;
 const ROOT = new URL('../../', import.meta.url).href;
 
 /** What was read before is not decoded again, which would take a fifth of the time of a run: no pass changes what it read. */
@@ -33,12 +33,12 @@ const decoded = new WeakMap();`,
   },
 ];
 
-/** From now on modules of the project get the stand-in for undici, and the code of a plant in place of their own. */
+/** From now on modules of the project get the stand-in for the HTTP client, and the code of a plant in place of their own. */
 export function loadWithStandIns(plant: Plant | undefined): void {
   const all = [...SCALES, ...REMEMBERED, ...(plant?.edits ?? [])];
   registerHooks({
     resolve: (specifier, context, next) =>
-      specifier === 'undici' ? { url: STAND_IN, shortCircuit: true } : next(specifier, context),
+      specifier === './http-client.ts' ? { url: STAND_IN, shortCircuit: true } : next(specifier, context),
     load: (url, context, next) => {
       const loaded = next(url, context);
       const edits = all.filter(({ file }) => url === ROOT + file);

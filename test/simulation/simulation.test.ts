@@ -8,7 +8,7 @@ import { PLANTS, SCALES } from './plants.ts';
 const ROOT = `${import.meta.dirname}/../..`;
 const FILE = `${import.meta.dirname}/simulate.ts`;
 
-/** In a process of its own: its timers, its undici and the code of plants are not those of jest. */
+/** In a process of its own: its timers, its HTTP client and the code of plants are not those of jest. */
 async function simulate(...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--disable-warning=ExperimentalWarning',

@@ -24,8 +24,8 @@ import { Process, type ProcessKind } from './process.ts';
 import { RangeTruth } from './range-truth.ts';
 import { ADDRESSES, ApiServers, BALANCER, HOST, SPARES } from './servers.ts';
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
+import { connectNetwork } from './stand-in-http-client.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
-import { connectNetwork } from './stand-in-undici.ts';
 import { hasItem, type StoredRangeItem, storedRangeIn, withdrawnUntilMsIn } from './stored-items.ts';
 import { useTime } from './virtual-time.ts';
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { Agent, request as httpRequest } from 'undici';
+import { text } from 'node:stream/consumers';
+import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 
 /** Requests to an API server past any client library, for what a test arranges and looks up. */
 export interface RawRequests {
@@ -13,33 +14,40 @@ export interface RawRequests {
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
+const { signal } = new AbortController();
+
 /** @param server `caFile` is read until the first answer: a server that starts may just be writing it. */
 export function rawRequests(server: { url: string; caFile: string; token: string }): RawRequests {
-  let agent: Agent | undefined;
+  let client: HttpClient | undefined;
   let answered = false;
-  const trustingAgent = async () => {
-    if (answered && agent) return agent;
-    await agent?.destroy();
-    agent = new Agent({ connect: { ca: readFileSync(server.caFile) } });
-    return agent;
+  const trustingClient = () => {
+    if (answered && client) return client;
+    client?.destroy();
+    client = new HttpClient(server.url, {
+      tls: { ca: readFileSync(server.caFile), rejectUnauthorized: true },
+      connections: 100,
+    });
+    return client;
   };
   return {
     async request<T>(method: Method, path: string, body?: object) {
-      const reply = await httpRequest(server.url + path, {
-        dispatcher: await trustingAgent(),
+      const reply = await trustingClient().request({
         method,
+        path,
         headers: {
           authorization: `Bearer ${server.token}`,
           'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
         },
-        ...(body && { body: JSON.stringify(body) }),
+        body: body && JSON.stringify(body),
+        signal,
       });
       answered = true;
-      const isJson = String(reply.headers['content-type']).startsWith('application/json');
-      return { status: reply.statusCode, body: (isJson ? await reply.body.json() : await reply.body.text()) as T };
+      const whole = await text(reply.body);
+      const isJson = reply.headers['content-type']?.startsWith('application/json') ?? false;
+      return { status: reply.status, body: (isJson ? JSON.parse(whole) : whole) as T };
     },
     async close() {
-      await agent?.destroy();
+      client?.destroy();
     },
   };
 }

@@ -44,8 +44,8 @@ const violations = [
   },
   {
     name: 'a client in a loop',
-    files: { 'lib/loops/shortcut.ts': "import { Agent } from 'undici';\nexport const agent = new Agent();\n" },
-    printed: 'undici-only-in-kubernetes: lib/loops/shortcut.ts',
+    files: { 'lib/loops/shortcut.ts': "import { Agent } from 'node:https';\nexport const agent = new Agent();\n" },
+    printed: 'http-only-in-kubernetes: lib/loops/shortcut.ts',
   },
   {
     name: 'the code that runs the plugins of a kubeconfig in a function',

@@ -1,0 +1,160 @@
+import { constants } from 'node:crypto';
+import { Agent, type ClientRequest, type IncomingMessage, request as requestOverHttp } from 'node:http';
+import { request as requestOverTls, Agent as TlsAgent } from 'node:https';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { type ConnectionOptions, checkServerIdentity, DEFAULT_CIPHERS } from 'node:tls';
+import { hostOf } from '../cluster/local-host.ts';
+import type { TlsMaterial } from './kubeconfig.ts';
+import { CONNECT_TIMEOUT } from './network-fault.ts';
+import { OverBound } from './reply-bounds.ts';
+
+export interface HttpClientOptions {
+  readonly tls: TlsMaterial;
+  readonly lookup?: LookupFunction | undefined;
+  /** How many connections are open at most, and kept. Absent: each request has one of its own. */
+  readonly connections?: number;
+}
+
+export interface HttpRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  /** Ends the request, and its reply. */
+  readonly signal: AbortSignal;
+}
+
+export interface HttpReply {
+  readonly status: number;
+  /** Names in lower case; what was sent several times is joined by `, `. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Throws when it does not come whole. */
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** Idle connections outlive two ticks of the endpoints loop, and close before load balancers (60 s) drop them. */
+const KEEP_ALIVE_MS = 30_000;
+/** Two SYNs, one second apart, and the handshake. */
+const CONNECT_TIMEOUT_MS = 3_000;
+/** A reply without progress for this long will not continue. */
+const SILENCE_MS = 20_000;
+const LARGEST_HEADERS = 16 * 1024;
+/** Kubernetes sends none; proxies send a few. */
+const MOST_INTERIM_REPLIES = 10;
+
+/**
+ * Without DHE: the server chooses its group, and one of 10,000 bits blocks the event loop for a second per handshake
+ * before any certificate is verified. No Kubernetes API server uses it. Without renegotiation: a TLS 1.2 server may
+ * start it again and again, each time with the work of a handshake.
+ */
+const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
+
+/** Sends requests to one server, over HTTP/1.1. */
+export class HttpClient {
+  readonly #host: string;
+  readonly #port: string;
+  readonly #isTls: boolean;
+  readonly #agent: Agent;
+
+  /** @param origin scheme, host and port */
+  constructor(origin: string, { tls, lookup, connections }: HttpClientOptions) {
+    const url = new URL(origin);
+    this.#host = hostOf(url);
+    this.#port = url.port;
+    this.#isTls = url.protocol === 'https:';
+    const { servername, ...material } = tls;
+    const options = {
+      ...(connections !== undefined && { keepAlive: true, maxSockets: connections }),
+      // Of a connection that is not used.
+      timeout: KEEP_ALIVE_MS,
+      ...(lookup && { lookup }),
+    };
+    this.#agent = this.#isTls
+      ? new TlsAgent({ ...options, ...material, ...verifiedAs(servername), ...TLS_LIMITS })
+      : new Agent(options);
+  }
+
+  async request({ method, path, headers, body, signal }: HttpRequest): Promise<HttpReply> {
+    signal.throwIfAborted();
+    const send = this.#isTls ? requestOverTls : requestOverHttp;
+    const request = send({
+      host: this.#host,
+      port: this.#port,
+      agent: this.#agent,
+      method,
+      path,
+      headers: { ...headers, ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }) },
+      maxHeaderSize: LARGEST_HEADERS,
+      joinDuplicateHeaders: true,
+    });
+    const replied = replyTo(request, signal);
+    request.once('socket', (socket) => {
+      if (!request.reusedSocket) endUnlessConnected(socket, this.#isTls ? 'secureConnect' : 'connect');
+    });
+    endInterimReplies(request);
+    request.end(body);
+    const reply = await replied;
+    return { status: reply.statusCode ?? 0, headers: joined(reply.headers), body: reply };
+  }
+
+  /** Closes every connection at once: a graceful end would wait for a handshake that never ends. */
+  destroy(): void {
+    this.#agent.destroy();
+  }
+}
+
+function replyTo(request: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  let end = (error: Error) => void request.destroy(error);
+  const abort = () => end(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  request.once('close', () => signal.removeEventListener('abort', abort));
+  request.on('error', reject);
+  request.once('response', (reply) => {
+    end = (error) => void reply.destroy(error);
+    endInSilence(reply);
+    resolve(reply);
+  });
+  return promise;
+}
+
+function endUnlessConnected(socket: Socket, event: 'connect' | 'secureConnect'): void {
+  const timer = setTimeout(() => {
+    const error = new Error(`no connection within ${CONNECT_TIMEOUT_MS} ms`);
+    socket.destroy(Object.assign(error, { code: CONNECT_TIMEOUT }));
+  }, CONNECT_TIMEOUT_MS);
+  const stop = () => clearTimeout(timer);
+  socket.once(event, stop).once('close', stop);
+}
+
+function endInterimReplies(request: ClientRequest): void {
+  let replies = 0;
+  request.on('information', () => {
+    replies += 1;
+    if (replies > MOST_INTERIM_REPLIES)
+      request.destroy(new OverBound(`more than ${MOST_INTERIM_REPLIES} interim replies (1xx)`));
+  });
+}
+
+function endInSilence(reply: IncomingMessage): void {
+  const { socket } = reply;
+  const end = () => void reply.destroy(new Error(`the reply made no progress for ${SILENCE_MS} ms`));
+  socket.setTimeout(SILENCE_MS).on('timeout', end);
+  reply.once('close', () => socket.off('timeout', end));
+}
+
+/** Returns how `node:tls` verifies that a certificate is for this name. An address is no name that a client may send. */
+function verifiedAs(name: string | undefined): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
+  if (name === undefined) return {};
+  if (isIP(name) === 0) return { servername: name };
+  return { checkServerIdentity: (_host, certificate) => checkServerIdentity(name, certificate) };
+}
+
+function joined(headers: IncomingMessage['headers']): Record<string, string> {
+  const result: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) result[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return result;
+}

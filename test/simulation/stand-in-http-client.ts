@@ -1,0 +1,42 @@
+import type { HttpClientOptions, HttpReply, HttpRequest } from '../../lib/kubernetes/http-client.ts';
+import type { Network } from './network.ts';
+
+/*
+ * Stands in for lib/kubernetes/http-client.ts: requests go to the network of the world. The certificate authority that a
+ * process trusts has its network: it is all that a client gets of its kubeconfig.
+ */
+
+/** The text of a CA, as it is in a kubeconfig of one process. */
+class Authority extends Buffer {
+  network?: Network;
+}
+
+export function connectNetwork(ca: string, network: Network): Buffer {
+  const authority: Authority = Object.setPrototypeOf(Buffer.from(ca), Authority.prototype);
+  authority.network = network;
+  return authority;
+}
+
+export class HttpClient {
+  readonly #network: Network;
+  readonly #host: string;
+
+  constructor(origin: string, { tls }: HttpClientOptions) {
+    const { network } = tls.ca as Authority;
+    if (network === undefined) throw new Error('a connection without a network');
+    this.#network = network;
+    this.#host = new URL(origin).hostname;
+  }
+
+  async request({ signal, ...request }: HttpRequest): Promise<HttpReply> {
+    const { status, body } = await this.#network(this.#host, request, signal);
+    const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+    return { status, headers: { 'content-type': 'application/json' }, body: once(bytes) };
+  }
+
+  destroy(): void {}
+}
+
+async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes;
+}
