@@ -1,4 +1,5 @@
 import { deregistration } from '../lib/dispatch/deregistration.ts';
+import { environmentFrom } from '../lib/environment/cluster-environment.ts';
 import { deployed } from '../lib/environment/process-environment.ts';
 
-export const handler = deployed(deregistration());
+export const handler = deployed(deregistration(), environmentFrom);

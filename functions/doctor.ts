@@ -1,4 +1,8 @@
 import { doctor } from '../lib/doctor/doctor.ts';
-import { deployed, doctorEnvironmentFrom } from '../lib/environment/process-environment.ts';
+import { doctorEnvironmentFrom, environmentFrom } from '../lib/environment/cluster-environment.ts';
+import { deployed } from '../lib/environment/process-environment.ts';
 
-export const handler = deployed(doctor(() => doctorEnvironmentFrom(process.env)));
+export const handler = deployed(
+  doctor(() => doctorEnvironmentFrom(process.env)),
+  environmentFrom,
+);

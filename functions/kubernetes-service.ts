@@ -1,5 +1,6 @@
 import { loopHandler } from '../lib/dispatch/dispatch.ts';
+import { environmentFrom } from '../lib/environment/cluster-environment.ts';
 import { deployed } from '../lib/environment/process-environment.ts';
 import { kubernetesService } from '../lib/loops/kubernetes-service.ts';
 
-export const handler = deployed(loopHandler(kubernetesService));
+export const handler = deployed(loopHandler(kubernetesService), environmentFrom);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/bitmap.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
 import { unlessAborted } from '../runtime/deadline.ts';
+import type { TableEnvironment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
@@ -38,7 +39,7 @@ export interface AdmissionOptions {
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 
-export type AdmissionHandler = Handler<HttpReply>;
+export type AdmissionHandler = Handler<HttpReply, TableEnvironment>;
 
 /** A range is one item, and one of several concurrent writers wins. The deadline ends the attempts. */
 const ATTEMPTS = 1_000;
@@ -85,7 +86,7 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
 function budgetOf(
   { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
   { deadlineMs }: AdmissionSettings,
-  { environment, remainingMs }: Invocation,
+  { environment, remainingMs }: Invocation<TableEnvironment>,
 ): number {
   // Clocks differ a little.
   const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, environment.nowMs() - cameAtMs);
@@ -93,14 +94,14 @@ function budgetOf(
 }
 
 interface Work {
-  readonly invocation: Invocation;
+  readonly invocation: Invocation<TableEnvironment>;
   readonly settings: AdmissionSettings;
   readonly options: AdmissionOptions;
   readonly signal: AbortSignal;
   readonly closing: AbortSignal;
 }
 
-function open(options: AdmissionOptions, { environment }: Invocation) {
+function open(options: AdmissionOptions, { environment }: Invocation<TableEnvironment>) {
   const settings = options.settings ?? admissionSettings(process.env);
   const read = options.readTokens ?? secretTextReader(settings.tokenStore);
   const nameOf = (cluster: string) => tokensNameOf(settings, cluster);

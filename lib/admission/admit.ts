@@ -1,6 +1,7 @@
 import type { AllocatorErrorCode } from '../allocator/errors.ts';
 import type { IPFamily } from '../allocator/ip-address.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
+import type { TableEnvironment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { TableError } from '../table/errors.ts';
@@ -140,7 +141,7 @@ const LONGEST_TEXT = 1_000;
 
 /** Logs a request that gets no review: nothing of its token is in the line. */
 export function logFault(
-  { telemetry }: Invocation,
+  { telemetry }: Invocation<TableEnvironment>,
   reply: HttpReply,
   cluster: string | undefined,
   reason: string,
@@ -151,12 +152,16 @@ export function logFault(
   return reply;
 }
 
-export function logOther({ telemetry }: Invocation, cluster: string, { uid, other }: OtherReview): void {
+export function logOther(
+  { telemetry }: Invocation<TableEnvironment>,
+  cluster: string,
+  { uid, other }: OtherReview,
+): void {
   telemetry.log('info', 'admission: leftAlone', { cluster, request: uid, reason: other });
 }
 
 export function logVerdict(
-  { telemetry }: Invocation,
+  { telemetry }: Invocation<TableEnvironment>,
   cluster: string,
   review: Review,
   verdict: Verdict,

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/bitmap.ts';
+import type { TableEnvironment } from '../runtime/environment.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
@@ -20,7 +21,7 @@ export interface AllocationOptions {
   readonly pick?: Pick;
 }
 
-export type AllocationHandler = Handler<Answer>;
+export type AllocationHandler = Handler<Answer, TableEnvironment>;
 
 /** The function's timeout is 30 s. */
 const LONGEST_MS = 25_000;
@@ -67,7 +68,7 @@ interface AnswerLog {
 
 async function answerOf(
   request: AllocateRequest,
-  { environment }: Invocation,
+  { environment }: Invocation<TableEnvironment>,
   { signal, endsAtMs }: { readonly signal: AbortSignal; readonly endsAtMs: number },
   options: Parameters<typeof openRange>[3],
   log: AnswerLog,
@@ -100,7 +101,7 @@ async function answerOf(
   return { ...answer, ...(replayed && { replayed }), ...dryRun };
 }
 
-function logAnswer({ telemetry }: Invocation, answer: Answer, { retries, errors }: AnswerLog): void {
+function logAnswer({ telemetry }: Invocation<TableEnvironment>, answer: Answer, { retries, errors }: AnswerLog): void {
   const { cluster, requestId, operation, outcome, items, error, replayed = false, dryRun = false } = answer;
   const level = outcome === 'done' && errors.length === 0 ? 'info' : 'warn';
   telemetry.log(level, `allocate: ${outcome}`, {

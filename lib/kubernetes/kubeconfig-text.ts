@@ -117,51 +117,54 @@ function optional<Shape extends z.core.SomeType>(shape: Shape) {
 }
 
 const text = z.string();
+const perhapsText = optional(text);
+const perhapsTrue = optional(z.boolean());
+const anything = z.optional(z.unknown());
 const name = z.string().check(z.minLength(1));
 
 const cluster = z.strictObject({
   server: name,
-  'tls-server-name': optional(text),
-  'insecure-skip-tls-verify': optional(z.boolean()),
-  'certificate-authority': optional(text),
-  'certificate-authority-data': optional(text),
-  'proxy-url': optional(text),
-  'disable-compression': optional(z.boolean()),
-  extensions: z.optional(z.unknown()),
+  'tls-server-name': perhapsText,
+  'insecure-skip-tls-verify': perhapsTrue,
+  'certificate-authority': perhapsText,
+  'certificate-authority-data': perhapsText,
+  'proxy-url': perhapsText,
+  'disable-compression': perhapsTrue,
+  extensions: anything,
 });
 
 const user = z.strictObject({
-  'client-certificate': optional(text),
-  'client-certificate-data': optional(text),
-  'client-key': optional(text),
-  'client-key-data': optional(text),
-  token: optional(text),
-  tokenFile: optional(text),
-  username: optional(text),
-  password: optional(text),
-  as: optional(text),
-  'as-uid': optional(text),
-  'as-groups': z.optional(z.unknown()),
-  'as-user-extra': z.optional(z.unknown()),
+  'client-certificate': perhapsText,
+  'client-certificate-data': perhapsText,
+  'client-key': perhapsText,
+  'client-key-data': perhapsText,
+  token: perhapsText,
+  tokenFile: perhapsText,
+  username: perhapsText,
+  password: perhapsText,
+  as: perhapsText,
+  'as-uid': perhapsText,
+  'as-groups': anything,
+  'as-user-extra': anything,
   exec: optional(z.record(text, z.unknown())),
   'auth-provider': optional(z.record(text, z.unknown())),
-  extensions: z.optional(z.unknown()),
+  extensions: anything,
 });
 
 const context = z.strictObject({
   cluster: name,
-  user: optional(text),
-  namespace: optional(text),
-  extensions: z.optional(z.unknown()),
+  user: perhapsText,
+  namespace: perhapsText,
+  extensions: anything,
 });
 
 /** All fields of a kubeconfig, as in `k8s.io/client-go/tools/clientcmd/api/v1`. */
 export const kubeconfigShape = z.strictObject({
-  apiVersion: optional(text),
-  kind: optional(text),
-  preferences: z.optional(z.unknown()),
-  extensions: z.optional(z.unknown()),
-  'current-context': optional(text),
+  apiVersion: perhapsText,
+  kind: perhapsText,
+  preferences: anything,
+  extensions: anything,
+  'current-context': perhapsText,
   clusters: z.array(z.strictObject({ name, cluster })),
   contexts: z.array(z.strictObject({ name, context })),
   users: optional(z.array(z.strictObject({ name, user: optional(user) }))),

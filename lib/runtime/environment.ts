@@ -21,8 +21,8 @@ export interface ConnectOptions {
   readonly warn: (text: string) => void;
 }
 
-/** The external dependencies of an invocation, created once per warm function. */
-export interface Environment {
+/** The external dependencies of an invocation that connects to no cluster, created once per warm function. */
+export interface TableEnvironment {
   readonly nowMs: () => number;
   /** Measures this host's clock by the table's, once. Absent: it was measured before, or is right. */
   readonly measureClock?: (signal: AbortSignal) => Promise<void>;
@@ -30,15 +30,21 @@ export interface Environment {
    * Returns the least difference of this host's clock from the table's that its replies prove. Absent: not measured.
    */
   readonly skewMs?: () => number;
+  readonly startDeadline: StartDeadline;
+  readonly telemetry: TelemetryFactory;
+  /** The stack of these passes. Absent, as on a developer's machine: they write if no stack owns the cluster. */
+  readonly stack?: string;
+  /** Returns the table, with calls that the signal ends. */
+  readonly table: (signal: AbortSignal) => KeyValueTable;
+}
+
+/** The external dependencies of an invocation that connects to clusters. */
+export interface Environment extends TableEnvironment {
   /** Returns how long the event loop of this process has been busy. Absent: not measured. */
   readonly busyMs?: () => number;
   readonly newPassId: () => string;
-  readonly startDeadline: StartDeadline;
-  readonly telemetry: TelemetryFactory;
   /** The reporter of events: the same for every function of a stack. */
   readonly reportingInstance: string;
-  /** The stack of these passes. Absent, as on a developer's machine: they write if no stack owns the cluster. */
-  readonly stack?: string;
   /** The queue of this loop's ticks. Absent: none are queued. */
   readonly tickQueue?: MessageQueue;
   /** Receives the changes of clusters. Absent: they are not published. */
@@ -48,8 +54,6 @@ export interface Environment {
    * Default: 16.
    */
   readonly clustersPerTick?: number;
-  /** Returns the table, with calls that the signal ends. */
-  readonly table: (signal: AbortSignal) => KeyValueTable;
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
   readonly resolveHost: (signal: AbortSignal) => HostResolver;

@@ -3,10 +3,10 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
 import { CLOSING_MS, MEASURING_MS } from './budgets.ts';
 import { withinDeadline } from './deadline.ts';
-import type { Environment } from './environment.ts';
+import type { Environment, TableEnvironment } from './environment.ts';
 
-export interface Invocation {
-  readonly environment: Environment;
+export interface Invocation<Of extends TableEnvironment = Environment> {
+  readonly environment: Of;
   readonly telemetry: Telemetry;
   /** Returns how long the function may still run. */
   readonly remainingMs: () => number;
@@ -17,15 +17,18 @@ export interface LambdaContext {
   readonly awsRequestId?: string;
 }
 
-export interface InvocationContext extends LambdaContext {
-  readonly environment: Environment;
+export interface InvocationContext<Of extends TableEnvironment = Environment> extends LambdaContext {
+  readonly environment: Of;
 }
 
-export type Handler<Answer> = (event: unknown, context: InvocationContext) => Promise<Answer>;
+export type Handler<Answer, Of extends TableEnvironment = Environment> = (
+  event: unknown,
+  context: InvocationContext<Of>,
+) => Promise<Answer>;
 
 /** Returns the result of `work` within a time limit that leaves the invocation time to record and log it. */
 export function withinInvocation<T>(
-  { environment, remainingMs }: Invocation,
+  { environment, remainingMs }: Invocation<TableEnvironment>,
   longestMs: number,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
@@ -33,10 +36,10 @@ export function withinInvocation<T>(
 }
 
 /** Runs a handler's work, logs its failure, and writes its metrics. */
-export async function runInvocation<Result>(
+export async function runInvocation<Result, Of extends TableEnvironment>(
   loop: InvocationLabels['loop'],
-  context: InvocationContext,
-  work: (invocation: Invocation) => Promise<Result>,
+  context: InvocationContext<Of>,
+  work: (invocation: Invocation<Of>) => Promise<Result>,
 ): Promise<Result> {
   const { awsRequestId: requestId, environment } = context;
   const telemetry = environment.telemetry({ loop, ...(requestId !== undefined && { requestId }) });
@@ -57,14 +60,14 @@ export async function runInvocation<Result>(
  * fail later.
  */
 async function measured(
-  environment: Environment,
-  measureClock: NonNullable<Environment['measureClock']>,
+  environment: TableEnvironment,
+  measureClock: NonNullable<TableEnvironment['measureClock']>,
 ): Promise<void> {
   await withinDeadline(environment, MEASURING_MS, measureClock).catch(() => undefined);
 }
 
 /** Logs and counts only a wrong clock. */
-function reportSkew({ skewMs = () => 0 }: Environment, telemetry: Telemetry): void {
+function reportSkew({ skewMs = () => 0 }: TableEnvironment, telemetry: Telemetry): void {
   const aheadMs = skewMs();
   if (Math.abs(aheadMs) <= MOST_SKEW_MS) return;
   telemetry.log('error', "the clock differs from the table's", { skewMs: aheadMs });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { checkConcurrency } from '../../lib/doctor/check-stack.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import type { DoctorEnvironment } from '../../lib/doctor/line.ts';
-import { doctorEnvironmentFrom } from '../../lib/environment/process-environment.ts';
+import { doctorEnvironmentFrom } from '../../lib/environment/cluster-environment.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

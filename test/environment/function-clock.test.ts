@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
-import { environmentFrom } from '../../lib/environment/process-environment.ts';
+import { environmentFrom } from '../../lib/environment/cluster-environment.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { claimCluster, registerCluster } from '../../lib/table/cluster-registration.ts';

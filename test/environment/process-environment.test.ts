@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { environmentFrom } from '../../lib/environment/process-environment.ts';
+import { environmentFrom } from '../../lib/environment/cluster-environment.ts';
 import { VERSION } from '../../lib/runtime/version.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';

@@ -1,0 +1,54 @@
+import { defaultEventBus } from '../aws/event-bus.ts';
+import { kubeconfigSources } from '../aws/kubeconfig-sources.ts';
+import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
+import type { DoctorEnvironment } from '../doctor/line.ts';
+import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
+import type { Environment } from '../runtime/environment.ts';
+import { isLambda, kubeconfigLoader, type LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
+import { createEnvironment } from './create-environment.ts';
+import { required, tableEnvironmentFrom, type Variables } from './process-environment.ts';
+
+/**
+ * Returns the environment of a function that connects to clusters. Beside the variables of `tableEnvironmentFrom`, `REPORTING_INSTANCE` names the reporter of events, `TICK_QUEUE_URL` this
+ * loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16).
+ */
+export function environmentFrom(variables: Variables): Environment {
+  const queueUrl = variables['TICK_QUEUE_URL'];
+  const { environment } = createEnvironment({
+    ...tableEnvironmentFrom(variables),
+    busyMs: () => performance.eventLoopUtilization().active,
+    loadKubeconfig: kubeconfigsOf(variables),
+    reportingInstance: required(variables, 'REPORTING_INSTANCE'),
+    ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(sqsClientFrom(variables), queueUrl) }),
+    eventBus: defaultEventBus(),
+    clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
+  });
+  return environment;
+}
+
+/** Kubeconfig files are read from the folder of the function's code. */
+function kubeconfigsOf(variables: Variables): LoadKubeconfig {
+  const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
+  return kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) });
+}
+
+function sqsClientFrom(variables: Variables): ReturnType<typeof createSqsClient> {
+  const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']);
+  return createSqsClient({ endpointIsSet });
+}
+
+/**
+ * Returns the environment of the doctor. `TICK_QUEUE_URLS` names the queues of the ticks, separated by commas;
+ * `TICK_CONCURRENCY` is how many messages of a queue are processed at the same time.
+ */
+export function doctorEnvironmentFrom(variables: Variables): DoctorEnvironment {
+  const concurrency = Number(variables['TICK_CONCURRENCY']);
+  return {
+    loadKubeconfig: kubeconfigsOf(variables),
+    queues: {
+      urls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
+      depth: sqsQueueDepth(sqsClientFrom(variables)),
+      ...(concurrency > 0 && { concurrency }),
+    },
+  };
+}
