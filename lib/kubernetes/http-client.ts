@@ -56,6 +56,8 @@ export class HttpClient {
   readonly #port: string;
   readonly #isTls: boolean;
   readonly #agent: Agent;
+  /** Connections that were waited for. */
+  readonly #known = new WeakSet<Socket>();
 
   /** @param origin scheme, host and port */
   constructor(origin: string, { tls, lookup, connections }: HttpClientOptions) {
@@ -90,7 +92,8 @@ export class HttpClient {
     });
     const replied = replyTo(request, signal);
     request.once('socket', (socket) => {
-      if (!request.reusedSocket) endUnlessConnected(socket, this.#isTls ? 'secureConnect' : 'connect');
+      if (!this.#known.has(socket)) endUnlessConnected(socket, this.#isTls ? 'secureConnect' : 'connect');
+      this.#known.add(socket);
     });
     endInterimReplies(request);
     request.end(body);

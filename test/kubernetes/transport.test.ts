@@ -8,6 +8,7 @@ import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { describeNetworkError } from '../../lib/kubernetes/network-fault.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { eventually } from '../support/eventually.ts';
@@ -185,6 +186,30 @@ describe('a transport', () => {
     while (silent.connections() === 0) await new Promise(setImmediate);
     jest.advanceTimersByTime(3_000);
     await failed;
+  });
+
+  test('waits once for each connection, and not for one that another request leaves to it', async () => {
+    jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+    stops.push(async () => void jest.useRealTimers());
+    const authority = makeAuthority('the cluster');
+    const react = ({ path }: { path: string }) => (path === '/hang' ? { hang: true } : { body: 'done' });
+    const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
+    const connections = new ApiServerConnections();
+    stops.push(server.stop, () => connections.close());
+    const transport = connections.transport(await parseKubeconfig(kubeconfigTo(server.url, authority), 'of the test'));
+    const deadline = new AbortController();
+    const get = async (path: string) =>
+      text((await transport({ method: 'GET', path, headers: {} }, deadline.signal)).body);
+    const first = ['/1', '/2', '/3', '/4'].map(get);
+    const last = get('/hang');
+    const ended = expect(last).rejects.toThrow('the pass has ended');
+    expect(await Promise.all(first)).toEqual(['done', 'done', 'done', 'done']);
+    while (server.requests.length < 5) await new Promise(setImmediate);
+    expect(server.connections()).toBe(4);
+    jest.advanceTimersByTime(3_000);
+    for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+    deadline.abort(new Error('the pass has ended'));
+    await ended;
   });
 
   test('does not keep a connection on which bytes come without a request', async () => {
