@@ -1,19 +1,38 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { describePublished } from '../endpoints/objects.ts';
-import { type ClusterPort, describeRef, refOf } from './cluster-port.ts';
+import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
+import { objectDifference } from './object-difference.ts';
 
 /**
  * Returns a port that reads like `port` and writes nothing: each write is reported (`create Namespace kube-system`) and
- * answered as withheld.
+ * answered as withheld. An update of an object that was read is reported with the fields that it would change.
  */
 export function withholdWrites(port: ClusterPort, wouldWrite: (description: string) => void): ClusterPort {
+  const read = new Map<string, KubernetesObject>();
+  const change = (object: KubernetesObject) => {
+    const before = read.get(describeRef(refOf(object)));
+    const difference = before === undefined ? '' : objectDifference(before, object);
+    return difference === '' ? '' : `: ${difference}`;
+  };
   const withheld = async <T extends KubernetesObject>(verb: 'create' | 'update', object: T) => {
-    wouldWrite(`${verb} ${describeRef(refOf(object))}${describePublished(object)}`);
+    const fields = verb === 'update' ? change(object) : '';
+    wouldWrite(`${verb} ${describeRef(refOf(object))}${describePublished(object)}${fields}`);
     return { outcome: 'withheld', object } as const;
   };
   return {
-    get: (ref) => port.get(ref),
-    list: (kind, namespace, labelSelector) => port.list(kind, namespace, labelSelector),
+    get: async <T extends KubernetesObject>(ref: ObjectRef) => {
+      const object = await port.get<T>(ref);
+      if (object !== undefined) read.set(describeRef(ref), object);
+      return object;
+    },
+    list: async <T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string) => {
+      const objects = await port.list<T>(kind, namespace, labelSelector);
+      for (const object of objects) {
+        const { name, namespace: own = '' } = object.metadata;
+        read.set(describeRef({ kind, name, ...(own !== '' && { namespace: own }) }), object);
+      }
+      return objects;
+    },
     services: (selection) => port.services(selection),
     ipAddresses: () => port.ipAddresses(),
     create: (object) => withheld('create', object),

@@ -68,6 +68,17 @@ describe('a port that withholds writes', () => {
     ]);
   });
 
+  test('reports which fields of what was read an update would change', async () => {
+    const { port, reported } = withholding();
+    await port.get(ref);
+    await port.update({ ...stored, metadata: { ...stored.metadata, resourceVersion: '8', labels: { b: '3' } } });
+    await port.update(stored);
+    expect(reported).toEqual([
+      'update Service default/kubernetes: metadata.labels.a - "1"; metadata.labels.b "2" -> "3"',
+      'update Service default/kubernetes',
+    ]);
+  });
+
   test.each([
     { object: endpoints, published: 'Endpoints default/kubernetes with 10.0.0.1, 10.0.0.2 :6443' },
     { object: { ...endpoints, subsets: [] }, published: 'Endpoints default/kubernetes with no address' },

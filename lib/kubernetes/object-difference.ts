@@ -1,0 +1,80 @@
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { boundedText, isRecord } from '../cluster/values.ts';
+
+/** What a report has of a difference. Of longer ones it counts the rest. */
+const MOST_PARTS = 8;
+const LONGEST_VALUE = 80;
+
+/** Fields that the API server writes. */
+const OF_THE_SERVER = new Set(['managedFields', 'resourceVersion', 'uid', 'generation', 'creationTimestamp']);
+
+/** Returns which fields a write would change: `spec.type "NodePort" -> "ClusterIP"; spec.ports[0].nodePort - 30443`. */
+export function objectDifference(before: KubernetesObject, after: KubernetesObject): string {
+  const parts = [...differences('', written(before), written(after))];
+  const more = parts.length > MOST_PARTS ? [`and ${parts.length - MOST_PARTS} more`] : [];
+  return [...parts.slice(0, MOST_PARTS), ...more].join('; ');
+}
+
+function written({ metadata, ...object }: KubernetesObject & { readonly status?: unknown }): object {
+  const { apiVersion: _, kind: __, status: ___, ...fields } = object;
+  const own = Object.entries(metadata).filter(([field]) => !OF_THE_SERVER.has(field));
+  return { metadata: Object.fromEntries(own), ...fields };
+}
+
+/** Each level reads its values whole: an object of any depth must not take the square of its size. */
+const DEEPEST = 8;
+
+function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {
+  if (keyOf(before) === keyOf(after)) return;
+  if (depth < DEEPEST && Array.isArray(before) && Array.isArray(after)) {
+    yield* listDifferences(path, before, after, depth + 1);
+  } else if (depth < DEEPEST && isRecord(before) && isRecord(after)) {
+    for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
+      yield* differences(path === '' ? field : `${path}.${field}`, before[field], after[field], depth + 1);
+    }
+  } else if (isNothing(before)) yield `${path} + ${shown(after)}`;
+  else if (isNothing(after)) yield `${path} - ${shown(before)}`;
+  else yield `${path} ${shown(before)} -> ${shown(after)}`;
+}
+
+function* listDifferences(
+  path: string,
+  before: readonly unknown[],
+  after: readonly unknown[],
+  depth: number,
+): Generator<string> {
+  const [removed, added] = [itemsBut(before, after), itemsBut(after, before)];
+  const [[gone] = [], [come] = []] = [removed, added];
+  if (removed.length === 1 && added.length === 1 && gone !== undefined && come !== undefined) {
+    yield* differences(`${path}[${gone.index}]`, gone.item, come.item, depth);
+    return;
+  }
+  for (const { item } of removed) yield `${path} - ${shown(item)}`;
+  for (const { item } of added) yield `${path} + ${shown(item)}`;
+  if (removed.length + added.length === 0) yield `${path} in another order`;
+}
+
+function itemsBut(items: readonly unknown[], others: readonly unknown[]) {
+  const known = new Set(others.map(keyOf));
+  return items.flatMap((item, index) => (known.has(keyOf(item)) ? [] : [{ item, index }]));
+}
+
+/** To the API an absent field, null and an empty list are one, and the order of fields means nothing. */
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+}
+
+/** Returns a text that is the same for values that are the same to the API. */
+function keyOf(value: unknown): string {
+  if (isNothing(value)) return '';
+  if (Array.isArray(value)) return `[${value.map(keyOf).join()}]`;
+  if (!isRecord(value)) return JSON.stringify(value);
+  const fields = Object.keys(value)
+    .filter((field) => !isNothing(value[field]))
+    .sort();
+  return `{${fields.map((field) => `${JSON.stringify(field)}:${keyOf(value[field])}`).join()}}`;
+}
+
+function shown(value: unknown): string {
+  return boundedText(JSON.stringify(value), LONGEST_VALUE);
+}
