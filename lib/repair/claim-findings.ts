@@ -4,8 +4,7 @@ import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type FindingList, RepairError } from './walk.ts';
 
 /*
- * Findings about what a Service claims, in the words of
- * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`.
+ * Texts of findings about claims, as in `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`.
  */
 
 export interface RangeWords {
@@ -15,11 +14,11 @@ export interface RangeWords {
   readonly range: string;
 }
 
-/** The words in which the original reports claims on one kind of range. */
+/** Upstream's texts for claims on one kind of range. */
 export interface ClaimWords extends RangeWords {
   /** The item at the start of a note: `Cluster IP`, `Port`. */
   readonly noteItem: string;
-  /** The item where it is out of range, or its allocation fails: `cluster IP`, `port`. */
+  /** The item that is out of range, or whose allocation fails: `cluster IP`, `port`. */
   readonly shortItem: string;
   readonly action: string;
   readonly reasons: {
@@ -28,14 +27,14 @@ export interface ClaimWords extends RangeWords {
     readonly outOfRange: string;
     readonly full: string;
   };
-  /** Why the range is full, after its name. */
+  /** Returns the text after the name of a full range. */
   readonly full: (claim: string) => string;
 }
 
 export interface Claim {
   readonly service: ServiceClaim;
   readonly item: string;
-  /** The item as messages name it: `[IPv4]:10.0.0.1`, `30000`. */
+  /** The item in messages: `[IPv4]:10.0.0.1`, `30000`. */
   readonly shown: string;
   /** Canonical text of the range. */
   readonly range: string;
@@ -103,7 +102,7 @@ function wordingOf(
   return { reason: 'UnknownError', note, message };
 }
 
-/** A finding about a Service: `note` is what its event says, `message` what the log says. */
+/** Returns a finding about a Service: `note` is for its event, `message` for the log. */
 export function serviceFinding(
   service: ServiceClaim,
   item: string,

@@ -73,7 +73,7 @@ describe('a Service', () => {
     expect(world.telemetry.flushes.count).toBe(1);
   });
 
-  test('gets what it requests, and keeps it as it was written', async () => {
+  test("a Service keeps a requested value in the client's notation", async () => {
     const world = await anAdmissionWorld();
     const spec = {
       clusterIP: '010.0.0.5',
@@ -85,7 +85,7 @@ describe('a Service', () => {
     expect(await takenIn(world)).toEqual(['10.0.0.5', '30001']);
   });
 
-  test('that needs nothing is allowed without reading the table', async () => {
+  test('a Service that lacks nothing is allowed without reading the table', async () => {
     const world = await anAdmissionWorld();
     const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'nobody is there')) };
     await world.send({ body: '{}' }); // its token is known from here on
@@ -97,7 +97,7 @@ describe('a Service', () => {
     expect(await world.ask(change, unreachable)).toMatchObject({ allowed: true });
   });
 
-  test('that drops its address or port is allowed, and both stay taken until a pass frees them', async () => {
+  test('a Service that drops its address or port is allowed, and both stay taken until a pass frees them', async () => {
     const world = await anAdmissionWorld();
     await world.ask(NODE_PORT);
     const oldSpec = { ...BOTH, clusterIP: '10.0.0.17', ports: [{ port: 80, nodePort: 30_016 }] };
@@ -107,7 +107,7 @@ describe('a Service', () => {
 });
 
 describe('asked again', () => {
-  test('with what it was allocated, a Service stays unchanged', async () => {
+  test('a second review leaves the allocated values unchanged', async () => {
     const world = await anAdmissionWorld();
     await world.ask(NODE_PORT);
     const spec = {
@@ -124,7 +124,7 @@ describe('asked again', () => {
     ['of another name', { name: 'copy' }],
     ['of another namespace', { namespace: 'other' }],
     ['without a name', { generateName: 'web' }],
-  ])('a Service %s is refused what it copied', async (_what, whose) => {
+  ])('a Service %s is refused the values that it copied', async (_what, whose) => {
     const world = await anAdmissionWorld();
     await world.ask(NODE_PORT);
     const { status } = await world.ask({ ...whose, spec: { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] } });
@@ -222,7 +222,7 @@ describe('refused, in the words of the original, is', () => {
     expect(world.telemetry.lines.at(-1)).toMatchObject({ level: 'warn', message: 'admission: refused' });
   });
 
-  test('any address, when there is none left', async () => {
+  test('any address of a full range', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.primary, { data: everyAddress });
     expect((await world.ask({})).status).toEqual(
@@ -239,7 +239,7 @@ describe('refused, in the words of the original, is', () => {
   });
 });
 
-describe('what is held', () => {
+describe('a held item', () => {
   const held = (takenUpBy: 'any' | 'owner', untilMs?: number) => ({
     data: Uint8Array.of(0b10000),
     holds: [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy, ...(untilMs !== undefined && { untilMs }) }],
@@ -251,7 +251,7 @@ describe('what is held', () => {
     ['by any, if it is for any', held('any'), {}, true],
     ['not by another, if it is for its owner', held('owner'), { [HOLD_OWNER_LABEL]: 'team-b' }, false],
     ['not once it is over', held('any', 1), {}, false],
-  ])('is taken up %s', async (_what, stored, labels, allowed) => {
+  ])('a held item is claimed %s', async (_what, stored, labels, allowed) => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.primary, stored);
     expect(await world.ask({ spec, labels })).toMatchObject({ allowed });
@@ -260,7 +260,7 @@ describe('what is held', () => {
     expect(await takenIn(world)).toContain('10.0.0.5');
   });
 
-  test('and stays taken when something else of the Service is refused: a pass frees it', async () => {
+  test('a claimed item stays taken when another value of the Service is refused: a pass frees it', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.primary, held('any'));
     expect(await world.ask({ spec: { ...spec, type: 'NodePort', ports: [{ port: 1, nodePort: 1 }] } })).toMatchObject({
@@ -271,7 +271,7 @@ describe('what is held', () => {
 });
 
 describe('nothing is written', () => {
-  test('in a dry run, which gets values and refusals', async () => {
+  test('a dry run returns values and refusals', async () => {
     const world = await anAdmissionWorld();
     await world.ask({ name: 'other' });
     const before = await world.items();
@@ -283,7 +283,7 @@ describe('nothing is written', () => {
     expect(world.telemetry.counters['allocations']).toBe(1);
   });
 
-  test('with mode: observe, which logs what the answer would be', async () => {
+  test('mode observe logs the answer of enforce', async () => {
     const world = await anAdmissionWorld({ spec: { mode: 'observe' } });
     const before = await world.items();
     expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
@@ -296,7 +296,7 @@ describe('nothing is written', () => {
     ]);
   });
 
-  test('with allocator: apiserver, whose API servers allocate', async () => {
+  test('allocator apiserver leaves the allocation to the API servers', async () => {
     const world = await anAdmissionWorld({ spec: { allocator: 'apiserver' } });
     const before = await world.items();
     expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
@@ -305,7 +305,7 @@ describe('nothing is written', () => {
   });
 });
 
-describe('when the table can give nothing', () => {
+describe('a table that cannot allocate', () => {
   const RANGES = (item: NewItem) => item.key.startsWith('ranges/');
   const unavailable = { status: 'Failure', code: 503, reason: 'ServiceUnavailable' };
 
@@ -339,7 +339,7 @@ describe('when the table can give nothing', () => {
       },
     ],
   ])(
-    'because %s, the Service is refused or allowed as the stack says, and nothing stays taken',
+    'because %s, the Service is refused or allowed by the setting of the stack, and nothing stays taken',
     async (_what, code, spoil) => {
       for (const onFailure of ['refuse', 'allow'] as const) {
         const world = await anAdmissionWorld({ settings: { onFailure }, environment: { stack: 'mine' } });
@@ -369,7 +369,7 @@ describe('when the table can give nothing', () => {
     expect(status?.message).not.toContain('the test says so');
   });
 
-  test('what fails in the second range gives back what was taken in the first', async () => {
+  test('a failure in the second range releases the items of the first', async () => {
     const world = await anAdmissionWorld();
     await world.ask(
       { spec: BOTH },
@@ -378,7 +378,7 @@ describe('when the table can give nothing', () => {
     expect(await takenIn(world)).toEqual([]);
   });
 
-  test('what cannot be released is logged, and a pass frees it', async () => {
+  test('an item that cannot be released is logged, and a pass frees it', async () => {
     const world = await anAdmissionWorld();
     let writes = 0;
     const { status } = await world.ask(
@@ -417,7 +417,7 @@ describe('when the table can give nothing', () => {
     },
   );
 
-  test('when time is over before the tokens are there, nothing is answered', async () => {
+  test('a review that ends before the tokens are read gets no answer', async () => {
     const over = AbortSignal.abort(new DispatchError('DeadlineExceeded', 'the test says so'));
     const startDeadline = () => ({ signal: over, cancel: () => undefined });
     const world = await anAdmissionWorld({ environment: { startDeadline } });
@@ -436,7 +436,7 @@ describe('when the table can give nothing', () => {
     expect(world.telemetry.counters['allocationRetries']).toBe(30);
   });
 
-  test('a lost attempt waits by what it took, so that attempts do not all collide on a slow machine', async () => {
+  test('a lost attempt waits in proportion to its duration, so that attempts do not all collide on a slow machine', async () => {
     const waits: (readonly number[])[] = [];
     const world = await anAdmissionWorld({ wait: async (...wait) => void waits.push(wait) });
     let lost = 0;
@@ -453,7 +453,7 @@ describe('when the table can give nothing', () => {
     ]);
   });
 
-  test('a write whose outcome stays unclear is tried again: the range shows whether it happened', async () => {
+  test('a write with an unclear outcome is retried, because the range shows whether it happened', async () => {
     for (const happened of [true, false]) {
       const world = await anAdmissionWorld();
       const unclear = new Set<string>();
@@ -471,7 +471,7 @@ describe('when the table can give nothing', () => {
   });
 });
 
-describe('whoever asks', () => {
+describe('a caller without the right request', () => {
   const body = JSON.stringify({});
 
   test.each<[string, Parameters<AdmissionWorld['send']>[0], number]>([
@@ -536,7 +536,7 @@ describe('whoever asks', () => {
     ['a Service that is none', { object: 'x' }],
     ['a Service with ports that are none', { object: { metadata: {}, spec: { ports: [{ port: 'http' }] } } }],
     ['an update without the old one', { operation: 'UPDATE', object: { metadata: {} } }],
-  ])('%s is told what is wrong', async (_what, fields) => {
+  ])('the caller learns the fault of %s', async (_what, fields) => {
     const world = await anAdmissionWorld();
     const kind = { group: '', version: 'v1', kind: 'Service' };
     const request = { uid: 'u', kind, operation: 'CREATE', ...fields };
@@ -603,7 +603,7 @@ describe('the environment', () => {
     SECRETS_PREFIX: 'p/',
   };
 
-  test('says how a stack answers', () => {
+  test('the settings determine the answers of a stack', () => {
     const settings = { onFailure: 'allow', deadlineMs: 5_000, tokenStore: 'ssm', secretsPrefix: 'p/' };
     expect(admissionSettings(variables)).toEqual(settings);
   });

@@ -44,9 +44,9 @@ function itemsIn({ patch = [] }: Answered): readonly (string | number)[] {
   });
 }
 
-describe.each([false, true])('whatever call of the table fails (and all that follow: %p)', (all) => {
+describe.each([false, true])('a failing call of the table (and of all later ones: %p)', (all) => {
   test.each<Fault>(['not made', 'made, and its reply lost', 'made later'])(
-    '%s: what one Service is given is no other’s, and is taken',
+    '%s: the items of one Service go to no other, and are taken',
     async (fault) => {
       for (let at = 1; at <= MOST_CALLS; at++) {
         const world = await anAdmissionWorld();

@@ -217,7 +217,7 @@ describe('a Service that is changed', () => {
     expect(wanted(fields, old, configured)).toBe(expected);
   });
 
-  test('clusterIPs are what they will be, with room for what is to be taken', () => {
+  test('the new clusterIPs have empty places for the addresses to allocate', () => {
     const { clusterIPs } = planOf(specOf({ ipFamilyPolicy: 'RequireDualStack' }), specOf(one), DUAL);
     expect(clusterIPs).toEqual(['10.0.0.5', '']);
   });

@@ -26,8 +26,8 @@ async function portsTaken(world: AdmissionWorld): Promise<number> {
   return Object.keys(await world.taken()).filter((item) => /^\d+$/.test(item)).length;
 }
 
-describe('what a Service was given is given again only while it is its own', () => {
-  test('not when it was released: then it is allocated again, or another is', async () => {
+describe('a Service keeps its unclaimed items only while they are its own', () => {
+  test('released items are not its own: it gets them or others in a new allocation', async () => {
     const world = await anAdmissionWorld();
     await world.ask({});
     await world.store(RANGE_KEYS.primary, { data: NONE });
@@ -49,7 +49,7 @@ describe('what a Service was given is given again only while it is its own', () 
     expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual(holds);
   });
 
-  test('not when the cluster has another range since', async () => {
+  test('items of an earlier range are not its own', async () => {
     const world = await anAdmissionWorld();
     await world.ask({});
     const spec = { name: 'demo', allocator: 'table', serviceNodePortRange: '30000-30127' } as const;
@@ -72,7 +72,7 @@ describe('a Service that is created again', () => {
     expect(Object.keys(await world.taken())).toEqual(['10.0.0.17', '10.0.0.18']);
   });
 
-  test('gets the same as long as it is not freed, and its strikes are cleared, so that it is not freed under it', async () => {
+  test('gets the same items until they are freed, and their strikes are cleared', async () => {
     const world = await anAdmissionWorld();
     for (const name of ['web', 'web', 'other']) await world.ask({ name });
     world.clock.nowMs += 60 * 60_000;
@@ -92,7 +92,7 @@ describe('a Service that is created again', () => {
     expect((await world.ask(change)).patch).toEqual(first.patch);
   });
 
-  test('is not given what a pass freed, which another Service may have by now', async () => {
+  test('does not get freed items, which another Service may have', async () => {
     const world = await anAdmissionWorld();
     for (const name of ['web', 'web']) await world.ask({ name });
     const { data, unclaimed = [] } = await world.stored(RANGE_KEYS.primary);
@@ -104,7 +104,7 @@ describe('a Service that is created again', () => {
     expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
   });
 
-  test('keeps what it got when an earlier review of the same name is refused in its next range', async () => {
+  test('keeps its items when an earlier review of the same name is refused in the next range', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
     const spec = { clusterIP: '10.0.0.5' };
@@ -120,7 +120,7 @@ describe('a Service that is created again', () => {
   });
 });
 
-describe('a Service whose name is yet to be made', () => {
+describe('a Service with generateName', () => {
   test('gets its name here, by which it is known when it is reviewed again', async () => {
     const world = await anAdmissionWorld();
     const { patch } = await world.ask({ generateName: 'web-' });
@@ -207,7 +207,7 @@ describe('a Service that its API server refuses afterwards', () => {
     expect(await portsTaken(world)).toBe(16);
   });
 
-  test('counts no more once a pass has seen it, or freed what it had', async () => {
+  test('does not count items that a pass has seen or freed', async () => {
     const world = await anAdmissionWorld();
     for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
     expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });

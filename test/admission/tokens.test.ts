@@ -30,7 +30,7 @@ describe('the tokens of a cluster', () => {
     expect([await check(NEW), await check(OLD), await check(OLD, 'other')]).toEqual(['right', 'right', 'right']);
   });
 
-  test('that of one cluster opens no other', async () => {
+  test('a token of one cluster is not valid for another', async () => {
     const { check } = aWorld({ demo: NEW, other: OLD });
     expect([await check(NEW, 'other'), await check(OLD, 'demo')]).toEqual(['wrong', 'wrong']);
   });
@@ -121,7 +121,7 @@ describe('the tokens of a cluster', () => {
     expect(await check(NEW)).toBe('unknown');
   });
 
-  test('a store that fails is read once in ten seconds, however many requests come', async () => {
+  test('a failing store is read once in ten seconds, whatever the number of requests', async () => {
     const { check, clock, texts, reads } = aWorld({ demo: { outcome: 'failed', reason: 'ThrottlingException' } });
     for (let asked = 0; asked < 3; asked++) expect(await check(NEW)).toBe('unknown');
     expect(reads).toHaveLength(1);

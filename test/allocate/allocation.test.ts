@@ -89,7 +89,7 @@ describe('A request to allocate', () => {
     expect(holds).toEqual([{ ...terms, ...end, requestId: 'r1', items: ['fd00::7'] }]);
   });
 
-  test('that is sent again is answered the same and writes nothing, until a day has passed', async () => {
+  test('a repeated request gets the same answer and writes nothing, for a day', async () => {
     const world = await anAllocateWorld();
     const first = await world.ask({ items: [NEXT_IP] });
     await world.ask({ requestId: 'r2', ...release(ip('10.0.0.17')) });
@@ -112,7 +112,7 @@ describe('A request to allocate', () => {
   test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
     ['is only observed', ({ table }) => setClusterMode(table, CLUSTER, 'observe')],
     ['was not repaired for three intervals', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
-  ])('that has begun is not refused while the cluster %s, because it may hold something', async (_, close) => {
+  ])('a request that has begun is not refused while the cluster %s, because it may hold items', async (_, close) => {
     const world = await anAllocateWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs);
     const request = { items: [ip('10.0.0.17'), port(30_016)] };
@@ -133,7 +133,7 @@ describe('A request to allocate', () => {
     expect(await world.taken()).toEqual({ '10.0.0.17': 'r1' });
   });
 
-  test('is refused whole, with the original’s message, and releases what it had allocated', async () => {
+  test('a refused request gets upstream’s message, and releases its items', async () => {
     const world = await anAllocateWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
     const error = { code: 'AlreadyAllocated', message: 'provided port is already allocated' };
@@ -176,7 +176,7 @@ describe('A request to allocate is refused', () => {
     expect(await world.taken()).toEqual({});
   });
 
-  test('when the range is full, and nothing is allocated', async () => {
+  test('a full range refuses a request, and nothing is allocated', async () => {
     const world = await anAllocateWorld();
     await world.store(RANGE_KEYS.primary, { data: fromBits(Array.from({ length: 253 }, (_, bit) => bit)) });
     const answer = await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
@@ -229,7 +229,7 @@ describe('A request to allocate is refused', () => {
       'NoSecondaryRange',
       'cluster demo has one range of cluster IPs, 10.0.0.0/24: it has no secondaryserviceips',
     ],
-  ])('when %s, and nothing is written', async (_, options, request, code, message) => {
+  ])('a request is refused when %s, and nothing is written', async (_, options, request, code, message) => {
     const world = await anAllocateWorld(options);
     const before = await world.items();
     const answer = await world.ask({ items: [NEXT_IP], ...request });
@@ -237,7 +237,7 @@ describe('A request to allocate is refused', () => {
     expect(await world.items()).toEqual(before);
   });
 
-  test('when another stack owns the cluster, and nothing is written', async () => {
+  test('a request is refused when another stack owns the cluster, and nothing is written', async () => {
     const world = await anAllocateWorld({ environment: { stack: 'ours' } });
     await takeOverCluster(world.table, CLUSTER, 'theirs');
     const before = await world.items();
@@ -273,7 +273,7 @@ describe('A request to allocate is refused', () => {
   test.each([
     { of: IP, words: 'serviceipallocations' },
     { of: PORT, words: 'servicenodeportallocations' },
-  ] as const)('until a pass has saved $of, and its id is free for the next try', async ({ of, words }) => {
+  ] as const)('a request is refused until a pass has saved $of, and its id stays free', async ({ of, words }) => {
     const world = await anAllocateWorld();
     await registerCluster(world.table, aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] }));
     const items: AllocateRequest['items'] = [{ range: of, next: true }];
@@ -313,7 +313,7 @@ describe('A request to allocate is refused', () => {
 });
 
 describe('A request to release', () => {
-  test('frees what is allocated, with its hold, and does not change what is free or in no range', async () => {
+  test('frees allocated items with their holds, and does not change others', async () => {
     const world = await anAllocateWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
     await world.ask({ items: [ip('10.0.0.1')] });
@@ -334,7 +334,7 @@ describe('A request to release', () => {
     expect(await world.taken()).toEqual({ '30002': undefined });
   });
 
-  test('that is sent again gets the same answer, and releases nothing of the next owner', async () => {
+  test('a repeated release gets the same answer, and releases nothing of the next owner', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [ip('10.0.0.1')] });
     const first = await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) });
@@ -344,7 +344,7 @@ describe('A request to release', () => {
   });
 });
 
-test('A request to release is refused with the message of the range that refuses, and lists what was released', async () => {
+test('A release of several ranges returns the refusal of one range and the released items of the others', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
   const losing: KeyValueTable = {
@@ -431,15 +431,15 @@ describe('A dry run', () => {
     expect(tried).toEqual({ ...(await world.ask(request)), dryRun: true });
   });
 
-  test('of a request that was answered returns that answer', async () => {
+  test('a dry run of an answered request returns that answer', async () => {
     const world = await anAllocateWorld();
     const answer = await world.ask({ items: [NEXT_IP] });
     expect(await world.ask({ items: [NEXT_IP], dryRun: true })).toEqual({ ...answer, replayed: true, dryRun: true });
   });
 });
 
-describe('What an invocation logs', () => {
-  test('is one line and the metrics of what it allocated', async () => {
+describe('The log of an invocation', () => {
+  test('is one line and the metrics of the allocation', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
     expect(world.telemetry.invocations).toEqual([{ loop: 'allocate' }]);
@@ -475,7 +475,7 @@ describe('What an invocation logs', () => {
     });
   });
 
-  test('of an event that is none is the fault, and never all of the event', async () => {
+  test('an invalid event is logged by its fault, never whole', async () => {
     const world = await anAllocateWorld();
     await expect(world.send({ owner: 'x'.repeat(10_240) })).rejects.toMatchObject({ code: 'BadEvent' });
     expect(world.telemetry.lines).toMatchObject([{ level: 'error', message: 'invocation failed' }]);
@@ -491,7 +491,7 @@ describe('Every answer', () => {
     ['released', release(ip('10.0.0.9'), port(80))],
     ['looked up', { operation: 'lookUp', items: [ip('10.0.0.9'), port(80)] }],
     ['to a cluster that is none', { cluster: 'none', items: [NEXT_IP] }],
-  ])('%s is one of docs/allocate-answer.schema.json, and is read back as it was kept', async (_, request) => {
+  ])('%s is one of docs/allocate-answer.schema.json, and is read back unchanged', async (_, request) => {
     const world = await anAllocateWorld();
     for (const answer of [await world.ask(request), await world.ask(request)]) {
       expect(schemaFaults(answerJsonSchema(), answer)).toEqual([]);

@@ -13,7 +13,7 @@ function aBackoff() {
 }
 
 describe('Backoff', () => {
-  test('starts at once where there is no crowd', async () => {
+  test('starts at once without contention', async () => {
     const { backoff, waited } = aBackoff();
     expect(await waited(() => backoff.begin())).toEqual([]);
   });

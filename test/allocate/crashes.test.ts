@@ -70,7 +70,7 @@ describe.each(subjects)('$what', ({ request, outcome }) => {
       }
     };
 
-    test('and that is never sent again holds nothing after the end of its hold and one pass', async () => {
+    test('a request that is not repeated holds nothing after the end of its hold and one pass', async () => {
       await each(async (world, calls) => {
         await calls.arrive();
         world.clock.nowMs += HOLD_MS;
@@ -79,7 +79,7 @@ describe.each(subjects)('$what', ({ request, outcome }) => {
       });
     });
 
-    test('and that is sent again when its hold is over is refused, and a pass frees what it allocated', async () => {
+    test('a request that is repeated after the end of its hold is refused, and a pass frees its items', async () => {
       await each(async (world) => {
         const begun = await world.table.get('demo', 'requests/r1');
         world.clock.nowMs += HOLD_MS;

@@ -95,7 +95,7 @@ test('A release that an older version began is in progress for 30 seconds', asyn
 });
 
 describe('A release that names an owner', () => {
-  test('releases what that owner holds', async () => {
+  test('releases the items of that owner', async () => {
     const world = await withTaken('team-a');
     expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'released' }] });
     expect(await world.taken()).toEqual({});
@@ -111,7 +111,7 @@ describe('A release that names an owner', () => {
     expect(Object.keys(await world.taken())).toEqual([IP]);
   });
 
-  test('finds what is free free', async () => {
+  test('reports free items as free', async () => {
     const world = await anAllocateWorld();
     expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'free' }] });
   });

@@ -15,7 +15,7 @@ const NOT_READY = {
   ),
 };
 
-describe('A table whose last repair is too long ago, as that of a restored one is', () => {
+describe('A table whose last repair is older than three intervals, as after a restore', () => {
   test.each([
     ['more than three intervals ago', -INTERVALS_MS - 1],
     ['in the future of this clock', INTERVALS_MS + 1],

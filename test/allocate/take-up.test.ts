@@ -45,7 +45,7 @@ const AS_IT_WAS = { '10.0.0.1': 'kbctl-1', '10.0.0.2': 'kbctl-1', '30001': undef
 const BEFORE = await holders(await aWorld());
 
 describe('A request for a Service', () => {
-  test('claims what is held, under a hold of its own, and leaves the rest of the former hold', async () => {
+  test('claims a held item with its own hold, and keeps the rest of the earlier hold', async () => {
     const world = await aWorld();
     expect(await world.ask({ items: [IP, NEXT_PORT], takeUp: {} })).toMatchObject({
       outcome: 'done',
@@ -73,7 +73,7 @@ describe('A request for a Service', () => {
     ['any takes up what is for any', { takenUpBy: 'any' }, { holdOwner: 'team-b' }, 'done'],
     ['none takes up what is over', { untilMs: Date.parse('2026-01-01T12:00:00Z') }, {}, 'refused'],
     ['what is none takes up nothing', {}, undefined, 'refused'],
-  ])('of which %s', async (_, terms, takeUp, outcome) => {
+  ])('a request for a Service whose %s', async (_, terms, takeUp, outcome) => {
     const world = await aWorld({ ...FORMER, ...terms });
     const before = await holders(world);
     const answer = await world.ask({ items: [IP], ...(takeUp && { takeUp }) });
@@ -94,7 +94,7 @@ describe('A request for a Service', () => {
     expect(await ask('r5', '10.0.0.10')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
   });
 
-  test('does not take up what was prolonged while it ran', async () => {
+  test('does not claim a hold that was prolonged meanwhile', async () => {
     const world = await aWorld();
     const prolonging: KeyValueTable = {
       ...world.table,
@@ -110,7 +110,7 @@ describe('A request for a Service', () => {
     expect((await world.stored(RANGE_KEYS.primary)).holds).toMatchObject([{ untilMs: expect.any(Number) }]);
   });
 
-  test('that is refused leaves the former hold as it was', async () => {
+  test('a refused request leaves the earlier hold unchanged', async () => {
     const world = await aWorld();
     expect(await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} })).toMatchObject({ outcome: 'refused' });
     expect(await holders(world)).toEqual(BEFORE);
@@ -120,7 +120,7 @@ describe('A request for a Service', () => {
   test.each<[string, AllocateRequest['items']]>([
     ['done', [IP, NEXT_PORT]],
     ['refused', [IP, TAKEN_PORT]],
-  ])('that is only tried answers as it would when it is %s, and writes nothing', async (outcome, items) => {
+  ])('a dry run answers like the real request when the item is %s, and writes nothing', async (outcome, items) => {
     const world = await aWorld();
     const before = await world.items();
     const tried = await world.ask({ items, takeUp: {}, dryRun: true });
@@ -160,7 +160,7 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
       expect(await world.taken()).toEqual(AS_IT_WAS);
     };
 
-    test('and that is sent again has claimed it, or not changed the former hold', async () => {
+    test('a repeated request has claimed the hold, or not changed it', async () => {
       await each(async (world, calls) => {
         const answer = await world.ask(request);
         expect(answer.outcome).toBe(outcome);
@@ -170,7 +170,7 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
       });
     });
 
-    test('and that is sent again when its own hold is over leaves the former hold as it was, if it is refused', async () => {
+    test('a request that is repeated after the end of its own hold leaves the earlier hold unchanged if it is refused', async () => {
       await each(async (world) => {
         world.clock.nowMs += HOLD_MS;
         const answer = await world.ask(request);
@@ -180,7 +180,7 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
       });
     });
 
-    test('and that is never sent again leaves the former hold, or the address free after its own hold', async () => {
+    test('a request that is not repeated leaves the earlier hold, or frees the address after its own hold', async () => {
       await each(async (world, calls) => {
         await calls.arrive();
         world.clock.nowMs += HOLD_MS;
@@ -194,7 +194,7 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
   });
 });
 
-test('Of two Services that name a held item at most one gets it, in any order of steps; otherwise the hold is unchanged', async () => {
+test('At most one of two Services that request a held item gets it, in any order of steps; otherwise the hold is unchanged', async () => {
   const more = fc.constantFrom<AllocateRequest['items']>(
     [],
     [NEXT_PORT],

@@ -41,7 +41,7 @@ const anItem = fc.constantFrom<AllocateRequest['items'][number]>(
 const someItems = fc.array(anItem, { minLength: 1, maxLength: 3 });
 
 describe('The same request at once', () => {
-  test('beside another has one answer and holds exactly that, in any order of steps', async () => {
+  test('two invocations have one answer and hold exactly its items, in any order of steps', async () => {
     const property = fc.asyncProperty(
       fc.scheduler(),
       someItems,
@@ -68,7 +68,7 @@ describe('The same request at once', () => {
     await fc.assert(property, { numRuns: runs(40) });
   });
 
-  test('of which one ends in the middle has one answer, and nothing outlives its hold and a pass', async () => {
+  test('two invocations, one of which ends early, have one answer, and nothing outlives its hold and a pass', async () => {
     const property = fc.asyncProperty(
       fc.scheduler(),
       someItems,
@@ -95,7 +95,7 @@ describe('The same request at once', () => {
     await fc.assert(property, { numRuns: runs(40) });
   });
 
-  test('to release has one answer, or none yet, and frees nothing that was allocated after it', async () => {
+  test('two releases have at most one answer, and free nothing that was allocated later', async () => {
     const release: Partial<AllocateRequest> = {
       operation: 'release',
       items: [
@@ -124,7 +124,7 @@ describe('The same request at once', () => {
   });
 });
 
-test('Of two requests for the last free address one gets it, and the other is refused as the range is full', async () => {
+test('One of two requests for the last free address gets it, and the other is refused because the range is full', async () => {
   const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
     const world = await withFree(1);
     const table = stepping(world.table, scheduler);

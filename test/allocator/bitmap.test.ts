@@ -57,7 +57,7 @@ const shape = fc
   .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
 
 describe('Whatever is done to an allocation bitmap', () => {
-  test('it holds what a set would hold, with the items of a larger range that it was restored from', () => {
+  test('has the items of a set, and those of a larger range that it was restored from', () => {
     const step = fc.record({
       action: fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'),
       item: fc.nat(),
@@ -80,7 +80,7 @@ describe('Whatever is done to an allocation bitmap', () => {
     );
   });
 
-  test('allocateNext finds what a scan bit by bit would find for the same numbers', () => {
+  test('allocateNext finds the same item as a scan bit by bit with the same numbers', () => {
     const fill = fc.record({ holes: fc.array(fc.nat(), { maxLength: 4 }), from: fc.nat(), length: fc.nat() });
     fc.assert(
       fc.property(shape, fill, fc.nat(), fc.nat(), ({ max, reserved }, { holes, from, length }, first, second) => {

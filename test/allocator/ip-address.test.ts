@@ -56,7 +56,7 @@ describe('An address', () => {
     '::1.2.3.4:5',
     '1:2:3:4:5:6:7:1.2.3.4',
     `${'1'.repeat(10_000)}::`,
-  ])('is not what %j says', (text) => {
+  ])('%j is not an address', (text) => {
     expect(parseAddress(text)).toBeUndefined();
     expect(canonicalAddress(text)).toBeUndefined();
     expect(familyOf(text)).toBeUndefined();

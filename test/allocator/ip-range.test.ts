@@ -17,7 +17,7 @@ describe('An IP range', () => {
     { cidr: '192.168.1.0/24', outside: ['192.168.0.1', '192.168.1.0', '192.168.1.255', '192.168.2.2'] },
     { cidr: '10.0.0.0/15', outside: ['10.0.0.0', '10.15.255.255', '10.255.255.2'] },
     { cidr: '2001:db8:1::/48', outside: ['2001:db8::1', '2001:db8:1::', '2001:db8:1::1:0', '2001:db8:2::2'] },
-  ])('of $cidr does not have $outside', ({ cidr, outside }) => {
+  ])('the range $cidr does not contain $outside', ({ cidr, outside }) => {
     const range = ipRange(cidr);
     for (const address of outside) {
       range.release(address);
@@ -27,13 +27,13 @@ describe('An IP range', () => {
     expect(range.used).toBe(0);
   });
 
-  test('of an IPv6 network allocates 65,535 addresses and no more', () => {
+  test('an IPv6 network allocates at most 65,535 addresses', () => {
     const range = ipRange('2001:db8:1::/48');
     expect(new Set(allocateUntilFull(range)).size).toBe(65_535);
     expect(range.allocateNext()).toMatchObject(FULL);
   });
 
-  test('of a /24 allocates 238 addresses above its reserved band, then those within it', () => {
+  test('a /24 allocates 238 addresses above its reserved band, then those within it', () => {
     const range = ipRange('192.168.1.0/24');
     for (let taken = 0; taken < 238; taken++) range.allocateNext();
     expect([...range.items()]).toEqual(Array.from({ length: 238 }, (_, index) => `192.168.1.${index + 17}`));
@@ -63,7 +63,7 @@ describe('An IP range', () => {
     expect(ipRangeOf(range, pickLowest)).toMatchObject(unparsable);
   });
 
-  test('accepts another text of its own network', () => {
+  test('accepts another notation of its own network', () => {
     const range = ipRange('10.0.0.0/24');
     expect(range.restore({ range: '10.0.0.7/24', data: fromBits([1]) })).toBeUndefined();
     expect(range.snapshot()).toEqual({ range: '10.0.0.0/24', data: fromBits([1]) });
@@ -76,7 +76,7 @@ describe('An IP range', () => {
     { cidr: 'fd00::/108', text: 'FD00:0::0005', item: 'fd00::5' },
     { cidr: 'fd00::f0/124', text: 'fd00::f5', item: 'fd00::f5' },
     { cidr: 'a:0:0:b:c::/112', text: 'a::b:c:0:0:5', item: 'a::b:c:0:0:5' },
-  ])('of $cidr knows $text as $item', ({ cidr, text, item }) => {
+  ])('the range $cidr parses $text as $item', ({ cidr, text, item }) => {
     const range = ipRange(cidr);
     expect(range.allocate(text)).toBeUndefined();
     expect(range.allocate(item)).toMatchObject({

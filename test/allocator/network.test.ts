@@ -51,7 +51,7 @@ describe('A network', () => {
     '/24',
     '10.0.0.0/24/8',
     '10.0.0.0/ 8',
-  ])('is not what %j says, and the error is that of the original', (text) => {
+  ])("%j is not a network, and the error is upstream's", (text) => {
     expect(parseCidr(text)).toBeUndefined();
     expect(networkOf(text)).toMatchObject({ code: 'Unparsable', message: `invalid CIDR address: ${text}` });
   });
@@ -100,7 +100,7 @@ describe('A network', () => {
     },
   );
 
-  test('contains what its prefix begins, and nothing else', () => {
+  test('contains exactly the addresses with its prefix', () => {
     const value = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
     fc.assert(
       fc.property(value, value, fc.integer({ min: 0, max: 128 }), (one, other, prefixLength) => {

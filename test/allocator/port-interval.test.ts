@@ -41,7 +41,7 @@ describe('A port range', () => {
     { text: '65535+1', message: 'the port range cannot be greater than 65535: 65535+1' },
     { text: '30000-20000', message: 'end port cannot be less than start port: 30000-20000' },
     { text: '5--3', message: 'end port cannot be less than start port: 5--3' },
-  ])('is not what "$text" says: $message', ({ text, message }) => {
+  ])('"$text" is not a port range: $message', ({ text, message }) => {
     expect(parsePortInterval(text)).toMatchObject({ code: 'Unparsable', message });
   });
 
@@ -50,7 +50,7 @@ describe('A port range', () => {
     { port: 100, contained: true },
     { port: 200, contained: true },
     { port: 201, contained: false },
-  ])('of 100 to 200 contains $port: $contained', ({ port, contained }) => {
+  ])('the ports 100 to 200 contain $port: $contained', ({ port, contained }) => {
     expect(containsPort({ base: 100, size: 101 }, port)).toBe(contained);
   });
 

@@ -12,15 +12,18 @@ const MISMATCHED = {
 const numbers = (from: number, count: number) => Array.from({ length: count }, (_, index) => from + index);
 
 describe('A range of node ports', () => {
-  test.each([1, 20_000, 10_201, 9_999, -2, 10_000.5, Number.NaN])('of 10000 to 10200 does not have port %d', (port) => {
-    const range = portRange('10000-10200');
-    range.release(port);
-    expect(range.allocate(port)).toMatchObject({
-      code: 'NotInRange',
-      message: 'provided port is not in the valid range. The range of valid ports is 10000-10200',
-    });
-    expect([range.has(port), range.indexOf(port), range.used]).toEqual([false, undefined, 0]);
-  });
+  test.each([1, 20_000, 10_201, 9_999, -2, 10_000.5, Number.NaN])(
+    'the ports 10000 to 10200 do not contain %d',
+    (port) => {
+      const range = portRange('10000-10200');
+      range.release(port);
+      expect(range.allocate(port)).toMatchObject({
+        code: 'NotInRange',
+        message: 'provided port is not in the valid range. The range of valid ports is 10000-10200',
+      });
+      expect([range.has(port), range.indexOf(port), range.used]).toEqual([false, undefined, 0]);
+    },
+  );
 
   test('refuses a port that is allocated', () => {
     const range = portRange('10000-10200');
@@ -31,7 +34,7 @@ describe('A range of node ports', () => {
     });
   });
 
-  test('is restored from its snapshot, and refuses that of another range, or of another text of its own', () => {
+  test('is restored from its snapshot, and refuses one of another range, or of another notation of its own', () => {
     const range = portRange('200-300');
     for (let taken = 0; taken < 10; taken++) range.allocateNext();
     expect(portRange('10000-10200').restore(range.snapshot())).toMatchObject(MISMATCHED);
@@ -41,13 +44,13 @@ describe('A range of node ports', () => {
     expect([...copy.items()]).toEqual([...range.items()]);
   });
 
-  test('of no ports is full, and has a snapshot without a range', () => {
+  test('an empty range is full, and has a snapshot without a range', () => {
     const range = portRange('');
     expect(range.allocateNext()).toMatchObject(FULL);
     expect(range.snapshot()).toEqual({ range: '', data: new Uint8Array(0) });
   });
 
-  test('of 30000 to 32767 allocates 2682 ports above its reserved band, then those within it', () => {
+  test('the ports 30000 to 32767 allocate 2682 ports above the reserved band, then those within it', () => {
     const range = portRange('30000-32767');
     for (let taken = 0; taken < 2682; taken++) range.allocateNext();
     expect([...range.items()]).toEqual(numbers(30_086, 2682));

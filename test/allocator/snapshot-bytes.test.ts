@@ -24,7 +24,7 @@ describe('The bytes of a snapshot', () => {
     { bits: [8], data: '0100' },
     { bits: [0, 9], data: '0201' },
     { bits: [85], data: `20${'00'.repeat(10)}` },
-  ])('of $bits are "$data" in hexadecimal', ({ bits, data }) => {
+  ])('the bits $bits are "$data" in hexadecimal', ({ bits, data }) => {
     expect(hex(fromBits(bits))).toBe(data);
     expect([...bitsOf(bytes(data))]).toEqual(bits);
   });
@@ -38,7 +38,7 @@ describe('The bytes of a snapshot', () => {
     expect(popCount(bytes(data))).toBe(count);
   });
 
-  test('mean the same set with leading zero bytes, which what is returned never has', () => {
+  test('leading zero bytes do not change the set, and are never returned', () => {
     const padded = bytes('000000000201');
     expect([...bitsOf(padded)]).toEqual([0, 9]);
     expect(equalBits(padded, bytes('0201'))).toBe(true);

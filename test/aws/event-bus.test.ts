@@ -21,7 +21,7 @@ describe('the default event bus', () => {
 
   afterEach(() => aws?.stop());
 
-  test('gets at most ten events in a call, all of which have one source and type', async () => {
+  test('gets at most ten events in a call, with one source and type', async () => {
     const published = await publish(() => ({ body: { FailedEntryCount: 0, Entries: [] } }));
     expect(published).toEqual({ unpublished: 0, errors: [] });
     expect(aws?.calls.map(({ action }) => action)).toEqual(['AWSEvents.PutEvents', 'AWSEvents.PutEvents']);

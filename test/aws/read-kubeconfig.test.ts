@@ -88,7 +88,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     expect(calls[0]?.body).toMatchObject({ RoleArn: role, RoleSessionName: 'kube-bootstrap-controller' });
   });
 
-  test('of many accounts is read with the clients of the last hundred roles alone', async () => {
+  test('kubeconfigs of many accounts are read with the clients of the last hundred roles alone', async () => {
     const { calls } = await anAws(echo);
     const read = aReader();
     const roles = Array.from({ length: 101 }, (_, at) => `${role}-${at}`);
@@ -103,7 +103,7 @@ describe('a kubeconfig that is kept in AWS', () => {
   });
 });
 
-describe('a person who reads it', () => {
+describe('a user who reads it', () => {
   const file = 'AWS_SHARED_CREDENTIALS_FILE';
   const before = process.env[file];
   let folder: string;
@@ -142,7 +142,7 @@ describe('a person who reads it', () => {
   });
 });
 
-describe('what keeps it from being read is reported with what to do:', () => {
+describe('a kubeconfig that cannot be read is reported with its resolution:', () => {
   const denied = 'AccessDeniedException';
   const ofRole = { ...parameter, roleArn: role };
 
@@ -218,7 +218,7 @@ describe('what keeps it from being read is reported with what to do:', () => {
   });
 });
 
-test('that no region is set is reported once, in whole sentences', () => {
+test('a missing region is reported once, in whole sentences', () => {
   expect(errorSentence(noRegion({ secretsManager: 'kbc/demo' }))).toBe(
     'BadKubeconfig: The kubeconfig in secret kbc/demo cannot be read: no AWS region is set. Set AWS_REGION, or name it by its ARN.',
   );

@@ -23,7 +23,7 @@ test.each([
 test.each([
   ['secretsManager', 'ResourceNotFoundException'],
   ['ssm', 'ParameterNotFound'],
-] as const)('what %s does not have is absent', async (store, name) => {
+] as const)('a secret that %s does not have is absent', async (store, name) => {
   expect(await read(store, () => awsError(name, 'there is none'))).toEqual({ outcome: 'absent' });
 });
 
@@ -34,6 +34,6 @@ test('any other answer is a failure, reported by its name only', async () => {
   });
 });
 
-test('so is none', async () => {
+test('an empty name is absent too', async () => {
   expect(await read('ssm', () => ({ hang: true }), 50)).toMatchObject({ outcome: 'failed' });
 });

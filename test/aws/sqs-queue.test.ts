@@ -79,7 +79,7 @@ describe('a queue of SQS', () => {
     );
   });
 
-  test('is not called when there is nothing to send', async () => {
+  test('is not called without messages', async () => {
     expect(await sqsQueue(client, URL).send([], never())).toEqual([]);
     expect(batches).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe('a queue of SQS', () => {
     { type: 'com.amazonaws.sqs#QueueDoesNotExist', code: 'QueueMissing', remedy: 'TICK_QUEUE_URL' },
     { type: 'com.amazonaws.sqs#AccessDeniedException', code: 'AccessDenied', remedy: 'allow sqs:SendMessage' },
     { type: 'com.amazonaws.sqs#SomethingElse', code: 'Unavailable', remedy: 'private network' },
-  ])('that answers $type fails with $code, and says what to do', async ({ type, code, remedy }) => {
+  ])('a queue that answers $type fails with $code and a resolution', async ({ type, code, remedy }) => {
     answer = () => ({ status: 400, body: { __type: type, message: 'no' } });
     const unsent = await sqsQueue(client, URL).send(messages(2), never());
     expect(unsent).toHaveLength(2);
@@ -121,7 +121,7 @@ describe('a queue of SQS', () => {
     expect(await sqsQueue(client, URL).send(messages(40), never())).toHaveLength(10);
   });
 
-  test('that does not answer is given up when the time is over', async () => {
+  test('a queue that does not answer is abandoned at the end of the time', async () => {
     const controller = new AbortController();
     answer = () => {
       controller.abort(new Error('time is over'));
@@ -134,7 +134,7 @@ describe('a queue of SQS', () => {
 });
 
 describe('the client', () => {
-  test.each([true, false])('goes to the URL of the queue unless an endpoint is set: %s', (endpointIsSet) => {
+  test.each([true, false])('the client uses the URL of the queue unless an endpoint is set: %s', (endpointIsSet) => {
     const client = createSqsClient({ endpointIsSet });
     expect(client.config.useQueueUrlAsEndpoint).toBe(!endpointIsSet);
     client.destroy();

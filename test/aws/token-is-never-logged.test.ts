@@ -167,13 +167,13 @@ function expectNoSecret(written: string): void {
 }
 
 describe('no log line, record, answer or table item contains a credential', () => {
-  test('when all is well', async () => {
+  test('passes succeed', async () => {
     const written = await everythingWritten(kubeconfigFor(await startServer(serverPair)));
     expectNoSecret(written);
     expect(written).toContain('"failed":0');
   });
 
-  test('when the API server refuses the token', async () => {
+  test('the API server refuses the token', async () => {
     const body = JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized', message: 'no' });
     const written = await everythingWritten(
       kubeconfigFor(await startServer(serverPair, () => ({ status: 401, body }))),
@@ -190,20 +190,20 @@ describe('no log line, record, answer or table item contains a credential', () =
       500,
       (said: string) => ({ kind: 'Status', message: `${'x'.repeat(275)}${said}` }),
     ],
-  ])('when the API server %s', async (_, status, reply) => {
+  ])('the API server %s', async (_, status, reply) => {
     const spoil = (authorization: string) => ({ status, body: JSON.stringify(reply(authorization)) });
     const written = await everythingWritten(kubeconfigFor(await startServer(serverPair, spoil)));
     expectNoSecret(written);
     expect(written).not.toContain(TOKEN.slice(0, 12));
   });
 
-  test('when the API server is not reached', async () => {
+  test('the API server is unreachable', async () => {
     const written = await everythingWritten(kubeconfigFor('https://127.0.0.1:1'));
     expectNoSecret(written);
     expect(written).toContain('ECONNREFUSED');
   });
 
-  test('when its certificate is of another authority', async () => {
+  test('its certificate is of another authority', async () => {
     const other = makeAuthority('another authority').issue(['127.0.0.1']);
     const written = await everythingWritten(kubeconfigFor(await startServer(other)));
     expectNoSecret(written);
@@ -222,7 +222,7 @@ describe('no log line, record, answer or table item contains a credential', () =
       'it names no such context',
       kubeconfigFor('https://127.0.0.1:1').replace('current-context: demo', 'current-context: none'),
     ],
-  ])('when what is kept is no kubeconfig to use: %s', async (_title, secret) => {
+  ])('the stored text is not a usable kubeconfig: %s', async (_title, secret) => {
     const written = await everythingWritten(secret);
     expectNoSecret(written);
     expect(written).toContain('BadKubeconfig');

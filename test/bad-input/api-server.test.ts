@@ -120,7 +120,7 @@ const MISFORTUNES: readonly Misfortune[] = [
 ];
 
 describe.each(LOOPS)('a pass of %s fails, changes nothing and lets the next one succeed', (loop) => {
-  test.each(MISFORTUNES)('when %s', (...misfortune) => expectFailureAndRecovery(loop, misfortune));
+  test.each(MISFORTUNES)('%s', (...misfortune) => expectFailureAndRecovery(loop, misfortune));
 });
 
 test.each(LOOPS)('a pass of %s waits as long as a 429 requires, and then does its work', async (loop) => {

@@ -100,22 +100,25 @@ const BAD_ITEMS: readonly BadItem[] = [
 ];
 
 describe('a pass that meets', () => {
-  test.each(BAD_ITEMS)('$what fails and does not change it; after its removal the next one succeeds', async (bad) => {
-    const world = await aWorld();
-    const item = await put(world, bad);
-    const before = await world.state();
+  test.each(BAD_ITEMS)(
+    '$what fails the pass and stays unchanged; after its removal the next pass succeeds',
+    async (bad) => {
+      const world = await aWorld();
+      const item = await put(world, bad);
+      const before = await world.state();
 
-    expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
+      expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
 
-    const error = { code: bad.code, message: expect.stringMatching(bad.says) };
-    expect(await world.record(bad.loop)).toMatchObject({ outcome: 'failed', error });
-    expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringMatching(bad.says)]);
-    expect(await world.state()).toEqual(before);
-    expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
+      const error = { code: bad.code, message: expect.stringMatching(bad.says) };
+      expect(await world.record(bad.loop)).toMatchObject({ outcome: 'failed', error });
+      expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringMatching(bad.says)]);
+      expect(await world.state()).toEqual(before);
+      expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
 
-    await remove(world, item);
-    expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
-  });
+      await remove(world, item);
+      expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+    },
+  );
 
   test.each(BAD_ITEMS.slice(0, 1))('$what fails an audit too, which does not change it', async (bad) => {
     const world = await aWorld({ spec: { allocator: 'apiserver' } });
@@ -189,7 +192,7 @@ describe('a registration', () => {
     expect(await world.table.get('#clusters', 'bad')).toEqual(item);
   });
 
-  test('that does not parse is replaced when the cluster is registered again, and its generations continue', async () => {
+  test('a registration that does not parse is replaced by the next one, and its generations continue', async () => {
     const world = await aWorld();
     await put(world, { cluster: '#clusters', key: 'bad', value: registered(world, { endpoints: 'none' }) });
     const spec = world.spec({ name: 'bad' });

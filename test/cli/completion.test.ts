@@ -34,7 +34,7 @@ describe('completion', () => {
     expect(described.filter(({ description }) => description.includes('\n'))).toEqual([]);
   });
 
-  test('of "pau" in bash is "pause" alone', () => {
+  test('"pau" in bash completes to "pause" only', () => {
     const kbctlMjs = join(import.meta.dirname, '../../cli/kbctl.mjs');
     const shell = `kbctl() { "${process.execPath}" --disable-warning=ExperimentalWarning "${kbctlMjs}" "$@"; }
 ${SCRIPTS.bash}
@@ -75,7 +75,7 @@ describe('the help', () => {
     .filter((command) => !command.name().startsWith('_'))
     .map((command) => [`${command.parent?.name()} ${command.name()}`, command] as const);
 
-  test.each(named)('of %s says what it does and shows an example', (_, command) => {
+  test.each(named)('the help of %s describes it and shows an example', (_, command) => {
     let help = '';
     const writeOut = (text: string) => {
       help += text;

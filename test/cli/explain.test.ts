@@ -4,7 +4,7 @@ import { callKbctl } from '../support/kbctl-in-process.ts';
 const explain = async (...words: string[]) => (await callKbctl(['explain', ...words], { cwd: '.', env: {} })).ran;
 
 describe('kbctl explain', () => {
-  test('prints what a finding is, its causes and its resolution', async () => {
+  test('prints the meaning, causes and resolution of a finding', async () => {
     const { code, stdout, stderr } = await explain('ClusterIPAlreadyAllocated');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^duplicate \(finding, action required\): /);

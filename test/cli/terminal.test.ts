@@ -63,7 +63,7 @@ describe('a text from a cluster does not control the terminal', () => {
     expect(written.out).toBe('\u001b[31mown\u001b[39m \\u001b[31mforeign\n');
   });
 
-  test('is one line whatever the text is', () => {
+  test('is one line, whatever the text is', () => {
     fc.assert(
       fc.property(anyText(), (text) => {
         const { output, written } = anOutput();
@@ -76,7 +76,7 @@ describe('a text from a cluster does not control the terminal', () => {
 });
 
 describe('a document for programs', () => {
-  test.each(['json', 'yaml'] as const)('as %s is safe for a terminal, and reads as what it was', (format) => {
+  test.each(['json', 'yaml'] as const)('a document with %s is safe for a terminal, and keeps its meaning', (format) => {
     const { output, written } = anOutput(format);
     const items = HOSTILE.map((text) => text.toWellFormed());
     const keyed = { 'key \u202e': 'a: "\u001b"', time: '2026-01-02T03:04:05Z', lines: 'two\nlines' };

@@ -33,7 +33,7 @@ describe('a table', () => {
     { columns: 30, title: 'NAME   AGE   ABOUT', row: '茶     5s    a text that is l…' },
     { columns: 20, title: 'NAME   ABOUT', row: '茶     a text that …' },
     { columns: 10, title: 'NAME   ABOUT', row: '茶     a text that…' },
-  ])('of $columns columns first cuts text, then leaves out columns', ({ columns, title, row }) => {
+  ])('a table of $columns columns first cuts text, then omits columns', ({ columns, title, row }) => {
     expect(table(columns)).toEqual([title, row]);
   });
 });

@@ -175,7 +175,7 @@ test('an address that is taken is refused in the words of the API server itself'
   expect(removed.body.message).toBe(told);
 });
 
-test('so is a node port', async () => {
+test('a node port is allocated, too', async () => {
   const [port = ''] = await takenIn(RANGE_KEYS.nodePorts);
   const told = `Service "copy" is invalid: spec.ports[0].nodePort: Invalid value: ${port}: provided port is already allocated`;
   const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: Number(port) }] };
@@ -252,7 +252,7 @@ test('a load balancer gets a port for health checks, and ports that share a numb
   expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining([tcp, health]));
 });
 
-test('what gets no address is not sent, and neither is a change of labels alone', async () => {
+test('a Service without an address is not sent, and neither is a change of labels alone', async () => {
   const before = webhook.reviews.length;
 
   await create('headless', { clusterIP: 'None' });
@@ -262,7 +262,7 @@ test('what gets no address is not sent, and neither is a change of labels alone'
   expect(webhook.reviews.length).toBe(before);
 });
 
-test('called a second time with what it gave the first time, it leaves that as it is', async () => {
+test('a second call with the result of the first changes nothing', async () => {
   const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
   const { body } = await apiserver.request<{ webhooks: object[] }>('GET', `${group}/zz-kube-bootstrap-controller`);
   const again = { metadata: { name: 'zzz-the-same-again' }, webhooks: body.webhooks };
@@ -310,13 +310,13 @@ test('a thousand Services of twenty clients at once: no address or port twice, a
   expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining(ports));
 });
 
-test('and a pass of either repair finds nothing but the one port that was dropped', async () => {
+test('a pass of either repair finds only the dropped port', async () => {
   const [ips, ports] = await bothRepairs();
   expect(ips).toMatchObject({ findings: [], errors: [] });
   expect(ports).toMatchObject({ findings: [expect.stringMatching(/^mayHaveLeaked: .* may have leaked/)], errors: [] });
 });
 
-test('a name that exists is answered with 409, however often it is created', async () => {
+test('an existing name is answered with 409, however often it is created', async () => {
   expect(await create('again', { type: 'NodePort' })).toMatchObject({ status: 201 });
   const taken = await takenIn(RANGE_KEYS.nodePorts);
   for (let time = 0; time < 4; time++) {
@@ -348,7 +348,7 @@ test.each<[string, string, readonly object[]]>([
   expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
 });
 
-test('where nothing answers, no Service is made, but headless ones and changes that need nothing are', async () => {
+test('if the webhook does not answer, only headless Services and changes that need nothing succeed', async () => {
   await webhook.close();
 
   expect(await create('alone', {})).toMatchObject({

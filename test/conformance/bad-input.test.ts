@@ -69,7 +69,7 @@ describe.each<Row>([
   });
   afterAll(() => handlers?.close());
 
-  test('fails every pass with what to do about it, and changes nothing', async () => {
+  test('fails every pass with a resolution, and changes nothing', async () => {
     const before = await versionsOfEverything(apiserver);
 
     const passes = await Promise.all(LOOPS.map((loop) => handlers.run(loop)));

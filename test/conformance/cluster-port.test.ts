@@ -32,8 +32,8 @@ clusterPortContract({
 
 apiServerContract('a real kube-apiserver', async () => transport);
 
-describe('what only a real kube-apiserver shows', () => {
-  test('its protobuf says of every Service what its JSON says', async () => {
+describe('a real kube-apiserver only', () => {
+  test('its protobuf has the same Services as its JSON', async () => {
     await etcd.putServices([
       storedService('default', 'odd', {
         clusterIP: '10.0.0.300',
@@ -63,7 +63,7 @@ describe('what only a real kube-apiserver shows', () => {
     await expect(listAllServices(portOver(jsonOnly))).resolves.toEqual(fromProtobuf);
   });
 
-  test('a token that it does not know is told as Unauthorized, whether it answers in protobuf or JSON', async () => {
+  test('an unknown token is reported as Unauthorized in protobuf and JSON', async () => {
     const text = apiserver.kubeconfigYaml.replaceAll(apiserver.token, 'nobody');
     const port = portOver(connections.transport(await parseKubeconfig(text, 'of a stranger')));
     await expect(port.list('Namespace', undefined)).rejects.toMatchObject({ code: 'Unauthorized' });
@@ -83,7 +83,7 @@ describe('what only a real kube-apiserver shows', () => {
     });
   });
 
-  test('what we wrote is ours in managedFields', async () => {
+  test('our fields belong to our manager in managedFields', async () => {
     const metadata = { name: 'managed-by-us', namespace: 'default' };
     const object = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } };
     const result = await portOver(transport).create(object);

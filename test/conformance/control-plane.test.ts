@@ -52,7 +52,7 @@ test('a server does not outlive the process that started it, even when that is k
   await eventually(() => expect(fetch(health)).rejects.toThrow());
 });
 
-test('binaries that are not there are named, with what to do', () => {
+test('missing binaries are named, with the resolution', () => {
   const env = { ...process.env, KUBEBUILDER_ASSETS: '/nowhere' };
   expect(() => findBinaries(env)).toThrow(/\/nowhere\/etcd and \/nowhere\/kube-apiserver .* set KUBEBUILDER_ASSETS/);
 });

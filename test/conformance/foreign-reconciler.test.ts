@@ -34,7 +34,7 @@ describe('a cluster that is only observed', () => {
   });
   afterAll(() => handlers?.close());
 
-  test('reports what it would write, once as long as it is the same, and writes nothing', async () => {
+  test('reports what it would write, only once while it stays the same, and writes nothing', async () => {
     const before = await versionsOf(apiserver);
     const published = `with ${OURS} :${apiserver.port}`;
     expect(await handlers.run(LOOP)).toMatchObject({
@@ -81,7 +81,7 @@ describe.each([
     return { wrote, findings };
   }
 
-  test('the other owner is named when it has put back what was written, and writes back off', async () => {
+  test('the other owner is named when it has reverted a write, and writes are delayed', async () => {
     expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
 
     let noticed = await tickAndAnswer();

@@ -55,7 +55,7 @@ function allWrittenBy(manager: string | undefined): Record<string, string | unde
   return Object.fromEntries(Object.keys(BOOTSTRAPPED).map((what) => [what, manager]));
 }
 
-test('an observing pass of every loop tells what is missing and makes none of it', async () => {
+test('an observing pass of every loop reports the missing objects and creates none', async () => {
   expect(await writers()).toEqual(allWrittenBy(undefined));
 
   const passes = await runAllLoops(handlers);
@@ -88,7 +88,7 @@ test('the kubernetes-service loop alone makes the namespace and the ServiceCIDR 
   ]);
 });
 
-test('after a pass of every loop all that is bootstrapped is there and was written by us alone', async () => {
+test('after a pass of every loop all bootstrapped objects exist and were written by us alone', async () => {
   const passes = await runAllLoops(handlers);
 
   expect(passes.flatMap(({ errors, findings }) => [...errors, ...findings])).toEqual([]);

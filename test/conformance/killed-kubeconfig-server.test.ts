@@ -57,7 +57,7 @@ async function tick(): Promise<Invoked> {
 
 const addresses = async () => (await published(second)).endpoints;
 
-test('an API server whose certificate is not of the CA in the kubeconfig is not used', async () => {
+test("an API server with a certificate of another CA than the kubeconfig's is not used", async () => {
   expect(await tick()).toMatchObject({ errors: [] });
   await first.kill();
   for (let passes = 0; passes < 3; passes += 1) {

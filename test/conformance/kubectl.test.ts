@@ -120,7 +120,7 @@ describe.each([
   });
 });
 
-describe('kubectl, of what the stand-in API server does not do', () => {
+describe('kubectl and missing features of the stand-in API server', () => {
   let server: Server;
   beforeAll(async () => {
     server = await openStandIn();

@@ -91,7 +91,7 @@ test('two hundred Services come and go through the API while passes run, and not
   expect(await counts()).toEqual({ services: 1, ips: 1, ports: 0 });
 });
 
-test('and no event of ours is there', async () => {
+test('the repairs write no event', async () => {
   const { body } = await apiserver.request<{ items: readonly { reportingController: string }[] }>(
     'GET',
     '/apis/events.k8s.io/v1/events',

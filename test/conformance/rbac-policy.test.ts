@@ -104,7 +104,7 @@ test.each(ATTACKS)('the policy refuses the token of the functions to %s', async 
   expect(await statusOf(attack)).toBe(403);
 });
 
-test('without the binding of the policy the roles allow all of that', async () => {
+test('the roles allow all of that without the binding of the policy', async () => {
   const binding = 'validatingadmissionpolicybindings/kube-bootstrap-controller';
   await apiserver.request('DELETE', `/apis/admissionregistration.k8s.io/v1/${binding}`);
   for (const attack of ATTACKS) {

@@ -80,7 +80,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
     );
   });
 
-  test('they repair what others change', async () => {
+  test('the loops repair changes by other writers', async () => {
     const ports = [{ name: 'https', port: 8443, protocol: 'TCP', targetPort: 8443 }];
     await apiserver.request('PATCH', SERVICE_PATH, { spec: { ports } });
     await apiserver.request('PATCH', '/api/v1/namespaces/default/endpoints/kubernetes', { subsets: [] });
@@ -108,7 +108,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
     expect(await published(apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] });
   });
 
-  test('they write events about what they find, and continue them', async () => {
+  test('the loops write events about findings, and continue them', async () => {
     const spec = { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] };
     await etcd.putServices([storedService('kube-system', 'one', spec), storedService('kube-system', 'two', spec)]);
 

@@ -164,7 +164,7 @@ async function untilRecorded(): Promise<void> {
   );
 }
 
-describe('where the API servers allocate', () => {
+describe('the API servers allocate', () => {
   let handlers: Handlers;
 
   beforeAll(async () => {
@@ -202,7 +202,7 @@ describe('where the API servers allocate', () => {
   });
 
   test.each<[Repair]>([['cluster-ip-repair'], ['node-port-repair']])(
-    'what %s sees again becomes a series of the same events',
+    'repeated findings of %s become a series of the same events',
     async (repair) => {
       handlers.advance(INTERVAL_MS);
 
@@ -216,7 +216,7 @@ describe('where the API servers allocate', () => {
   );
 });
 
-describe('where the table allocates', () => {
+describe('the table allocates', () => {
   let handlers: Handlers;
 
   beforeAll(async () => {
@@ -238,7 +238,7 @@ describe('where the table allocates', () => {
     expect(await handlers.run('node-port-repair')).toMatchObject({ findings: [], counters: { passes: 1 } });
   });
 
-  test('what is allocated without a Service is a leak at the third strike, and free again', async () => {
+  test('an allocated item without a Service is a leak at the third strike, and free again', async () => {
     const [addresses, ports] = allocations(handlers);
     expect(await addresses.allocateOne('10.0.0.99')).toBeUndefined();
     expect(await ports.allocateOne(30_999)).toBeUndefined();
@@ -272,7 +272,7 @@ describe('where the table allocates', () => {
     await Promise.all([addresses.releaseOne('10.0.0.99'), ports.releaseOne(30_999)]);
   });
 
-  test('every broken claim is reported, and what nobody had allocated is recorded', async () => {
+  test('every broken claim is reported, and an unallocated claim is recorded', async () => {
     await etcd.putServices([...BROKEN, withAddress('ip-unrecorded', '10.0.0.60'), withNodePort('port-new', 30_200)]);
 
     const passes = [await handlers.run('cluster-ip-repair'), await handlers.run('node-port-repair')];
@@ -313,7 +313,7 @@ describe('where the table allocates', () => {
     expect(await ports.allocateOne(30_200)).toMatchObject({ code: 'AlreadyAllocated' });
   });
 
-  test('what was recorded is not reported again, and the rest becomes a series', async () => {
+  test('a recorded claim is not reported again, and other findings become a series', async () => {
     handlers.advance(INTERVAL_MS);
 
     const passes = [await handlers.tick('cluster-ip-repair'), await handlers.tick('node-port-repair')];
@@ -327,7 +327,7 @@ describe('where the table allocates', () => {
   });
 });
 
-describe('where nothing is left free', () => {
+describe('a full range', () => {
   let handlers: Handlers;
 
   beforeAll(async () => {
@@ -344,7 +344,7 @@ describe('where nothing is left free', () => {
   });
   afterAll(() => handlers?.close());
 
-  test('both repairs say so without failing', async () => {
+  test('is reported by both repairs without a failure', async () => {
     const passes = [await handlers.run('cluster-ip-repair'), await handlers.run('node-port-repair')];
 
     expect(passes.map(({ summary }) => summary.failed)).toEqual([0, 0]);
@@ -354,7 +354,7 @@ describe('where nothing is left free', () => {
     ]);
   });
 
-  test('more findings than one pass may write events of end in an event that says so', async () => {
+  test('findings over the cap of events are summarized by one more event', async () => {
     const [first, second, ...others] = await eventsOf('cluster-ip-repair', 'full');
 
     expect(others).toEqual([]);

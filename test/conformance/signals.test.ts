@@ -69,7 +69,7 @@ async function untilPublished(): Promise<void> {
   await eventually(async () => expect(await published(apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] }));
 }
 
-test('it ends cleanly, leaves the endpoints, and goes on with its table when it is started again', async () => {
+test('it ends cleanly, keeps the endpoints, and resumes with its table', async () => {
   const data = join(folder, 'kept');
   const first = startOn({ data });
   await first.untilItPrints(servicePass);
@@ -89,7 +89,7 @@ test('it ends cleanly, leaves the endpoints, and goes on with its table when it 
   expect(await versionsOf(apiserver)).toEqual(before);
 });
 
-describe('in mid-pass', () => {
+describe('during a pass', () => {
   beforeAll(async () => {
     const child = startOn();
     await child.untilItPrints(servicePass);
@@ -109,7 +109,7 @@ describe('in mid-pass', () => {
     expect(await versionsOf(apiserver)).toEqual(before);
   });
 
-  test.each(['SIGINT', 'SIGTERM'] as const)('%s while the API server hangs ends it all the same', async (signal) => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('%s while the API server hangs ends it', async (signal) => {
     const before = await versionsOf(apiserver);
     const calls = silent.connections();
     const kubeconfigFile = join(folder, 'silent.kubeconfig');

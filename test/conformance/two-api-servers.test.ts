@@ -103,7 +103,7 @@ test('a tick that finds nothing to do writes nothing', async () => {
   expect(await versionsOf(first)).toEqual(before);
 });
 
-test('one that is killed is gone within 25 seconds', async () => {
+test('a killed API server is removed within 25 seconds', async () => {
   await second.kill();
   const killedAtMs = Date.now();
 
@@ -118,7 +118,7 @@ test('one that comes back is in again with the next tick', async () => {
   await tickUntilPublished([FIRST, SECOND], 1);
 });
 
-test('one that says that it is shutting down is gone with the next tick, while it still serves', async () => {
+test('an API server that reports its shutdown is removed at the next tick, although it still serves', async () => {
   await untilNextTick();
   await second.askToStop();
 
@@ -128,7 +128,7 @@ test('one that says that it is shutting down is gone with the next tick, while i
   await second.kill();
 });
 
-test('the last one is never erased, and the report says why the endpoints stay', async () => {
+test('the last API server is never removed, and the report gives the reason', async () => {
   const before = await stored();
   expect(before.map(String)).toEqual([expect.stringContaining(FIRST), expect.stringContaining(FIRST)]);
   await first.askToStop();

@@ -36,7 +36,7 @@ interface AggregatedGroup {
 
 /** What kubectl asks of an API server before and beside the objects: discovery, OpenAPI and tables. */
 export function apiServerContract(name: string, connect: () => Promise<Transport>): void {
-  describe(`what kubectl asks of ${name}`, () => {
+  describe(`requests of kubectl to ${name}`, () => {
     const namespace = `kubectl-${randomUUID().slice(0, 8)}`;
     let transport: Transport;
 

@@ -63,7 +63,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
 
     afterAll(() => cluster.tearDown());
 
-    describe('what a user learns of itself', () => {
+    describe('a user reviews its own rights', () => {
       const review = () => selfReview(options);
 
       test('an admin is allowed everything that the loops do', async () => {
@@ -83,7 +83,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
 
       beforeAll(() => makeNamespace('objects'));
 
-      test('what was created is read back with uid, resourceVersion, kind and apiVersion', async () => {
+      test('a created object is read back with uid, resourceVersion, kind and apiVersion', async () => {
         const made = created(await port.create(service(namespace, 'read-back')));
         const read = await port.get<Service>({ kind: 'Service', namespace, name: 'read-back' });
         expect(read).toEqual(made);
@@ -107,7 +107,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         await expect(port.create(again)).resolves.toEqual({ outcome: 'alreadyExists' });
       });
 
-      test('of two updates of what was read, the second is a conflict and changes nothing', async () => {
+      test('the second of two updates of one read is a conflict and changes nothing', async () => {
         const made = created(await port.create(service(namespace, 'contested')));
         const first = updated(await port.update(labelled(made, { winner: 'first' })));
         expect(first.metadata).toMatchObject({ labels: { winner: 'first' }, uid: made.metadata.uid });
@@ -151,7 +151,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(read).toEqual(made);
       });
 
-      test('a merge patch changes what it names, removes what it sets to null, and keeps the rest', async () => {
+      test('a merge patch changes the given fields, removes those set to null, and keeps the others', async () => {
         const made = created(await port.create(labelled(service(namespace, 'patched'), { keep: 'it', drop: 'it' })));
         const patch = { metadata: { labels: { drop: null, add: 'it' } } };
         const after = updated(await port.mergePatch<Service>({ kind: 'Service', namespace, name: 'patched' }, patch));
@@ -234,7 +234,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         }
       });
 
-      test('a list of one namespace has its objects, in order, with what an update of them needs', async () => {
+      test('a list of one namespace has its objects in order, with all fields that an update needs', async () => {
         const items = await port.list<EndpointSliceObject>('EndpointSlice', namespace);
         expect(items.map((item) => item.metadata.name)).toEqual(names);
         expect(items[0]).toMatchObject({ kind: 'EndpointSlice', apiVersion: 'discovery.k8s.io/v1' });
@@ -322,7 +322,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(here(selected).length).toBeLessThan(all.length);
       });
 
-      test('a list is one snapshot: what is made or deleted while it is read changes nothing in it', async () => {
+      test('a list is one snapshot: creations and deletions during the read do not change it', async () => {
         const doomed = created(await port.create(service(namespace, 'zz-doomed')));
         const names: string[] = [];
         for await (const claim of port.services()) {

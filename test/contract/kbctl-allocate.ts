@@ -101,7 +101,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
   });
 
   describe('kbctl release', () => {
-    test('releases what is held, once no Service has it, and leaves what is free', async () => {
+    test('releases held items without a Service, and skips free ones', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual({
         code: 0,
         stdout: '10.0.0.9 released\n10.0.0.4 was free\n',
@@ -112,7 +112,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(found).not.toHaveProperty('hold');
     });
 
-    test('prints what it would release, without a question and a release, with --dry-run', async () => {
+    test('prints the items to release with --dry-run, and neither asks nor releases', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
         code: 0,
         stdout: '10.0.0.1 released (dry run)\n',
@@ -120,7 +120,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       });
     });
 
-    test('releases with --owner only what that owner holds', async () => {
+    test('releases with --owner only items of that owner', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
       const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
       expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toMatchObject({
@@ -132,7 +132,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await held()).toBeUndefined();
     });
 
-    test('releases what a Service has after a yes alone', async () => {
+    test('releases an item of a Service only after a yes', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
         code: 2,
         stdout: '',
@@ -148,7 +148,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
     });
   });
 
-  describe('where this table does not allocate', () => {
+  describe('kbctl for a cluster that another allocator serves', () => {
     test.each([
       ['the API servers do', { allocator: 'apiserver' }, 'its own API servers allocate and release, not this table'],
       ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],

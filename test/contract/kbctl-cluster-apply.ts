@@ -17,7 +17,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
   const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);
 
   describe('kbctl cluster apply, of one cluster', () => {
-    test('shows what it would create with --dry-run, and creates nothing', async () => {
+    test('shows the registration with --dry-run, and creates nothing', async () => {
       world().file('cluster.yml', world().spec());
       expect(await apply('-f', 'cluster.yml', '--dry-run')).toEqual({
         code: 1,
@@ -27,7 +27,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual([]);
     });
 
-    test('creates it and nothing else, and shows what an observing pass of each loop would write', async () => {
+    test('creates only the registration, and shows what an observing pass of each loop would write', async () => {
       const { code, stdout, stderr } = await apply('-f', 'cluster.yml');
       expect({ code, stderr }).toEqual({
         code: 0,
@@ -79,7 +79,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       });
     });
 
-    test('succeeds when a pass finds what was wrong before, and prints how to fix it', async () => {
+    test('succeeds when a pass finds an earlier fault, and prints its resolution', async () => {
       for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
       world().file('cluster.yml', world().spec({ maxEventsPerPass: 5 }));
       const { code, stdout } = await apply('-f', 'cluster.yml');
@@ -172,7 +172,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       world().file('fleet/lost.yml', world().spec({ name: 'lost' }));
     });
 
-    test('removes what is in no file', async () => {
+    test('removes clusters that are in no file', async () => {
       const { code, stdout } = await apply('-f', 'fleet', '--prune', '--no-pass');
       expect(code).toBe(0);
       expect(stdout).toContain('old: to be removed: it is in no file\n');
@@ -219,7 +219,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       proxy = undefined;
     });
 
-    test('ends at Ctrl-C after the present cluster, prints what was done, and can be run again', async () => {
+    test('ends at Ctrl-C after the present cluster, prints the finished steps, and can be run again', async () => {
       const { code, stdout, stderr } = await applyThree(async (running) => {
         running.child.kill('SIGINT');
         await running.untilItPrints(/Ending after a/);
@@ -232,7 +232,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(again.stdout).toMatch(/^a: unchanged\n[\s\S]*c created, generation 1\n$/);
     });
 
-    test('does not overwrite what another writer changed meanwhile, reports it, and writes the others', async () => {
+    test('does not overwrite a concurrent change, reports it, and writes the others', async () => {
       const theirs = specIn(world().spec({ name: 'b', maxEventsPerPass: 100 }));
       const { code, stdout } = await applyThree(() => registerCluster(world().table, theirs));
       expect(code).toBe(3);

@@ -41,7 +41,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       await unregisterCluster(table, 'd');
     });
 
-    test('prints with --dry-run what would change, and changes nothing', async () => {
+    test('prints the change with --dry-run, and changes nothing', async () => {
       expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toMatchObject({
         code: 1,
         stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
@@ -74,7 +74,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster take-over', () => {
-    test('makes the stack the owner, also of what another one owns', async () => {
+    test('makes the stack the owner, even if another one owns the cluster', async () => {
       expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual({
         code: 0,
         stdout: ['a: owned by new-stack', 'owned: owned by new-stack, formerly by a-stack', ''].join('\n'),
@@ -87,7 +87,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       });
     });
 
-    test('refuses what is no name of a stack', async () => {
+    test('refuses an invalid stack name', async () => {
       expect(await cluster('take-over', 'a', '--stack', 'no stack')).toMatchObject({ code: 2, stdout: '' });
     });
   });
@@ -142,7 +142,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
     });
 
-    test('ends the passes, and prints what stays', async () => {
+    test('ends the passes, and prints the remaining items', async () => {
       expect(await cluster('delete', 'a', '--dry-run')).toMatchObject({
         code: 1,
         stdout: expect.stringMatching(/^a: deleted.*\(dry run\)\n$/),

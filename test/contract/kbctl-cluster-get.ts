@@ -10,7 +10,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       await registerCluster(world().table, specIn(world().spec()));
     });
 
-    test('list what is registered', async () => {
+    test('list the registered clusters', async () => {
       expect(await world().kbctl(['cluster', 'get'])).toEqual({
         code: 0,
         stdout: [
@@ -63,7 +63,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       });
     });
 
-    test('print what to do when the table does not answer', async () => {
+    test('print the resolution when the table does not answer', async () => {
       const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
       const { code, stderr } = await world().kbctl(['cluster', 'get'], { env });
       expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('run the command again') });

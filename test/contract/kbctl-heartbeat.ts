@@ -48,7 +48,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   });
 
   describe('kbctl heartbeat, from start to end', () => {
-    test('holds a lease of its own, which the loops publish and do not probe', async () => {
+    test('has its own lease, which the loops publish and do not probe', async () => {
       const running = start('spawn');
       await running.untilItPrints(HELD);
       await world().runAllLoops();
@@ -177,7 +177,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl heartbeat, of what has no lease of its own', () => {
+  describe('kbctl heartbeat for an address without its own lease', () => {
     test.each([
       [['--address', '203.0.113.11'], 3, `it has ${OWN}, ${OTHER}, 203.0.113.30. To add it, list it in apiServers`],
       [['--address', '203.0.113.30'], 3, 'is shared by several API servers'],

@@ -19,7 +19,7 @@ export function describeRanges(world: () => KbctlWorld): void {
       expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'There are no holds.\n' });
     });
 
-    test('lists what is held, for whom and until when', async () => {
+    test('lists the held items, their owners and their ends', async () => {
       await holdSome(world(), untilMs);
       const { stdout } = await world().kbctl(['get', 'holds', '-o', 'json']);
       const until = new Date(untilMs).toISOString();

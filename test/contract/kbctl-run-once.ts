@@ -51,7 +51,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(after?.record.startedAtMs).toBeGreaterThan(before?.record.startedAtMs ?? 0);
     });
 
-    test('prints what a pass would change, and writes nothing', async () => {
+    test('prints the changes of a pass, and writes nothing', async () => {
       await leak();
       const before = await everything();
       const { code, stdout } = await repair(CLUSTER, '--dry-run');
@@ -154,7 +154,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(stderr).toContain(`ranges/serviceips can be read: nothing was rebuilt. "kbctl get ranges ${CLUSTER}"`);
     });
 
-    test('is the resolution of a corrupt snapshot, and shows with --dry-run what the new one would hold', async () => {
+    test('resolves a corrupt snapshot, and shows the new one with --dry-run', async () => {
       await corrupt();
       expect((await repair(CLUSTER)).stdout).toContain(
         `resolution: kbctl run-once cluster-ip-repair ${CLUSTER} --rebuild --dry-run`,
@@ -166,7 +166,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(await everything()).toEqual(before);
     });
 
-    test('replaces it by what the Services prove', async () => {
+    test('replaces it by the claims of the Services', async () => {
       const { code, stdout, stderr } = await repair(CLUSTER, '--rebuild');
       expect({ code, stdout }).toEqual({
         code: 0,

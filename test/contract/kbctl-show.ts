@@ -113,7 +113,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).toContain('its IPAddress belongs to shop/new, although shop/old is older');
     });
 
-    test('prints what the table has when the API server does not answer, and fails', async () => {
+    test('prints the content of the table when the API server does not answer, and fails', async () => {
       const kubeconfig = world().file('dead', kubeconfigTo('http://127.0.0.1:9'));
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
       expect(code).toBe(4);
@@ -147,7 +147,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/);
     });
 
-    test('refuses a port outside, and what is no port', async () => {
+    test('refuses a port outside the range, and a text that is not a port', async () => {
       const range = 'The range of valid ports is 30000-32767';
       expect(await show('port', CLUSTER, '80')).toMatchObject({ code: 1, stderr: expect.stringContaining(range) });
       expect(await show('port', CLUSTER, '99999')).toMatchObject({ code: 2, stdout: '' });
@@ -155,7 +155,7 @@ export function describeShow(world: () => KbctlWorld): void {
   });
 
   describe('kbctl show, where the API servers allocate', () => {
-    test('prints what Services claim, and that the table is no record', async () => {
+    test('prints the claims of Services, and a note that the table is not the record', async () => {
       await register({ allocator: 'apiserver' });
       const { stdout } = await show('ip', CLUSTER, '10.0.0.1');
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);

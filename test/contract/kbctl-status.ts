@@ -53,7 +53,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       });
     });
 
-    test('shows the reason of a pause as text, whatever is in it', async () => {
+    test('shows the reason of a pause as text, whatever it contains', async () => {
       const reason = 'x\u001b]52;c;cm0=\u0007\u202e\nerror: all is lost';
       await world().kbctl(['pause', CLUSTER, '--for', '1h', '--reason', reason]);
       for (const words of [['status', CLUSTER], ['status'], ['cluster', 'get'], ['status', CLUSTER, '-o', 'yaml']]) {
@@ -107,7 +107,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     });
   });
 
-  test('what passes wrote, and would have written, is shown by status and get runs', async () => {
+  test('status and get runs show the writes of passes, also pending ones', async () => {
     const status = async () => (await world().kbctl(['status', CLUSTER])).stdout;
     expect(await status()).toMatch(/\nLast changes\n(- .*\n)*- kubernetes-service, \S+ ago: created service /);
     await registerCluster(world().table, specIn(world().spec({ mode: 'observe' })));
@@ -120,7 +120,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     await world().runAllLoops();
   });
 
-  describe('when two Services have one address', () => {
+  describe('two Services have one address', () => {
     beforeAll(async () => {
       for (const name of ['web', 'web-copy']) {
         world().restore(name, '10.0.0.77');
@@ -152,7 +152,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(stderr).toContain('aws logs start-query');
     });
 
-    test('refuses what is no finding', async () => {
+    test('refuses an unknown finding', async () => {
       expect(await world().kbctl(['logs-query', CLUSTER, '--finding', 'late'])).toMatchObject({ code: 2, stdout: '' });
     });
   });

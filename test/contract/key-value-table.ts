@@ -44,7 +44,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(written);
       });
 
-      test('is lost when the item was thought absent and is there', async () => {
+      test('is lost if an item exists and the caller read none', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const result = await open().put({ cluster, key: 'a', value: 2, schema: 1 }, undefined);
@@ -140,7 +140,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).not.toHaveProperty('expiresAtMs');
       });
 
-      test('refuses an item that is too large and leaves what is there', async () => {
+      test('refuses an item that is too large and keeps the present one', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const large = { cluster, key: 'a', value: new Uint8Array(410 * 1024), schema: 1 };
@@ -188,7 +188,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(value).toStrictEqual({ kept: 1, inner: {} });
       });
 
-      test('are not changed by what the caller does to them later', async () => {
+      test('do not change with later changes by the caller', async () => {
         const cluster = newCluster();
         const bytes = new Uint8Array([1]);
         await put(cluster, 'a', { bytes });
@@ -249,7 +249,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         ]);
       });
 
-      test('returns what starts with the prefix and nothing else', async () => {
+      test('returns exactly the keys with the prefix', async () => {
         const cluster = newCluster();
         const keys = [
           'masterleases',

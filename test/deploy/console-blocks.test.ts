@@ -28,7 +28,7 @@ test('every fenced block of the pages has a language', () => {
 });
 
 /* In the order of the pages, in one copy of the project: a page begins with nothing deployed, and each block continues from the one before. */
-test('what the pages show at a prompt is what happens', async () => {
+test('every console block of the pages prints what the page shows', async () => {
   for (const { commands } of blocks) {
     for (const { at, command, output } of commands) {
       const ran = await world?.project.run(command);

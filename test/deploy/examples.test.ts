@@ -73,7 +73,7 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
 ])('the caller in $language', ({ call }) => {
   const GIVEN = 'serviceips 10.0.0.17\nservicenodeports 30016\nservicenodeports 30017\n';
 
-  test('is given what it asks for, and the same again under the same id', async () => {
+  test('gets the requested items, and the same again under the same id', async () => {
     expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
     expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
     expect(await world.taken()).toEqual({ '10.0.0.17': 'one', '30016': 'one', '30017': 'one' });
@@ -84,7 +84,7 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
     expect(await call('one')).toEqual({ code: 1, output: '', errors: 'Full: range is full\n' });
   });
 
-  test('ends with what to do when the function could not finish, and does it', async () => {
+  test('ends with the resolution when the function could not finish, and follows it', async () => {
     fails = true;
     expect(await call('one')).toEqual({
       code: 1,

@@ -115,7 +115,7 @@ test('a stack without any cluster works, and counts none', async () => {
   expect(sumOf(metrics, 'clustersRegistered')).toBe(0);
 });
 
-test('of three clusters one hangs: the others are done while it does, and at every tick', async () => {
+test('one hanging cluster of three delays the others at no tick', async () => {
   for (const name of WELL) await registerWellOne(name, name === 'two' ? { allocator: 'table' } : {});
   const { ca } = controlPlane('one').apiserver;
   await register(HUNG, kubeconfig({ url: `https://${silent.authority}`, ca, token: 'never-sent' }), {
@@ -195,7 +195,7 @@ test('a new build resumes where the one before ended, and so does a rollback', a
   expect(await agents()).toBe('before');
 });
 
-test('a deployment keeps what the stack was deployed with, and prints it, until one sets it again', async () => {
+test("a deployment keeps the stack's parameters, and prints them, until one sets them again", async () => {
   const deploy = (...args: string[]) => world.project.serverless(['deploy', ...args]);
   const environment = async () => {
     deployed = await world.readBack();

@@ -45,7 +45,7 @@ describe('a policy', () => {
     expect(isGranted({ action, resource }, statements)).toBe(granted);
   });
 
-  test('that lacks a call is reported once, with the caller and the action', () => {
+  test('a missing call is reported once, with the caller and the action', () => {
     const call = { caller: 'doctor', action: 'dynamodb:Scan', resource: TABLE };
     expect(notGranted([call, call], [allow('dynamodb:GetItem', '*')])).toEqual([
       `doctor called dynamodb:Scan on ${TABLE}`,
@@ -61,7 +61,7 @@ describe('a line', () => {
     return JSON.stringify({ _aws: { Timestamp: 1, CloudWatchMetrics }, loop: 'l', passes: 2, ...fields });
   };
 
-  test('with metrics is read with its dimensions', () => {
+  test('a line with metrics is read with its dimensions', () => {
     const read = readLines([metrics({}), metrics({ passes: [1, 4], loop: 'm' })]);
     expect(read.logs).toEqual([]);
     expect(sumOf(read.metrics, 'passes')).toBe(7);
@@ -82,7 +82,7 @@ describe('a line', () => {
   });
 });
 
-describe('what a page shows', () => {
+describe('the output of a page', () => {
   test.each<[string, boolean, string, string[]]>([
     ['is said word by word', true, 'a\nb\nc', ['a', 'c']],
     ['is not said in another order', false, 'a\nb', ['b', 'a']],
@@ -95,7 +95,7 @@ describe('what a page shows', () => {
   });
 });
 
-test('the commands of a page are those in its console blocks, with what they print', () => {
+test('the commands of a page are those in its console blocks, with their output', () => {
   const page = [
     'Deploy:',
     '',

@@ -84,7 +84,7 @@ test('the first minute publishes the API servers of a registered cluster', async
   expect(sumOf(metrics, 'leasesHeld')).toBe(2);
 });
 
-test('the other loops make the namespace that is missing, and report what Services claim wrongly', async () => {
+test('the other loops create the missing namespace, and report wrong claims of Services', async () => {
   await controlPlane.etcd.putServices([
     storedService('default', 'stray-ip', {
       clusterIP: '192.168.77.7',
@@ -158,7 +158,7 @@ describe('between two minutes', () => {
   });
   afterAll(() => sources?.stop());
 
-  test('the ticks of one invocation follow every ten seconds what becomes of an API server', async () => {
+  test('the ticks of one invocation follow an API server every ten seconds', async () => {
     await controlPlane.expectPublished(FIRST, SECOND);
     const seen = sources.deliveries.length;
     await second.kill();
@@ -221,7 +221,7 @@ test('a server that went down and came back is published again before the end of
   await controlPlane.expectPublished(FIRST, SECOND);
 });
 
-test('a second stack on the same table only reports what it would write', async () => {
+test('a second stack on the same table only reports its writes', async () => {
   const { runnable } = deployed.function('kubernetes-service');
   const environment = { ...runnable.environment, STACK: 'another' };
   const other = runFunction({ ...runnable, environment });
@@ -275,7 +275,7 @@ describe('a failure is logged, and the next tick succeeds:', () => {
     expect((await readLeases(world.table(), CLUSTER)).leases).toHaveLength(2);
   });
 
-  test('a queue that takes nothing: the tick of the minute is done all the same', async () => {
+  test("a queue that accepts nothing: the minute's tick still runs", async () => {
     world.emulator.recorder.decide(({ action }) => (action === 'sqs:SendMessage' ? 'refused' : 'answered'));
 
     const { answer, logs, metrics } = await deployed.fire('kubernetes-service');

@@ -96,7 +96,7 @@ describe('the command of the installed package', () => {
   });
 });
 
-test('the package holds what the command needs, and none of its sources', () => {
+test('the package contains the parts of the command, and none of its sources', () => {
   const root = join(folder, 'lib/node_modules/kube-bootstrap-controller');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
     (file) => !file.startsWith('node_modules'),

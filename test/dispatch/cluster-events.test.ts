@@ -88,7 +88,7 @@ describe('changes of a cluster', () => {
     expect((await pass(many)).filter(({ change }) => change === 'findingClosed')).toEqual([]);
   });
 
-  test('do not include a finding again whose item is too long to be recorded whole', async () => {
+  test('do not repeat a finding whose item is too long to be recorded whole', async () => {
     const long = () => aReport({ findings: [{ ...duplicate('a/a'), item: 'x'.repeat(500) }] });
     await pass(long);
     expect(await pass(long)).toEqual([]);
@@ -134,7 +134,7 @@ describe('changes of a cluster', () => {
   });
 });
 
-describe('what is documented', () => {
+describe('the documentation of events', () => {
   test('docs/cluster-event.schema.json is what npm run docs writes', () => {
     expect(JSON.parse(read('docs/cluster-event.schema.json'))).toEqual(clusterEventJsonSchema());
   });
@@ -148,7 +148,7 @@ describe('what is documented', () => {
     expect(documented.filter((change) => change !== 'change')).toEqual(clusterEventShape.shape.change.options);
   });
 
-  test('the example rule selects events by what they have', () => {
+  test('the example rule selects events by their fields', () => {
     const { Resources, Parameters } = parse(read('examples/events-to-sns.yml'));
     const { EventPattern, Targets } = Resources.ClusterEvents.Properties;
     expect(EventPattern).toMatchObject({ source: [EVENT_SOURCE], 'detail-type': [EVENT_TYPE] });

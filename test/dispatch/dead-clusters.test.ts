@@ -5,7 +5,7 @@ const START_MS = Date.parse('2026-01-01T12:00:00Z');
 const INTERVAL_MS = 10_000;
 const NAMES = Array.from({ length: 200 }, (_, index) => `c-${String(index).padStart(3, '0')}`);
 
-test('of 200 clusters, 20 of which give no answer, none is dropped from the second minute on, and the others have them within a second from the third', async () => {
+test('with 20 of 200 clusters dead, no tick is dropped from the second minute on, and the others have theirs within a second from the third', async () => {
   const fleet = await aFleet({ names: NAMES, slots: 5, clock: new VirtualClock(START_MS) });
   await fleet.minute();
   expect((await fleet.minute()).dropped).toBe(0);

@@ -103,7 +103,7 @@ describe('the deregister function', () => {
     expect(world.deadlines.map(({ ms }) => ms)).toEqual([4_000, 4_500]);
   });
 
-  describe('while the endpoints list the address', () => {
+  describe('an address in the endpoints', () => {
     /** The kubernetes Service's endpoints in memory, and a world of two API servers that both live. */
     async function aPublishedWorld() {
       const cluster = memoryCluster([anEndpoints(ADDRESSES), aSlice(ADDRESSES)]);
@@ -159,7 +159,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('it says so when its time is over', async () => {
+    test('is reported as still published when the time is over', async () => {
       const { world, cluster } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
       const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });

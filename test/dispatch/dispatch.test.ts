@@ -22,7 +22,7 @@ const hang = () => new Promise<never>(() => {});
 const fail = (error: Error) => () => Promise.reject(error);
 const MINUTE = 60_000;
 
-describe('which clusters have a pass', () => {
+describe('the selection of clusters', () => {
   test('all that are registered, when the loop never ran', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop, names } = aLoop();
@@ -30,7 +30,7 @@ describe('which clusters have a pass', () => {
     expect(names()).toEqual(['a', 'b']);
   });
 
-  test('only those whose interval is over', async () => {
+  test('has only those whose interval is over', async () => {
     const world = aDispatchWorld();
     const intervalSeconds = { 'system-namespaces': 300 };
     await world.register({ name: 'every-five-minutes', intervalSeconds }, { name: 'every-minute' });
@@ -49,7 +49,7 @@ describe('which clusters have a pass', () => {
     expect(names()).toEqual(['a', 'b', 'b']);
   });
 
-  test('not one that is paused, even when it is forced, and the log names it', async () => {
+  test('omits a paused one, even when it is forced, and the log names it', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const untilMs = world.clock.nowMs + MINUTE;
     await pauseCluster(world.table, 'a', { untilMs, reason: 'an upgrade', by: 'ops' });
@@ -73,7 +73,7 @@ describe('which clusters have a pass', () => {
     expect(world.telemetry.lines.at(-1)?.fields['paused']).toHaveLength(2);
   });
 
-  test('a cluster that is asked for and not registered is a failure of its own', async () => {
+  test('reports a requested cluster that is not registered as a failure', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     const { loop, names } = aLoop();
     expect(await world.dispatch(loop, { clusters: ['a', 'nowhere'] })).toEqual({ passes: 2, failed: 1, skipped: 0 });
@@ -151,7 +151,7 @@ describe('one cluster among others', () => {
     expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
   });
 
-  test('a kubeconfig whose reading hangs counts too', async () => {
+  test('a kubeconfig whose read hangs counts too', async () => {
     const world = aDispatchWorld({ connect: hang });
     await world.register({ name: 'a' });
     const done = world.dispatch(aLoop().loop);
@@ -176,11 +176,14 @@ describe('the time of a pass', () => {
     { loop: 'kubernetes-service', remainingMs: 60_000, budgetMs: 9_000 },
     { loop: 'cluster-ip-repair', remainingMs: 300_000, budgetMs: 120_000 },
     { loop: 'node-port-repair', remainingMs: 50_000, budgetMs: 46_000 },
-  ] as const)('of $loop with $remainingMs ms left is $budgetMs ms', async ({ loop: id, remainingMs, budgetMs }) => {
-    const world = await aDispatchWorldOf({ name: 'a' });
-    await world.dispatch(aLoop({}, id).loop, {}, { remainingMs: () => remainingMs });
-    expect(world.deadlines[1]?.ms).toBe(budgetMs);
-  });
+  ] as const)(
+    'a pass of $loop with $remainingMs ms left has $budgetMs ms',
+    async ({ loop: id, remainingMs, budgetMs }) => {
+      const world = await aDispatchWorldOf({ name: 'a' });
+      await world.dispatch(aLoop({}, id).loop, {}, { remainingMs: () => remainingMs });
+      expect(world.deadlines[1]?.ms).toBe(budgetMs);
+    },
+  );
 
   test('a cluster whose pass could not begin in time is logged and counted as failed, without a record', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
@@ -197,7 +200,7 @@ describe('the time of a pass', () => {
   });
 });
 
-describe('what concerns every cluster fails the invocation', () => {
+describe('a failure for all clusters fails the invocation', () => {
   test('an event of no known kind', async () => {
     await expect(aDispatchWorld().dispatch(aLoop().loop, { Records: [] })).rejects.toMatchObject({ code: 'BadEvent' });
   });

@@ -55,7 +55,7 @@ describe('isDue', () => {
     ['the table gives no answer', new TableError('Unavailable', 'no answer'), false, false],
     ['the table is slow', new TableError('DeadlineExceeded', 'over'), false, false],
     ['nothing failed', undefined, false, false],
-  ])('of a pass in which %s', (_, error, isAnyProbeAnswered, expected) => {
+  ])('a pass in which %s', (_, error, isAnyProbeAnswered, expected) => {
     expect(isWithoutAnswer(error, isAnyProbeAnswered)).toBe(expected);
   });
 
@@ -80,7 +80,7 @@ describe('isDue', () => {
     expect(isDue('node-port-repair', aClusterSpec(), timing)).toBe(true);
   });
 
-  test('whatever the jitter of its schedule, a loop runs at exactly every n-th tick', () => {
+  test('a loop runs at exactly every n-th tick, whatever the jitter of its schedule', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...LOOPS),

@@ -52,7 +52,7 @@ describe('parseEvent', () => {
     { name: 'a force that is no yes or no', event: { force: 'yes' }, fault: 'force is not of type boolean' },
     { name: 'an event of nobody known', event: { Records: [{ body: '{}' }] }, fault: '"Records"' },
     { name: 'a queue event without a message', event: { Records: [] }, fault: '"Records"' },
-  ])('$name is refused with what would be right', ({ event, fault }) => {
+  ])('$name is refused with a valid example', ({ event, fault }) => {
     const parse = () => parseEvent(event);
     expect(parse).toThrow(expect.objectContaining({ code: 'BadEvent' }));
     expect(parse).toThrow('{"clusters": ["name"], "force": true}');

@@ -31,7 +31,7 @@ describe('how a cluster is', () => {
     },
     { name: 'neither has the one of namespaces', seconds: 241, overdue: ['system-namespaces', 'kubernetes-service'] },
     { name: 'nor any', seconds: 601, overdue: LOOPS },
-  ])('after $seconds s: $name', ({ seconds, overdue }) => {
+  ])('after $seconds s a cluster is: $name', ({ seconds, overdue }) => {
     expect(healthOf(ENTRY, all(RECORD), at(seconds)).overdue).toEqual(overdue);
   });
 
@@ -59,13 +59,13 @@ describe('how a cluster is', () => {
     { name: 'holds none', counts: { leasesHeld: 0 }, publishes: true, without: true },
     { name: 'did not get as far as to know', counts: {}, publishes: true, without: false },
     { name: 'publishes nothing', counts: { leasesHeld: 0 }, publishes: false, without: false },
-  ])('without a live lease is one whose last pass $name: $without', ({ counts, publishes, without }) => {
+  ])('a cluster whose last pass $name has no active lease: $without', ({ counts, publishes, without }) => {
     const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
     expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
   });
 });
 
-describe('what the alarms on the fleet watch of a cluster', () => {
+describe('the figures of a cluster for the alarms', () => {
   const judge = (loop: Loop, record: Partial<RunRecord>, seconds = 10) =>
     healthOf(ENTRY, { [loop]: { ...RECORD, ...record } }, { nowMs: seconds * 1000, pausedAll: undefined });
   const twoOwners = [{ type: 'twoOwners', message: 'm' }] as const;
@@ -112,7 +112,7 @@ describe('the figures of a stack', () => {
     return world.dispatch(loop, event, { environment: { stack: 'prod', ...overrides } });
   }
 
-  test('count what is registered, paused, failing and without a live lease, and name those that are not well', async () => {
+  test('count registered, paused, failing and leaseless clusters, and name the unhealthy ones', async () => {
     await world.register({ name: 'fails' }, { name: 'paused' }, { name: 'well' }, { name: 'without' });
     await pauseCluster(world.table, 'paused', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
@@ -145,7 +145,7 @@ describe('the figures of a stack', () => {
     });
   });
 
-  test('say nothing in the log while all are well', async () => {
+  test('are not logged while all clusters are healthy', async () => {
     await world.register({ name: 'well' });
     await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 1, clustersFailing: 0 });
@@ -188,7 +188,7 @@ describe('the figures of a stack', () => {
     expect(line?.fields['overdue']).toEqual(['hangs: kubernetes-service']);
   });
 
-  test('leave out what another stack owns', async () => {
+  test('omit clusters of another stack', async () => {
     await world.register({ name: 'theirs' }, { name: 'ours' });
     await takeOverCluster(world.table, 'theirs', 'second');
     await invoke(world.schedule());
@@ -230,7 +230,7 @@ describe('the figures of a stack', () => {
     });
   });
 
-  test('of more than 250 clusters are counted in parts by other processes, in the middle of the minute', async () => {
+  test('are counted in parts by other processes, in the middle of the minute, for more than 250 clusters', async () => {
     await world.register(...Array.from({ length: 501 }, (_, at) => ({ name: `c-${at}` })));
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     await pauseCluster(world.table, 'c-7', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });

@@ -49,7 +49,7 @@ async function outcomeOfWrite(context: PassContext | undefined): Promise<string>
 const keys = async () => (await world.table.list('demo', '')).map(({ key }) => key);
 const passLines = () => world.telemetry.lines.filter(({ message }) => message.startsWith('pass '));
 
-describe('a cluster that nobody owns', () => {
+describe('a cluster without an owner', () => {
   test("becomes the first stack's that comes by, in the same generation", async () => {
     await world.register({});
     await tick('prod');
@@ -79,7 +79,7 @@ describe('a cluster that nobody owns', () => {
     },
   );
 
-  test('stays so where there are no stacks', async () => {
+  test('stays so without stacks', async () => {
     await world.register({});
     await tick(undefined);
     expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
@@ -112,13 +112,13 @@ describe('a cluster of another stack', () => {
     ]);
   });
 
-  test('is judged as if what the pass would write was there', async () => {
+  test('is judged as if the pass had written', async () => {
     await tick('second', writesAll);
     expect(world.telemetry.samples).toContainEqual({ name: 'leasesHeld', value: 1 });
     expect((await readLeases(world.table, 'demo')).leases).toEqual([]);
   });
 
-  test('is shown with what its owner remembers, and passes run whenever the owner last did', async () => {
+  test("is shown with its owner's state, and passes run independently of the owner's", async () => {
     await tick('prod', () => aReport({ state: 'of the owner' }), 'cluster-ip-repair');
     world.clock.nowMs -= 170_000;
     await tick('second', undefined, 'cluster-ip-repair');

@@ -47,8 +47,8 @@ const found: Finding = {
   event: draft,
 };
 
-describe('what a pass is given', () => {
-  test('the first pass of a cluster gets nothing of an earlier one, and a later pass what the last success left', async () => {
+describe('the input of a pass', () => {
+  test('the first pass of a cluster has no earlier state, and a later one has that of the last success', async () => {
     const world = await aDispatchWorldOf({});
     const first = await pass(world, () => aReport({ state: { backOffUntilMs: 7 } }));
     expect(first).toMatchObject({ rangesGeneration: 1, passId: 'pass-1' });
@@ -72,7 +72,7 @@ describe('what a pass is given', () => {
     expect((await world.recordOf('demo'))?.counts).toEqual({});
   });
 
-  test('after a pass that only observed the previous mode is observe, until an enforcing one has succeeded', async () => {
+  test('after a pass that only observed, the previous mode is observe, until an enforcing pass has succeeded', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, nothing);
     await registerCluster(world.table, aClusterSpec({ mode: 'enforce' }));
@@ -111,7 +111,7 @@ describe('a pause of a pass', () => {
   });
 });
 
-describe('in observe', () => {
+describe('mode observe', () => {
   const writes = async ({ kubernetes, table }: PassContext) => {
     await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
     await table.put({ cluster: 'demo', key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
@@ -139,7 +139,7 @@ describe('in observe', () => {
     });
   });
 
-  test('a pass that would write what the last one would is no news', async () => {
+  test('a pass with the same writes as the last one is no news', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     const lines = () => world.telemetry.lines.filter(({ message }) => message === 'pass succeeded').length;
     const create = (name: string) => async (context: PassContext) => {
@@ -161,7 +161,7 @@ describe('in observe', () => {
   });
 });
 
-describe('what a pass found', () => {
+describe('the findings of a pass', () => {
   test('becomes an event, a line and a count, and is remembered', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
@@ -235,7 +235,7 @@ describe('the record of a pass', () => {
     expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: 0, lastSuccessAtMs: world.clock.nowMs });
   });
 
-  test('that cannot be written makes the pass a failed one', async () => {
+  test('a failed write of the record makes the pass a failed one', async () => {
     const world = await aDispatchWorldOf({});
     const put = () => Promise.reject(new TableError('AccessDenied', 'not allowed to write'));
     await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
@@ -250,7 +250,7 @@ describe('the record of a pass', () => {
     expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
   });
 
-  test('of a later version stays unchanged, and no pass runs', async () => {
+  test('a record of a later version stays unchanged, and no pass runs', async () => {
     const world = await aDispatchWorldOf({});
     await world.table.put({ cluster: 'demo', key: 'runs/system-namespaces', value: {}, schema: 99 }, undefined);
     expect(await pass(world, nothing)).toBeUndefined();
@@ -290,7 +290,7 @@ describe('the record of the endpoints loop', () => {
     expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
   });
 
-  test('a pass without news has no line, and is counted all the same', async () => {
+  test('a pass without news has no line, but is counted', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, quiet, 'kubernetes-service');
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
@@ -301,14 +301,17 @@ describe('the record of the endpoints loop', () => {
   test.each([
     { ends: 'soon', credentialEndsSoon: true, counted: { credentialsEnding: 1 } },
     { ends: 'late', credentialEndsSoon: false, counted: {} },
-  ])('counts a credential that ends $ends, whatever becomes of the pass', async ({ credentialEndsSoon, counted }) => {
-    const plain = aDispatchWorld();
-    const world = aDispatchWorld({
-      connect: async (spec, options) => ({ ...(await plain.environment.connect(spec, options)), credentialEndsSoon }),
-    });
-    await world.register({});
-    await pass(world, trouble);
-    const { credentialsEnding } = world.telemetry.counters;
-    expect({ ...(credentialsEnding !== undefined && { credentialsEnding }) }).toEqual(counted);
-  });
+  ])(
+    'counts a credential that ends $ends, whether or not the pass succeeds',
+    async ({ credentialEndsSoon, counted }) => {
+      const plain = aDispatchWorld();
+      const world = aDispatchWorld({
+        connect: async (spec, options) => ({ ...(await plain.environment.connect(spec, options)), credentialEndsSoon }),
+      });
+      await world.register({});
+      await pass(world, trouble);
+      const { credentialsEnding } = world.telemetry.counters;
+      expect({ ...(credentialsEnding !== undefined && { credentialsEnding }) }).toEqual(counted);
+    },
+  );
 });

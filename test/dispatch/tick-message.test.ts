@@ -16,7 +16,7 @@ describe('a tick in a message', () => {
     });
   });
 
-  test.each(LOOPS)('of %s is late once the next one was due', (loop) => {
+  test.each(LOOPS)('a tick of %s is late once the next one was due', (loop) => {
     const intervalMs = SCHEDULE_SECONDS[loop] * 1000;
     expect(receiveTick(body({ loop }), loop, DUE + intervalMs)).toMatchObject({ outcome: 'due' });
     expect(receiveTick(body({ loop }), loop, DUE + intervalMs + 1)).toEqual({
@@ -26,13 +26,13 @@ describe('a tick in a message', () => {
     });
   });
 
-  test('of a suspect is late after half a minute, as the next one comes after it', () => {
+  test('a tick of a suspect is late after half a minute, as the next one comes after it', () => {
     const text = body({ followedUntilMs: DUE });
     expect(receiveTick(text, 'kubernetes-service', DUE + 30_000)).toMatchObject({ outcome: 'due' });
     expect(receiveTick(text, 'kubernetes-service', DUE + 30_001)).toMatchObject({ outcome: 'late' });
   });
 
-  test('may say more than this version knows', () => {
+  test('may have fields that this version does not know', () => {
     expect(receiveTick(body({ traceId: 'x' }), 'kubernetes-service', DUE)).toMatchObject({ outcome: 'due' });
   });
 
@@ -57,7 +57,7 @@ describe('a tick in a message', () => {
       reason: 'It is no tick: clusters.0 is not the name of a cluster',
     },
     { name: 'due at no time', text: body({ dueAtMs: 'noon' }), reason: 'It is no tick: dueAtMs is not of type number' },
-  ])('that is $name is unreadable, and says why', ({ text, reason }) => {
+  ])('a message that is $name is unreadable, and the reason is logged', ({ text, reason }) => {
     expect(receiveTick(text, 'kubernetes-service', DUE)).toEqual({ outcome: 'unreadable', reason });
   });
 });

@@ -33,7 +33,7 @@ async function read(named: readonly string[], { recursive = false, stdin = '' } 
 }
 
 describe('Spec files', () => {
-  test('of a folder are those with the right ending, in the order of their names; of its folders with -R', async () => {
+  test("a folder's spec files are those with the right ending, in the order of their names; with -R also those of its folders", async () => {
     for (const name of ['b.yaml', 'a.yml', 'c.json', 'D.YML', 'notes.txt', 'deeper/e.yml'])
       write(name, name.replace('deeper/', '').slice(0, 1).toLowerCase());
     expect(await read([folder])).toMatchObject({ names: ['d', 'a', 'b', 'c'], faults: [] });
@@ -42,13 +42,13 @@ describe('Spec files', () => {
     expect(files[4]).toMatchObject({ place: join(folder, 'deeper/e.yml'), folder: join(folder, 'deeper') });
   });
 
-  test('that are named twice, or by a link, are read once', async () => {
+  test('a file that is named twice, or by a link, is read once', async () => {
     const file = write('a.yml', 'a');
     symlinkSync(file, join(folder, 'link.yml'));
     expect(await read([folder, file, file])).toMatchObject({ names: ['a'], faults: [] });
   });
 
-  test('that are only similar to the output of kbctl are faulty', async () => {
+  test('output that only resembles that of kbctl is faulty', async () => {
     for (const stdin of [
       '{apiVersion: kbctl/v1, kind: Cluster}',
       '{apiVersion: kbctl/v1, kind: ClusterList, items: [7]}',
@@ -66,7 +66,7 @@ describe('Spec files', () => {
     expect(files).toMatchObject([{ place: 'standard input', folder: '.' }]);
   });
 
-  test('of several YAML documents are read one by one, with the line numbers of the file', async () => {
+  test('YAML documents of a file are read one by one, with the line numbers of the file', async () => {
     const stdin = `# the fleet\n${specOf('a')}---\n---\n# another\n${specOf('b')}...\n`;
     expect(await read(['-'], { stdin })).toMatchObject({ names: ['a', 'b'], faults: [] });
     expect(await read(['-'], { stdin: `${stdin}---\nnmae: c\n` })).toMatchObject({
@@ -75,7 +75,7 @@ describe('Spec files', () => {
     });
   });
 
-  test('that kbctl printed have the line numbers of what it printed in their faults', async () => {
+  test('faults of specs that kbctl printed have the line numbers of the output', async () => {
     const one = { apiVersion: 'kbctl/v1', kind: 'Cluster', spec: aClusterSpec({ maxEventsPerPass: -7 }) };
     const ranged = aClusterSpec({ name: 'b', serviceClusterIPRanges: ['10.0.0.0/99'] });
     const items = [{ spec: aClusterSpec() }, { spec: ranged }];
@@ -91,12 +91,12 @@ describe('Spec files', () => {
     }
   });
 
-  test('with the same name are a fault that names both', async () => {
+  test('two specs with the same name are a fault that names both', async () => {
     const files = [write('a.yml', 'same'), write('b.yml', 'same')];
     expect((await read(files)).faults).toEqual([`${files.join(' and ')} are both specs of same: a cluster has one`]);
   });
 
-  test('that are faulty hide no other', async () => {
+  test('a faulty spec does not hide another', async () => {
     const good = write('good.yml', 'good');
     writeFileSync(join(folder, 'empty.yml'), '');
     writeFileSync(join(folder, 'utf16.yml'), '\ufeffname: x\n', 'utf16le');

@@ -23,7 +23,7 @@ describe('a value in a template', () => {
     ['a line break', 'a\nb', 'a\\nb'],
     ['half a character', 'a\ud800b', 'a\ufffdb'],
     ['letters of any script', 'čaj 茶 🍵', 'čaj 茶 🍵'],
-  ])('that is %s is shown as text', (_, text, markup) => {
+  ])('a value with %s is shown as text', (_, text, markup) => {
     expect(String(html`<p>${text}</p>`)).toBe(`<p>${markup}</p>`);
   });
 

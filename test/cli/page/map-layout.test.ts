@@ -69,7 +69,7 @@ test.each([
   ['10.96.0.0', 300, '10.96.1.44'],
   ['fd00:10:96::', 65_536, 'fd00:10:96::1:0'],
   ['30000', 2_767, '32767'],
-])('of the range that begins with %s, number %d is %s', (first, index, item) => {
+])('in the range that begins with %s, number %d is %s', (first, index, item) => {
   const { kind, base } = itemsFrom(first);
   expect(itemText(kind, base, index)).toBe(item);
 });

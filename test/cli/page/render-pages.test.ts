@@ -128,13 +128,13 @@ describe('the page stays under 300 KB', () => {
     }
   });
 
-  test('of one cluster', () => {
+  test('one cluster', () => {
     expect(Buffer.byteLength(renderClusterPage(aClusterStatus(heavy), { atMs: STATUS_AT_MS }))).toBeLessThan(
       MOST_BYTES,
     );
   });
 
-  test('with specs that cannot be read', () => {
+  test('specs that cannot be read', () => {
     const unreadable = Array.from({ length: 1_000 }, (_, index) => ({ name: `broken-${index}`, message: long }));
     const page = renderFleetPage(aFleetStatus(manyClusters(1_000), { unreadable }));
 
@@ -198,7 +198,7 @@ describe('the page of all clusters', () => {
     );
   });
 
-  test('has a problem once: the details leave out what is shown above', () => {
+  test('shows a problem once: the details omit it', () => {
     const message = 'shop/web and shop/web-copy have 10.0.0.77';
     const cluster = aClusterStatus({
       health: 'bad',
@@ -212,7 +212,7 @@ describe('the page of all clusters', () => {
     }
   });
 
-  test('has what passes would write and what they changed last', () => {
+  test('shows the writes of the next pass in enforce and the last changes', () => {
     const [loop, ...others] = loopsOf();
     const lastChange = { atMs: STATUS_AT_MS - 60_000, changes: ['updated Endpoints default/kubernetes: 192.0.2.1'] };
     const loops = [{ ...loop, lastChange, wouldWrite: ['create Namespace kube-public'] }, ...others];

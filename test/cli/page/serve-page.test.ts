@@ -56,7 +56,7 @@ test('all clusters are at the link, and each at its own path below it', async ()
   });
 });
 
-test('the page of an unknown cluster says so', async () => {
+test('the page of an unknown cluster reports that', async () => {
   expect(await ask(await serve(), '/clusters/prod-eu-3')).toMatchObject({
     status: 404,
     body: expect.stringContaining('The table has no cluster of this name.'),

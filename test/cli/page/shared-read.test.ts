@@ -28,7 +28,7 @@ test('a result is read again after its time', async () => {
   expect(reads()).toBe(2);
 });
 
-test('while reads fail, the last result is kept, with the error and its start', async () => {
+test('a failing read keeps the last result, with the error and its start', async () => {
   const { shared, clock } = aRead(['first', new Error('no answer'), new Error('still none'), 'last']);
   const seen = [];
   for (const nowMs of [1_000, 2_000, 3_000, 4_000]) {

@@ -17,7 +17,7 @@ describe('the line of a cluster', () => {
     return { level: 'warning', word, message: 'm', next: 'n' } as const;
   });
 
-  test('names what needs attention once, and how often', () => {
+  test('names each problem once, with its count', () => {
     expect(cell('ATTENTION', { attention })).toBe('leak (3),duplicate');
     expect(cell('ATTENTION', { attention: [] })).toBe('');
   });
@@ -28,7 +28,7 @@ describe('the line of a cluster', () => {
     expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
   });
 
-  test('shows the fullest range, however little is in use', () => {
+  test('shows the fullest range, even if little is in use', () => {
     const ranges = [
       { ...aSlash24(), used: 0, usedPercent: 0 },
       { ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 },
@@ -61,7 +61,7 @@ describe('the line of a cluster', () => {
   });
 });
 
-test('the status of a cluster lists at most ten of what passes would write', () => {
+test('the status of a cluster lists at most ten pending writes', () => {
   const loops = loopsOf().map((loop) => ({ ...loop, wouldWrite: ['a', 'b', 'c'] }));
   const lines = statusLines(aClusterStatus({ loops }), STATUS_AT_MS, output);
   const listed = lines.slice(lines.indexOf('Would write') + 1, lines.indexOf('', lines.indexOf('Would write')));
@@ -70,7 +70,7 @@ test('the status of a cluster lists at most ten of what passes would write', () 
 });
 
 describe('the line of a range', () => {
-  test('names the range that its figures are of, also where the spec says another', () => {
+  test('names the range of its figures, even if the spec has another', () => {
     const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
     expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
       '10.0.0.0/24 (not yet 10.0.0.0/22)',
