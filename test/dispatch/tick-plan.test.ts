@@ -41,7 +41,7 @@ describe('planTicks', () => {
     for (const [name, second] of smaller) expect(second).toBe(larger.get(name));
   });
 
-  test('a first tick whose second has passed is due now, and the others keep theirs', () => {
+  test('a first tick whose second has passed is due now, and the others keep their seconds', () => {
     const plan = planTicks('kubernetes-service', clusters(1_000), { ...AT, nowMs: MINUTE + 5_000 });
     const delays = plan.filter(({ isFirst }) => isFirst).map(({ delaySeconds }) => delaySeconds);
     expect([...new Set(delays)].toSorted()).toEqual([0, 1, 2, 3, 4]);
@@ -51,7 +51,7 @@ describe('planTicks', () => {
     expect(planTicks('kubernetes-service', clusters(160), AT)).toHaveLength(6 * 10);
   });
 
-  test('clusters that give no answer have one message of their own in the minute, after the first of the others', () => {
+  test('clusters that give no answer share one message of the minute, after the first of the others', () => {
     const unreachable = new Set(['c-1', 'c-18']);
     const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, apart: { ...NONE_APART, unreachable } });
     expect(fleet.slice(0, 3).map(({ tick, isFirst }) => [tick.clusters.length, isFirst])).toEqual([
@@ -75,7 +75,7 @@ describe('planTicks', () => {
     return { ...NONE_APART, suspects: new Map(names.map((name) => [name, suspect])) };
   };
 
-  test('suspects have one message each, whose next tick is queued when they ended, and the others share theirs', () => {
+  test('each suspect has its own message, whose next tick is queued when it ended, and the other clusters share theirs', () => {
     const plan = planTicks('kubernetes-service', clusters(5), { ...AT, apart: suspects(['c-1', 'c-3'], 'again') });
     const alone = plan.filter(({ tick }) => tick.followedUntilMs !== undefined);
     expect(alone.map((tick) => [tick.isFirst, tick.tick.followedUntilMs, ...namesOf(tick)])).toEqual([

@@ -81,7 +81,7 @@ describe('a few clusters', () => {
     expect(queue.sent).toHaveLength(6);
   });
 
-  test('that are one have a pass by the schedule: no other cluster is in its process', async () => {
+  test('a single cluster has its pass by the schedule, alone in its process', async () => {
     await world.register({ name: 'a' });
     expect(await invoke(schedule())).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(queue.sent.map(({ delaySeconds }) => delaySeconds)).toEqual([10, 20, 30, 40, 50]);
@@ -180,7 +180,7 @@ describe('a fleet', () => {
     expect(new Set(together)).toEqual(new Set([1]));
   });
 
-  test('without a queue is done by the schedule alone', async () => {
+  test('a fleet without a queue has passes by the schedule alone', async () => {
     await world.register(...FLEET.map((name) => ({ name })));
     await world.dispatch(loop, schedule());
     expect(ran.toSorted()).toEqual(FLEET);
@@ -235,7 +235,7 @@ describe('a queue that is down', () => {
     },
   );
 
-  test('for some messages leaves just those of now', async () => {
+  test('a queue that refuses some messages leaves only those of now to the invocation', async () => {
     await world.register(...FLEET.map((name) => ({ name })));
     const send: typeof queue.queue.send = async (messages, signal) => {
       const refused = messages.slice(1, 2);
@@ -280,7 +280,7 @@ describe('a message', () => {
     expect(lines('tick dropped')).toMatchObject([{ level: 'warn', fields: { lateMs: 10_001, clusters: ['a'] } }]);
   });
 
-  test('that cannot be read is logged, counted and dropped; others beside it are processed', async () => {
+  test('an unreadable message is logged, counted and dropped; others are processed', async () => {
     await world.register({ name: 'a' });
     expect(await invoke(queueEvent('garbage', tickOf()))).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(world.telemetry.counters).toMatchObject({ unreadableTicks: 1 });
@@ -295,7 +295,7 @@ describe('a message', () => {
     expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('with a cluster that is no longer registered is logged, and is no failure', async () => {
+  test('a cluster in a message that is no longer registered is logged, and is no failure', async () => {
     await world.register({ name: 'a' }, { name: 'gone' });
     await unregisterCluster(world.table, 'gone');
     expect(await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })))).toEqual({
@@ -313,7 +313,7 @@ describe('a message', () => {
     expect(await invoke(queueEvent(tickOf()))).toEqual({ passes: 0, failed: 0, skipped: 1 });
   });
 
-  test('with a registration of a later version fails that cluster alone', async () => {
+  test('a registration of a later version fails that cluster alone', async () => {
     await world.register({ name: 'a' });
     await world.table.put({ cluster: '#clusters', key: 'newer', value: {}, schema: 2 }, undefined);
     const summary = await invoke(queueEvent(tickOf({ clusters: ['newer', 'a'] })));

@@ -23,7 +23,7 @@ const contentOf = (language: string) =>
     .filter((block) => block.language === language)
     .map(({ lines }) => lines.join('\n'));
 
-describe('At a prompt', () => {
+describe('The console blocks of allocating.md', () => {
   const [serviceFile = ''] = contentOf('yaml');
   const story = allocatingStory(serviceFile);
   let server: TableServer;

@@ -3,7 +3,7 @@ import { isWhatIsPrinted } from '../support/console-blocks.ts';
 
 const LEASES = 'ADDRESS   ENDS\n10.0.0.1   in 9m58s\n';
 
-describe('a page shows what is printed', () => {
+describe('a page with the printed output is correct', () => {
   test.each([
     ['to the letter', 'nothing to do\n', ['nothing to do']],
     ['with other ages and column widths', LEASES, ['ADDRESS  ENDS', '10.0.0.1  in 14s']],

@@ -55,7 +55,7 @@ describe('the table', () => {
     expect(await table.list('#doctor', '')).toEqual([]);
   });
 
-  test('what an interrupted doctor left does not stop the next one', async () => {
+  test('an item of an interrupted doctor does not stop the next one', async () => {
     const table = aTable();
     await table.put({ cluster: '#doctor', key: 'probe', value: { atMs: 1 }, schema: 1 }, undefined);
     expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
@@ -87,7 +87,7 @@ describe('the queues', () => {
     expect(await checkQueues([url], async () => depth, never)).toEqual([expect.objectContaining({ level, message })]);
   });
 
-  test('one that does not answer is a failure with what to do', async () => {
+  test('a queue that does not answer is a failure with its resolution', async () => {
     const [line] = await checkQueues([url], () => Promise.reject(new Error('AccessDenied')), never);
     expect(line).toMatchObject({ level: 'fail', fix: expect.stringContaining('sqs:GetQueueAttributes') });
   });
@@ -98,7 +98,7 @@ describe('the end of a credential', () => {
     `Bearer eyJhbGciOiJub25lIn0.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
   const bearing = (Authorization: string) => anAccess({ authHeaders: async () => ({ Authorization }) });
 
-  test('of a token is in its claims', async () => {
+  test('a token ends at the time in its claims', async () => {
     expect(await credentialEnds(bearing(aToken({ iat: 1_000, exp: 4_000 })))).toEqual([
       { what: 'token', beganMs: 1_000_000, endsMs: 4_000_000 },
     ]);
@@ -111,7 +111,7 @@ describe('the end of a credential', () => {
     },
   );
 
-  test('of a client certificate is in it', async () => {
+  test('a client certificate ends at the time in it', async () => {
     const { cert } = makeAuthority('test').issue(['demo']);
     const [end] = await credentialEnds(anAccess({ tls: () => ({ cert, rejectUnauthorized: true }) }));
     expect(end).toMatchObject({ what: 'client certificate', endsMs: expect.any(Number) });
@@ -192,7 +192,7 @@ describe('the connection to the API server', () => {
     { allocator: 'table', has: true, levels: [] },
     { allocator: 'table', has: undefined, levels: [] },
     { allocator: 'apiserver', has: false, levels: [] },
-  ] as const)('the webhook that is there: $has, with allocator $allocator', async ({ allocator, has, levels }) => {
+  ] as const)('a webhook that $has, with allocator $allocator', async ({ allocator, has, levels }) => {
     const review = {
       version: async () => '',
       user: async () => '',
@@ -256,7 +256,7 @@ describe('the rights', () => {
     ]);
   });
 
-  test('of an administrator are too many, unless the API server is on this machine', async () => {
+  test('rights of an administrator are too many, unless the API server is on this machine', async () => {
     const all = reviewing(() => true);
     const warnings = async (server: string) =>
       (await checkRights(all, 'enforce', server)).filter(({ level }) => level !== 'ok');
@@ -304,13 +304,13 @@ describe('the writers of the endpoints', () => {
 describe('the spec', () => {
   const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
 
-  test('of a single API server on this machine is no warning', () => {
+  test('a single API server on this machine is no warning', () => {
     const probe = { url: 'https://127.0.0.1:6443/readyz', path: '/readyz', authenticate: false };
     const spec = aClusterSpec({ mode: 'enforce', apiServers: [{ address: '192.0.2.1', kind: 'server', probe }] });
     expect(checkSpec({ ...registered, spec }, undefined, NOW_MS).map(({ level }) => level)).toEqual(['ok']);
   });
 
-  test('that only observes, is paused and belongs to another stack', () => {
+  test('an observing, paused cluster of another stack has a line for each', () => {
     const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
     const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
     expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
@@ -408,11 +408,11 @@ describe('the passes', () => {
     return checkPasses(CLUSTER, undefined, table, NOW_MS);
   }
 
-  test('of all loops that succeeded are one line', async () => {
+  test('four loops that succeeded are one line', async () => {
     expect(await afterPasses({})).toMatchObject([{ level: 'ok' }]);
   });
 
-  test('of loops that never ran are warnings', async () => {
+  test('loops that never ran are warnings', async () => {
     const lines = await checkPasses({ ...CLUSTER, writtenAtMs: NOW_MS }, undefined, aTable(), NOW_MS);
     expect(lines).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
   });
@@ -420,12 +420,12 @@ describe('the passes', () => {
   test.each([
     { ageMs: 89_000, level: 'ok' },
     { ageMs: 91_000, level: 'fail' },
-  ])('of a loop whose last success is $ageMs ms old are $level, as in the alarm', async ({ ageMs, level }) => {
+  ])('a loop with a last success $ageMs ms ago is $level, as in the alarm', async ({ ageMs, level }) => {
     const lines = await afterPasses({ lastSuccessAtMs: NOW_MS - ageMs });
     expect(lines.find(({ message }) => /every loop|^kubernetes-service/.test(message))).toMatchObject({ level });
   });
 
-  test('of a paused cluster are not overdue, as in the alarm', async () => {
+  test('loops of a paused cluster are not overdue, as in the alarm', async () => {
     const pause = { untilMs: NOW_MS + HOUR, reason: 'maintenance', by: 'an operator' };
     for (const [cluster, all] of [
       [{ ...CLUSTER, paused: pause }, undefined],

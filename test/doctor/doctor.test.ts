@@ -77,7 +77,7 @@ describe('the doctor', () => {
     expect(await objectsIn(standIn)).toEqual(before);
   });
 
-  test('one cluster whose kubeconfig cannot be read has that line, and the other is checked', async () => {
+  test('a kubeconfig that cannot be read is one line, and other clusters are checked', async () => {
     const message = 'secret kbc/one was not found. Put the kubeconfig there.';
     const { lines, ok } = await ask(
       await aWorld(),
@@ -141,7 +141,7 @@ describe('the doctor', () => {
     });
   });
 
-  test('a cluster that is not registered is a failure with what to do', async () => {
+  test('an unregistered cluster is a failure with its resolution', async () => {
     const { lines, ok } = await ask(await aWorld(), { cluster: 'three' });
     expect(ok).toBe(false);
     expect(lines.at(-1)).toMatchObject({

@@ -72,7 +72,7 @@ describe('A table that is lost', () => {
   });
 });
 
-describe('A table that is restored as it was', () => {
+describe('A table that is restored unchanged', () => {
   test('an hour ago allocates nothing before its next passes, although allocation was not closed', async () => {
     const world = await atWork();
     const backup = copyOf(world.store);
@@ -108,7 +108,7 @@ describe('A table that is restored as it was', () => {
   });
 });
 
-describe('A table of which items are deleted', () => {
+describe('A table after the deletion of items', () => {
   test('allocates no used address, whichever they are, before and after its next passes', async () => {
     const whole = await atWork();
     const keys = [...whole.store].flatMap(([cluster, items]) =>
@@ -132,7 +132,7 @@ describe('A table of which items are deleted', () => {
 });
 
 describe('Two deployments for one cluster by mistake', () => {
-  test('with one table: the second observes, and allocates nothing', async () => {
+  test('the second one observes and allocates nothing on the same table', async () => {
     const world = await atWork();
     world.stack = 'second';
     const before = await world.state();
@@ -141,7 +141,7 @@ describe('Two deployments for one cluster by mistake', () => {
     expect(await world.state()).toEqual(before);
   });
 
-  test('with a table each: the second knows the Services of the first after each of its passes', async () => {
+  test('the second one sees the Services of the first after each of its passes with its own table', async () => {
     const world = await atWork();
     const [first, second] = [world.store, memoryStore()];
     world.useTable(second);

@@ -63,8 +63,8 @@ function aProcess({ server, ca, token = 'new' }: { server: string; ca: string; t
   return { clusters, stored, pass, probe, reads: () => reads };
 }
 
-describe('after a rotation of the CA', () => {
-  test('a probe whose certificate does not verify is made again with the current kubeconfig', async () => {
+describe('the CA was rotated', () => {
+  test('a probe with a certificate that does not verify is repeated with the current kubeconfig', async () => {
     const server = await serverOf(after);
     const { stored, pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
     await pass(0);
@@ -74,7 +74,7 @@ describe('after a rotation of the CA', () => {
     expect(reads()).toBe(2);
   });
 
-  test('a call whose certificate does not verify is made again in the same pass', async () => {
+  test('a call with a certificate that does not verify is repeated in the same pass', async () => {
     const server = await serverOf(after);
     const { clusters, stored, pass, reads } = aProcess({ server: server.url, ca: before.ca });
     await pass(0);
@@ -108,7 +108,7 @@ describe('after a rotation of the CA', () => {
   });
 });
 
-describe('a server whose certificate never verifies', () => {
+describe('a server with a certificate that never verifies', () => {
   test('a certificate that never verifies costs one read of the kubeconfig a minute, and counts as a miss from the first read on', async () => {
     const server = await serverOf(stranger);
     const { pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });

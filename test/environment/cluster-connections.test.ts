@@ -83,7 +83,7 @@ describe('the connections of a process', () => {
     expect(reads()).toBe(2);
   });
 
-  test('a kubeconfig whose credential ends soon is read every five minutes, until it is a new one', async () => {
+  test('a kubeconfig whose credential ends soon is read every five minutes, until it is renewed', async () => {
     const withToken = (exp: number) => {
       const token = `x.${Buffer.from(JSON.stringify({ iat: 0, exp })).toString('base64url')}.x`;
       return access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
@@ -100,7 +100,7 @@ describe('the connections of a process', () => {
     expect(readsAt).toEqual([1, 1, 2, 2, 3, 3, 3]);
   });
 
-  test('after a deployment the kubeconfigs of a fleet are read 16 at once, then 20 a second', async () => {
+  test('the kubeconfigs of a fleet are read 16 at once after a deployment, then 20 a second', async () => {
     const { clock, connect, sleeps, reads } = aProcess();
     const specs = Array.from({ length: 20 }, (_, index) =>
       aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }),
@@ -112,7 +112,7 @@ describe('the connections of a process', () => {
     expect(sleeps).toHaveLength(4);
   });
 
-  test('after a throttled read there are four a second for a minute', async () => {
+  test('at most four are read a second for a minute after a throttled read', async () => {
     const { clock, connect, sleeps } = aProcess(async (name) => {
       if (name === 'first') throw new ClusterError('Throttled', 'too many reads');
       return access();
@@ -165,7 +165,7 @@ describe('the connections of a process', () => {
     await expect(connect()).resolves.toBeDefined();
   });
 
-  test('after a refused credential the kubeconfig is read again', async () => {
+  test('the kubeconfig is read again after a refused credential', async () => {
     const { clusters, connect, reads } = aProcess();
     const { kubernetes } = await connect();
     await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).rejects.toMatchObject({
@@ -176,7 +176,7 @@ describe('the connections of a process', () => {
     await clusters.close();
   });
 
-  test('of a credential that stays refused the kubeconfig is read at most once a minute from a store', async () => {
+  test('the kubeconfig of a refused credential is read at most once a minute from a store', async () => {
     const { clusters, clock, connect, reads } = aProcess();
     const spec = aClusterSpec({ kubeconfig: { ssm: '/x' } });
     for (let seconds = 0; seconds <= 120; seconds += 10) {
@@ -206,7 +206,7 @@ describe('the connections of a process', () => {
       await clusters.close();
     });
 
-    test('and is refused again is read no more in that pass, but by the next', async () => {
+    test('a credential that is refused again is read only by the next pass', async () => {
       const stored = ['old', 'old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
       await connect();
@@ -219,7 +219,7 @@ describe('the connections of a process', () => {
       await clusters.close();
     });
 
-    test('and cannot be read again is reported as both', async () => {
+    test('a refused credential and a failed read are both reported', async () => {
       const outcomes = [async () => withToken('old')];
       const { clusters, connect } = aProcess(async () => {
         const next = outcomes.shift();
@@ -239,7 +239,7 @@ describe('the connections of a process', () => {
   test.each([
     { kubeconfig: { file: 'x' }, again: 2, how: 'at once from a file' },
     { kubeconfig: { ssm: '/x' }, again: 1, how: 'at most once a minute from a store' },
-  ])('of a server that is not reached the kubeconfig is read again $how', async ({ kubeconfig, again }) => {
+  ])('the kubeconfig of an unreachable server is read again $how', async ({ kubeconfig, again }) => {
     const nobody = access({ server: 'http://127.0.0.1:1' });
     const { clusters, clock, connect, reads } = aProcess(async () => nobody);
     const spec = aClusterSpec({ kubeconfig });
@@ -254,7 +254,7 @@ describe('the connections of a process', () => {
     await clusters.close();
   });
 
-  test('that the credential ends is logged once, a third of its life before, and is part of every pass from then on', async () => {
+  test('the end of a credential is logged once, a third of its life before, and is part of every pass from then on', async () => {
     const claims = { iat: 0, exp: 90 * 60 };
     const token = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
     const ending = access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
@@ -271,7 +271,7 @@ describe('the connections of a process', () => {
     ]);
   });
 
-  test('that a certificate is not verified is logged once, not at every read', async () => {
+  test('a disabled verification is logged once, not at every read', async () => {
     const { clock, connect, warnings } = aProcess(async () => access({ skipTlsVerify: true }));
     await connect();
     clock.nowMs += 10 * MINUTE;

@@ -72,7 +72,7 @@ function invoke(event: object): Promise<unknown> {
   return loopHandler(clusterIpRepair)(event, { environment, getRemainingTimeInMillis: () => MINUTE_MS });
 }
 
-describe('a function whose host is 16 minutes ahead of the table', () => {
+describe('a function with a clock 16 minutes ahead of the table', () => {
   test('does not free the address of a hold that has ten minutes left', async () => {
     const hold = {
       items: ['10.0.0.9'],

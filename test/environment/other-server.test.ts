@@ -58,7 +58,7 @@ describe('the API servers to which a pass may turn', () => {
   });
 });
 
-describe('a pass whose kubeconfig names an API server that is down', () => {
+describe('a pass when the API server in its kubeconfig is down', () => {
   /** The other API server of the spec, and what the pass gets. */
   async function passBy(
     {
@@ -153,14 +153,14 @@ describe('a request of such a pass', () => {
     await expect(orOther(refused, never, async () => other)(put, never)).resolves.toBe(answered);
   });
 
-  test('goes to another one after an error of 500 or more, at its next try', async () => {
+  test('uses another server after an error of 500 or more, at its next attempt', async () => {
     const failing: Transport = async () => ({ ...answered, status: 503 });
     const transport = orOther(failing, never, async () => other);
     await expect(transport(get, never)).resolves.toMatchObject({ status: 503 });
     await expect(transport(get, never)).resolves.toBe(answered);
   });
 
-  test("is the own server's where there is no other, and one search is enough", async () => {
+  test('uses its own server if there is no other, after one search', async () => {
     const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
     const find = jest.fn(async () => undefined);
     const transport = orOther(refused, never, find);

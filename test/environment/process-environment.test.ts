@@ -30,7 +30,7 @@ describe('the environment of a deployed function', () => {
     });
   });
 
-  test('refuses a kubeconfig of its own machine in Lambda alone', async () => {
+  test('refuses a kubeconfig of its own machine only in Lambda', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'task-'));
     await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
     const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
@@ -48,7 +48,7 @@ describe('the environment of a deployed function', () => {
     { url: undefined, queues: false },
     { url: '', queues: false },
     { url: 'https://sqs.eu-test-1.amazonaws.com/1/ticks', queues: true },
-  ])('queues ticks only where there is a queue: $url', ({ url, queues }) => {
+  ])('queues ticks only with a queue: $url', ({ url, queues }) => {
     expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
   });
 

@@ -55,7 +55,7 @@ describe.each(ATTACKS)('$name', (attack) => {
 describe('bytes in flight', () => {
   const LIMIT = 100;
 
-  test('of one API server may take all the room that no other uses', () => {
+  test('one API server may take all the room that others do not use', () => {
     const inFlight = new BytesInFlight(LIMIT);
     inFlight.add('one', 100);
     expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');

@@ -111,7 +111,7 @@ describe('Endpoints', () => {
     });
   });
 
-  test('each of whose ports would come to a subset of its own are refused, although no list is long', async () => {
+  test('Endpoints with many subsets after repacking are refused, although no list is long', async () => {
     const shared = { addresses: addresses(900), ports: ports(50) };
     const own = ports(50).map((port, index) => ({ addresses: addresses(1, 2_000 + index), ports: [port] }));
     await expect(read('Endpoints', endpoints([shared, ...own]))).rejects.toMatchObject({

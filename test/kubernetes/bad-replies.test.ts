@@ -75,7 +75,7 @@ describe.each<[string, (request: SeenRequest) => Reaction, string, RegExp]>([
   ['an empty body', () => ({ body: '' }), 'MalformedReply', /a Kubernetes API server does not send/],
   ['half of a JSON', () => ({ body: '{"kind":"Service","apiVersion":"v1","meta' }), 'MalformedReply', /not all of it/],
 ])('%s', (_, react, code, message) => {
-  test.each(calls)('fails %s with a code and a message that says what to do', async (_name, call) => {
+  test.each(calls)('fails %s with a code and a message with the resolution', async (_name, call) => {
     const { port, server } = await portTo(react);
     await expect(call(port)).rejects.toMatchObject({
       name: 'ClusterError',
@@ -141,13 +141,13 @@ describe('429', () => {
     },
   );
 
-  test('to a write is tried again: nothing was done', async () => {
+  test('a write is repeated, because nothing was done', async () => {
     const { port, server } = await portTo((_, index) => (index === 0 ? throttled : { status: 201, body: service }));
     await expect(port.create(service)).resolves.toMatchObject({ outcome: 'created' });
     expect(server.requests.map((request) => request.method)).toEqual(['POST', 'POST']);
   });
 
-  test('that asks for more patience than a pass has is left to the next one', async () => {
+  test('a longer wait than the pass has time is left to the next one', async () => {
     const { port, waits } = await portTo(() => ({ status: 429, headers: { 'retry-after': '120' }, body: 'slow' }));
     await expect(port.get(ref)).rejects.toMatchObject({
       code: 'Throttled',
@@ -173,7 +173,7 @@ describe('time', () => {
     });
   });
 
-  test('after its end nothing more is sent', async () => {
+  test('a finished pass sends nothing more', async () => {
     const { port, server } = await portTo(() => ({ body: service }), { deadline: AbortSignal.abort() });
     await expect(port.get(ref)).rejects.toMatchObject({ code: 'DeadlineExceeded' });
     expect(server.requests).toEqual([]);
@@ -217,7 +217,7 @@ describe('TLS', () => {
   });
 });
 
-test('a server that is not there is Unavailable, and the message names it', async () => {
+test('a missing server is Unavailable, and the message names it', async () => {
   const server = await startFaultServer(() => ({}));
   await server.stop();
   const { port } = await portOf(server.url);

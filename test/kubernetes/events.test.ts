@@ -33,7 +33,7 @@ function manyDrafts(count: number, prefix = 'item'): EventDraft[] {
 }
 
 describe('an event', () => {
-  test('says what the original says, under our reporting controller', () => {
+  test("has upstream's text, under our reporting controller", () => {
     expect(plan([draft({ resourceVersion: '77' })]).writes[0]?.object).toEqual({
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -117,13 +117,13 @@ describe('a repeated event', () => {
     ]);
   });
 
-  test('is one sighting in one pass, however often it is drafted', () => {
+  test('is one sighting per pass, however often it is drafted', () => {
     const { writes, sightings } = plan([draft(), draft()]);
     expect(writes).toHaveLength(1);
     expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);
   });
 
-  test('that was not seen for an hour starts again', () => {
+  test('an event that was not seen for an hour starts again', () => {
     const { sightings } = plan([draft()]);
     expect(plan([], start + 60 * MINUTE, sightings).sightings).toEqual(sightings);
     expect(plan([], start + 61 * MINUTE, sightings).sightings).toEqual({});
@@ -131,7 +131,7 @@ describe('a repeated event', () => {
 });
 
 describe('many events', () => {
-  test('are written up to the cap, and one event more says that there were others', () => {
+  test('are written up to the cap, and one more event reports the others', () => {
     expect(plan(manyDrafts(20), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 0 });
     const { writes, dropped } = plan(manyDrafts(250), start, {}, 20);
     expect(writes).toHaveLength(21);
@@ -178,7 +178,7 @@ describe('many events', () => {
     );
   });
 
-  test('of now take the place of those that are not seen any more', () => {
+  test('present events replace those that are no longer seen', () => {
     const old = plan(manyDrafts(300, 'old'), start, {}, 300);
     const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
     expect(writes).toHaveLength(5);

@@ -83,7 +83,7 @@ describe('a probe', () => {
     await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 200 });
   });
 
-  test('has a connection of its own', async () => {
+  test('has its own connection', async () => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
     await probe(target);
     await probe(target);
@@ -142,7 +142,7 @@ describe('a certificate', () => {
 });
 
 describe('silence', () => {
-  test('is a server that is not there, however late our own event loop was', async () => {
+  test('a missing server is silent, however late our own event loop was', async () => {
     const { probe, target, server } = await serverAnd(() => ({}), { lagMs: 2_000 });
     await server.stop();
     stops = [];
@@ -210,7 +210,7 @@ describe('a probe during which this process was busy, as with the reply of anoth
   });
 });
 
-describe('a probe that says nothing of the server', () => {
+describe('a probe without information about the server', () => {
   test('ran into its timeout while our own event loop was late', async () => {
     const { probe, target } = await hangingServerAnd({ lagMs: 500 });
     const message = 'this process was busy for 500 ms while it waited for the answer';

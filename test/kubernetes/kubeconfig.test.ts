@@ -133,7 +133,7 @@ describe('a kubeconfig file', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
-  test('that is missing is named', async () => {
+  test('a missing file is named', async () => {
     const file = join(folder, 'missing');
     await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
       code: 'BadKubeconfig',
@@ -141,7 +141,7 @@ describe('a kubeconfig file', () => {
     });
   });
 
-  test('whose certificate files are missing is refused', async () => {
+  test('a kubeconfig with missing certificate files is refused', async () => {
     const file = join(folder, 'torn');
     await writeFile(file, kubeconfig({ 'certificate-authority': 'missing.pem' }, { token: SECRET }));
     await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
@@ -151,7 +151,7 @@ describe('a kubeconfig file', () => {
   });
 });
 
-describe('a kubeconfig is refused, with what to do and nothing of its contents,', () => {
+describe('a kubeconfig is refused with a resolution and without its contents', () => {
   const user = { token: SECRET };
   const withUser = (fields: object) => kubeconfig({}, fields);
   const withCluster = (fields: object) => kubeconfig(fields, user);
@@ -182,7 +182,7 @@ describe('a kubeconfig is refused, with what to do and nothing of its contents,'
     ['names a token file', withUser({ tokenFile: '/etc/token' }), /Embed the token/],
     ['has a CA that is no PEM', withCluster({ 'certificate-authority-data': base64(SECRET) }), /does not parse.*PEM/],
     ['has a key that is no PEM', withUser(key), /does not parse/],
-  ])('when it %s', async (_, text, message) => {
+  ])('if it %s', async (_, text, message) => {
     const error: unknown = await parseKubeconfig(text, 'of a test').catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(message) });
     expect(error).toMatchObject({ message: expect.stringMatching(/^kubeconfig of a test: /) });

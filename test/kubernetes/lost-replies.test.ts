@@ -4,7 +4,7 @@ import { failed, portAnswering, portOver, ref, reply, service } from './port-ans
 const lost = Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
-describe('a write whose reply was lost is made again', () => {
+describe('a write with a lost reply is repeated', () => {
   test('a create of an object that exists by then answers alreadyExists', async () => {
     const { port, requests } = portAnswering(lost, failed(409, 'AlreadyExists'));
     await expect(port.create(service)).resolves.toEqual({ outcome: 'alreadyExists' });
@@ -32,13 +32,13 @@ describe('a write whose reply was lost is made again', () => {
     ['after a 500', failed(500, 'InternalError'), 'deleted'],
     ['after a connection that was refused', refused, 'notFound'],
     ['after a 429', failed(429, 'TooManyRequests'), 'notFound'],
-  ])('a delete that finds nothing %s is told as it was', async (_, first, outcome) => {
+  ])('a repeated delete that finds nothing %s is reported as such', async (_, first, outcome) => {
     const { port } = portAnswering(first, failed(404, 'NotFound'));
     await expect(port.delete(service)).resolves.toBe(outcome);
   });
 });
 
-describe('what is not safe to send is not sent', () => {
+describe('an unsafe write is not sent', () => {
   test.each([
     ['an update without a uid', { metadata: { ...service.metadata, uid: '' } }],
     ['an update without a resourceVersion', { metadata: { ...service.metadata, resourceVersion: '' } }],
@@ -51,7 +51,7 @@ describe('what is not safe to send is not sent', () => {
     expect(requests).toEqual([]);
   });
 
-  test('a delete of what was not read', async () => {
+  test('a delete of an object that was not read', async () => {
     const { port, requests } = portAnswering();
     const unread = { ...service, metadata: { name: 'kubernetes', namespace: 'default' } };
     await expect(port.delete(unread)).rejects.toBeInstanceOf(TypeError);
@@ -59,7 +59,7 @@ describe('what is not safe to send is not sent', () => {
   });
 });
 
-describe('a write says exactly what it means', () => {
+describe('a write has exact conditions', () => {
   test('a delete names the uid and the resourceVersion that were read', async () => {
     const { port, requests } = portAnswering(reply(200, { kind: 'Status', status: 'Success' }));
     await expect(port.delete(service)).resolves.toBe('deleted');

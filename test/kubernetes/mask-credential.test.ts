@@ -100,7 +100,7 @@ describe('CredentialMask', () => {
     );
   });
 
-  test('leaves a password in what may be written back, where it may be a common word', async () => {
+  test('keeps a password in a reply that may be written back, where it may be a common word', async () => {
     const sent = { Authorization: `Basic ${Buffer.from('me:kubernetes').toString('base64')}` };
     const body = [Buffer.from('{"name":"kubernetes"}')];
     expect(await read(new CredentialMask(sent, false).body(body))).toBe('{"name":"kubernetes"}');

@@ -21,7 +21,7 @@ function granted({ metadata, rules = [] }: RbacObject): string[] {
 describe('deploy/rbac.yaml', () => {
   const objects = shippedRbac();
 
-  test('grants what the loops need, and nothing else', () => {
+  test('grants exactly the rights of the loops', () => {
     const needed = PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText);
     expect(objects.flatMap(granted).sort()).toEqual(needed.sort());
   });

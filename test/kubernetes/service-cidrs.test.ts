@@ -15,7 +15,7 @@ const anAddress = fc
     isIPv4 ? `10.0.0.${host}` : formatAddress({ family: 'IPv6', value: (0xfdn << 120n) + BigInt(host) }),
   );
 
-test('an address is served when it is usable in any of the ServiceCIDRs, however they overlap', () => {
+test('an address is served if it is usable in any of the ServiceCIDRs, even if they overlap', () => {
   fc.assert(
     fc.property(fc.array(aNetwork), fc.array(anAddress, { minLength: 1 }), (texts, addresses) => {
       const networks = texts.flatMap((text) => parseCidr(text) ?? []);

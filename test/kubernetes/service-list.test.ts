@@ -40,7 +40,7 @@ describe('the Services of a cluster', () => {
     expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
   });
 
-  test('with node ports are selected by the API server, or all are read where it refuses the selector', async () => {
+  test('Services with node ports are selected by the API server, or all are read if it refuses the selector', async () => {
     const list = protobuf(serviceList([claim('a')]));
     const names = async (port: ClusterPort) => {
       const found: string[] = [];
@@ -56,7 +56,7 @@ describe('the Services of a cluster', () => {
     expect(both.map((request) => request.path)).toEqual([path, '/api/v1/services']);
   });
 
-  test('may come as JSON all the same, with fields left out', async () => {
+  test('may be JSON, with fields left out', async () => {
     const { port } = portAnswering(
       jsonList([
         {
@@ -94,7 +94,7 @@ describe('the Services of a cluster', () => {
     ]);
   });
 
-  test('name the owner whose holds they take up, in JSON as in protobuf', async () => {
+  test('name the owner whose holds they claim, in JSON as in protobuf', async () => {
     const labels = { app: 'web', 'kube-bootstrap-controller/hold-owner': 'team-a' };
     const { port } = portAnswering(
       jsonList([
@@ -136,7 +136,7 @@ describe('the Services of a cluster', () => {
     ['401', protobuf(status(401, 'Unauthorized', 'Unauthorized', 0), 401), 'Unauthorized', /kubeconfig/],
     ['429', protobuf(status(429, 'TooManyRequests', 'busy', 60), 429), 'Throttled', /busy/],
     ['500 of junk', protobuf(Buffer.from('junk'), 500), 'Unavailable', /500/],
-  ])('an error that comes as protobuf, %s, is told as in JSON', async (_, answer, code, message) => {
+  ])('a protobuf error, %s, is reported as in JSON', async (_, answer, code, message) => {
     const { port } = portAnswering(answer);
     await expect(listAllServices(port)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
@@ -148,7 +148,7 @@ describe('the Services of a cluster', () => {
     expect(waits).toEqual([4_000]);
   });
 
-  test('are not requested again when protobuf breaks off, and throw, so that the consumer drops what came', async () => {
+  test('an incomplete protobuf list is not requested again, and throws, so that the consumer discards it', async () => {
     async function* breakingOff() {
       yield serviceList([claim('a'), claim('b')]).subarray(0, -20);
       throw Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });

@@ -57,7 +57,7 @@ function outcomeOf(read: () => unknown): unknown {
 }
 
 describe('a list of Services in protobuf', () => {
-  test('is read back as it was written, in whatever pieces it arrives, and unknown fields are skipped', () => {
+  test('is read back unchanged, in any pieces, and unknown fields are skipped', () => {
     fc.assert(
       fc.property(
         fc.array(claim, { maxLength: 5 }),
@@ -78,7 +78,7 @@ describe('a list of Services in protobuf', () => {
     expect(readServiceList(larger.subarray(6, 6 + bytes.length))).toMatchObject({ services: [], resourceVersion: '9' });
   });
 
-  test('that is cut off anywhere before the end of its list is malformed', () => {
+  test('a list that is cut off before its end is malformed', () => {
     fc.assert(
       fc.property(fc.array(claim, { minLength: 1, maxLength: 3 }), fc.nat(), (services, cut) => {
         // The last four bytes are empty fields of the envelope.
@@ -89,7 +89,7 @@ describe('a list of Services in protobuf', () => {
     );
   });
 
-  test('of junk is malformed or empty, and always comes to an end', () => {
+  test('random bytes are malformed or an empty list, and reading always ends', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (junk) => {
         for (const bytes of [junk, envelope('v1', 'ServiceList', Buffer.from(junk))]) {
@@ -101,7 +101,7 @@ describe('a list of Services in protobuf', () => {
     );
   });
 
-  test('with bytes changed on the way is malformed or another list, and always comes to an end', () => {
+  test('changed bytes are malformed or another list, and reading always ends', () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 5 });
     fc.assert(
       fc.property(fc.array(claim, { minLength: 1, maxLength: 3 }), changes, (services, bytes) => {
@@ -142,7 +142,7 @@ describe('a list of Services in protobuf', () => {
 });
 
 describe('a Status in protobuf', () => {
-  test('says what a client acts on', () => {
+  test('contains the fields that a client uses', () => {
     expect(readStatus(status(429, 'TooManyRequests', 'slow down', 7))).toEqual({
       reason: 'TooManyRequests',
       message: 'slow down',
@@ -150,7 +150,7 @@ describe('a Status in protobuf', () => {
     });
   });
 
-  test('of junk is malformed or empty', () => {
+  test('random bytes are malformed or an empty Status', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (junk) => {
         const outcome = outcomeOf(() => readStatus(envelope('v1', 'Status', Buffer.from(junk))));

@@ -103,7 +103,7 @@ describe('a transport', () => {
     expect(pieces).toBe(1);
   });
 
-  describe('of a list', () => {
+  describe('requests a list', () => {
     const LIST = Buffer.from(randomBytes(400_000).toString('hex'));
 
     async function listFrom(body: Uint8Array, kubeconfigOf = kubeconfigFor) {
@@ -232,7 +232,7 @@ describe('a transport', () => {
     }
   });
 
-  test('ends with its signal, also while there is no connection yet', async () => {
+  test('ends with its signal, also before there is a connection', async () => {
     const silent = await startSilentServer();
     const connections = new ApiServerConnections();
     stops = [() => connections.close(), silent.close];

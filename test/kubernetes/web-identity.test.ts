@@ -78,7 +78,7 @@ describe('an API server that is reached by web identity', () => {
     expect(requestToken).not.toHaveBeenCalled();
   });
 
-  test('of a name that does not resolve is tried again later, and no token is requested', async () => {
+  test('a name that does not resolve is tried again later, and no token is requested', async () => {
     const requestToken = jest.fn(async () => 'a-token');
     // A label has at most 63 letters, so that no name server is asked.
     const unresolved = { server: `https://${'a'.repeat(64)}.example:6443` };

@@ -36,7 +36,7 @@ describe('an event that cannot be written', () => {
     expect(calls()).toBe(12);
   });
 
-  test('keeps what was known of it', async () => {
+  test('keeps its earlier sightings', async () => {
     const { port } = portAnswering();
     const first = plan(1);
     const report = await writeEvents(port, plan(1, first.sightings, start + 60_000));

@@ -34,7 +34,7 @@ describe('the clock-driven runner', () => {
     ]);
   });
 
-  test('begins what runs beside the jobs once each of them has been invoked', async () => {
+  test('starts the work beside the jobs once each of them has been invoked', async () => {
     const { clock, signal } = jumpingClock(20_000, 2);
     const calls: string[] = [];
     const job = (id: string): ScheduledHandler => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });

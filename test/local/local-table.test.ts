@@ -109,7 +109,7 @@ describe('a table on this machine', () => {
     expect(await Promise.all([readIn(folder), readIn(folder)])).toEqual([7, 7]);
   });
 
-  test('that another process keeps open is reported', async () => {
+  test('a folder that another process keeps open is reported', async () => {
     const folder = join(root, 'locked');
     const server = await openTableFolder(folder, KEY);
     await expect(openLocalTable({ folder })).rejects.toMatchObject({
@@ -131,7 +131,7 @@ describe('a table on this machine', () => {
   test.each([
     ['where there is no folder', false],
     ['in an empty folder', true],
-  ])('%s has no table, and gets none: the error says how to get one', async (_, isThere) => {
+  ])('%s has no table, and gets none: the error contains the resolution', async (_, isThere) => {
     const folder = join(root, `none-${isThere}`);
     if (isThere) await mkdir(folder);
     await expect(openLocalTable({ folder })).rejects.toMatchObject({

@@ -28,7 +28,7 @@ async function changedSince(file = OBSERVE, changed = ENFORCE) {
 }
 
 describe('a local run that is started again', () => {
-  test('keeps what was set with kbctl when its file was not edited, and reports it', async () => {
+  test('keeps changes with kbctl if its file was not edited, and reports them', async () => {
     const { table, folder, registered } = await changedSince();
     expect(await registerStarted(table, OBSERVE, folder)).toEqual({
       spec: ENFORCE,
@@ -40,7 +40,7 @@ describe('a local run that is started again', () => {
     expect(await registered()).toEqual(ENFORCE);
   });
 
-  test('follows a file that was edited, and shows what that changes', async () => {
+  test('follows an edited file, and shows the changes', async () => {
     const { table, folder, registered } = await changedSince();
     const edited = { ...OBSERVE, maxEventsPerPass: 3 };
     const { spec, notes } = await registerStarted(table, edited, folder);

@@ -126,7 +126,7 @@ describe('running the loops on an embedded cluster', () => {
     });
   });
 
-  test('names commands that work as they are: one that writes, and those of another folder', async () => {
+  test('prints commands that work when pasted, also from another folder', async () => {
     const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
     await running.untilItPrints(ALL_DONE);
     expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f -\n/);
@@ -134,7 +134,7 @@ describe('running the loops on an embedded cluster', () => {
     await running.end('SIGINT');
   });
 
-  test('as a demo prints what is faster than usual, and its events', async () => {
+  test('the demo prints the shortened intervals and its events', async () => {
     const { said } = await begin(/demo: +6 Services of a shop are created/, {}, { demo: true });
     const text = said.join('\n');
     expect(text).toContain('This is a demo: events happen to this cluster');
@@ -145,7 +145,7 @@ describe('running the loops on an embedded cluster', () => {
 });
 
 describe('a status page beside the loops', () => {
-  test('gets what it shows, is announced near the top, found from elsewhere, and closed at the end', async () => {
+  test('gets the status, is announced near the top, found from elsewhere, and closed at the end', async () => {
     const calls: string[] = [];
     const onReady: RunHooks['onReady'] = async ({ spec, environment }) => {
       const registered = await readCluster(environment.table(new AbortController().signal), spec.name);
@@ -160,7 +160,7 @@ describe('a status page beside the loops', () => {
     expect(calls).toEqual(['embedded number', 'closed']);
   });
 
-  test('that cannot be served is reported, and stops nothing', async () => {
+  test('a page that cannot be served is reported, and stops nothing', async () => {
     const onReady = () => Promise.reject(new Error('listen EADDRINUSE: address already in use 127.0.0.1:8080'));
     const { said, end } = await begin(ALL_DONE, { onReady });
     expect(said[1]).toBe(
@@ -170,7 +170,7 @@ describe('a status page beside the loops', () => {
     await end();
   });
 
-  test('that fails at its end does not hold up that of the loops', async () => {
+  test('a page that fails to close does not delay the end of the loops', async () => {
     const onReady = async () => ({ close: () => Promise.reject(new Error('broken')) });
     const { said, end } = await begin(ALL_DONE, { onReady });
     expect(said[1]).toBe('mode enforce, allocator table');

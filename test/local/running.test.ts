@@ -66,7 +66,7 @@ describe('the process that runs with a folder', () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
-  test('is none where there is no folder', async () => {
+  test('does not exist without a folder', async () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
@@ -104,7 +104,7 @@ describe('the process that runs with a folder', () => {
     await close();
   });
 
-  test('that removes its file late leaves the file of its successor', async () => {
+  test('a process that removes its file late keeps the file of its successor', async () => {
     const first = await writeRunning(folder, facts);
     const second = await writeRunning(folder, { ...facts, startedAt: '2026-01-02T04:00:00.000Z' });
     first();
@@ -122,7 +122,7 @@ describe('the process that runs with a folder', () => {
     callOff();
   });
 
-  test('cannot be named where nothing can be written, and the error says what to do', async () => {
+  test('a folder that is not writable is reported with the resolution', async () => {
     await leave('');
     const file = join(folder, 'running.json');
     await expect(writeRunning(join(file, 'below'), facts)).rejects.toMatchObject({
@@ -152,7 +152,7 @@ describe('the processes that run under a root folder', () => {
     for (const callOff of callOffs) callOff();
   });
 
-  test('are none where there is no folder', async () => {
+  test('do not exist without a folder', async () => {
     expect(await findRunning(folder)).toEqual([]);
   });
 });

@@ -50,7 +50,7 @@ const allocationOver = (table: KeyValueTable) =>
   tableAllocation({ table, cluster: 'main', pick: pickLowest, nowMs: Date.now });
 
 describe('Services of an API server that allocates through the table', () => {
-  test('a range of 29 bits has six addresses, the next Service is refused as it is full, and a deletion makes room', async () => {
+  test('a range of 29 bits has six addresses, the next Service is refused because it is full, and a deletion makes room', async () => {
     const server = await readyStandIn({ cidr: '10.0.0.0/29' });
     for (let index = 0; index < 6; index++) expect(await create(server, `s${index}`)).toMatchObject({ status: 201 });
 
@@ -93,7 +93,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
   });
 
-  test('get nothing while their ranges were not repaired within three intervals, and give back all the same', async () => {
+  test('get nothing while their ranges were not repaired within three intervals, but release their items', async () => {
     const table = aTable();
     const server = await readyStandIn({ table });
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
@@ -145,7 +145,7 @@ describe('Services of an API server that allocates through the table', () => {
     ['not to another owner', 'owner', 'sales', 422],
     ['not to a Service that names no owner', 'owner', undefined, 422],
     ['to any Service where any may claim it', 'any', undefined, 201],
-  ] as const)('what is held is allocated %s', async (_, takenUpBy, label, status) => {
+  ] as const)('a held item is allocated %s', async (_, takenUpBy, label, status) => {
     const table = aTable();
     const server = await readyStandIn({ table });
     const clusterIP = '10.0.0.9';

@@ -35,7 +35,7 @@ apiServerContract('the stand-in API server', async () => transportTo(await ready
 const WATCH = '/api/v1/services?watch=true&sendInitialEvents=true';
 const BAD_NAME = '{"metadata":{"name":"Bad Name"}}';
 
-describe('what the stand-in API server refuses', () => {
+describe('refusals of the stand-in API server', () => {
   let standIn: StandInApiServer;
   beforeAll(async () => {
     standIn = await readyStandIn();
@@ -57,7 +57,7 @@ describe('what the stand-in API server refuses', () => {
   });
 });
 
-describe('what the stand-in API server does for kubectl', () => {
+describe('features of the stand-in API server for kubectl', () => {
   const services = '/api/v1/namespaces/default/services';
   let standIn: StandInApiServer;
   beforeEach(async () => {
@@ -72,7 +72,7 @@ describe('what the stand-in API server does for kubectl', () => {
   };
   const portsOf = ({ spec }: { spec: { ports: { nodePort?: number }[] } }) => spec.ports;
 
-  test('removes a deleted namespace with its Services, whose addresses are free again', async () => {
+  test('a deleted namespace is removed with its Services, whose addresses are free again', async () => {
     const clusterIP = '10.0.0.77';
     const service = { metadata: { name: 'web' }, spec: { clusterIP, ports: [{ port: 80 }] } };
     await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
@@ -96,7 +96,7 @@ describe('what the stand-in API server does for kubectl', () => {
     expect(await call('POST', services, { metadata: { name: 'next' }, spec })).toMatchObject({ status: 201 });
   });
 
-  test('names in the causes of a 422 the field and what is wrong, which kubectl prints', async () => {
+  test('a 422 names the field and its fault in the causes, which kubectl prints', async () => {
     await call('POST', services, { metadata: { name: 'np' }, spec: { ports: [{ port: 80 }] } });
     const patch = { spec: { ports: [{ port: 80, nodePort: 30_081 }] } };
     const message = "Forbidden: may not be used when `type` is 'ClusterIP'";

@@ -88,7 +88,7 @@ async function expectCleanEnd(child: KbctlProcess, signal: 'SIGINT' | 'SIGTERM',
 }
 
 describe('npm start', () => {
-  test('does the main job on an embedded cluster until Ctrl-C, whatever KUBECONFIG says', async () => {
+  test('runs the loops on an embedded cluster until Ctrl-C, and ignores KUBECONFIG', async () => {
     const elsewhere = await startSilentServer();
     const KUBECONFIG = await file('elsewhere.json', kubeconfigTo(`http://${elsewhere.authority}`));
     const data = join(folder, 'embedded');
@@ -183,7 +183,7 @@ describe('npm start on a cluster that is named', () => {
   const startOn = async (spec: object | string, data: string, kubeconfigFile = kubeconfig) =>
     start(['--kubeconfig', kubeconfigFile, '-f', await file('cluster.yml', spec), '--data', data]);
 
-  test('reports in mode observe what it would write, and writes nothing', async () => {
+  test('reports its writes in mode observe, and writes nothing', async () => {
     const before = await objectsIn(standIn);
     const child = await startOn(specOf('observe', listening.url), join(folder, 'observed'));
     await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
@@ -303,7 +303,7 @@ describe('npm start on a cluster that is named', () => {
         () => ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
         /^error: kubeconfig \/nowhere: cannot be read \(ENOENT\)/,
       ],
-    ])('with %s', async (_, args, message) => {
+    ])('if %s', async (_, args, message) => {
       const { ran, output } = await callKbctl(['run', ...(await args())], { cwd: REPOSITORY, env: {} });
       expect({ code: ran.code, output }).toEqual({ code: 3, output: expect.stringMatching(message) });
     });

@@ -165,7 +165,7 @@ describe('a control plane that moved while its former API server still answers',
     expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
   });
 
-  test('is not what opens allocation again after three intervals without a repair', async () => {
+  test('its list does not open allocation again after three intervals without a repair', async () => {
     world.clock.nowMs += 3 * INTERVAL_MS;
     move();
     expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', false]);
@@ -191,7 +191,7 @@ describe('a kubeconfig that was read long ago', () => {
     expect([await pass(), await isTaken(), reads]).toEqual([undefined, false, 2]);
   });
 
-  test('and cannot be read again frees nothing, and records what Services claim', async () => {
+  test("an old kubeconfig that cannot be read again frees nothing, and Services' claims are recorded", async () => {
     await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
     before.services = ['10.0.0.20'];
     named = () => {

@@ -12,7 +12,7 @@ const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 
 describe('an audit', () => {
-  test('checks cluster IPs, and does not warn of what is new', async () => {
+  test('checks cluster IPs, and does not warn about unchanged ones', async () => {
     const cluster = new RepairCluster({
       allocator: 'apiserver',
       services: [
@@ -39,7 +39,7 @@ describe('an audit', () => {
     { loop: nodePortRepair, allocator: 'table', selection: 'all' },
     { loop: clusterIpRepair, allocator: 'apiserver', selection: 'withClusterIPs' },
     { loop: clusterIpRepair, allocator: 'table', selection: 'withClusterIPs' },
-  ] as const)('of $loop.id lists $selection Services with allocator $allocator', async (given) => {
+  ] as const)('the audit of $loop.id lists $selection Services with allocator $allocator', async (given) => {
     const cluster = new RepairCluster({ allocator: given.allocator });
     const selections: unknown[] = [];
     const kubernetes = listing(() => []);
@@ -65,17 +65,20 @@ describe('an audit', () => {
     { name: 'one', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.1.0.5' },
     { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
     { name: 'a wider', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
-  ])('with the default range takes that of ServiceCIDR kubernetes: $name', async ({ cidrs, addresses, out }) => {
-    const cluster = new RepairCluster({
-      allocator: 'apiserver',
-      services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
-    });
-    const report = await cluster.pass(clusterIpRepair, {
-      kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
-    });
-    expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
-  });
+  ])(
+    'an audit with the default range takes that of ServiceCIDR kubernetes: $name',
+    async ({ cidrs, addresses, out }) => {
+      const cluster = new RepairCluster({
+        allocator: 'apiserver',
+        services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
+      });
+      const report = await cluster.pass(clusterIpRepair, {
+        kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
+      });
+      expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
+      expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
+    },
+  );
 
   test('never takes a narrower range from ServiceCIDR kubernetes', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
@@ -88,7 +91,7 @@ describe('an audit', () => {
   test.each([
     { where: 'may not be listed', code: 'Forbidden', findings: [], outside: 1 },
     { where: 'are not served', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
-  ] as const)('where the ServiceCIDRs $where, counts $outside of an address beyond the range', async (given) => {
+  ] as const)('an audit whose ServiceCIDRs $where counts $outside of an address beyond the range', async (given) => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     const list = () => Promise.reject(new ClusterError(given.code, 'no'));
     const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
@@ -97,7 +100,7 @@ describe('an audit', () => {
     expect(report.counts['outside'] ?? 0).toBe(given.outside);
   });
 
-  test('counts what came and went since the last one, and frees nothing', async () => {
+  test('counts changes since the last one, and frees nothing', async () => {
     const cluster = new RepairCluster({
       allocator: 'apiserver',
       services: [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')],
@@ -112,7 +115,7 @@ describe('an audit', () => {
     expect((await cluster.pass(clusterIpRepair)).changes).toEqual([]);
   });
 
-  test('of an IPv6 /64 accepts addresses beyond a bitmap, and keeps no usage bitmap', async () => {
+  test('an audit of an IPv6 /64 accepts addresses beyond a bitmap, and keeps no usage bitmap', async () => {
     const cluster = new RepairCluster({
       allocator: 'apiserver',
       serviceClusterIPRanges: ['fd00::/64'],
@@ -123,7 +126,7 @@ describe('an audit', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('that another audit overtook accepts its usage bitmap', async () => {
+  test('an overtaken audit accepts the usage bitmap of the other', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
     expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
@@ -138,43 +141,40 @@ describe('an audit', () => {
   });
 });
 
-describe.each(['apiserver', 'table'] as const)(
-  'with ServiceCIDRs of the cluster and allocator: %s, a pass',
-  (allocator) => {
-    const TWO = { kubernetes: [RANGE], more: ['10.0.1.0/24'] };
+describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and allocator: %s', (allocator) => {
+  const TWO = { kubernetes: [RANGE], more: ['10.0.1.0/24'] };
 
-    test.each([
-      { name: 'the range that contains both', range: '10.0.0.0/23', outside: 0 },
-      { name: 'the first range alone', range: RANGE, outside: 1 },
-      { name: 'a range within the first', range: '10.0.0.0/28', outside: 1 },
-      { name: 'a range that contains neither', range: '10.7.0.0/24', outside: 2 },
-    ])('reports no address of either, and keeps the range of the spec: $name', async ({ range, outside }) => {
-      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
-      const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
-      const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
-      const inside = 2 - outside;
-      expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
-      // API servers allocate from both, whatever the spec has.
-      const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
-      expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
-      expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
-    });
+  test.each([
+    { name: 'the range that contains both', range: '10.0.0.0/23', outside: 0 },
+    { name: 'the first range alone', range: RANGE, outside: 1 },
+    { name: 'a range within the first', range: '10.0.0.0/28', outside: 1 },
+    { name: 'a range that contains neither', range: '10.7.0.0/24', outside: 2 },
+  ])('reports no address of either, and keeps the range of the spec: $name', async ({ range, outside }) => {
+    const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
+    const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
+    const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
+    const inside = 2 - outside;
+    expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
+    // API servers allocate from both, whatever the spec has.
+    const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
+    expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
+    expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
+  });
 
-    test('reports an address in neither', async () => {
-      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
-      const services = [withAddresses('outside', '10.0.2.5'), withAddresses('broadcast', '10.0.1.255')];
-      const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
-      expect(report.findings).toMatchObject([
-        { type: 'outOfRange', item: '10.0.2.5' },
-        { type: 'outOfRange', item: '10.0.1.255' },
-      ]);
-    });
+  test('reports an address in neither', async () => {
+    const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
+    const services = [withAddresses('outside', '10.0.2.5'), withAddresses('broadcast', '10.0.1.255')];
+    const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
+    expect(report.findings).toMatchObject([
+      { type: 'outOfRange', item: '10.0.2.5' },
+      { type: 'outOfRange', item: '10.0.1.255' },
+    ]);
+  });
 
-    test('reports no address of a family that only a ServiceCIDR has', async () => {
-      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
-      const kubernetes = listing(() => [withAddresses('dual', 'fd00::5')], { ...TWO, six: ['fd00::/112'] });
-      const report = await cluster.pass(clusterIpRepair, { kubernetes });
-      expect(report).toMatchObject({ findings: [], counts: { outside: 1 } });
-    });
-  },
-);
+  test('reports no address of a family that only a ServiceCIDR has', async () => {
+    const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
+    const kubernetes = listing(() => [withAddresses('dual', 'fd00::5')], { ...TWO, six: ['fd00::/112'] });
+    const report = await cluster.pass(clusterIpRepair, { kubernetes });
+    expect(report).toMatchObject({ findings: [], counts: { outside: 1 } });
+  });
+});

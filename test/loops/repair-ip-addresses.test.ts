@@ -61,14 +61,14 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(changed).toEqual([]);
   });
 
-  test('with the option creates the IPAddress of the Service, as an API server would', async () => {
+  test('creates the IPAddress of the Service with the option, as an API server would', async () => {
     const { report, cluster } = await passOver([service('s', ITEM)]);
     expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/s`);
     expect(report.findings).toMatchObject([{ event: { reason: 'ClusterIPNotAllocated' } }]);
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
   });
 
-  test('in observe only reports what it would create', async () => {
+  test('only reports in observe that it would create an object', async () => {
     const { changed, wouldWrite } = await passOver([service('s', ITEM)], { mode: 'observe' });
     expect(changed).toEqual([]);
     expect(wouldWrite).toContain(`create IPAddress ${ITEM}`);
@@ -96,7 +96,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
   });
 
-  test('deletes an IPAddress whose Service does not exist', async () => {
+  test('deletes an IPAddress of a Service that does not exist', async () => {
     const { report, cluster } = await passOver([ipAddress('gone')]);
     expect(report.findings).toMatchObject([{ type: 'leakedRecord', event: { reason: 'IPAddressNotAllocated' } }]);
     expect(cluster.find(IP_ADDRESS)).toBeUndefined();
@@ -108,7 +108,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeUndefined();
   });
 
-  test('reports a Service whose IPAddress references one without a cluster IP as upstream does', async () => {
+  test('reports a Service whose IPAddress references a headless one as upstream does', async () => {
     const { report, changed } = await passOver([service('s', ITEM), service('h', 'None'), ipAddress('h')], {
       ipAddresses: false,
     });
@@ -134,7 +134,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
   });
 
-  test('counts what API servers refuse in every ServiceCIDR, and what is left as a sum', async () => {
+  test('counts addresses that API servers refuse in every ServiceCIDR, and the rest as a sum', async () => {
     const taken = [
       service('s', ITEM),
       ipAddress('s'),
@@ -226,7 +226,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.unlisted?.get('leakedRecord')).toBe(3);
   });
 
-  test('reports that the IPAddresses may not be read, with what to apply, and succeeds', async () => {
+  test('reports that it may not read the IPAddresses, with the resolution, and succeeds', async () => {
     const { report } = await passOver([service('s', ITEM)], {
       spoil: { ipAddresses: () => brokenList('Forbidden') },
     });

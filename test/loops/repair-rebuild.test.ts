@@ -19,16 +19,19 @@ describe('a rebuilding pass', () => {
   test.each([
     { loop: clusterIpRebuild, key: PRIMARY, range: RANGE, data: fromBits([4]) },
     { loop: nodePortRebuild, key: NODE_PORTS, range: '30000-32767', data: fromBits([1]) },
-  ])('of $loop.id replaces a corrupt snapshot by what the Services prove', async ({ loop, key, range, data }) => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)] });
-    await putCorrupt(cluster, key);
-    const report = await cluster.pass(loop);
-    expect(report).toMatchObject({ findings: [], errors: [] });
-    expect(report.changes).toEqual([expect.stringMatching(`^rebuilt ${key}: 1 of `)]);
-    expect(await cluster.stored(key)).toEqual(storedRange({ range, data }));
-  });
+  ])(
+    'the rebuild of $loop.id replaces a corrupt snapshot by the claims of the Services',
+    async ({ loop, key, range, data }) => {
+      const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)] });
+      await putCorrupt(cluster, key);
+      const report = await cluster.pass(loop);
+      expect(report).toMatchObject({ findings: [], errors: [] });
+      expect(report.changes).toEqual([expect.stringMatching(`^rebuilt ${key}: 1 of `)]);
+      expect(await cluster.stored(key)).toEqual(storedRange({ range, data }));
+    },
+  );
 
-  test('replaces one whose bytes are of no range, and what only it knew is lost', async () => {
+  test('replaces a snapshot whose bytes belong to no range, and loses its holds', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     const holds = [{ items: ['10.0.0.9'], owner: 'migration', takenUpBy: 'any' as const }];
     await cluster.store(PRIMARY, { range: 'garbage', data: fromBits([8]), holds });
@@ -36,7 +39,7 @@ describe('a rebuilding pass', () => {
     expect(await cluster.stored(PRIMARY)).toEqual(storedRange({ range: RANGE, data: fromBits([4]) }));
   });
 
-  test('still reports what is wrong with the Services themselves', async () => {
+  test('reports faults of the Services themselves', async () => {
     const cluster = new RepairCluster({
       services: [withAddresses('one', '10.0.0.5'), withAddresses('two', '10.0.0.5')],
     });
@@ -66,7 +69,7 @@ describe('a rebuilding pass', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject({ allocator: 'apiserver', data: fromBits([4]) });
   });
 
-  test('reports in observe what it would save, and writes nothing', async () => {
+  test('reports its save in observe, and writes nothing', async () => {
     const cluster = new RepairCluster({ mode: 'observe' });
     await putCorrupt(cluster);
     const before = await cluster.table.get('test', PRIMARY);
@@ -90,7 +93,7 @@ describe('a rebuilding pass writes nothing', () => {
       code: 'SchemaTooNew',
       store: (cluster) => putCorrupt(cluster, PRIMARY, 99),
     },
-  ])('when $name', async ({ code, store }) => {
+  ])('if $name', async ({ code, store }) => {
     const cluster = new RepairCluster();
     await store(cluster);
     const before = await cluster.table.list('test', '');
@@ -98,7 +101,7 @@ describe('a rebuilding pass writes nothing', () => {
     expect(await cluster.table.list('test', '')).toEqual(before);
   });
 
-  test('when another writer corrected it while the Services were listed', async () => {
+  test('if another writer corrected the range while the Services were listed', async () => {
     const cluster = new RepairCluster();
     await putCorrupt(cluster);
     const kubernetes = listing(async function* putRight() {
@@ -110,7 +113,7 @@ describe('a rebuilding pass writes nothing', () => {
     expect(await cluster.stored(PRIMARY)).toEqual(storedRange(readable));
   });
 
-  test('when what is there is no item that this program could have written', async () => {
+  test('if the stored value is not an item of this program', async () => {
     const cluster = new RepairCluster();
     const { table } = cluster;
     const unreadable = tableWith(table, { get: () => Promise.reject(new TableError('Corrupt', 'no writeId')) });

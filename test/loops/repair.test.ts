@@ -94,7 +94,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     });
   });
 
-  test('reports in the words of the original that a save failed, and what it found', async () => {
+  test("reports in upstream's words that a save failed, and its findings", async () => {
     const cluster = aCluster(repair.services);
     const cause = new TableError('Throttled', 'test error');
     const table = tableWith(cluster.table, { put: () => Promise.reject(cause) });
@@ -119,7 +119,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     ]);
   });
 
-  test('records what Services have, reports what it cannot record, and then writes nothing', async () => {
+  test('records the claims of Services, reports other claims, and then writes nothing', async () => {
     const cluster = aCluster(repair.services);
     const report = await cluster.pass(loop);
     expect(countsByType(report)).toEqual({ repair: repair.taken.length, outOfRange: 1, duplicate: 1 });
@@ -259,7 +259,7 @@ describe('cluster IP repair in two families', () => {
     expect([await takenIn(cluster, PRIMARY), await takenIn(cluster, SECONDARY)]).toEqual([[], []]);
   });
 
-  test('repairs each family, and reports what it cannot repair in either', async () => {
+  test('repairs each family, and reports unrepairable claims in either', async () => {
     const cluster = new RepairCluster({
       serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'],
       services: [

@@ -39,7 +39,7 @@ describe('the system-namespaces loop', () => {
     { name: 'no namespace at all', existing: [], created: SYSTEM },
     { name: 'one system namespace', existing: ['kube-system', 'foo'], created: SYSTEM.slice(1) },
     { name: 'all four', existing: SYSTEM, created: [] },
-  ])('with $name it creates what is missing', async ({ existing, created }) => {
+  ])('creates the missing namespaces with $name', async ({ existing, created }) => {
     const cluster = namespaces(existing);
     const report = await pass(cluster.kubernetes);
     expect(cluster.created).toEqual(
@@ -74,7 +74,7 @@ describe('the system-namespaces loop', () => {
       },
       error: { code: 'Forbidden', message: 'namespaces is forbidden' },
     },
-  ])('a namespace that is $name is told, and the next ones are made', async ({ refusal, error }) => {
+  ])('a namespace that is $name is reported, and the next ones are created', async ({ refusal, error }) => {
     const cluster = namespaces([], { 'kube-public': refusal });
     const report = await pass(cluster.kubernetes);
     expect(report.errors).toMatchObject([

@@ -81,7 +81,7 @@ test('changes in the table appear without a reload', async () => {
   expect({ ...wrong, close: undefined }).toEqual({ consoleErrors: [], pageErrors: [], strayRequests: [] });
 });
 
-test('an update keeps what is open, focused, filtered and scrolled', async () => {
+test('an update keeps open, focused, filtered and scrolled parts', async () => {
   clusters = manyClusters(60);
   const { page } = await viewer.open(server.url, { reducedMotion: 'reduce' });
   await page.locator('#filter-name').fill('cluster-000');

@@ -55,7 +55,7 @@ describe('axe-core finds no fault in', () => {
   );
 });
 
-test('on a phone no table scrolls sideways, values have their headings, and maps their labels', async () => {
+test('no table scrolls sideways on a phone, values have their headings, and maps their labels', async () => {
   for (const kind of ['fleet', 'cluster']) {
     const { page } = await viewer.view(PAGES[kind]?.() ?? '', SCREENS['narrow']);
     for (const summary of await page.locator('summary').all()) await summary.click();
@@ -69,7 +69,7 @@ test('on a phone no table scrolls sideways, values have their headings, and maps
   }
 });
 
-test('without JavaScript only the filter is missing', async () => {
+test('only the filter is missing without JavaScript', async () => {
   const { page } = await viewer.view(PAGES['fleet']?.() ?? '', { javaScriptEnabled: false });
 
   expect(await page.locator('#filter').isVisible()).toBe(false);

@@ -82,7 +82,7 @@ describe('the terms of a hold', () => {
     { untilMs: 11, over: false },
     { untilMs: 10, over: true },
     { untilMs: 9, over: true },
-  ])('that end at $untilMs are over at 10: $over', ({ untilMs, over }) => {
+  ])('terms that end at $untilMs have expired at 10: $over', ({ untilMs, over }) => {
     expect(isOver({ ...TERMS, ...(untilMs !== undefined && { untilMs }) }, 10)).toBe(over);
   });
 
@@ -93,9 +93,12 @@ describe('the terms of a hold', () => {
     { takenUpBy: 'owner' as const, label: 'team-b', may: false },
     { takenUpBy: 'owner' as const, label: '', may: false },
     { takenUpBy: 'owner' as const, label: undefined, may: false },
-  ])('that allow $takenUpBy let a Service with the label $label take up: $may', ({ takenUpBy, label, may }) => {
-    expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
-  });
+  ])(
+    'terms that allow $takenUpBy let a Service with the label $label claim them: $may',
+    ({ takenUpBy, label, may }) => {
+      expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
+    },
+  );
 });
 
 describe('the holds of a range', () => {
@@ -130,7 +133,7 @@ describe('the holds of a range', () => {
     );
   });
 
-  test('are the same in whatever order, and others when one item is on other terms', () => {
+  test('are equal in any order, and different when one item is on other terms', () => {
     fc.assert(
       fc.property(steps, item, terms, (all, changed, on) => {
         const holds = heldAfter(all);

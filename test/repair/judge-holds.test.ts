@@ -82,7 +82,7 @@ describe('what is held', () => {
     { name: 'any Service', terms: ANY, by: service('s') },
     { name: 'a Service of its owner', terms: OWNERS, by: owners },
     { name: 'a Service of another when the hold is over', terms: { ...OWNERS, untilMs: OVER }, by: service('s') },
-  ])('is taken up by $name: the hold ends and the rest of it goes on', ({ terms, by }) => {
+  ])('is claimed by $name: the hold ends for that item and continues for the others', ({ terms, by }) => {
     const holds = [
       { ...terms, untilMs: NOW + 1, items: ['30005'] },
       { ...terms, items: ['30002'] },
@@ -97,7 +97,7 @@ describe('what is held', () => {
     });
   });
 
-  test('is what is left of its hold when a Service takes one item up', () => {
+  test('keeps its other items when a Service claims one', () => {
     const decided = compared({ holds: [{ ...ANY, items: ['30002', '30003'] }], claims: [[30_003, service('s')]] });
     expect(decided.next.holds).toEqual([{ ...ANY, items: ['30002'] }]);
   });
@@ -141,7 +141,7 @@ describe('what is held', () => {
     );
   });
 
-  test('is an address as well, and what names none is dropped', () => {
+  test('may be an address, and an invalid text is dropped', () => {
     const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
     const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
     const recorded = ipRange('fd00::/120');
@@ -164,7 +164,7 @@ describe('two stored ranges', () => {
     ['a longer hold', { holds: [{ ...ANY, untilMs: NOW + 2, items: ['30002'] }] }, false],
     ['a hold of another request', { holds: [{ ...ANY, requestId: 'r2', items: ['30002'] }] }, false],
     ['a hold of one more', { holds: [{ ...ANY, items: ['30002', '30003'] }] }, false],
-  ])('of which one has %s say the same: %#', (_, changed, same) => {
+  ])('differ if one of them has %s: %#', (_, changed, same) => {
     expect(sameRange(range, { ...range, ...changed })).toBe(same);
   });
 });

@@ -2,11 +2,11 @@ import { describe, expect, test } from '@jest/globals';
 import { type Deadline, pause, startDeadline, unlessAborted } from '../../lib/runtime/deadline.ts';
 
 describe('unlessAborted', () => {
-  test('gives what the work comes to', async () => {
+  test('returns the result of the work', async () => {
     expect(await unlessAborted(new AbortController().signal, () => Promise.resolve(7))).toBe(7);
   });
 
-  test('throws what the work throws', async () => {
+  test('throws the error of the work', async () => {
     const failure = new Error('no');
     const work = () => Promise.reject(failure);
     await expect(unlessAborted(new AbortController().signal, work)).rejects.toBe(failure);

@@ -20,7 +20,7 @@ describe('the handler of a loop', () => {
     expect(world.telemetry.flushes.count).toBe(1);
   });
 
-  test('says how late its schedule was', async () => {
+  test('logs how late its schedule was', async () => {
     const world = aDispatchWorld();
     world.clock.nowMs += 1_500;
     await handler({ 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' }, contextOf(world));
@@ -50,7 +50,7 @@ describe('the handler of a loop', () => {
     expect(handler).toHaveLength(2);
   });
 
-  test('logs what fails the whole invocation, writes its metrics all the same, and fails', async () => {
+  test('logs a failure of the whole invocation, writes its metrics, and fails', async () => {
     const world = aDispatchWorld();
     const list = () => Promise.reject(new TableError('TableMissing', 'there is no table'));
     const environment = { ...world.environment, table: () => ({ ...world.table, list }) };

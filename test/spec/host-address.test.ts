@@ -191,11 +191,14 @@ describe('the address of a host', () => {
     { name: 'both', interfaces: dual, found: '10.254.71.145' },
     { name: 'several', interfaces: [eth('169.254.1.1/16', '10.0.0.2/8', '10.0.0.1/8')], found: '10.0.0.2' },
     { name: 'a mapped one', interfaces: [eth('::ffff:10.0.0.2/128')], found: '10.0.0.2' },
-  ])('without an IPv4 route table is chosen by interface: with $name, $found', ({ interfaces, found }) => {
-    expect(chosen({ ipv6: [GATEWAY6] }, interfaces)).toBe(found);
-  });
+  ])(
+    'the address of a host without an IPv4 route table is chosen by interface: with $name, $found',
+    ({ interfaces, found }) => {
+      expect(chosen({ ipv6: [GATEWAY6] }, interfaces)).toBe(found);
+    },
+  );
 
-  test('has a resolution when there is none', () => {
+  test('a missing address has a resolution', () => {
     expect(chooseAdvertiseAddress({ routes: {}, interfaces: [] })).toMatchObject({
       code: 'NoAddress',
       message:

@@ -47,7 +47,7 @@ describe('the example', () => {
 });
 
 describe('a YAML file', () => {
-  test('means the same as the value that it stands for', () => {
+  test('an alias equals its value', () => {
     const servers = [{ address: '10.0.0.1' }, { host: 'api.example.com' }];
     const value = { name: 'prod-1', mode: 'observe', kubeconfig: { file: './admin.kubeconfig' }, apiServers: servers };
     expect(specIn(JSON.stringify(value))).toEqual(validSpec(value));
@@ -77,7 +77,7 @@ describe('a YAML file', () => {
     ['# name: x\n', 'is empty'],
     ['- name: x\n', 'is a list'],
     ['name = x\n', 'is "name = x"'],
-  ])('that is %j has a fault: %s', (text, fault) => {
+  ])('%j has a fault: %s', (text, fault) => {
     expect(faultsIn(text)).toEqual([`1:1 : ${fault}`]);
   });
 
@@ -89,23 +89,23 @@ describe('a YAML file', () => {
     ['? [a]\n: 1\n', '1:3', 'With stringKeys, all keys must be strings'],
     ['name: *other\n', '-', 'Unresolved alias (the anchor must be set before the alias): other'],
     ['kubeconfig: { file: x\n', '2:1', 'Flow map in block collection must be sufficiently indented and end with a }'],
-  ])('of the text %j is no YAML at %s: %s', (text, place, message) => {
+  ])('the text %j has no valid YAML at %s: %s', (text, place, message) => {
     expect(faultsIn(text)).toEqual([`${place} : is not the YAML of a cluster spec: ${message}`]);
   });
 
-  test('whose aliases multiply is a fault', () => {
+  test('multiplying aliases are a fault', () => {
     const row = (name: string, of: string) =>
       `${name}: &${name} [${Array.from({ length: 10 }, () => of).join(', ')}]\n`;
     const text = row('a', '1') + row('b', '*a') + row('c', '*b') + row('d', '*c');
     expect(faultsIn(text)).toEqual([expect.stringContaining('Excessive alias count')]);
   });
 
-  test('that is nested beyond reading is one fault', () => {
+  test('a document that is nested too deep is one fault', () => {
     expect(faultsIn('['.repeat(50_000)).length).toBeLessThan(3);
     expect(faultsIn('['.repeat(50_000))).not.toEqual([]);
   });
 
-  test('that holds itself is a fault', () => {
+  test('a document that contains itself is a fault', () => {
     expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['4:19 apiServers[0]: is a list']);
   });
 
@@ -142,13 +142,13 @@ service:
     ['__proto__: { mode: enforce }', '__proto__: is not a field'],
     ['<<: { mode: enforce }', '["<<"]: is not a field'],
     ['systemNamespaces: [1.0]', 'systemNamespaces[0]: is 1'],
-  ])('with %s has one fault: %s', (text, fault) => {
+  ])('a spec with %s has one fault: %s', (text, fault) => {
     const mode = text.startsWith('mode') ? '' : 'mode: observe\n';
     const whole = `name: prod-1\n${mode}kubeconfig: { file: x }\napiServers: [{ address: 10.0.0.1 }]\n${text}\n`;
     expect(faultsIn(whole)).toEqual([expect.stringContaining(fault)]);
   });
 
-  test('of any text never throws', () => {
+  test('a spec of any text never throws', () => {
     const line = fc.constantFrom(
       'name: a',
       'apiServers:',
@@ -175,7 +175,7 @@ service:
     );
   });
 
-  test('of any JSON value is read as that value', () => {
+  test('a JSON value is read as that value', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
         expect(faultsIn(JSON.stringify(value)).length).toBeGreaterThan(0);

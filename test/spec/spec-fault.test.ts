@@ -10,13 +10,13 @@ describe('the path of a fault', () => {
     { at: ['service', 'a b'], path: 'service["a b"]' },
     { at: ['a.b'], path: '["a.b"]' },
     { at: [''], path: '[""]' },
-  ])('of $at is "$path"', ({ at, path }) => {
+  ])('the path $at is "$path"', ({ at, path }) => {
     expect(fault(at, 'is wrong').path).toBe(path);
   });
 });
 
 describe('the description of faults', () => {
-  test('has a line for each, with its place, and what would be right below', () => {
+  test('has a line for each fault, with its place, and a valid value below', () => {
     const faults = [
       { ...fault(['mode'], 'is required', 'write one of observe, enforce'), position: { line: 1, column: 1 } },
       { ...fault(['apiServers', 0, 'kind'], 'is "x"'), position: { line: 12, column: 5 } },
@@ -31,7 +31,7 @@ describe('the description of faults', () => {
     );
   });
 
-  test('of one fault of the whole, without a place', () => {
+  test('a fault of the whole spec has no place', () => {
     expect(describeFaults('cluster.json', [fault([], 'is a list')])).toBe('cluster.json: 1 fault\n  -  is a list');
   });
 });

@@ -90,7 +90,7 @@ function itemOf(field: JsonSchema): JsonSchema {
 
 const port = { name: 'konnectivity', port: 8132 };
 
-describe('what the rules accept, the schema accepts', () => {
+describe('the schema accepts every spec that the rules accept', () => {
   test.each([
     {},
     { kubeconfig: { secretsManager: 'a/b', roleArn: 'arn:aws:iam::123456789012:role/r' } },
@@ -148,7 +148,7 @@ describe('what the rules accept, the schema accepts', () => {
     .chain((names) => fc.record(Object.fromEntries(names.map((name) => [name, anyField[name] ?? fc.constant(null)]))))
     .map(aSpec);
 
-  test('whatever it is', () => {
+  test('for any spec', () => {
     let taken = 0;
     fc.assert(
       fc.property(anySpec, (said) => {

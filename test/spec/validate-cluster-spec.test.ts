@@ -5,7 +5,7 @@ import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
 import { aSpec, faultsOf, minimal, validSpec } from './spec-support.ts';
 
 describe('a cluster spec', () => {
-  test('with only the required fields has the defaults of the original', () => {
+  test("a spec with only the required fields has upstream's defaults", () => {
     expect(validSpec(minimal)).toEqual({
       name: 'prod-1',
       mode: 'observe',
@@ -28,7 +28,7 @@ describe('a cluster spec', () => {
     });
   });
 
-  test('with every field keeps all of it', () => {
+  test('a spec with every field keeps all of it', () => {
     const said = {
       ...minimal,
       mode: 'enforce',
@@ -163,7 +163,7 @@ describe('a fault', () => {
       { serviceNodePortRange: '60000-70000' },
       'serviceNodePortRange: the port range cannot be greater than 65535: 60000-70000',
     ],
-  ])('of %j is reported: %s', (fields, fault) => {
+  ])('the value %j is reported: %s', (fields, fault) => {
     expect(faultsOf(aSpec(fields))).toContain(fault);
   });
 
@@ -244,7 +244,7 @@ describe('an API server', () => {
     [{ url: 'https://admin:secret@10.0.0.1/readyz' }, 'url: carries a credential, which would be kept and logged'],
     [{ path: 'readyz' }, 'path: "readyz" is no path'],
     [{ url: 'https://10.0.0.1/readyz', path: '/livez' }, 'path: has no meaning beside probe.url'],
-  ])('with the probe %j is refused: %s', (probe, fault) => {
+  ])('the probe %j is refused: %s', (probe, fault) => {
     const faults = faultsOf(aSpec({ apiServers: [{ address: '10.0.0.1', probe }] }));
     expect(faults).toEqual([`apiServers[0].probe.${fault}`]);
   });
@@ -264,13 +264,13 @@ describe('API servers', () => {
     expect(faultsOf(aSpec({ apiServers: [first, second] }))).toEqual([`${path}: apiServers[0] is the same`]);
   });
 
-  test.each(['lease', 'master-count'])('cannot be none at all with %s', (reconciler) => {
+  test.each(['lease', 'master-count'])('must not be empty with %s', (reconciler) => {
     expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler } }))).toEqual([
       'apiServers: is empty: without an API server the kubernetes Service has no endpoints',
     ]);
   });
 
-  test('may be none at all when nothing is published', () => {
+  test('may be empty when nothing is published', () => {
     expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler: 'none' } }))).toEqual([]);
   });
 
@@ -296,7 +296,7 @@ describe('API servers', () => {
     expect(faultsOf(spec)).toEqual([disagree(IPV6_RANGE, '192.168.1.1')]);
   });
 
-  test('agree whatever family a host name has', () => {
+  test('agree with a host name of any family', () => {
     expect(faultsOf(aSpec({ apiServers: [{ host: 'a.example' }], serviceClusterIPRange: IPV6_RANGE }))).toEqual([]);
   });
 
@@ -394,7 +394,7 @@ describe('extra ports', () => {
       '[1].port: service.extraPorts[0] has UDP port 1 already',
     ],
     [[{ name: 'a', port: 1, nodePort: 30001 }], '[0].nodePort: a Service of type ClusterIP has no node ports'],
-  ])('of the Service are refused: %j, %s', (ports, fault) => {
+  ])('extra ports of the Service are refused: %j, %s', (ports, fault) => {
     expect(faultsOf(service(ports))).toEqual([`service.extraPorts${fault}`]);
   });
 
@@ -406,7 +406,7 @@ describe('extra ports', () => {
     expect(faults).toEqual([`service.extraPorts[0].nodePort: ${fault}`]);
   });
 
-  test('of the endpoints are checked in the same way', () => {
+  test('extra ports of the endpoints are checked in the same way', () => {
     expect(faultsOf(aSpec({ endpoints: { extraPorts: [{ name: 'https', port: 0 }] } }))).toEqual([
       'endpoints.extraPorts[0].port: 0 is no port',
       "endpoints.extraPorts[0].name: https is the API servers' own port",
@@ -422,7 +422,7 @@ describe('extra ports', () => {
     expect(faultsOf(service(ports, { nodePort: 30443 }))).toEqual([]);
   });
 
-  test('clash although there is another fault', () => {
+  test('conflict although there is another fault', () => {
     expect(faultsOf({ ...service([{ name: 'a', port: 443 }]), mode: 'x' })).toEqual([
       'mode: is "x"',
       'service.extraPorts[0].port: service.port has TCP port 443 already',
@@ -533,7 +533,7 @@ describe('any value', () => {
   ];
   const sections = ['endpoints', 'service', 'systemNamespaces', 'intervalSeconds', 'maxEventsPerPass', '__proto__'];
 
-  test('in any field is a spec or a fault at that field, and hides none elsewhere', () => {
+  test('a value in any field is valid or a fault at that field, and hides none elsewhere', () => {
     fc.assert(
       fc.property(fc.constantFrom(...fields, ...sections), fc.jsonValue(), (field, value) => {
         const spec = Object.defineProperty({ ...minimal, colour: 'blue' }, field, { value, enumerable: true });
@@ -546,7 +546,7 @@ describe('any value', () => {
     );
   });
 
-  test('in any field of an API server or a port never throws', () => {
+  test('a value in any field of an API server or a port never throws', () => {
     const item = fc.dictionary(
       fc.constantFrom('address', 'host', 'kind', 'probe', 'name', 'port', 'protocol', 'url'),
       fc.jsonValue(),

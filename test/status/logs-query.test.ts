@@ -57,7 +57,7 @@ function fieldsIn(query: string): string[] {
 
 describe('the query', () => {
   test.each<Partial<LogsQueryOptions>>([{}, { failures: true }, { finding: 'duplicate' }])(
-    'with %j names fields that our lines have, or that CloudWatch adds',
+    'a query with %j names fields of our lines, or of CloudWatch',
     (options) => {
       const names = fieldsIn(aQuery({ loop: 'cluster-ip-repair', ...options }).query);
       expect(names.length).toBeGreaterThan(5);
@@ -73,7 +73,7 @@ describe('the query', () => {
     expect(JSON.parse(messages)).toEqual([...logged]);
   });
 
-  test('of a finding matches its lines, and no line of another', () => {
+  test('a query of a finding matches its lines, and no line of another', () => {
     const matching = (finding: string) => {
       const pattern = new RegExp(/like \/(.+)\/$/m.exec(aQuery({ finding }).query)?.[1] ?? 'none');
       return lines.filter((line) => pattern.test(JSON.stringify(line))).length;

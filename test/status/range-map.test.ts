@@ -49,23 +49,23 @@ describe('the cells of a range', () => {
     { text: '1-65535', first: '1', itemsPerCell: 16, cells: `${'R'.repeat(8)}${'F'.repeat(4088)}` },
     { text: '30000-30009', first: '30000', itemsPerCell: 1, cells: 'F'.repeat(10) },
     { text: '80', first: '80', itemsPerCell: 1, cells: 'F' },
-  ])('of an empty $text begin at $first, $itemsPerCell a cell', ({ text, first, itemsPerCell, cells }) => {
+  ])('the cells of an empty $text begin at $first, $itemsPerCell a cell', ({ text, first, itemsPerCell, cells }) => {
     const map = drawn(layout(text), bits());
     expect(map).toMatchObject({ first, itemsPerCell, cells });
     expect(map.fill).toEqual(itemsPerCell === 1 ? undefined : Array.from(cells, () => 0));
   });
 
-  test('of an IPv4 range line up on its octets', () => {
+  test('the cells of an IPv4 range align with its octets', () => {
     const { cells } = drawn(layout('10.0.0.0/24'), bits({ used: [0, 9, 253] }));
     expect([...cells].flatMap((letter, at) => (letter === 'U' ? at : []))).toEqual([1, 10, 254]);
   });
 
-  test('say the worst that is known of an item', () => {
+  test('show the worst state of an item', () => {
     const all = { used: [0, 1, 2, 3], held: [1, 2, 3], leaking: [2, 3], duplicates: [3] };
     expect(drawn(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
   });
 
-  test('say the worst of a bucket, and how much of it is in use', () => {
+  test('show the worst state of a bucket, and its use', () => {
     const map = drawn(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
     expect([map.cells[31], map.cells[43]]).toEqual(['L', 'U']);
     expect([map.fill?.[31], map.fill?.[43], map.fill?.[44]]).toEqual([3, 1, 0]);
@@ -79,7 +79,7 @@ describe('the cells of a range', () => {
     for (const text of ['10.0.0.0/31', '']) expect(drawRange(layout(text), bits())).toBeUndefined();
   });
 
-  test('of a /12 that is all taken, held and leaking are drawn', () => {
+  test('a /12 that is all taken, held and leaking is drawn', () => {
     const max = 2 ** 20 - 2;
     const all = new Uint8Array(2 ** 17).fill(0xff);
     const map = drawn(layout('10.16.0.0/12'), { used: all, held: all, leaking: all, duplicates: [] });
@@ -114,7 +114,7 @@ describe('laws of maps', () => {
     });
   }
 
-  test('where a cell is an item, the letters count what is in use, held, leaking and taken twice', () => {
+  test('a cell of one item shows whether it is in use, held, leaking or duplicate', () => {
     fc.assert(
       fc.property(marked(SMALL), ({ placed, states }) => {
         const { cells } = drawn(placed, bitsFor(states));
@@ -129,7 +129,7 @@ describe('laws of maps', () => {
     );
   });
 
-  test('where a cell is a bucket, its fill sums to what is in use, and a letter of use has some', () => {
+  test('a map of buckets has fills that sum to the items in use, and a letter of use has some', () => {
     fc.assert(
       fc.property(marked(LARGE), ({ placed, states }) => {
         const { cells, fill = [], itemsPerCell } = drawn(placed, bitsFor(states));

@@ -88,7 +88,7 @@ describe('a range that was saved', () => {
     expect(range).toMatchObject({ ready: false, range: stored.range });
   });
 
-  test('that does not parse is reported, and hides no other', () => {
+  test('a range that does not parse is reported, and does not hide another', () => {
     const status = statusOf({
       ranges: [
         saved(primary, aStoredRange([0], { range: 'anything' })),
@@ -100,7 +100,7 @@ describe('a range that was saved', () => {
     expect(status).toMatchObject({ health: 'bad', attention: [{ word: 'unreadable' }] });
   });
 
-  test('with more bits than the range has items is full, and not more', () => {
+  test('a range with more bits than items is full, and not more', () => {
     const stored = aStoredRange(first(10), { range: '10.0.0.0/29' });
     const [range] = statusOf({
       cluster: aCluster({ serviceClusterIPRanges: ['10.0.0.0/29'] }),
@@ -173,7 +173,7 @@ describe('a range that was changed in the spec', () => {
   test.each([
     { name: 'wider', cluster: wider },
     { name: 'wider, which the table allocates', cluster: aCluster({ ...wider.spec, allocator: 'table' }) },
-  ])('to one that is $name keeps its name and figures until a pass has counted the new one', ({ cluster }) => {
+  ])('a range that became $name keeps its name and figures until a pass has counted the new one', ({ cluster }) => {
     const [specRange] = cluster.spec.serviceClusterIPRanges;
     const ranges = [saved(primary, aStoredRange(first(100), { allocator: cluster.spec.allocator }))];
     const status = statusOf({ cluster, ranges, records: before });
@@ -212,7 +212,7 @@ describe('how full a range is', () => {
     expect(statusOf({ cluster, records: full(allocated) }).health).toBe(health);
   });
 
-  test('is rounded down to a tenth of a per cent, and shown with what is free', () => {
+  test('is rounded down to a tenth of a per cent, and shown with the free items', () => {
     const large = aCluster({ serviceClusterIPRanges: ['10.0.0.0/16'] });
     const records = counted({ allocated: 65_533, capacity: 65_534 });
     expect(statusOf({ cluster: large, records }).attention).toMatchObject([
@@ -275,7 +275,7 @@ describe('ServiceCIDRs, where API servers allocate', () => {
     ]);
   });
 
-  test('of which one is full are no problem while another has addresses', () => {
+  test('one full ServiceCIDR is no problem while another has addresses', () => {
     const sums = [{ family: 'IPv4', networks: 2, used: 14, capacity: 28 }];
     const networks = [network('kubernetes', '10.5.0.0/28', 14), network('more', '10.5.0.128/28', 0, { ready: false })];
     const { ranges, attention } = statusOf({ records: recorded({ sums, networks }) });

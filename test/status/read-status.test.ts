@@ -112,7 +112,7 @@ describeInEachTable('The status of a cluster', (open) => {
 });
 
 describeInEachTable('The status of all clusters', (open) => {
-  test('has those that need attention first, then all by name, and what cannot be read', async () => {
+  test('has clusters that need attention first, then all by name, and unreadable items', async () => {
     const table = await open();
     for (const name of ['c', 'a', 'b']) await fill(table, name);
     const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });
@@ -140,7 +140,7 @@ describeInEachTable('The status of all clusters', (open) => {
 });
 
 describe('Reading the status', () => {
-  test('of a thousand clusters reads some at a time, and reports its progress', async () => {
+  test('reads a thousand clusters some at a time, and reports its progress', async () => {
     const table = newTable();
     const names = Array.from({ length: 1_000 }, (_, n) => `c${String(n).padStart(3, '0')}`);
     for (const name of names) await registerCluster(table, aClusterSpec({ name }));

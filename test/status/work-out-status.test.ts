@@ -95,7 +95,7 @@ describe('a loop', () => {
     expect(of(record)).toEqual({ state, health, attention });
   });
 
-  test('that is late has its last time and its interval', () => {
+  test('a late loop has its last time and its interval', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'node-port-repair': aRunRecord(NOW_MS - 120 * MINUTE_MS) };
     expect(statusOf({ records }).attention).toMatchObject([
       {
@@ -105,7 +105,7 @@ describe('a loop', () => {
     ]);
   });
 
-  test('that fails has its number of failures and the error, in one line', () => {
+  test('a failing loop has its number of failures and the error, in one line', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'cluster-ip-repair': failed(NOT_LONG_AGO_MS, 2) };
     const status = statusOf({ records });
     expect(status.attention).toMatchObject([
@@ -114,7 +114,7 @@ describe('a loop', () => {
     expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
   });
 
-  test('that probes is last known to have run when it refreshed a lease', () => {
+  test('a loop that probes ran last when it refreshed a lease', () => {
     const records = runRecords(NOW_MS - 50_000);
     const at = (leases: StatusInputs['leases']) =>
       loopOf(statusOf({ records, leases }), 'kubernetes-service')?.lastRanAtMs;
@@ -125,13 +125,13 @@ describe('a loop', () => {
     expect(loopOf(statusOf({ records }), 'system-namespaces')?.lastRanAtMs).toBeUndefined();
   });
 
-  test('of a cluster that was registered a moment ago is not known yet', () => {
+  test('the loop of a new cluster is not known yet', () => {
     const status = statusOf({ cluster: aCluster({}, { writtenAtMs: NOW_MS }), records: {}, leases: [] });
     expect(status).toMatchObject({ health: 'unknown', attention: [] });
     expect(status.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'neverRan', 'neverRan']);
   });
 
-  test('whose record cannot be read is unknown, and hides nothing of the others', () => {
+  test('an unreadable record makes the loop unknown, and hides nothing of the others', () => {
     const { 'system-namespaces': _, ...records } = runRecords(NOT_LONG_AGO_MS);
     const message = 'Item demo/runs/system-namespaces does not parse: it is text.';
     const status = statusOf({ records, unreadable: [{ key: 'runs/system-namespaces', message }] });
@@ -163,7 +163,7 @@ describe('a paused cluster', () => {
     expect(words(status)).not.toEqual([]);
   });
 
-  test('has the pause of all clusters if there are both', () => {
+  test('shows the pause of all clusters if there are both', () => {
     const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
     expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
   });
@@ -193,7 +193,7 @@ describe('findings', () => {
     ['mayHaveLeaked', 'warning'],
     ['foreignSlice', 'good'],
     ["a later version's" as FindingType, 'warning'],
-  ])('of type %s make a cluster %s', (type, health) => {
+  ])('findings of type %s make a cluster %s', (type, health) => {
     expect(statusOf({ records: found(type) }).health).toBe(health);
   });
 
@@ -213,7 +213,7 @@ describe('findings', () => {
     expect(loopOf(status, 'cluster-ip-repair')?.lastPass?.findings).toBe(40);
   });
 
-  test('of one type need attention once, the worst first', () => {
+  test('findings of one type need attention once, the worst first', () => {
     const { attention } = statusOf({ records: found('repair', 'duplicate', 'repair', 'duplicate', 'duplicate') });
     expect(attention.map(({ level, message }) => [level, message])).toEqual([
       ['bad', 'duplicate 1 (and 2 more)'],
@@ -282,7 +282,7 @@ describe('API servers', () => {
     if ('generation' in lease) expect(status?.expiresAtMs).toBeUndefined();
   });
 
-  test('that do not answer are reported while another one does', () => {
+  test('silent API servers are reported while another one answers', () => {
     const leases = [
       aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe: 'no answer: connect ECONNREFUSED' }),
     ];
@@ -296,7 +296,7 @@ describe('API servers', () => {
     ]);
   });
 
-  test('of which none is live need attention once, not each', () => {
+  test('API servers without an active lease need attention once, not each', () => {
     const records = {
       ...runRecords(NOT_LONG_AGO_MS),
       'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { leasesHeld: 0 } }),
@@ -317,7 +317,7 @@ describe('API servers', () => {
       message: '10.9.8.7 has not answered since its withdrawal ended, last probe: answered 503',
       next: 'kbctl doctor demo shows why no API server is reached; the endpoints stay unchanged',
     },
-  ])('of which none is live $name', ({ lease, message, next }) => {
+  ])('API servers without an active lease $name', ({ lease, message, next }) => {
     const found = { findings: [{ type: 'noLiveLease', message: 'refused' }] } as const;
     const loop = (record: object) => ({
       ...runRecords(NOT_LONG_AGO_MS),

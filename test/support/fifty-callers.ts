@@ -8,7 +8,7 @@ const ADDRESSES = 254;
 
 /** The handler of the function as it is deployed, invoked by fifty at the same time, over a DynamoDB. */
 export function testFiftyCallers(open: () => Promise<KeyValueTable>): void {
-  test('Fifty callers at once are given each address of a /24 once, and the 255th is told that it is full', async () => {
+  test('Fifty concurrent callers get each address of a /24 once, and the 255th learns that it is full', async () => {
     const clock = { nowMs: Date.now() };
     const world = await anAllocateWorld({ table: await open(), handler: allocation(), clock });
     let asked = 0;

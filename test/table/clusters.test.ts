@@ -143,7 +143,7 @@ describe('registerCluster', () => {
 });
 
 describe('unregisterCluster', () => {
-  test('removes the cluster from what is read and listed, and leaves its items', async () => {
+  test('removes the cluster from reads and lists, and keeps its items', async () => {
     const table = await withCluster();
     const range = won(
       await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined),
@@ -160,7 +160,7 @@ describe('A registration that was read before', () => {
   const CHANGED = { ...SPEC, mode: 'enforce' } as const;
   const TOO_LATE = { code: 'ChangedMeanwhile' };
 
-  test('is replaced as long as it is unchanged', async () => {
+  test('is replaced only while it is unchanged', async () => {
     const table = memoryTable();
     await registerCluster(table, SPEC, { replaces: 'none' });
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
@@ -187,7 +187,7 @@ describe('A registration that was read before', () => {
     });
   });
 
-  test('may be paused meanwhile, and may have become what was wanted', async () => {
+  test('may be paused meanwhile, and may already equal the wanted one', async () => {
     const table = await withCluster();
     await pauseCluster(table, SPEC.name, PAUSE);
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ paused: PAUSE });
@@ -282,7 +282,7 @@ describe('A list of clusters', () => {
 });
 
 describe('A pause', () => {
-  test('of one cluster is read with it, changes no generation, and can be ended', async () => {
+  test('the pause of one cluster is read with it, changes no generation, and can be ended', async () => {
     const table = memoryTable();
     const registered = await registerCluster(table, SPEC);
     expect(await pauseCluster(table, SPEC.name, PAUSE)).toBe(true);
@@ -291,7 +291,7 @@ describe('A pause', () => {
     expect(await readCluster(table, SPEC.name)).toEqual(registered);
   });
 
-  test('of all can be read alone and ended', async () => {
+  test('the pause of all clusters can be read alone and ended', async () => {
     const table = memoryTable();
     expect(await readPauseOfAll(table)).toBeUndefined();
     await pauseAllClusters(table, PAUSE);

@@ -63,7 +63,7 @@ describe('createTable', () => {
   test.each([
     ['dynamodb:CreateTable', clientOf(['ACTIVE'], failing('AccessDeniedException'))],
     ['dynamodb:DescribeTable', clientOf([Object.assign(new Error('no'), { name: 'AccessDeniedException' })])],
-  ])('says that %s was denied', async (action, { client }) => {
+  ])('reports that %s was denied', async (action, { client }) => {
     const message = expect.stringContaining(`${action} on table "t" in region r was denied`);
     await expect(createTable(client, 't', { pollMs: 0 })).rejects.toMatchObject({ code: 'AccessDenied', message });
   });

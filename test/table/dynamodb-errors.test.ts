@@ -122,7 +122,7 @@ describe('the error of a call to the table', () => {
     'MissingAuthenticationTokenException',
     'TokenProviderError',
     'UnrecognizedClientException',
-  ])('repeats nothing of what was signed for %s', (name) => {
+  ])('contains no part of the signature for %s', (name) => {
     const error = errorOf(answered(name, { status: 400, message: 'signature' }));
     expect(error).toMatchObject({
       code: 'AccessDenied',
@@ -148,7 +148,7 @@ describe('the error of a call to the table', () => {
     ['pass', 'at the deadline of its pass', 'the next pass reads again'],
     ['person', 'when its time was over', 'run the command again'],
     ['localPerson', 'when its time was over', 'run the command again'],
-  ])('of an aborted call reports to the reader %s what follows', (audience, timeWasOver, readAgain) => {
+  ])('an aborted call reports the next step to the reader %s', (audience, timeWasOver, readAgain) => {
     const deadline = AbortSignal.abort();
     expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { audience, deadline })).toMatchObject({
       code: 'DeadlineExceeded',
@@ -156,7 +156,7 @@ describe('the error of a call to the table', () => {
     });
   });
 
-  test('of a call that the table refused does not blame the deadline', () => {
+  test('a call that the table refused does not blame the deadline', () => {
     const deadline = AbortSignal.abort();
     expect(errorOf(answered('Other', { status: 400 }), { deadline }).code).toBe('Unexpected');
   });
@@ -164,7 +164,7 @@ describe('the error of a call to the table', () => {
   test.each<[Audience, string]>([
     ['person', ' Is this machine online, and is r the name of a region?'],
     ['localPerson', ' The run whose table it is may have ended: "kbctl run" starts one.'],
-  ])('without an answer asks the reader %s to check the likely cause', (audience, hint) => {
+  ])('a call without an answer asks the reader %s to check the likely cause', (audience, hint) => {
     expect(errorOf(unsent, { audience }).message).toBe(
       `${WHAT} failed (Error, attempts: 3): it may or may not have happened; run the command again.${hint}`,
     );

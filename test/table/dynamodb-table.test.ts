@@ -59,7 +59,7 @@ describe('DynamoDB item', () => {
     });
   });
 
-  test('without an expiry is never swept', async () => {
+  test('an item without an expiry is never swept', async () => {
     const cluster = newCluster();
     won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
     expect(await attributesOf(cluster, 'a')).not.toHaveProperty('ttl');
@@ -81,7 +81,7 @@ describe('DynamoDB item', () => {
     ['a set in its value', { ...whole, value: { M: { set: { SS: ['x'] } } } }, 'value'],
     ['a set in a list', { ...whole, value: { L: [{ SS: ['x'] }] } }, 'value'],
     ['a date that is none', { ...whole, updatedAt: { S: 'yesterday' } }, 'updatedAt'],
-  ])('of another hand is corrupt: %s', async (_, attributes, named) => {
+  ])('an item of another writer is corrupt: %s', async (_, attributes, named) => {
     const cluster = newCluster();
     const defined = Object.fromEntries(Object.entries(attributes).filter(([, attribute]) => attribute !== undefined));
     const Item = { ...(defined as typeof whole), cluster: { S: cluster }, key: { S: 'a' } };
@@ -168,14 +168,14 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBe(value);
     });
 
-    test('whose reply was lost returns the item that is there, after one read', async () => {
+    test('a put with a lost reply returns the present item, after one read', async () => {
       const previous = await putNew();
       proxy.plan('PutItem', dropReply);
       expect(won(await table.put(ours(), previous))).toEqual(await competitor().get(cluster, 'a'));
       expect(proxy.operations).toEqual(['PutItem', 'PutItem', 'GetItem']);
     });
 
-    test('that makes an item and whose reply was lost was won', async () => {
+    test('a put that creates an item and whose reply was lost was won', async () => {
       proxy.plan('PutItem', dropReply);
       won(await table.put(ours(), undefined));
       expect(await valueThere()).toBe('ours');
@@ -214,7 +214,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBe('old');
     });
 
-    test('whose failure cannot be read back either throws the first failure', async () => {
+    test('a put whose failure cannot be read back either throws the first failure', async () => {
       const previous = await putNew();
       proxy.plan('PutItem', ...thrice(drop));
       proxy.plan('GetItem', ...thrice(drop));
@@ -224,7 +224,7 @@ describe('DynamoDB table behind a bad network', () => {
       });
     });
 
-    test('with bad credentials is AccessDenied and repeats nothing of what was signed', async () => {
+    test('a put with bad credentials is AccessDenied and quotes no part of the signature', async () => {
       proxy.plan('PutItem', serviceError(400, 'UnrecognizedClientException', 'x-amz-security-token: SECRET'));
       const failure = await table.put(ours(), undefined).catch((error: unknown) => error);
       expect(failure).toMatchObject({ code: 'AccessDenied', message: expect.stringContaining('credentials') });
@@ -234,21 +234,21 @@ describe('DynamoDB table behind a bad network', () => {
   });
 
   describe('delete', () => {
-    test('whose reply was lost, and whose retry finds nothing, is unclear', async () => {
+    test('a delete with a lost reply, whose retry finds nothing, is unclear', async () => {
       const previous = await putNew();
       proxy.plan('DeleteItem', dropReply);
       expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
       expect(await valueThere()).toBeUndefined();
     });
 
-    test('whose reply was lost, and whose item was created again before the retry, is unclear and leaves the new one', async () => {
+    test('a delete with a lost reply is unclear if the item was created again before the retry, and keeps the new one', async () => {
       const previous = await putNew();
       proxy.plan('DeleteItem', { kind: 'dropReply', meanwhile: () => putNew('new') });
       expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
       expect(await valueThere()).toBe('new');
     });
 
-    test('that was refused, in a reply that was lost, is lost', async () => {
+    test('a refused delete with a lost reply is lost', async () => {
       const previous = await putNew();
       await overwrite();
       proxy.plan('DeleteItem', dropReply);
@@ -256,7 +256,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBe('theirs');
     });
 
-    test('of which no attempt was seen is Unavailable', async () => {
+    test('a delete without any reply is Unavailable', async () => {
       const previous = await putNew();
       proxy.plan('DeleteItem', ...thrice(drop));
       await expect(table.delete(previous)).rejects.toMatchObject({ code: 'Unavailable' });
@@ -290,7 +290,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(attempts('Query')).toBe(3);
     });
 
-    test('without an answer in time are Unavailable', async () => {
+    test('reads without an answer in time are Unavailable', async () => {
       const impatient = connect({ requestTimeoutMs: 20, maxAttempts: 2 });
       proxy.plan('GetItem', { kind: 'hang' }, { kind: 'hang' });
       const failure = { code: 'Unavailable', cause: { $metadata: { attempts: 2 } } };
@@ -319,7 +319,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(proxy.operations).toEqual([operation]);
     });
 
-    test('while a write is read back ends with DeadlineExceeded or the failure of the write', async () => {
+    test('a hanging read-back of a write ends with DeadlineExceeded or the failure of the write', async () => {
       const previous = await putNew();
       const pass = new AbortController();
       table = openTable(client, pass.signal);
@@ -343,7 +343,7 @@ describe('DynamoDB table behind a bad network', () => {
     await expect(missing.put(ours(), undefined)).rejects.toMatchObject(failure);
   });
 
-  test('a server that is not there is Unavailable, and the way to it is named', async () => {
+  test('a missing server is Unavailable, and the message names its address', async () => {
     await proxy.close();
     await expect(table.get(cluster, 'a')).rejects.toMatchObject({
       code: 'Unavailable',
@@ -354,14 +354,14 @@ describe('DynamoDB table behind a bad network', () => {
 });
 
 describe('createTable', () => {
-  test('leaves a table that exists and what is in it', async () => {
+  test('keeps an existing table and its content', async () => {
     const cluster = newCluster();
     const item = won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
     await createTable(direct, TABLE, { pollMs: 1 });
     expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
   });
 
-  test('reports what is wrong with an invalid name', async () => {
+  test('reports the fault of an invalid name', async () => {
     await expect(createTable(direct, 'no', { pollMs: 1 })).rejects.toMatchObject({
       name: 'TableError',
       code: 'Unexpected',
@@ -369,7 +369,7 @@ describe('createTable', () => {
   });
 });
 
-test('a table in a folder is there again after a restart', async () => {
+test('a table in a folder exists again after a restart', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'table-'));
   const run = async <T>(work: (table: KeyValueTable) => Promise<T>): Promise<T> => {
     const server = await startTableServer({ key: 'test', path: folder });

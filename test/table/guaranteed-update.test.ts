@@ -41,7 +41,7 @@ describe('guaranteedUpdate', () => {
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 1, version: 1 });
   });
 
-  test('changes again what another writer wrote meanwhile, and drops the earlier result', async () => {
+  test("repeats the change over another writer's, and drops the earlier result", async () => {
     const table = memoryTable();
     const { table: contended, puts } = interfered(table, async (put, attempt) => {
       if (put <= 2) await write(table, put * 10);
@@ -61,7 +61,7 @@ describe('guaranteedUpdate', () => {
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 20, version: 20 });
   });
 
-  test('does not write what would change nothing', async () => {
+  test('does not write a change without an effect', async () => {
     const table = memoryTable();
     await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
     const before = await table.get(CLUSTER, KEY);
@@ -109,7 +109,7 @@ describe('guaranteedUpdate', () => {
     expect(waits).toEqual([0, 1, 2]);
   });
 
-  test('never makes a write again whose outcome is unclear', async () => {
+  test('never repeats a write with an unclear outcome', async () => {
     const inner = memoryTable();
     const { table, puts } = interfered(inner, async (_, attempt) => {
       await attempt();
@@ -123,7 +123,7 @@ describe('guaranteedUpdate', () => {
     expect(await inner.get(CLUSTER, KEY)).toMatchObject({ value: 1 });
   });
 
-  test('passes on what the table throws', async () => {
+  test('passes on errors of the table', async () => {
     const failure = new Error('down');
     const table = { ...memoryTable(), get: () => Promise.reject(failure) };
     await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toBe(failure);

@@ -74,7 +74,7 @@ describeInEachTable('Leases', (open) => {
     expect((await readLeases(table, 'c')).leases).toEqual(present.leases);
   });
 
-  test('of several addresses are written, changed and removed with one put', async () => {
+  test('leases of several addresses are written, changed and removed with one put', async () => {
     const table = await open();
     const { present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A), aLease(B)));
     const both = new Map([
@@ -89,7 +89,7 @@ describeInEachTable('Leases', (open) => {
     });
   });
 
-  test('of three servers, two agents and a tick are not lost when all write at once', async () => {
+  test('leases of three servers, two agents and a tick are not lost when all write at once', async () => {
     const table = await open();
     for (const address of [A, B, C]) await putLease(table, 'c', aLease(address));
     const read = await readLeases(table, 'c');
@@ -111,7 +111,7 @@ describe('A change of leases', () => {
     expect((await itemIn(table)).version).toBe(3);
   });
 
-  test('of no address writes nothing', async () => {
+  test('a change of no address writes nothing', async () => {
     const table = newTable();
     const read = await readLeases(table, 'c');
     expect(await changeLeases(table, 'c', read, new Map())).toEqual({ written: new Set(), present: read });
@@ -129,13 +129,13 @@ describe('A change of leases', () => {
     expect(await readLeases(table, 'c')).toEqual(present);
   });
 
-  test('that the table withholds is not reported as written, and is there for the pass', async () => {
+  test('a withheld change is not reported as written, and is present for the pass', async () => {
     const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
     const { written, present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A)));
     expect([written.size, present.leases]).toEqual([0, [aLease(A)]]);
   });
 
-  test('of a lease that was absent is lost when it is there', async () => {
+  test('a change of an absent lease is lost if it exists now', async () => {
     const table = newTable();
     const read = await readLeases(table, 'c');
     await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS + 1 }));
@@ -144,7 +144,7 @@ describe('A change of leases', () => {
     expect(present.leases).toMatchObject([{ withdrawnUntilMs: NOW_MS + 1 }]);
   });
 
-  test('of a lease that was removed does not bring it back', async () => {
+  test('a change of a removed lease does not create it again', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A));
     const read = await readLeases(table, 'c');
@@ -153,7 +153,7 @@ describe('A change of leases', () => {
     expect(await readLeases(table, 'c')).toMatchObject({ leases: [], item: { version: 2, expiresAtMs: DAY_MS } });
   });
 
-  test('is given up after eight attempts, with what is there, and waits before the third and later ones', async () => {
+  test('is abandoned after eight attempts, with the present leases, and waits before the third and later ones', async () => {
     const table = newTable();
     const waits: number[] = [];
     const wait = async (attempt: number) => void waits.push(attempt);
@@ -169,7 +169,7 @@ describe('A change of leases', () => {
     expect(waits).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  test('whose reply is lost is not tried again, and returns what is there', async () => {
+  test('a change with a lost reply is not repeated, and returns the present leases', async () => {
     const table = newTable();
     let puts = 0;
     const put: KeyValueTable['put'] = async (content, previous) => {
@@ -182,7 +182,7 @@ describe('A change of leases', () => {
     expect([puts, written.size, present.leases.length]).toEqual([1, 0, 2]);
   });
 
-  test('keeps what a later version stored of the other addresses', async () => {
+  test('keeps fields of a later version in the other addresses', async () => {
     const table = newTable();
     const value = { [B]: { generation: 1, expiresAtMs: 1, zone: 'eu-1a' } };
     won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
@@ -192,7 +192,7 @@ describe('A change of leases', () => {
 });
 
 describe('The item of the leases', () => {
-  test('has schema 1, and of each lease only what is unusual, which may be spelled out', async () => {
+  test('has schema 1, and only unusual fields of each lease, which may be written out', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A));
     const usual = { generation: 1, expiresAtMs: NOW_MS + 15_000 };
@@ -214,7 +214,7 @@ describe('The item of the leases', () => {
   test.each([
     ['five IPv4 servers', (n: number) => `192.168.100.${100 + n}`, 5],
     ['four IPv6 servers', (n: number) => `2001:db8:1111:2222:3333:4444:5555:666${n}`, 4],
-  ])('of %s takes one write unit', async (_, addressOf, servers) => {
+  ])('the item of %s takes one write unit', async (_, addressOf, servers) => {
     const table = newTable();
     const expiresAtMs = 1_800_000_000_123;
     for (let n = 0; n < servers; n++) {
@@ -253,7 +253,7 @@ describe('The item of the leases', () => {
 describe('withdraw', () => {
   const withdrawal = { address: A, untilMs: NOW_MS + 60_000, nowMs: NOW_MS };
 
-  test('keeps what is known of the lease and returns until when it is withdrawn', async () => {
+  test('keeps the state of the lease and returns the end of the withdrawal', async () => {
     const table = newTable();
     for (const address of [A, B]) await putLease(table, 'c', aLease(address));
     const withdrawn = await withdraw(table, 'c', withdrawal, AT_ONCE);
@@ -281,7 +281,7 @@ describe('withdraw', () => {
     expect(await leaseIn(table, A)).toEqual(withdrawn);
   });
 
-  test('is written once however often it is repeated', async () => {
+  test('is written once, however often it is repeated', async () => {
     const table = newTable();
     for (let n = 0; n < 3; n++) await withdraw(table, 'c', withdrawal, AT_ONCE);
     expect((await itemIn(table)).version).toBe(1);
@@ -301,7 +301,7 @@ describe('withdraw', () => {
     expect(await withdraw(table, 'c', withdrawal, AT_ONCE)).toMatchObject({ withdrawnUntilMs: NOW_MS + 90_000 });
   });
 
-  test('that its caller may have to undo is refused where another caller has withdrawn the address', async () => {
+  test('a withdrawal that its caller may undo is refused if another caller has withdrawn the address', async () => {
     const table = newTable();
     await withdraw(table, 'c', withdrawal, AT_ONCE);
     const second = withdraw(table, 'c', { ...withdrawal, untilMs: NOW_MS + 90_000, isOnlyOne: true }, AT_ONCE);
@@ -309,7 +309,7 @@ describe('withdraw', () => {
     expect(await leaseIn(table, A)).toMatchObject({ withdrawnUntilMs: NOW_MS + 60_000 });
   });
 
-  test('after an earlier withdrawal ended starts without having seen it down', async () => {
+  test('a withdrawal after an earlier one starts without having seen the server down', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS - 1, seenDown: true }));
     expect(await withdraw(table, 'c', withdrawal, AT_ONCE)).toMatchObject({ seenDown: false });

@@ -9,7 +9,7 @@ describeKeyValueTable('memory table', {
   open: (deadline) => memoryTable({ nowMs: () => NOW_MS, newWriteId, store, ...(deadline && { deadline }) }),
 });
 
-describe('memory table of its own', () => {
+describe('a memory table without sharing', () => {
   test('shares nothing with another', async () => {
     const tables = [1, 2].map(() => memoryTable({ nowMs: () => NOW_MS, newWriteId }));
     await tables[0]?.put({ cluster: 'c', key: 'k', value: 1, schema: 1 }, undefined);

@@ -101,7 +101,7 @@ describe('Allocations of cluster IPs', () => {
     });
   });
 
-  test('depend on the table alone: what only this process allocated is free, and what only it released is not', async () => {
+  test('depend only on the table, not on earlier calls of the process', async () => {
     const table = memoryTable();
     await save(table);
     const local = ipRange(CIDR);
@@ -200,7 +200,7 @@ describe('The strikes of an address', () => {
     });
   });
 
-  test('of an earlier owner are cleared when it is allocated', async () => {
+  test('strikes of an earlier owner are cleared when the address is allocated', async () => {
     const table = memoryTable();
     await save(table, { ...struck, data: fromBits([2]) });
     expect(await allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).toBeUndefined();
@@ -210,7 +210,7 @@ describe('The strikes of an address', () => {
 });
 
 describe('A release', () => {
-  test('of a free address writes nothing', async () => {
+  test('a release of a free address writes nothing', async () => {
     const table = memoryTable();
     await save(table);
     const before = await table.get('c', RANGE.key);
@@ -218,7 +218,7 @@ describe('A release', () => {
     expect(await table.get('c', RANGE.key)).toEqual(before);
   });
 
-  test('of an address outside the range does nothing', async () => {
+  test('a release of an address outside the range does nothing', async () => {
     expect(await allocationsOf(UNASKED, RANGE, AT_ONCE).releaseOne('10.0.0.1')).toBeUndefined();
   });
 });

@@ -103,7 +103,7 @@ describe('Several ports at once', () => {
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
-  test('are released with their holds, and what was free before is not named', async () => {
+  test('are released with their holds, and free ones are not named', async () => {
     const table = await newTable({ data: fromBits([1, 2, 3]), holds: [{ ...HOLD, items: ['30001', '30003'] }] });
     const { counted, writes } = counting(table);
     expect(await over(counted).release([30_001, 30_002, 30_009, 29_999])).toEqual({
@@ -133,7 +133,7 @@ describe('Several ports at once', () => {
     expect(await over(table).heldBy('r3')).toEqual([]);
   });
 
-  test('of twenty callers at once are all distinct, each caller’s all or none', async () => {
+  test('ports of twenty concurrent callers are distinct, each caller’s all or none', async () => {
     const table = await newTable();
     const asked = Array.from({ length: 20 }, (_, n) =>
       over(table, 200).allocate(Array<'next'>(7).fill('next'), { hold: { ...HOLD, requestId: `r${n}` } }),
@@ -165,7 +165,7 @@ describe('A retry of the same request', () => {
     expect(writes).toEqual([KEY]);
   });
 
-  test('allocates only what is missing, in one hold with what is there', async () => {
+  test('allocates only missing items, in one hold with the present ones', async () => {
     const table = await newTable();
     await over(table).allocate(values(30_001, 30_002), retry);
     await over(table).releaseOne(30_001);
@@ -188,7 +188,7 @@ describe('A retry of the same request', () => {
     });
   });
 
-  test('keeps what is there when the rest is refused', async () => {
+  test('keeps the present items when the rest is refused', async () => {
     const table = await newTable({ data: fromBits([2]) });
     await over(table).allocate(values(30_001), retry);
     const before = await table.get('c', KEY);
@@ -197,7 +197,7 @@ describe('A retry of the same request', () => {
   });
 });
 
-describe('What is held', () => {
+describe('A held item', () => {
   const held = { data: fromBits([1]), holds: [{ ...HOLD, items: ['30001'] }] };
 
   test('is refused to every caller, also when its hold is over', async () => {
@@ -242,7 +242,7 @@ describe('What is held', () => {
     });
   });
 
-  test('is restored when the request that claimed it is rolled back, in one write with what was free before', async () => {
+  test('is restored when the request that claimed it is rolled back, in one write with the freed items', async () => {
     const table = await newTable(held);
     const claim = { holdOwner: 'team-a', nowMs: 0 };
     const hold = { owner: 'a-service', takenUpBy: 'any', requestId: 'r9' } as const;
@@ -276,7 +276,7 @@ describe('Holds take 64 KB at most', () => {
     requestId: `r${index}${'y'.repeat(55)}`,
   });
 
-  test('each address of a /24 can be held by a request of its own', () => {
+  test('each address of a /24 can be held by its own request', () => {
     const longest = Array.from({ length: 254 }, (_, index) => ({
       owner: 'o'.repeat(63),
       takenUpBy: 'owner' as const,
@@ -287,7 +287,7 @@ describe('Holds take 64 KB at most', () => {
     expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
   });
 
-  test('and one more is refused whole, while what needs no hold is still allocated', async () => {
+  test('one more hold is refused whole, while items without a hold are still allocated', async () => {
     let many = 1;
     while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
     const data = fromBits(Array.from({ length: many }, (_, index) => 16 + index));
@@ -307,7 +307,7 @@ describe('Holds take 64 KB at most', () => {
   });
 });
 
-test('Released items are returned in canonical form, however they were written', async () => {
+test('Released items are returned in canonical form', async () => {
   const table = await newTable({ range: 'fd00::/120', data: fromBits([4]) });
   const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: () => ipRange('fd00::/120') }, AT_ONCE);
   expect(await allocations.release(['FD00:0::5', 'fd00::5', 'fd00::6'])).toEqual({

@@ -61,7 +61,7 @@ describe('A stored range', () => {
     ['with what admission allocated', { ...STORED, unclaimed: UNCLAIMED }],
     ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
     ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
-  ])('comes back as it was saved: %s', async (_, stored) => {
+  ])('is read back unchanged: %s', async (_, stored) => {
     const table = memoryTable();
     const item = won(await saveRange(table, 'c', KEY, stored, undefined));
     expect(await readRange(table, 'c', KEY)).toEqual({ stored, item });
@@ -69,7 +69,7 @@ describe('A stored range', () => {
 });
 
 describeInEachTable('A stored range', (open) => {
-  test('that became a /12 fits with all the holds it brought and every other address leaking: the highest lose a strike', async () => {
+  test('a range that became a /12 fits with all its holds and every other address leaking: the highest lose a strike', async () => {
     const holds = Array.from({ length: 700 }, (_, index) => ({
       ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
       items: [`10.0.${index >> 8}.${index & 255}`],
@@ -90,7 +90,7 @@ describeInEachTable('A stored range', (open) => {
 });
 
 describe('saveRange', () => {
-  test('makes the range when none was read and none is there', async () => {
+  test('creates the range if none exists', async () => {
     const table = memoryTable();
     expect(await readRange(table, 'c', KEY)).toBeUndefined();
     won(await saveRange(table, 'c', KEY, STORED, undefined));
@@ -151,7 +151,7 @@ describe('readRange', () => {
     ['generation', { ...value, generation: 1.5 }],
     ['strikes.once', { ...value, strikes: noBits }],
     ['strikes.last.passId', { ...value, strikes: { ...value.strikes, last: { atMs: 1 } } }],
-  ])('finds a range corrupt, and does not change it, whose fault is in %s', async (path, bad) => {
+  ])('finds a range corrupt, and does not change it, if the fault is in %s', async (path, bad) => {
     const table = memoryTable();
     const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
@@ -161,7 +161,7 @@ describe('readRange', () => {
     expect(await table.get('c', KEY)).toEqual(item);
   });
 
-  test('forgets what admission gave where that does not parse: it is safe, and the Service gets other items', async () => {
+  test('forgets allocations of admission that do not parse, which is safe: the Service gets other items', async () => {
     const table = memoryTable();
     const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
     won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
@@ -169,7 +169,7 @@ describe('readRange', () => {
     expect((await readItem(table)).stored).toEqual({ ...value, unclaimed });
   });
 
-  test('does not read what a later version wrote, and names that schema', async () => {
+  test('does not read an item of a later version, and names its schema', async () => {
     const table = memoryTable();
     won(await table.put({ cluster: 'c', key: KEY, value, schema: 3 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
@@ -189,7 +189,7 @@ describe('the report of a write of a range', () => {
   const item = async (stored: StoredRange): Promise<Item> =>
     won(await memoryTable().put({ ...rangeContent(stored), cluster: 'c', key: KEY }, undefined));
 
-  test('names what is taken, held, freed and without a Service', async () => {
+  test('names taken, held, freed and unclaimed items', async () => {
     const before = await item({ ...STORED, range: '10.0.0.0/24', data: fromBits([1, 2, 3]) });
     const none = new Uint8Array(0);
     const strikes = { once: fromBits([1]), twice: none };
@@ -198,7 +198,7 @@ describe('the report of a write of a range', () => {
     expect(describeRangeWrite(after, before)).toBe(expected);
   });
 
-  test('names a range that is rebuilt, since what was stored does not parse', async () => {
+  test('names a range that is rebuilt because its item did not parse', async () => {
     const corrupt = won(
       await memoryTable().put({ cluster: 'c', key: KEY, value: 'half a bitmap', schema: 1 }, undefined),
     );

@@ -45,7 +45,7 @@ describe('A run record', () => {
   test.each([
     ['that succeeded', SUCCEEDED],
     ['that failed, as every one before it', FAILED],
-  ])('comes back as it was written: of a pass %s', async (_, record) => {
+  ])('is read back unchanged: of a pass %s', async (_, record) => {
     const table = memoryTable();
     const item = won(await writeRunRecord(table, 'c', LOOP, record, undefined));
     expect(await readRunRecord(table, 'c', LOOP)).toEqual({ record, item });

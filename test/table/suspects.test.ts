@@ -39,7 +39,7 @@ describe('a suspect', () => {
     expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
   });
 
-  test('keeps the state "again" after an accident while it was alone, whatever happens later', () => {
+  test('keeps the state "again" after an accident while it was alone, even after later ones', () => {
     expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
     const again = afterAccident(SUSPECT, ALONE, NOW + 1);
     expect(again).toMatchObject({ state: 'again', accidents: 2 });

@@ -6,7 +6,7 @@ import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 
 const newItem = (key: string, value: number) => ({ cluster: 'demo', key, value, schema: 1 });
 
-describe('a table of which nothing is written', () => {
+describe('a table without writes', () => {
   let below: KeyValueTable;
   let view: KeyValueTable;
   const values = async (table: KeyValueTable, prefix = '') =>
@@ -19,12 +19,12 @@ describe('a table of which nothing is written', () => {
     view = unwrittenTable(below, { nowMs: () => 7, newWriteId: () => `of-the-view-${newId()}` });
   });
 
-  test('shows what is there', async () => {
+  test('shows the present items', async () => {
     expect(await view.get('demo', 'a')).toEqual(await below.get('demo', 'a'));
     expect(await values(view)).toEqual(await values(below));
   });
 
-  test('shows what would be there, in its order, and leaves what is', async () => {
+  test('shows the items that it would have written, in order, and keeps the present ones', async () => {
     const a = await view.get('demo', 'a');
     won(await view.put(newItem('a', 2), a));
     won(await view.put(newItem('b/1', 2), undefined));
@@ -44,7 +44,7 @@ describe('a table of which nothing is written', () => {
     ]);
   });
 
-  test('refuses what the table would: a write over something else than was read', async () => {
+  test('refuses the same writes as the table: those over another item than the one read', async () => {
     const a = await view.get('demo', 'a');
     expect(await view.put(newItem('a', 2), undefined)).toEqual({ outcome: 'lost' });
     expect(await view.put(newItem('new', 2), a)).toEqual({ outcome: 'lost' });

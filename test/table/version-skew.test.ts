@@ -112,12 +112,12 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
   };
   const [plain, newer] = [{}, NEWER].map((fields) => storedItem(form, { value: form.most(fields) })) as [Item, Item];
 
-  test('what release 0.1.0 stores is read, with and without its optional fields', async () => {
+  test('items of release 0.1.0 are read, with and without their optional fields', async () => {
     const values = [await read(tableOf(storedItem(form))), await read(tableOf(plain))];
     expect(values).toEqual(asRead ?? [form.least, form.most({})]);
   });
 
-  test('fields of a newer release do not change what is read, nor what a change makes of it', async () => {
+  test('fields of a newer release do not change the read value, nor the result of a change', async () => {
     const known = (value: unknown) => JSON.stringify(value, (key, field) => (key in NEWER ? undefined : field));
     expect(known(await read(tableOf(newer)))).toBe(known(await read(tableOf(plain))));
     expect(known(await written(newer))).toBe(known(await written(plain)));
@@ -132,7 +132,7 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
   });
 });
 
-test('a change keeps what a newer release stored in specs and in the leases of other addresses, and drops the rest', async () => {
+test('a change keeps fields of a newer release in specs and in the leases of other addresses, and drops the others', async () => {
   const rewritten = async ({ form, rewrite }: Access) => {
     const table = tableOf(storedItem(form, { value: form.most(NEWER) }));
     await rewrite(table);
@@ -164,7 +164,7 @@ function throughNewer(table: KeyValueTable): KeyValueTable {
   };
 }
 
-test('two releases side by side allocate, answer and release what the other one began', async () => {
+test('two releases side by side allocate, answer and release the items of each other', async () => {
   const nowMs = () => 0;
   const store = memoryStore();
   const [older, newer] = [memoryTable({ store, nowMs }), throughNewer(memoryTable({ store, nowMs }))];

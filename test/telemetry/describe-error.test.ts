@@ -44,7 +44,7 @@ describe('describeError', () => {
       }),
       message: 'the kubeconfig does not parse: Bad indentation at line 3:',
     },
-  ])('$name is never told', ({ error, message }) => {
+  ])('$name is never part of the description', ({ error, message }) => {
     expect(describeError(error).message).toBe(message);
   });
 
@@ -80,7 +80,7 @@ describe('describeError', () => {
 });
 
 describe('stackOfFault', () => {
-  test('a fault of our own says where it happened, without its message', () => {
+  test('an unexpected error has its place, without its message', () => {
     const stack = stackOfFault(new TypeError('x is not a function'));
     expect(stack?.[0]).toMatch(/^at .*describe-error\.test\.ts/);
   });

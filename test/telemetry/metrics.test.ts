@@ -20,7 +20,7 @@ test.each<{ loop: Loop; types: FindingType[]; name: string }>([
   for (const type of types) expect(findingCounter(loop, type)).toEqual({ name, labels: { type } });
 });
 
-test('only the repairs have a counter of failed passes under the original name', () => {
+test("only the repairs have a counter of failed passes under upstream's name", () => {
   expect(failedPassCounter('cluster-ip-repair')).toBe('apiserver_clusterip_repair_reconcile_errors_total');
   expect(failedPassCounter('node-port-repair')).toBe('apiserver_nodeport_repair_reconcile_errors_total');
   expect(failedPassCounter('kubernetes-service')).toBeUndefined();

@@ -33,7 +33,7 @@ async function linesOf(text: string): Promise<Line[]> {
     .map((line): Line => JSON.parse(line));
 }
 
-describe('what a function writes', () => {
+describe('the output of a function', () => {
   let lines: Line[] = [];
   beforeAll(async () => {
     lines = await linesOf(program);

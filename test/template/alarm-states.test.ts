@@ -136,7 +136,7 @@ describe('in the life of a stack', () => {
     expect(tried.toSorted()).toEqual([...statesOfAll([], 1).keys()].toSorted());
   });
 
-  test.each(BROKEN)('%s begins once and ends once with what it is about', (name, broken) => {
+  test.each(BROKEN)('%s begins once and ends once with its cause', (name, broken) => {
     const isBroken = (minute: number) => minute >= 200 && minute < 260;
     const samples = measured(400, (minute) => ({ runs: true, ...(isBroken(minute) && broken) }));
     const [begins = 0, ends = 0, ...others] = changesOf(statesOfAll(samples, 400).get(name) ?? []);

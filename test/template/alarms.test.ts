@@ -73,7 +73,7 @@ function metricsOf(alarm: StackAlarm): readonly Metric[] {
   return (ofFormula ?? [alarm]) as unknown as readonly Metric[];
 }
 
-describe('what is watched', () => {
+describe('the watched metrics', () => {
   test.each(named)('the alarm %s is about metrics that the code or AWS writes', (_name, alarm) => {
     for (const { Namespace, MetricName, Dimensions } of metricsOf(alarm)) {
       if (Namespace.startsWith('AWS/')) continue;
@@ -131,7 +131,7 @@ describe('the description of an alarm has', () => {
     expect(withAlarmTable(read('docs/runbook.md'))).toBe(read('docs/runbook.md'));
   });
 
-  test('what the runbook quotes from logs, parameters and errors is in the code', () => {
+  test('quotes of the runbook from logs, parameters and errors exist in the code', () => {
     const folders = ['lib', 'deploy', 'cli', 'functions'];
     const files = folders.flatMap((folder) =>
       readdirSync(path.join(repository, folder), { recursive: true, encoding: 'utf8' }).map(

@@ -10,7 +10,7 @@ import { uncompiledTemplate } from '../support/uncompiled-template.ts';
 const NAME = 'kube-bootstrap-controller-dev';
 const OTHER = 'of-another-project';
 
-describe('a table that is there before the stack', () => {
+describe('a table that exists before the stack', () => {
   let server: TableServer;
   let client: DynamoDBClient;
 
@@ -60,7 +60,7 @@ describe('a table that is there before the stack', () => {
     expect(await isLeftBehind(NAME, aProvider(held('UPDATE_COMPLETE')))).toBe(false);
   });
 
-  test('is made by the stack when there is none', async () => {
+  test('is created by the stack if it does not exist', async () => {
     expect(await isLeftBehind('nothing-of-the-name', aProvider(noStack))).toBe(false);
   });
 

@@ -21,7 +21,7 @@ function inTemplate(values?: Readonly<Record<string, string>>): Readonly<Record<
 }
 
 describe('parameters', () => {
-  test('of the command line come before the block of the stage, and that before the block "default"', () => {
+  test('the command line precedes the block of the stage, and that precedes the block "default"', () => {
     const blocks = {
       default: { logLevel: 'INFO', table: null, logRetentionDays: 7 },
       prod: { logLevel: 'WARN', tickConcurrency: 50 },
@@ -32,13 +32,13 @@ describe('parameters', () => {
     expect([...requested].sort()).toEqual(['logLevel', 'logRetentionDays', 'tags', 'tickConcurrency']);
   });
 
-  test('of the template have defaults that its patterns accept, and none is of the tool alone', () => {
+  test('parameters of the template have defaults that their patterns accept, and none is of the tool alone', () => {
     const accepted = Object.entries(inTemplate()).filter(([, one]) => new RegExp(one.AllowedPattern).test(one.Default));
     expect(accepted.map(([name]) => name)).toEqual(Object.keys(inTemplate()));
     expect(inTemplate()).not.toHaveProperty('RollbackMinutes');
   });
 
-  test('of the template have the values in force as their defaults', () => {
+  test('parameters of the template have the values in force as their defaults', () => {
     const { values } = parametersInForce({}, 'prod', ['loopMemory=512']);
     expect(inTemplate(values)).toMatchObject({
       LoopMemory: { Default: '512' },

@@ -195,7 +195,7 @@ describe('functions', () => {
     expect(memory(everything)).toContainEqual(['kubernetes-service', '1024']);
   });
 
-  test.each(NAMES)('the environment of %s is what its code asks for', (name) => {
+  test.each(NAMES)('the environment of %s has every variable of its code', (name) => {
     const { Variables } = functionOf(byDefault, name).Properties.Environment;
     expect(Variables).toMatchObject({
       TABLE_NAME: STACK,
@@ -248,7 +248,7 @@ describe('ticks', () => {
     expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
   });
 
-  test.each(LOOPS)('%s takes the messages of its own queue, one at a time', (loop) => {
+  test.each(LOOPS)('%s receives the messages of its own queue, one at a time', (loop) => {
     const source = one(
       ofType(byDefault, 'AWS::Lambda::EventSourceMapping'),
       ({ Properties }) => Properties.EventSourceArn['Fn::GetAtt'][0] === QUEUES[loop],
@@ -277,7 +277,7 @@ describe('ticks', () => {
     },
   );
 
-  test.each(LOOPS)('a parameter keeps the clusters of %s in processes of their own', (loop) => {
+  test.each(LOOPS)('a parameter gives each cluster of %s its own process', (loop) => {
     expect(functionOf(byDefault, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('16');
     expect(functionOf(everything, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('1');
   });
@@ -310,7 +310,7 @@ describe('roles', () => {
     expect(granted(byDefault, name)).toEqual([...logsOf(name), ...actions].sort());
   });
 
-  test('IAM decides which caller may invoke the functions: none has a URL or a policy of its own', () => {
+  test('IAM decides which caller may invoke the functions: none has a URL or its own policy', () => {
     for (const type of ['AWS::Lambda::Url', 'AWS::ApiGateway::RestApi', 'AWS::ApiGatewayV2::Api']) {
       expect(ofType(byDefault, type)).toEqual([]);
     }
@@ -414,7 +414,7 @@ describe('roles', () => {
     );
   });
 
-  test('only the functions themselves are denied the network interfaces, not Lambda in their name', () => {
+  test('only the functions themselves are denied the network interfaces, not Lambda on their behalf', () => {
     const ofInterfaces = statementsOf(everything, 'deregister').filter(({ Action }) => Action[0].startsWith('ec2:'));
     expect(ofInterfaces.map(({ Effect, Condition }) => [Effect, Object.keys(Condition?.ArnLike ?? {})])).toEqual([
       ['Allow', []],

@@ -105,7 +105,7 @@ describe('check-layers', () => {
     expect(code).toBe(1);
   });
 
-  describe('in a tree that has every violation', () => {
+  describe('a tree with every violation', () => {
     let result = { code: 0, text: '' };
     beforeAll(async () => {
       result = await checkLayers(Object.assign({}, innocent, ...violations.map(({ files }) => files)));

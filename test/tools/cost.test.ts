@@ -18,7 +18,7 @@ describe('the calculated usage of a fleet', () => {
     ['messages of one cluster', { ...FLEET, clustersPerTick: 1 }],
     ['an interval of 30 s', { ...FLEET, interval: 30 }],
     ['an interval of a minute', { ...FLEET, interval: 60 }],
-  ])('is what is counted in a run with %s', async (_what, fleet) => {
+  ])('equals the counts of a run with %s', async (_what, fleet) => {
     const counted = await countUsage(fleet);
     for (const loop of LOOPS) {
       const { logBytes, ...calls } = usageOf(loop, fleet);
@@ -51,7 +51,7 @@ describe('the cost of a month', () => {
     expect(perCluster(1_000)).toBeLessThanOrEqual(0.6);
   });
 
-  test('and of the bytes through a NAT gateway is at most $1.10 per cluster in a fleet of 100', () => {
+  test('the cost with the bytes through a NAT gateway is at most $1.10 per cluster in a fleet of 100', () => {
     const fleet = { clusters: 100, servers: 3, services: 50 };
     expect((totalOf(withParameterStore(monthlyCost(fleet))) + networkCost(fleet).nat) / 100).toBeLessThanOrEqual(1.1);
   });
