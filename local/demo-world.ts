@@ -2,7 +2,7 @@ import { LOOPS, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import type { EmbeddedCluster, EmbeddedKind } from './embedded-cluster.ts';
 import type { ApiServers } from './stand-in/api-servers.ts';
 import { NAMESPACES, SERVICES } from './stand-in/resources.ts';
-import { type Allocated, asService, type ServiceSpec } from './stand-in/service-storage.ts';
+import { asService, type Given, type StoredServiceSpec } from './stand-in/service-storage.ts';
 
 export interface DemoWorld extends Pick<EmbeddedCluster, 'standIn' | 'allocation'> {
   readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
@@ -41,7 +41,7 @@ const MOST_SERVICES = 1_000;
 interface Answer {
   readonly status: number;
   readonly message?: string;
-  readonly spec?: ServiceSpec;
+  readonly spec?: StoredServiceSpec;
 }
 
 /**
@@ -52,7 +52,7 @@ export async function makeService(
   world: DemoWorld,
   namespace: string,
   name: string,
-  spec: ServiceSpec = {},
+  spec: StoredServiceSpec = {},
 ): Promise<string> {
   const answer = await tryToMakeService(world, namespace, name, spec);
   if (answer.status !== 201) throw refusal(answer);
@@ -108,12 +108,17 @@ export async function holdAddress({ allocation, nowMs }: DemoWorld, owner: strin
   return allocated(await allocation.hold({ owner, untilMs: nowMs() + seconds * 1000, takenUpBy: 'owner' }));
 }
 
-function allocated<Item>(result: Allocated<Item>): Item {
+function allocated<Item>(result: Given<Item>): Item {
   if ('item' in result) return result.item;
   throw new Error(result.message);
 }
 
-async function tryToMakeService(world: DemoWorld, namespace: string, name: string, spec: ServiceSpec): Promise<Answer> {
+async function tryToMakeService(
+  world: DemoWorld,
+  namespace: string,
+  name: string,
+  spec: StoredServiceSpec,
+): Promise<Answer> {
   if (world.standIn.store.find(NAMESPACES, undefined, namespace) === undefined) {
     await call(world, 'POST', '/api/v1/namespaces', { metadata: { name: namespace } });
   }

@@ -1,38 +1,40 @@
 import { isIP } from 'node:net';
-import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
+import { type Plan, planOf } from '../../lib/admission/plan.ts';
+import { type AllocatedItems, addressRefusal, portRefusal } from '../../lib/admission/response.ts';
+import { holdOwnerOf, serviceShape } from '../../lib/admission/service.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { familyOf, type IPFamily } from '../../lib/allocator/ip-address.ts';
 import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
 import type { StoredObject } from './object-store.ts';
 import { invalid, SERVICES, StatusError } from './resources.ts';
 
-export type ServiceSpec = ServiceObject['spec'] & {
+export type StoredServiceSpec = ServiceObject['spec'] & {
   readonly clusterIPs?: readonly string[];
   readonly ipFamilies?: readonly string[];
   readonly healthCheckNodePort?: number;
   readonly [field: string]: unknown;
 };
 
-export type Service = StoredObject & { readonly spec: ServiceSpec };
+export type StoredService = StoredObject & { readonly spec: StoredServiceSpec };
 
-/** The reason why an address or port was not allocated: `full` is the server's fault, `refused` the request's. */
-export type Allocated<Item> =
-  | { readonly item: Item }
-  | { readonly refusal: 'full' | 'refused'; readonly message: string };
+/** An address or port, or the reason why it was not allocated. */
+export type Given<Item> = { readonly item: Item } | AllocatorError;
 
 /** Allocates addresses and ports for the stand-in's Services. `undefined` requests any. */
-export interface ServiceAllocation {
+export interface ServiceAllocator {
   /** Allocates a held item only for a Service that may claim it: by `holdOwner`, its label. */
-  allocateAddress(address: string | undefined, holdOwner?: string): Promise<Allocated<string>>;
-  allocatePort(port: number | undefined, holdOwner?: string): Promise<Allocated<number>>;
+  allocateAddress(address: string | undefined, holdOwner?: string): Promise<Given<string>>;
+  allocatePort(port: number | undefined, holdOwner?: string): Promise<Given<number>>;
   releaseAddress(address: string): Promise<void>;
   releasePort(port: number): Promise<void>;
 }
 
-export function asService(object: StoredObject): Service {
-  return { ...object, spec: (object['spec'] as ServiceSpec | undefined) ?? {} };
+export function asService(object: StoredObject): StoredService {
+  return { ...object, spec: (object['spec'] as StoredServiceSpec | undefined) ?? {} };
 }
 
 /** Fills in defaults as the API does, and refuses what its validation would. */
-export function defaulted(service: Service): Service {
+export function defaulted(service: StoredService): StoredService {
   const { spec } = service;
   const type = spec.type ?? 'ClusterIP';
   const ports = (spec.ports ?? []).map((port) => ({ protocol: 'TCP', targetPort: port.port, ...port }));
@@ -56,19 +58,16 @@ export function defaulted(service: Service): Service {
  * Returns a changed spec without the node ports that its new type does not use, unless the change named other ports
  * (`dropTypeDependentFields` of pkg/registry/core/service/strategy.go).
  */
-export function withoutUnusedPorts(before: ServiceSpec, after: ServiceSpec): ServiceSpec {
-  const nodePortsOf = ({ ports = [] }: ServiceSpec) => ports.map(({ nodePort = 0 }) => nodePort).filter(Boolean);
+export function withoutUnusedPorts(before: StoredServiceSpec, after: StoredServiceSpec): StoredServiceSpec {
+  const nodePortsOf = ({ ports = [] }: StoredServiceSpec) => ports.map(({ nodePort = 0 }) => nodePort).filter(Boolean);
   const changed = nodePortsOf(after).some((port) => !nodePortsOf(before).includes(port));
-  if (!usesNodePorts(before.type) || usesNodePorts(after.type) || changed) return after;
+  const usesPorts = ({ type = 'ClusterIP' }: StoredServiceSpec) => type === 'NodePort' || type === 'LoadBalancer';
+  if (!usesPorts(before) || usesPorts(after) || changed) return after;
   const { healthCheckNodePort: _unused, ports, ...rest } = after;
   return { ...rest, ...(ports && { ports: ports.map(({ nodePort: _none, ...port }) => port) }) };
 }
 
-function usesNodePorts(type: string | undefined): boolean {
-  return type === 'NodePort' || type === 'LoadBalancer';
-}
-
-function faultOf(spec: ServiceSpec): string | undefined {
+function faultOf(spec: StoredServiceSpec): string | undefined {
   const ports = spec.ports ?? [];
   const needsPorts = spec.type !== 'ExternalName' && spec.clusterIP !== 'None';
   if (ports.length === 0 && needsPorts) return 'spec.ports: Required value';
@@ -93,7 +92,7 @@ function portFault(
   return undefined;
 }
 
-export function claimsOf({ spec }: Service): { addresses: string[]; ports: number[] } {
+export function claimsOf({ spec }: StoredService): { addresses: string[]; ports: number[] } {
   const ports = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort ?? 0));
   ports.add(spec.healthCheckNodePort ?? 0);
   ports.delete(0);
@@ -101,116 +100,83 @@ export function claimsOf({ spec }: Service): { addresses: string[]; ports: numbe
   return { addresses: spec.type === 'ExternalName' ? [] : addresses, ports: [...ports] };
 }
 
-/** Allocates the items that a Service lacks, or releases all of them if one is refused. */
-export async function allocateFor(
-  service: Service,
-  held: { addresses: readonly string[]; ports: readonly number[] },
-  allocation: ServiceAllocation,
-): Promise<{ service: Service; undo: () => Promise<void> }> {
+/** Allocates what the registry would for a new or changed Service, or nothing. */
+export async function withAllocated(
+  service: StoredService,
+  before: StoredService | undefined,
+  allocator: ServiceAllocator,
+): Promise<{ service: StoredService; undo: () => Promise<void> }> {
   const taken = { addresses: [] as string[], ports: [] as number[] };
-  const undo = () => releaseClaims(taken, allocation);
+  const undo = () => releaseClaims(taken, allocator);
+  const after = serviceShape.parse(service);
+  const plan = planOf(after.spec, before && serviceShape.parse(before).spec, familiesIn(service));
   try {
-    const addressed = await withAddresses(service, held.addresses, taken.addresses, allocation);
-    return { service: await withPorts(addressed, held.ports, taken.ports, allocation), undo };
+    await allocate(service.metadata.name, plan, holdOwnerOf(after), allocator, taken);
+    return { service: filledIn(service, plan, taken), undo };
   } catch (error) {
     await undo();
     throw error;
   }
 }
 
-export async function releaseClaims(
-  claims: { addresses: readonly string[]; ports: readonly number[] },
-  allocation: ServiceAllocation,
-): Promise<void> {
-  for (const address of claims.addresses) await allocation.releaseAddress(address);
-  for (const port of claims.ports) await allocation.releasePort(port);
+export async function releaseClaims(claims: AllocatedItems, allocator: ServiceAllocator): Promise<void> {
+  for (const address of claims.addresses) await allocator.releaseAddress(address);
+  for (const port of claims.ports) await allocator.releasePort(port);
 }
 
-async function withAddresses(
-  service: Service,
-  held: readonly string[],
-  taken: string[],
-  allocation: ServiceAllocation,
-): Promise<Service> {
-  const { spec, metadata } = service;
-  if (spec.type === 'ExternalName' || spec.clusterIP === 'None') return service;
-  const wanted: readonly (string | undefined)[] = spec.clusterIPs?.length ? spec.clusterIPs : [undefined];
-  const clusterIPs: string[] = [];
-  for (const address of wanted) {
-    if (address !== undefined && held.includes(address)) {
-      clusterIPs.push(address);
-      continue;
-    }
-    const result = await allocation.allocateAddress(address, holdOwnerOf(service));
-    if (!('item' in result)) throw addressRefused(metadata.name, address, result);
-    taken.push(result.item);
-    clusterIPs.push(result.item);
-  }
-  const ipFamilies = clusterIPs.map((address) => (isIP(address) === 6 ? 'IPv6' : 'IPv4'));
-  return { ...service, spec: { ...spec, clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies } };
+/** The stand-in has one range of cluster IPs: a Service has another family only by an address that it requests. */
+function familiesIn({ spec: { clusterIPs = [] } }: StoredService): readonly IPFamily[] {
+  const families = clusterIPs.flatMap((address) => familyOf(address) ?? []);
+  return families.length === 0 ? ['IPv4'] : families;
 }
 
-function addressRefused(
+async function allocate(
   name: string,
-  address: string | undefined,
-  { refusal, message }: { refusal: 'full' | 'refused'; message: string },
-): StatusError {
-  if (refusal === 'full' || address === undefined) {
-    return internal(`failed to allocate a serviceIP for Service ${JSON.stringify(name)}: ${message}`);
+  plan: Plan,
+  holdOwner: string | undefined,
+  allocator: ServiceAllocator,
+  taken: { readonly addresses: string[]; readonly ports: number[] },
+): Promise<void> {
+  for (const wanted of plan.addresses) {
+    const given = await allocator.allocateAddress(wanted.value, holdOwner);
+    if (given instanceof AllocatorError) throw refused(given, addressRefusal(name, plan, wanted, given));
+    taken.addresses.push(given.item);
   }
-  const fault = `spec.clusterIPs: Invalid value: ["${address}"]: failed to allocate IP ${address}: ${message}`;
-  return invalid(SERVICES, name, fault);
+  for (const wanted of plan.ports) {
+    const given = await allocator.allocatePort(wanted.value, holdOwner);
+    if (given instanceof AllocatorError) throw refused(given, portRefusal(name, wanted, given));
+    taken.ports.push(given.item);
+  }
 }
 
-/** Ports of one Service that share a `port` number share a node port: TCP and UDP 53 are one 30053. */
-async function withPorts(
-  service: Service,
-  held: readonly number[],
-  taken: number[],
-  allocation: ServiceAllocation,
-): Promise<Service> {
-  const { spec } = service;
-  if (!usesNodePorts(spec.type)) return service;
-  const byPort = new Map(
-    (spec.ports ?? []).filter(({ nodePort }) => nodePort).map((port) => [port.port, port.nodePort]),
+/** A refusal that is not about the request is the server's fault. */
+function refused(error: AllocatorError, { code, reason, message }: ReturnType<typeof portRefusal>): StatusError {
+  return error.code === 'NotReady'
+    ? new StatusError(500, 'InternalError', `Internal error occurred: ${error.message}`)
+    : new StatusError(code, reason, message);
+}
+
+function filledIn(service: StoredService, plan: Plan, { addresses, ports }: AllocatedItems): StoredService {
+  const clusterIPs = [...plan.clusterIPs];
+  for (const [place, { index }] of plan.addresses.entries()) clusterIPs[index] = addresses[place] ?? '';
+  const nodePorts = new Map(
+    plan.ports.flatMap(({ at }, place) =>
+      at === 'healthCheck' ? [] : at.map((index) => [index, ports[place]] as const),
+    ),
   );
-  const ports: ServicePort[] = [];
-  for (const port of spec.ports ?? []) {
-    const wanted = port.nodePort || byPort.get(port.port);
-    const isOurs =
-      wanted !== undefined &&
-      (held.includes(wanted) || ports.some((other) => other.port === port.port && other.nodePort === wanted));
-    const nodePort = isOurs ? wanted : await portFor(service, ports.length, wanted, taken, allocation);
-    byPort.set(port.port, nodePort);
-    ports.push({ ...port, nodePort });
-  }
-  return { ...service, spec: { ...spec, ports } };
-}
-
-function holdOwnerOf({ metadata }: Service): string | undefined {
-  return metadata.labels?.[HOLD_OWNER_LABEL];
-}
-
-async function portFor(
-  service: Service,
-  index: number,
-  wanted: number | undefined,
-  taken: number[],
-  allocation: ServiceAllocation,
-): Promise<number> {
-  const result = await allocation.allocatePort(wanted, holdOwnerOf(service));
-  if ('item' in result) {
-    taken.push(result.item);
-    return result.item;
-  }
-  if (wanted === undefined) throw internal(`failed to allocate a nodePort: ${result.message}`);
-  throw invalid(
-    SERVICES,
-    service.metadata.name,
-    `spec.ports[${index}].nodePort: Invalid value: ${wanted}: ${result.message}`,
-  );
-}
-
-function internal(message: string): StatusError {
-  return new StatusError(500, 'InternalError', `Internal error occurred: ${message}`);
+  const filled = service.spec.ports?.map((port, index) => {
+    const nodePort = nodePorts.get(index) ?? port.nodePort;
+    return { ...port, ...(nodePort !== undefined && { nodePort }) };
+  });
+  const healthCheckNodePort = ports[plan.ports.findIndex(({ at }) => at === 'healthCheck')];
+  const ipFamilies = clusterIPs.map((address) => familyOf(address) ?? 'IPv4');
+  return {
+    ...service,
+    spec: {
+      ...service.spec,
+      ...(clusterIPs.length > 0 && { clusterIP: clusterIPs[0] ?? '', clusterIPs, ipFamilies }),
+      ...(filled && { ports: filled }),
+      ...(healthCheckNodePort !== undefined && { healthCheckNodePort }),
+    },
+  };
 }

@@ -17,12 +17,12 @@ import {
   targetOf,
 } from './resources.ts';
 import {
-  allocateFor,
   asService,
   claimsOf,
   defaulted,
   releaseClaims,
-  type ServiceAllocation,
+  type ServiceAllocator,
+  withAllocated,
   withoutUnusedPorts,
 } from './service-storage.ts';
 import { tableOf } from './tables.ts';
@@ -44,7 +44,7 @@ export interface StandInReply {
 }
 
 export interface StandInOptions {
-  readonly allocation: ServiceAllocation;
+  readonly allocation: ServiceAllocator;
   readonly nowMs: () => number;
   readonly newUid: () => string;
 }
@@ -173,7 +173,7 @@ export class StandInApiServer {
 
     const service = defaulted(asService(object));
     if (this.store.find(resource, namespace, object.metadata.name)) return this.store.insert(resource, service);
-    const allocated = await allocateFor(service, { addresses: [], ports: [] }, this.#options.allocation);
+    const allocated = await withAllocated(service, undefined, this.#options.allocation);
     return this.#orUndo(allocated.undo, () => this.store.insert(resource, allocated.service));
   }
 
@@ -205,7 +205,7 @@ export class StandInApiServer {
     const kept = { ...(clusterIP && { clusterIP, clusterIPs }), ...withoutUnusedPorts(before.spec, after.spec) };
     const next = defaulted({ ...after, spec: kept });
     const held = claimsOf(before);
-    const allocated = await allocateFor(next, held, this.#options.allocation);
+    const allocated = await withAllocated(next, before, this.#options.allocation);
     const stored = await this.#orUndo(allocated.undo, () => this.store.replace(SERVICES, previous, allocated.service));
     const used = claimsOf(allocated.service);
     const unused = {

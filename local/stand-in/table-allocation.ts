@@ -12,7 +12,7 @@ import {
   rangeAllocations,
 } from '../../lib/table/range-allocations.ts';
 import { refusalOfUnrepaired } from '../../lib/table/run-records.ts';
-import type { Allocated, ServiceAllocation } from './service-storage.ts';
+import type { Given, ServiceAllocator } from './service-storage.ts';
 
 export interface TableAllocationOptions {
   readonly table: KeyValueTable;
@@ -21,9 +21,9 @@ export interface TableAllocationOptions {
   readonly nowMs: () => number;
 }
 
-export interface TableAllocation extends ServiceAllocation {
+export interface TableAllocation extends ServiceAllocator {
   /** Holds an address, or any if none is given, for an owner and without a Service. */
-  hold(hold: HoldTerms, address?: string): Promise<Allocated<string>>;
+  hold(hold: HoldTerms, address?: string): Promise<Given<string>>;
 }
 
 /**
@@ -39,15 +39,15 @@ export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocation
       return range && { spec: registered.spec, key: range.key, ...rangeAllocations(table, range) };
     };
     return {
-      allocate: async (item: Item | undefined, options: AllocateOptions): Promise<Allocated<Item>> => {
+      allocate: async (item: Item | undefined, options: AllocateOptions): Promise<Given<Item>> => {
         const range = await open();
-        if (range === undefined) return refused(new AllocatorError('NotReady', `cluster ${cluster} is not registered`));
+        if (range === undefined) return new AllocatorError('NotReady', `cluster ${cluster} is not registered`);
         const unrepaired = await refusalOfUnrepaired(table, range.spec, [range.key], nowMs());
-        if (unrepaired !== undefined) return refused(unrepaired);
+        if (unrepaired !== undefined) return unrepaired;
         const result = await range.allocate([item === undefined ? 'next' : { value: item }], options);
-        if (result.outcome === 'refused') return refused(result.error);
+        if (result.outcome === 'refused') return result.error;
         const [allocated] = result.items;
-        return allocated === undefined ? refused(rangeIsFull()) : { item: allocated };
+        return allocated === undefined ? rangeIsFull() : { item: allocated };
       },
       release: async (item: Item): Promise<void> => {
         const result = await (await open())?.release([item]);
@@ -67,8 +67,4 @@ export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocation
     releasePort: ports.release,
     hold: (hold, address) => addresses.allocate(address, { hold }),
   };
-}
-
-function refused<Item>({ code, message }: AllocatorError): Allocated<Item> {
-  return { refusal: code === 'Full' || code === 'NotReady' ? 'full' : 'refused', message };
 }

@@ -1,7 +1,7 @@
 import type { ServicePort } from '../../lib/endpoints/objects.ts';
 import type { StoredObject } from './object-store.ts';
 import { type Resource, recordIn } from './resources.ts';
-import type { ServiceSpec } from './service-storage.ts';
+import type { StoredServiceSpec } from './service-storage.ts';
 
 // Columns and cells of `pkg/printers/internalversion/printers.go`.
 
@@ -82,11 +82,11 @@ export function tableOf({ kind }: Resource, objects: readonly StoredObject[], me
   };
 }
 
-function specOf(object: StoredObject): ServiceSpec {
+function specOf(object: StoredObject): StoredServiceSpec {
   return recordIn(object['spec']);
 }
 
-function externalAddress({ type, externalIPs, externalName }: ServiceSpec): string {
+function externalAddress({ type, externalIPs, externalName }: StoredServiceSpec): string {
   if (type === 'ExternalName') return String(externalName);
   return stringsIn(externalIPs).join(',') || (type === 'LoadBalancer' ? '<pending>' : '<none>');
 }

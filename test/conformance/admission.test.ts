@@ -8,7 +8,7 @@ import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import type { ServiceSpec } from '../../local/stand-in/service-storage.ts';
+import type { StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
 import { type AdmissionServer, startAdmissionServer } from '../support/admission-server.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
@@ -20,7 +20,7 @@ import { freePort } from '../support/server-process.ts';
 
 interface Service {
   readonly metadata: { readonly name: string };
-  readonly spec: ServiceSpec;
+  readonly spec: StoredServiceSpec;
 }
 interface Reply {
   readonly status: number;
@@ -106,7 +106,7 @@ async function untilReviewed(times: number): Promise<void> {
   });
 }
 
-function create(name: string, spec: ServiceSpec, query = ''): Promise<Reply> {
+function create(name: string, spec: StoredServiceSpec, query = ''): Promise<Reply> {
   const body = { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } };
   return apiserver.request('POST', `${services}${query}`, body);
 }

@@ -108,7 +108,7 @@ describe('Services of an API server that allocates through the table', () => {
       takenUpBy: 'any',
       untilMs: Date.now() + 3_600_000,
     });
-    expect(held).toMatchObject({ refusal: 'full' });
+    expect(held).toMatchObject({ code: 'NotReady' });
     expect(await remove(server, 'before')).toMatchObject({ status: 200 });
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
     await repairedAt(table, Date.now());

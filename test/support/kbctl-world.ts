@@ -11,7 +11,7 @@ import { localEnvironment } from '../../local/local-environment.ts';
 import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
-import type { ServiceAllocation } from '../../local/stand-in/service-storage.ts';
+import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { specIn } from './a-cluster-spec.ts';
@@ -53,9 +53,9 @@ export interface KbctlWorld {
   /** A pass of every loop, in this process. */
   runAllLoops(options?: PassesOptions): Promise<void>;
   /** From now on Services get their addresses and ports from there, as after a restart with other flags. */
-  allocateBy(allocation: ServiceAllocation): void;
+  allocateBy(allocation: ServiceAllocator): void;
   /** From the table. */
-  readonly tableAllocation: ServiceAllocation;
+  readonly tableAllocation: ServiceAllocator;
   close(): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
   const deadline = new AbortController().signal;
   const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID });
   const ownAllocation = tableAllocation({ table, cluster: CLUSTER, pick: randomInt, nowMs: Date.now });
-  const allocation: ServiceAllocation = { ...ownAllocation };
+  const allocation: ServiceAllocator = { ...ownAllocation };
   const standIn = new StandInApiServer({ allocation, nowMs: Date.now, newUid: randomUUID });
   const listening = await listen(standIn, IDENTITY);
   const file = (name: string, content: string | Uint8Array) => {

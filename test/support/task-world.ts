@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { claimCluster, registerCluster } from '../../lib/table/cluster-registration.ts';
 import { ApiServers } from '../../local/stand-in/api-servers.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
-import { asService, type ServiceAllocation } from '../../local/stand-in/service-storage.ts';
+import { asService, type ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { specIn } from './a-cluster-spec.ts';
 import { emulatedAws } from './emulator-project.ts';
 import { callKbctl } from './kbctl-in-process.ts';
@@ -128,7 +128,7 @@ export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
 }
 
 /** As API servers do that allocate by themselves: here they find everything free, and the same each time. */
-function ownAllocation(): ServiceAllocation {
+function ownAllocation(): ServiceAllocator {
   let next = 20;
   return {
     allocateAddress: async (address) => ({ item: address ?? `10.0.0.${next++}` }),
