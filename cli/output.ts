@@ -6,7 +6,7 @@ export const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** Fields of a row; {@link plainOf} returns what is printed of them. */
-export interface Fields {
+export interface OutputFields {
   readonly [field: string]: unknown;
 }
 
@@ -52,7 +52,7 @@ export class Output {
   }
 
   /** Prints one object: the lines, or the document. */
-  object(document: Fields & { readonly kind: string }, lines: () => readonly string[]): void {
+  object(document: OutputFields & { readonly kind: string }, lines: () => readonly string[]): void {
     const { name } = document;
     if (this.isForPrograms) this.document(document);
     else this.lines(this.format === 'name' && typeof name === 'string' ? [name] : lines());
@@ -62,7 +62,7 @@ export class Output {
     return this.format === 'json' || this.format === 'yaml';
   }
 
-  document({ kind, ...fields }: Fields & { readonly kind: string }): void {
+  document({ kind, ...fields }: OutputFields & { readonly kind: string }): void {
     const whole = plainOf({ apiVersion: API_VERSION, kind, ...fields });
     this.data(this.format === 'yaml' ? yamlOf(whole) : `${JSON.stringify(whole, undefined, 2)}\n`);
   }

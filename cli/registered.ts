@@ -42,7 +42,7 @@ export function listAddresses({ apiServers }: ClusterSpec, leased: readonly stri
  * Reads the status of one cluster.
  * @throws CliError when it is not registered
  */
-export async function statusOf(cli: Cli, name: string, nowMs: number): Promise<ClusterStatus> {
+export async function clusterStatusOf(cli: Cli, name: string, nowMs: number): Promise<ClusterStatus> {
   const { table } = await cli.openTable();
   const status = await readClusterStatus(table, name, nowMs);
   if (status === undefined) throw await notRegistered(table, name);

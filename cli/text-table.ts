@@ -15,7 +15,7 @@ export interface Column<Row> {
   readonly yields?: boolean;
 }
 
-export interface TableOptions {
+export interface TextTableOptions {
   readonly wide: boolean;
   /** The width of the terminal; absent: unlimited. */
   readonly columns?: number;
@@ -26,7 +26,11 @@ const GAP = 3;
 const NARROWEST = 12;
 
 /** Returns a table without borders: titles, and one line per row. */
-export function textTable<Row>(columns: readonly Column<Row>[], rows: readonly Row[], options: TableOptions): string[] {
+export function textTable<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  options: TextTableOptions,
+): string[] {
   const shown = columns.filter(({ wide = false }) => options.wide || !wide);
   const cells = rows.map((row) => shown.map(({ text }) => escapeControlCharacters(text(row))));
   const widths = widthsOf(shown, cells, options);
@@ -55,7 +59,7 @@ export function textTable<Row>(columns: readonly Column<Row>[], rows: readonly R
 function widthsOf<Row>(
   shown: readonly Column<Row>[],
   cells: readonly (readonly string[])[],
-  { columns }: TableOptions,
+  { columns }: TextTableOptions,
 ): number[] {
   const widths = shown.map(({ title }, index) =>
     cells.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), title.length),

@@ -1,8 +1,8 @@
 import type {
-  Fields,
   FieldValue,
   InvocationLabels,
   Level,
+  LogFields,
   Telemetry,
   TelemetryFactory,
 } from '../lib/telemetry/telemetry.ts';
@@ -83,7 +83,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: Sente
       lastOf.set(prefix, { sentences: all, isTrouble });
       hasReported = true;
     };
-    const reportEnd = ({ passes, failed }: Fields) => {
+    const reportEnd = ({ passes, failed }: LogFields) => {
       if (hasReported || passes === 0 || failed !== 0) return;
       if ([...lastOf.values()].some(({ isTrouble }) => isTrouble)) print({ text: 'resolved', style: 'green' });
       lastOf.clear();
@@ -138,7 +138,7 @@ function timeOf(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(11, 19);
 }
 
-function sentencesOf(level: Level, message: string, fields: Fields): Sentence[] {
+function sentencesOf(level: Level, message: string, fields: LogFields): Sentence[] {
   if (level === 'debug') return [];
   const entries = Object.entries({ ...fields, findings: findingsBesideErrors(fields) });
   const sentences = entries.flatMap(([name, value]) => listIn(value).map((entry) => sentenceOf(name, entry)));
@@ -151,7 +151,7 @@ function sentenceOf(name: string, entry: string): Sentence {
 }
 
 /** A finding by which a pass failed is logged once, as its error. */
-function findingsBesideErrors({ findings, errors }: Fields): readonly string[] {
+function findingsBesideErrors({ findings, errors }: LogFields): readonly string[] {
   const failures = listIn(errors);
   return listIn(findings).filter((finding) => {
     const message = finding.slice(finding.indexOf(': '));

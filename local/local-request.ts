@@ -13,7 +13,7 @@ export interface LocalRules {
   readonly isPublic?: (path: string) => boolean;
 }
 
-export interface Refusal {
+export interface RefusedRequest {
   readonly status: 401 | 403 | 415 | 421;
   readonly message: string;
 }
@@ -29,7 +29,7 @@ export function newRunKey(): string {
  * whose name was pointed here (DNS rebinding) sends its own `Host`; neither knows the key, which is in files that only
  * this user reads.
  */
-export function refusalOf(request: IncomingMessage, rules: LocalRules): Refusal | undefined {
+export function refusalOf(request: IncomingMessage, rules: LocalRules): RefusedRequest | undefined {
   const { method = '', url = '/', headers } = request;
   if (headers.origin !== undefined) return { status: 403, message: 'Requests from web pages are refused.' };
   if (headers.host !== rules.host) return { status: 421, message: `Send the request to ${rules.host}.` };

@@ -21,7 +21,7 @@ import { refuseSecond } from './running.ts';
 import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { openTableFolder, startTableServer, type TableServer, tableServerClient } from './table-server.ts';
 
-export interface OpenCluster extends Announced, AsyncDisposable {
+export interface LocalCluster extends Announced, AsyncDisposable {
   readonly spec: ClusterSpec;
   /** URL. */
   readonly apiServer: string;
@@ -39,12 +39,12 @@ export interface OpenCluster extends Announced, AsyncDisposable {
 }
 
 /** @throws StartError when another process runs with its folder, and when a part of it cannot be opened. */
-export function openCluster({ real, demo = false, dataFolder: named }: StartOptions): Promise<OpenCluster> {
+export function openCluster({ real, demo = false, dataFolder: named }: StartOptions): Promise<LocalCluster> {
   if (real !== undefined) return openReal(real, named);
   return demo ? openEmbedded(DEMO, named) : openEmbedded(EMBEDDED, named);
 }
 
-async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Promise<OpenCluster> {
+async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Promise<LocalCluster> {
   const folder = dataFolder(kind.name, named);
   await refuseSecond(folder);
   const key = newRunKey();
@@ -110,7 +110,7 @@ function notReadNote(): string[] {
   return ['KUBECONFIG is set but ignored: name a cluster with --kubeconfig FILE and -f cluster.yml.'];
 }
 
-async function openReal(real: RealCluster, named: string | undefined): Promise<OpenCluster> {
+async function openReal(real: RealCluster, named: string | undefined): Promise<LocalCluster> {
   const spec = await readSpec(real.specFile);
   const kubeconfig = kubeconfigFor(spec, real);
   const { context } = kubeconfig;

@@ -11,7 +11,7 @@ import { type RunnerClock, runOnSchedules, scheduledLoops } from './clock-driven
 import { playStory, STORY, type Stage } from './demo-story.ts';
 import { logLine, sentenceTelemetry, verboseTelemetry } from './human-telemetry.ts';
 import { kubeconfigOfEach, localEnvironment, TABLE_NAME } from './local-environment.ts';
-import { type OpenCluster, openCluster } from './open-cluster.ts';
+import { type LocalCluster, openCluster } from './open-cluster.ts';
 import { registerStarted, type StartedSpec } from './register-started.ts';
 import { noColors, openPage, type RunHooks } from './run-hooks.ts';
 import { writeRunning } from './running.ts';
@@ -52,7 +52,7 @@ const ENDED = 'ended; the endpoints are unchanged.';
 
 /** Runs the loops, and keeps the file by which other commands find them. */
 async function runLoops(
-  cluster: OpenCluster,
+  cluster: LocalCluster,
   environment: Environment,
   hooks: RunHooks,
   ended: AbortSignal,
@@ -77,7 +77,7 @@ async function runLoops(
   }
 }
 
-function factsOf({ spec, tableServer, apiServer, kubeconfigFile, context }: OpenCluster, page: string | undefined) {
+function factsOf({ spec, tableServer, apiServer, kubeconfigFile, context }: LocalCluster, page: string | undefined) {
   return {
     pid: process.pid,
     startedAt: new Date().toISOString(),
@@ -119,7 +119,7 @@ function telemetryOf(verbose: boolean, own: string, { write, paint = noColors }:
     : sentenceTelemetry({ nowMs, own, write, paint });
 }
 
-async function register(client: DynamoDBClient, environment: Environment, cluster: OpenCluster): Promise<StartedSpec> {
+async function register(client: DynamoDBClient, environment: Environment, cluster: LocalCluster): Promise<StartedSpec> {
   try {
     await createTable(client, TABLE_NAME, { pollMs: 20 });
     const table = environment.table(AbortSignal.timeout(REGISTERING_MS));

@@ -10,8 +10,8 @@ import { passEnvironment } from '../pass-environment.ts';
 import { isUnreached, passLines, type RanPass } from '../passes/pass-report.ts';
 import { LOOP_DEFINITIONS, runOnce } from '../passes/run-once.ts';
 import { namesOf } from '../registered.ts';
-import { type ApplyStep, nameOf } from './plan.ts';
-import type { Outcome } from './write-steps.ts';
+import { type ApplyStep, clusterOfStep } from './plan.ts';
+import type { StepOutcome } from './write-steps.ts';
 
 /** Clusters at a time. */
 const AT_ONCE = 8;
@@ -27,11 +27,11 @@ export type PassesOfClusters = ReadonlyMap<string, readonly RanPass[]>;
 export async function observeWritten(
   cli: Cli,
   steps: readonly ApplyStep[],
-  outcomes: ReadonlyMap<string, Outcome>,
+  outcomes: ReadonlyMap<string, StepOutcome>,
   options: ConnectionOptions,
 ): Promise<{ readonly passes: PassesOfClusters; readonly exitCode: ExitCode }> {
   const targets = steps.flatMap((step): Target[] => {
-    const outcome = outcomes.get(nameOf(step));
+    const outcome = outcomes.get(clusterOfStep(step));
     if (step.action === 'remove' || outcome?.outcome !== 'written') return [];
     return [{ cluster: outcome.cluster, folder: step.file.folder }];
   });

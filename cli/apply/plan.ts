@@ -35,7 +35,7 @@ export function planApply(
   return [...planned, ...removed.map((before): ApplyStep => ({ action: 'remove', before }))];
 }
 
-export function nameOf(step: ApplyStep): string {
+export function clusterOfStep(step: ApplyStep): string {
   return step.action === 'remove' ? step.before.spec.name : step.file.spec.name;
 }
 

@@ -10,7 +10,7 @@ import { EXIT, exitCodeOf } from '../errors.ts';
 import type { Output } from '../output.ts';
 import { plainPass, type RanPass } from '../passes/pass-report.ts';
 import type { Style } from '../terminal.ts';
-import { type ApplyStep, intention, nameOf } from './plan.ts';
+import { type ApplyStep, clusterOfStep, intention } from './plan.ts';
 
 /**
  * Writes the steps one after the other, each only over the registration whose difference was printed. One that another
@@ -19,25 +19,25 @@ import { type ApplyStep, intention, nameOf } from './plan.ts';
 export async function applySteps(
   cli: Cli,
   steps: readonly ApplyStep[],
-): Promise<{ readonly progressed: Progressed<ApplyStep>; readonly outcomes: ReadonlyMap<string, Outcome> }> {
-  const outcomes = new Map<string, Outcome>();
+): Promise<{ readonly progressed: Progressed<ApplyStep>; readonly outcomes: ReadonlyMap<string, StepOutcome> }> {
+  const outcomes = new Map<string, StepOutcome>();
   const progress = cli.progress('writing');
   try {
-    const progressed = await oneByOne(cli, steps, nameOf, async (step, table) => {
-      progress.update(`writing ${outcomes.size + 1} of ${steps.length}: ${nameOf(step)}`);
+    const progressed = await oneByOne(cli, steps, clusterOfStep, async (step, table) => {
+      progress.update(`writing ${outcomes.size + 1} of ${steps.length}: ${clusterOfStep(step)}`);
       const outcome = await outcomeOf(step, table);
-      outcomes.set(nameOf(step), outcome);
+      outcomes.set(clusterOfStep(step), outcome);
       if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
     });
     const { failed } = progressed;
-    if (failed !== undefined) outcomes.set(nameOf(failed.item), { outcome: 'failed', error: failed.error });
+    if (failed !== undefined) outcomes.set(clusterOfStep(failed.item), { outcome: 'failed', error: failed.error });
     return { progressed, outcomes };
   } finally {
     progress.end();
   }
 }
 
-async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<Outcome> {
+async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOutcome> {
   try {
     if (step.action === 'remove') {
       const { spec, generation } = step.before;
@@ -53,14 +53,14 @@ async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<Outcome
 }
 
 /** The outcome of a step that was begun. */
-export type Outcome =
+export type StepOutcome =
   | { readonly outcome: 'written'; readonly cluster: RegisteredCluster }
   | { readonly outcome: 'removed' }
   | { readonly outcome: 'refused' | 'failed'; readonly error: unknown };
 
 /** What was done when the command ended, by cluster. */
 export interface Applied {
-  readonly outcomes: ReadonlyMap<string, Outcome>;
+  readonly outcomes: ReadonlyMap<string, StepOutcome>;
   readonly passes: ReadonlyMap<string, readonly RanPass[]>;
 }
 
@@ -74,15 +74,15 @@ const STYLES: Readonly<Record<ApplyStep['action'], Style | undefined>> = {
 export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): string[] {
   return steps.flatMap((step) => {
     const style = STYLES[step.action];
-    const line = `${nameOf(step)}: ${intention(step)}`;
+    const line = `${clusterOfStep(step)}: ${intention(step)}`;
     const fields = step.action === 'change' ? step.differences.map((one) => `    ${differenceLine(one)}`) : [];
     return [style === undefined ? line : paint(style, line), ...fields];
   });
 }
 
 /** Describes an outcome in the words of kubectl. */
-function outcomeLine(step: ApplyStep, outcome: Outcome): string {
-  const name = nameOf(step);
+function outcomeLine(step: ApplyStep, outcome: StepOutcome): string {
+  const name = clusterOfStep(step);
   switch (outcome.outcome) {
     case 'written':
       return `${name} ${step.action === 'create' ? 'created' : 'changed'}, generation ${outcome.cluster.generation}`;
@@ -96,21 +96,21 @@ function outcomeLine(step: ApplyStep, outcome: Outcome): string {
 
 export function plainApplied(steps: readonly ApplyStep[], { outcomes, passes }: Applied) {
   return steps.map((step) => {
-    const outcome = outcomes.get(nameOf(step));
+    const outcome = outcomes.get(clusterOfStep(step));
     return {
-      name: nameOf(step),
+      name: clusterOfStep(step),
       file: 'file' in step ? step.file.place : undefined,
       action: step.action,
       outcome: outcome?.outcome ?? (step.action === 'keep' ? 'unchanged' : 'notWritten'),
       generation: generationOf(step, outcome),
       differences: step.action === 'change' ? step.differences : undefined,
       error: outcome !== undefined && 'error' in outcome ? describeError(outcome.error) : undefined,
-      passes: passes.get(nameOf(step))?.map(plainPass),
+      passes: passes.get(clusterOfStep(step))?.map(plainPass),
     };
   });
 }
 
-function generationOf(step: ApplyStep, outcome: Outcome | undefined): number | undefined {
+function generationOf(step: ApplyStep, outcome: StepOutcome | undefined): number | undefined {
   if (outcome?.outcome === 'written') return outcome.cluster.generation;
   return 'before' in step ? step.before.generation : undefined;
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type ApplyStep, lookUp, nameOf, planApply } from '../apply/plan.ts';
+import { type ApplyStep, clusterOfStep, lookUp, planApply } from '../apply/plan.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
 import { type Applied, applySteps, plainApplied, planLines } from '../apply/write-steps.ts';
 import { concluded } from '../change-clusters.ts';
@@ -70,7 +70,7 @@ async function write(
   const { progressed, outcomes } = await applySteps(cli, toWrite);
   let applied: Applied = { outcomes, passes: new Map() };
   try {
-    const ended = concluded(cli, progressed, nameOf);
+    const ended = concluded(cli, progressed, clusterOfStep);
     if (ended !== undefined) return ended;
     const refused = [...outcomes.values()].some(({ outcome }) => outcome === 'refused');
     const code = refused ? EXIT.configuration : EXIT.fine;
@@ -112,7 +112,7 @@ async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, ye
       `${name} is in no file and is kept: its registration cannot be read. Check it with "kbctl doctor ${name}".`,
     );
   }
-  const removed = steps.filter(({ action }) => action === 'remove').map(nameOf);
+  const removed = steps.filter(({ action }) => action === 'remove').map(clusterOfStep);
   if (removed.length * 2 > all.length && !yes && !dryRun) {
     throw usageError(
       `--prune would remove ${removed.length} of ${all.length} registered clusters (${namesOf(removed)}). Use --yes to confirm. Nothing was changed.`,

@@ -11,7 +11,7 @@ import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
-import { statusOf, statusOfAll } from '../registered.ts';
+import { clusterStatusOf, statusOfAll } from '../registered.ts';
 import { ago, apiServerColumns, loopColumns, RANGE_COLUMNS } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
@@ -125,7 +125,7 @@ async function print<Row extends object>(
 ) {
   const nowMs = await cli.nowMs();
   const statuses =
-    cluster === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await statusOf(cli, cluster, nowMs)];
+    cluster === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await clusterStatusOf(cli, cluster, nowMs)];
   const items = statuses.flatMap((status) => rows(status).map((row) => ({ cluster: status.name, ...row })));
   const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
   cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], name, none });

@@ -5,7 +5,7 @@ import { writeWhole } from '../files.ts';
 import { parsePort, withExamples } from '../options.ts';
 import { renderClusterPage, renderFleetPage } from '../page/render-pages.ts';
 import { readsOf, servePage } from '../page/serve-page.ts';
-import { registeredCluster, statusOf, statusOfAll } from '../registered.ts';
+import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
 
 interface Options extends GlobalOptions {
   readonly serve?: boolean;
@@ -38,7 +38,7 @@ async function write(cli: Cli, name: string | undefined, { filename: file = DEFA
   const page =
     name === undefined
       ? renderFleetPage(await statusOfAll(cli, atMs))
-      : renderClusterPage(await statusOf(cli, name, atMs), { atMs });
+      : renderClusterPage(await clusterStatusOf(cli, name, atMs), { atMs });
   if (file === '-') {
     cli.output.data(`${page}\n`);
   } else {

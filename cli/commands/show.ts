@@ -4,7 +4,7 @@ import { type Hold, isOver } from '../../lib/range/hold.ts';
 import { formatAge } from '../../lib/status/age.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, worst } from '../errors.ts';
-import { type Claim, type IpAddress, readClaims } from '../item/claims.ts';
+import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';
 import { ITEM_NOUNS, type ItemKind, placeOf } from '../item/item-place.ts';
 import { type ItemStatus, itemStatus, readItemFacts, readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
@@ -84,7 +84,7 @@ function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output:
   ];
 }
 
-function servicesText(services: readonly Claim[], nowMs: number): string {
+function servicesText(services: readonly ServiceUse[], nowMs: number): string {
   return services.map((claim) => withAge(claim.service, claim, nowMs)).join(', ') || 'none';
 }
 
@@ -92,7 +92,7 @@ function parentText({ parent, managedBy }: IpAddress): string {
   return managedBy === undefined ? parent : `${parent}, managed by ${managedBy || 'nothing'}`;
 }
 
-function withAge(name: string, { createdAtMs }: Pick<Claim, 'createdAtMs'>, nowMs: number): string {
+function withAge(name: string, { createdAtMs }: Pick<ServiceUse, 'createdAtMs'>, nowMs: number): string {
   return createdAtMs === undefined ? name : `${name} (created ${formatAge(nowMs - createdAtMs)} ago)`;
 }
 

@@ -3,7 +3,7 @@ import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { withExamples } from '../options.ts';
-import { describePause, statusOf, statusOfAll } from '../registered.ts';
+import { clusterStatusOf, describePause, statusOfAll } from '../registered.ts';
 import { fleetColumns, statusLines } from '../status/status-lines.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
@@ -23,7 +23,7 @@ export function statusCommand(act: Act): Command {
 
 async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
-  const status = await statusOf(cli, name, nowMs);
+  const status = await clusterStatusOf(cli, name, nowMs);
   cli.output.object({ kind: 'ClusterStatus', ...status }, () => statusLines(status, nowMs, cli.output));
   return exitCodeFor([status]);
 }

@@ -16,7 +16,7 @@ import type { ItemPlace } from './item-place.ts';
 /** A list of 50,000 Services takes a few seconds. */
 const LONGEST_MS = 30_000;
 /** A Service that has an item, once for each claim. */
-export interface Claim {
+export interface ServiceUse {
   /** `namespace/name`. */
   readonly service: string;
   readonly createdAtMs?: number;
@@ -34,7 +34,7 @@ export interface IpAddress {
 }
 
 export interface ItemClaims {
-  readonly services: readonly Claim[];
+  readonly services: readonly ServiceUse[];
   /** Whether IPAddresses are the record, and that of the item was read. */
   readonly isRecordRead?: boolean;
   /** Absent: there is none, or it was not read. */
@@ -82,7 +82,7 @@ export async function readClaims(
   }
 }
 
-function claimsOf(service: ServiceClaim, { kind, item }: ItemPlace): Claim[] {
+function claimsOf(service: ServiceClaim, { kind, item }: ItemPlace): ServiceUse[] {
   const claimed = kind === 'ip' ? service.clusterIPs.map(canonicalAddress) : nodePortsOf(service).map(String);
   const claim = { service: `${service.namespace}/${service.name}`, ...createdAt(service) };
   return claimed.filter((text) => text === item).map(() => claim);

@@ -44,7 +44,7 @@ export function openRanges(
   };
 }
 
-export interface AllocationOptions extends Omit<ServiceAllocationOptions<never>, 'named'> {
+export interface PlanAllocationOptions extends Omit<ServiceAllocationOptions<never>, 'named'> {
   readonly ranges: ClusterRanges;
   /** The same ranges with a later deadline, to release the allocated items. */
   readonly closing: ClusterRanges;
@@ -66,7 +66,7 @@ export type AllocationResult =
  * ports, as in the registry.
  * @throws TableError if the outcome is unknown. The repair frees the items that could not be released.
  */
-export async function allocateFor(plan: Plan, options: AllocationOptions): Promise<AllocationResult> {
+export async function allocateFor(plan: Plan, options: PlanAllocationOptions): Promise<AllocationResult> {
   const { closing, logUnreleased } = options;
   const undos: Undos = [];
   const undoAll = async () => {
@@ -93,7 +93,7 @@ export async function allocateFor(plan: Plan, options: AllocationOptions): Promi
 /** Functions that release the items allocated so far. */
 type Undos = ((ranges: ClusterRanges) => Promise<void>)[];
 
-async function allocateEach(plan: Plan, options: AllocationOptions, undos: Undos): Promise<AllocationResult> {
+async function allocateEach(plan: Plan, options: PlanAllocationOptions, undos: Undos): Promise<AllocationResult> {
   const { ranges, closing: _, logUnreleased: __, ...ofService } = options;
   const from = async <Item>(
     of: (each: ClusterRanges) => RangeAllocations<Item>,

@@ -11,7 +11,7 @@ import {
   mayHaveNodePorts,
   NAME,
   numbersOf,
-  type ServicePort,
+  type SentPort,
   type ServiceSpec,
 } from './service.ts';
 
@@ -104,7 +104,7 @@ function mayBeAccepted({ type, ports }: ServiceSpec): boolean {
   );
 }
 
-function isPort({ name, protocol, port }: ServicePort, needsName: boolean): boolean {
+function isPort({ name, protocol, port }: SentPort, needsName: boolean): boolean {
   const isNamed = name === '' ? !needsName : NAME.test(name);
   return isNamed && PROTOCOLS.includes(protocol) && port >= 1 && port <= LARGEST_PORT;
 }
@@ -144,7 +144,7 @@ function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
 }
 
 /** Returns the first node port that is requested under each port's number. */
-function requestedByPort(ports: readonly ServicePort[]): ReadonlyMap<number, number> {
+function requestedByPort(ports: readonly SentPort[]): ReadonlyMap<number, number> {
   const requested = new Map<number, number>();
   for (const { port, nodePort } of ports) if (nodePort !== 0 && !requested.has(port)) requested.set(port, nodePort);
   return requested;

@@ -43,7 +43,7 @@ export const serviceShape = z.object({
  * absent. As in Go, absent values are empty or 0.
  */
 export type ServiceSpec = Readonly<z.infer<typeof spec>>;
-export type ServicePort = ServiceSpec['ports'][number];
+export type SentPort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;
 
 /** A DNS label. The registry refuses a Service or a port with another name. */
@@ -124,7 +124,7 @@ function withNodePorts(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (!getsNodePorts(before) || !getsNodePorts(after)) return after;
   const still = numbersOf(after.ports);
   const byName = new Map(before.ports.map(({ name, nodePort }) => [name, nodePort]));
-  const complete = (port: ServicePort): ServicePort => {
+  const complete = (port: SentPort): SentPort => {
     const nodePort = byName.get(port.name) ?? 0;
     return port.nodePort !== 0 || still.has(nodePort) ? port : { ...port, nodePort };
   };
@@ -145,7 +145,7 @@ function syncClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   return { ...after, clusterIPs: after.clusterIP === '' ? [] : [after.clusterIP] };
 }
 
-export function numbersOf(ports: readonly ServicePort[]): Set<number> {
+export function numbersOf(ports: readonly SentPort[]): Set<number> {
   return new Set(ports.map(({ nodePort }) => nodePort).filter((number) => number !== 0));
 }
 

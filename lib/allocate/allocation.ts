@@ -10,7 +10,7 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, type Refusal, refused } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
-import { KEYS, observeOnly, openCluster, openRange } from './open-range.ts';
+import { KEYS, observeOnly, openRange, openRequestedCluster } from './open-range.ts';
 import { type AllocateRequest, parseRequest, requestedItems } from './request.ts';
 import { groupByRange, type RequestContext } from './request-context.ts';
 
@@ -78,7 +78,7 @@ async function answerOf(
   const refuse = (refusal: Refusal, range?: string) =>
     refused(request, requested, refusal, (index) => requested[index]?.range === range);
   const stored = environment.table(signal);
-  const cluster = await openCluster(stored, request, stack);
+  const cluster = await openRequestedCluster(stored, request, stack);
   if ('code' in cluster) return refuse(cluster);
   const table = request.dryRun === true ? dryTable(stored, nowMs) : stored;
   const ranges = groupByRange(requested, (name) => openRange(table, cluster, name, options));

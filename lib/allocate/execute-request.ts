@@ -18,7 +18,7 @@ import {
   releaseRecord,
   releaseSurplus,
   rollBack,
-  termsOf,
+  termsOfRequest,
 } from './items.ts';
 import { fingerprintOf } from './request.ts';
 import { claimableHolds, fromEach, type RequestContext } from './request-context.ts';
@@ -119,7 +119,7 @@ async function allocationRecord(
   const held = await fromEach(ranges, ({ range }) => range.heldBy(request.requestId));
   if (held instanceof AllocatorError) return held;
   if (held.some(({ length }) => length > 0)) return 'stillHolds';
-  const hold = termsOf(request, nowMs());
+  const hold = termsOfRequest(request, nowMs());
   const over = holdIsOver(hold, nowMs());
   const begun = { fingerprint, state: 'begun', hold } as const;
   if (over !== undefined || request.takeUp === undefined) return over ?? begun;

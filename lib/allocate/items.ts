@@ -15,7 +15,7 @@ export type Terms = Omit<HoldTerms, 'requestId'>;
 type Begun = Pick<RequestRecord, 'hold' | 'takesUp'>;
 
 /** Returns the terms of all holds of a request, the same in every invocation. */
-export function termsOf({ requestId, hold }: AllocateRequest, nowMs: number): Terms {
+export function termsOfRequest({ requestId, hold }: AllocateRequest, nowMs: number): Terms {
   const { owner = requestId, until, takenUpBy = 'any' } = hold ?? {};
   if (until === 'forever') return { owner, takenUpBy };
   return { owner, takenUpBy, untilMs: until === undefined ? nowMs + HOLD_MS : Date.parse(until) };

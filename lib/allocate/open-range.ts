@@ -20,7 +20,7 @@ import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
  * Returns the cluster of a request, or why this function refuses it.
  * @throws TableError
  */
-export async function openCluster(
+export async function openRequestedCluster(
   table: KeyValueTable,
   { cluster: name, operation, callerKey }: AllocateRequest,
   stack: string | undefined,

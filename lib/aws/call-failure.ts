@@ -32,7 +32,9 @@ export function callFailure(
 ): ClusterError {
   const name = nameOfError(error);
   if (NOT_AUTHENTICATED.has(name)) {
-    return badKubeconfig(`${call} could not be authenticated (${name}). Give this process valid AWS credentials.`);
+    return badStoredKubeconfig(
+      `${call} could not be authenticated (${name}). Give this process valid AWS credentials.`,
+    );
   }
   if (signal?.aborted) {
     return new ClusterError(
@@ -52,7 +54,7 @@ export function callFailure(
   if ((statusOf(error) ?? 0) >= 500) {
     return new ClusterError('Unavailable', `${call} failed (${name}). The next pass tries again.`, { cause: error });
   }
-  return badKubeconfig(`${call} was refused (${name}): ${textOfError(error)}`, error);
+  return badStoredKubeconfig(`${call} was refused (${name}): ${textOfError(error)}`, error);
 }
 
 /** Returns the usual resolution in a VPC, which has no path to AWS by default. */
@@ -63,7 +65,7 @@ function routeRemedy(service: string, region: string): string {
   );
 }
 
-export function badKubeconfig(message: string, cause?: unknown): ClusterError {
+export function badStoredKubeconfig(message: string, cause?: unknown): ClusterError {
   return new ClusterError('BadKubeconfig', message, cause === undefined ? undefined : { cause });
 }
 

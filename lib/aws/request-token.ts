@@ -1,7 +1,7 @@
 import { GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
 import { LONGEST_TOKEN } from '../cluster/bounds.ts';
 import { TOKEN_SECONDS } from '../kubernetes/web-identity.ts';
-import { badKubeconfig, callFailure, isDenied, nameOfError } from './call-failure.ts';
+import { badStoredKubeconfig, callFailure, isDenied, nameOfError } from './call-failure.ts';
 import { type StorePlace, storeClientOptions } from './store-client.ts';
 
 /** Returns a token of this process's IAM role for an audience. Throws a `ClusterError`. */
@@ -14,7 +14,7 @@ export function tokenRequester(place: StorePlace): RequestToken {
   const client = new STSClient(storeClientOptions(place));
   return async (audience) => {
     const region = await client.config.region().catch(() => {
-      throw badKubeconfig('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');
+      throw badStoredKubeconfig('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');
     });
     const command = new GetWebIdentityTokenCommand({
       Audience: [audience],
@@ -27,10 +27,10 @@ export function tokenRequester(place: StorePlace): RequestToken {
       throw tokenFailure(audience, region, error);
     });
     if (!token)
-      throw badKubeconfig(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
+      throw badStoredKubeconfig(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
     if (token.length <= LONGEST_TOKEN) return token;
     const remedy = 'Fewer session tags make it shorter';
-    throw badKubeconfig(
+    throw badStoredKubeconfig(
       `AWS STS in region ${region} returned a token of ${token.length} characters for audience ${audience}, and at most ${LONGEST_TOKEN} are sent. ${remedy}.`,
     );
   };
@@ -40,7 +40,7 @@ function tokenFailure(audience: string, region: string, error: unknown): Error {
   const call = `sts:GetWebIdentityToken for audience ${audience} in region ${region}`;
   if (nameOfError(error) === 'OutboundWebIdentityFederationDisabledException') {
     const remedy = 'An administrator enables it: aws iam enable-outbound-web-identity-federation';
-    return badKubeconfig(
+    return badStoredKubeconfig(
       `${call} was refused: outbound web identity federation is disabled in this account. ${remedy}.`,
       error,
     );
@@ -48,7 +48,7 @@ function tokenFailure(audience: string, region: string, error: unknown): Error {
   if (isDenied(error)) {
     const remedy =
       'Name the audience in the parameter webIdentityServers of the stack, or allow it to your own identity';
-    return badKubeconfig(`${call} was denied. ${remedy}.`, error);
+    return badStoredKubeconfig(`${call} was denied. ${remedy}.`, error);
   }
   return callFailure(call, 'sts', region, error);
 }

@@ -1,6 +1,6 @@
 import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
 import type { ClusterError } from '../kubernetes/cluster-port.ts';
-import { badKubeconfig, callFailure, isDenied, nameOfError, textOfError } from './call-failure.ts';
+import { badStoredKubeconfig, callFailure, isDenied, nameOfError, textOfError } from './call-failure.ts';
 
 export type StoredKubeconfig = Extract<KubeconfigSpec, { readonly secretsManager: string } | { readonly ssm: string }>;
 
@@ -43,14 +43,14 @@ const KEY_REFUSED = new Set(['DecryptionFailure', 'InvalidKeyId', 'KMSAccessDeni
 /** The message of the AWS SDK contains nothing more. */
 export function noRegion(stored: StoredKubeconfig): ClusterError {
   const { what } = wordsOf(stored);
-  return badKubeconfig(
+  return badStoredKubeconfig(
     `The kubeconfig in ${what} cannot be read: no AWS region is set. Set AWS_REGION, or name it by its ARN.`,
   );
 }
 
 export function noText(stored: StoredKubeconfig, region: string): ClusterError {
   const { what } = wordsOf(stored);
-  return badKubeconfig(
+  return badStoredKubeconfig(
     `The ${what} in region ${region} is empty. Put a kubeconfig there, as docs/kubeconfig-secret.md says.`,
   );
 }
@@ -67,14 +67,14 @@ export function readFailure(
   const call = `${action} on ${what} in region ${region}`;
   if (MISSING.has(name)) {
     const remedy = `Put the kubeconfig there, as docs/kubeconfig-secret.md says, or correct ${field} in the cluster spec`;
-    return badKubeconfig(`The ${what} was not found in region ${region} (${action}). ${remedy}.`, error);
+    return badStoredKubeconfig(`The ${what} was not found in region ${region} (${action}). ${remedy}.`, error);
   }
   if (KEY_REFUSED.has(name) || (isDenied(error) && /\bkms\b|ciphertext/i.test(textOfError(error)))) {
-    return badKubeconfig(`${call} was denied the key that it is encrypted with. ${keyRemedy(stored)}.`, error);
+    return badStoredKubeconfig(`${call} was denied the key that it is encrypted with. ${keyRemedy(stored)}.`, error);
   }
-  if (isDenied(error)) return badKubeconfig(`${call} was denied. ${readRemedy(stored)}.`, error);
+  if (isDenied(error)) return badStoredKubeconfig(`${call} was denied. ${readRemedy(stored)}.`, error);
   if (name === 'InvalidRequestException' && /deletion/i.test(textOfError(error))) {
-    return badKubeconfig(
+    return badStoredKubeconfig(
       `The ${what} in region ${region} is being deleted. Restore it: aws secretsmanager restore-secret.`,
       error,
     );
@@ -87,7 +87,7 @@ export function assumeFailure(stored: StoredKubeconfig, roleArn: string, region:
   if (isDenied(error)) {
     const remedy =
       'Name the role in the parameter assumableRoleArns or assumableOrgRole of the stack, and let its trust policy name the roles of the functions';
-    return badKubeconfig(`${call} was denied. ${remedy}.`, error);
+    return badStoredKubeconfig(`${call} was denied. ${remedy}.`, error);
   }
   return callFailure(call, 'sts', region, error);
 }

@@ -1,10 +1,10 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { errorSentence, stackOfFault } from '../telemetry/describe-error.ts';
 import {
-  type Fields,
   failedPassCounter,
   findingCounter,
   type Level,
+  type LogFields,
   samplesOf,
   type Telemetry,
 } from '../telemetry/telemetry.ts';
@@ -56,7 +56,7 @@ function levelOf({ errors, report }: EndedPass): Level {
   return report !== undefined && report.findings.length > 0 ? 'warn' : 'info';
 }
 
-function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrite, events }: EndedPass): Fields {
+function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrite, events }: EndedPass): LogFields {
   return {
     passId,
     mode,

@@ -25,7 +25,7 @@ export interface CallOptions {
   readonly inFlight?: BytesInFlight;
 }
 
-export interface Answer extends ApiReply {
+export interface AnsweredCall extends ApiReply {
   /**
    * The body of a streamed request that succeeded with protobuf; `body` is then empty. Throws a `ClusterError` if it is
    * incomplete.
@@ -35,7 +35,7 @@ export interface Answer extends ApiReply {
   readonly afterLostReply: boolean;
 }
 
-export type ApiCall = (request: ApiRequest, purpose: string) => Promise<Answer>;
+export type ApiCall = (request: ApiRequest, purpose: string) => Promise<AnsweredCall>;
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
@@ -82,7 +82,7 @@ export function apiCalls(options: CallOptions): ApiCall {
   };
 }
 
-type Reply = Omit<Answer, 'afterLostReply'>;
+type Reply = Omit<AnsweredCall, 'afterLostReply'>;
 
 async function tryOnce(
   { deadline, transport, inFlight, tryTimeoutMs }: CallOptions & { readonly inFlight: BytesInFlight },

@@ -1,6 +1,6 @@
 import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord } from '../cluster/values.ts';
-import { type Answer, type ApiCall, apiCalls, type CallOptions } from './api-calls.ts';
+import { type AnsweredCall, type ApiCall, apiCalls, type CallOptions } from './api-calls.ts';
 import {
   type ClusterPort,
   type CreateResult,
@@ -16,7 +16,7 @@ import {
   type ServiceSelection,
   type UpdateResult,
 } from './cluster-port.ts';
-import { IP_ADDRESSES } from './ip-addresses.ts';
+import { IP_ADDRESS_READER } from './ip-addresses.ts';
 import {
   type CallSite,
   isNotServed,
@@ -24,11 +24,11 @@ import {
   listIn,
   malformed,
   objectIn,
-  refused,
+  refusedCall,
   statusOf,
   updateResult,
 } from './replies.ts';
-import { SERVICES } from './service-list.ts';
+import { SERVICE_READER } from './service-list.ts';
 import { type ItemReader, streamedList } from './streamed-list.ts';
 import type { ApiRequest } from './transport.ts';
 
@@ -95,7 +95,7 @@ class ApiServerCluster implements ClusterPort {
     if ((reply.status === 403 && terminating) || (reply.status === 404 && missing)) {
       return { outcome: 'namespaceUnavailable', message: boundedText(message) };
     }
-    throw refused(site, reply);
+    throw refusedCall(site, reply);
   }
 
   /** Without the uid, an update of a deleted Service or Endpoints would create it again. */
@@ -124,15 +124,15 @@ class ApiServerCluster implements ClusterPort {
       return reply.afterLostReply ? 'deleted' : 'notFound';
     }
     if (reply.status === 409 && reason === 'Conflict') return 'conflict';
-    throw refused(site, reply);
+    throw refusedCall(site, reply);
   }
 
   services(selection: ServiceSelection = 'all'): AsyncIterable<ServiceClaim> {
-    return this.#listed(SERVICES, FIELD_SELECTORS[selection]);
+    return this.#listed(SERVICE_READER, FIELD_SELECTORS[selection]);
   }
 
   ipAddresses(): AsyncIterable<IPAddressRecord> {
-    return this.#listed(IP_ADDRESSES);
+    return this.#listed(IP_ADDRESS_READER);
   }
 
   /** Older API servers reject field selectors for Services (400): then the whole list is read. */
@@ -174,7 +174,7 @@ class ApiServerCluster implements ClusterPort {
 }
 
 interface Sent {
-  readonly reply: Answer;
+  readonly reply: AnsweredCall;
   readonly site: CallSite;
 }
 

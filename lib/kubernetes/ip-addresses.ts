@@ -7,9 +7,9 @@ import { claimText, creationMs, type ItemReader, orEmpty, readJsonItem } from '.
 // Field numbers: k8s.io/api/networking/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
 
 export const FAMILY_LABEL = 'ipaddress.kubernetes.io/ip-family';
-export const MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
+export const ADDRESS_MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
 
-const LABELS = [Buffer.from(FAMILY_LABEL), Buffer.from(MANAGED_BY_LABEL)];
+const LABELS = [Buffer.from(FAMILY_LABEL), Buffer.from(ADDRESS_MANAGED_BY_LABEL)];
 const NO_PARENT = { group: '', resource: '', namespace: '', name: '' };
 
 type Meta = Omit<IPAddressRecord, 'parent'>;
@@ -61,7 +61,7 @@ const ipAddress = z.object({
     uid: claimText,
     resourceVersion: claimText,
     creationTimestamp: creationMs,
-    labels: orEmpty(z.object({ [FAMILY_LABEL]: claimText, [MANAGED_BY_LABEL]: claimText }), {}),
+    labels: orEmpty(z.object({ [FAMILY_LABEL]: claimText, [ADDRESS_MANAGED_BY_LABEL]: claimText }), {}),
   }),
   spec: orEmpty(
     z.object({
@@ -78,11 +78,11 @@ const ipAddress = z.object({
 export function ipAddressInJson(object: unknown): IPAddressRecord {
   const { metadata, spec } = readJsonItem(ipAddress, 'IPAddress', object);
   const { labels, creationTimestamp: createdAtMs, ...names } = metadata;
-  const { [FAMILY_LABEL]: family, [MANAGED_BY_LABEL]: managedBy } = labels;
+  const { [FAMILY_LABEL]: family, [ADDRESS_MANAGED_BY_LABEL]: managedBy } = labels;
   return { ...names, createdAtMs, family, managedBy, parent: spec.parentRef };
 }
 
-export const IP_ADDRESSES: ItemReader<IPAddressRecord> = {
+export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
   kind: 'IPAddress',
   fromProtobuf: readIpAddress,
   fromJson: ipAddressInJson,

@@ -1,6 +1,6 @@
 import { boundedText, isRecord } from '../cluster/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
-import { isNotServed, jsonOf, malformed, recordAt, refused, statusOf, textAt } from './replies.ts';
+import { isNotServed, jsonOf, malformed, recordAt, refusedCall, statusOf, textAt } from './replies.ts';
 
 /** One permission, as in a rule of a Role. */
 export interface Permission {
@@ -36,7 +36,7 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
     version: async () => {
       const site = { server: options.server, purpose: 'get its version' };
       const reply = await call({ method: 'GET', path: '/version', headers }, site.purpose);
-      if (reply.status !== 200) throw refused(site, reply);
+      if (reply.status !== 200) throw refusedCall(site, reply);
       const body = jsonOf(reply, site);
       const version = isRecord(body) ? textAt(body, 'gitVersion') : '';
       if (version === '') throw malformed(site, 'no version');
@@ -49,7 +49,7 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
       const content = { ...headers, 'content-type': 'application/json' };
       const reply = await call({ method: 'POST', path, headers: content, body }, site.purpose);
       if (reply.status === 404 || reply.status === 403) return undefined;
-      if (reply.status !== 201 && reply.status !== 200) throw refused(site, reply);
+      if (reply.status !== 201 && reply.status !== 200) throw refusedCall(site, reply);
       const answer = jsonOf(reply, site);
       const info = isRecord(answer) ? recordAt(recordAt(answer, 'status'), 'userInfo') : {};
       return boundedText(textAt(info, 'username'), LONGEST_NAME) || undefined;
@@ -71,7 +71,7 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
       });
       const content = { ...headers, 'content-type': 'application/json' };
       const reply = await call({ method: 'POST', path, headers: content, body }, site.purpose);
-      if (reply.status !== 201 && reply.status !== 200) throw refused(site, reply);
+      if (reply.status !== 201 && reply.status !== 200) throw refusedCall(site, reply);
       const answer = jsonOf(reply, site);
       const status = isRecord(answer) ? recordAt(answer, 'status') : {};
       if (typeof status['allowed'] !== 'boolean') throw malformed(site, 'no review');

@@ -130,7 +130,7 @@ const UNAUTHORIZED =
   "AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.";
 
 /** Returns the error for a reply with an unexpected status. */
-export function refused({ server, purpose }: CallSite, reply: ApiReply): ClusterError {
+export function refusedCall({ server, purpose }: CallSite, reply: ApiReply): ClusterError {
   const status = statusOf(reply);
   const answered = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
   const error = (code: ClusterError['code'], remedy: string) => new ClusterError(code, `${answered}. ${remedy}`);
@@ -174,7 +174,7 @@ export function updateResult<T extends KubernetesObject>(
 
 /** Returns the object of a reply if it is the requested one. Field types are not checked. */
 export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef, site: CallSite): T {
-  if (reply.status !== 200 && reply.status !== 201) throw refused(site, reply);
+  if (reply.status !== 200 && reply.status !== 201) throw refusedCall(site, reply);
   const body = jsonOf(reply, site);
   if (!isRecord(body)) throw malformed(site, 'no JSON object, or not all of it');
   if (body['kind'] !== ref.kind || body['apiVersion'] !== RESOURCES[ref.kind].apiVersion) {
@@ -192,7 +192,7 @@ export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: Objec
  * again.
  */
 export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, site: CallSite): T[] {
-  if (reply.status !== 200) throw refused(site, reply);
+  if (reply.status !== 200) throw refusedCall(site, reply);
   const body = jsonOf(reply, site);
   const { apiVersion } = RESOURCES[kind];
   if (!isRecord(body) || body['kind'] !== `${kind}List` || body['apiVersion'] !== apiVersion) {

@@ -35,7 +35,7 @@ export function serviceInJson(object: unknown): ServiceClaim {
   return { ...names, ...claims, createdAtMs, ...(holdOwner !== undefined && { holdOwner }) };
 }
 
-export const SERVICES: ItemReader<ServiceClaim> = {
+export const SERVICE_READER: ItemReader<ServiceClaim> = {
   kind: 'Service',
   fromProtobuf: readService,
   fromJson: serviceInJson,

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { BOUNDS } from '../cluster/bounds.ts';
-import type { Answer } from './api-calls.ts';
+import type { AnsweredCall } from './api-calls.ts';
 import { type Kind, RESOURCES } from './cluster-port.ts';
 import { MalformedProtobuf, type ProtobufReader } from './protobuf.ts';
 import { ProtobufList } from './protobuf-list.ts';
@@ -29,7 +29,7 @@ export interface ItemReader<Item> {
  * @param list GET with the given Accept header
  */
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
-  list: (accept: string) => Promise<Answer>,
+  list: (accept: string) => Promise<AnsweredCall>,
   site: CallSite,
   { kind, fromProtobuf, fromJson, entriesOf = () => 0 }: ItemReader<Item>,
 ): AsyncGenerator<Item> {

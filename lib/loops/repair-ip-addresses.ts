@@ -3,7 +3,7 @@ import { eachOf } from '../cluster/each-of.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
-import { FAMILY_LABEL, ipAddressInJson, MANAGED_BY_LABEL } from '../kubernetes/ip-addresses.ts';
+import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, ipAddressInJson } from '../kubernetes/ip-addresses.ts';
 import { type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { serviceInJson } from '../kubernetes/service-list.ts';
 import {
@@ -236,7 +236,7 @@ async function relabel(kubernetes: ClusterPort, { name, uid, resourceVersion }: 
 }
 
 function labelsOf(item: string): Readonly<Record<string, string>> {
-  return { [FAMILY_LABEL]: familyOf(item) ?? '', [MANAGED_BY_LABEL]: MANAGED_BY_API_SERVERS };
+  return { [FAMILY_LABEL]: familyOf(item) ?? '', [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_API_SERVERS };
 }
 
 function withFaults(report: PassReport, repaired: Repaired, ipAddresses: number): PassReport {

@@ -6,10 +6,10 @@ import {
   type Explained,
   group,
   HOLDS,
-  LEASES,
   RANGES,
   REBUILD,
   RUNS,
+  SEE_PROBES,
   step,
 } from './explanation.ts';
 
@@ -166,7 +166,7 @@ const OF_RANGES_AND_ENDPOINTS = group(
         'The certificate, or `probe` in the spec, is wrong.',
         'Every address is withdrawn by `deregister`, or `apiServers` is outdated.',
       ],
-      resolution: [LEASES, DOCTOR, APPLY_SPEC],
+      resolution: [SEE_PROBES, DOCTOR, APPLY_SPEC],
       alarm: 'no-live-lease',
       hint: 'kbctl doctor <cluster> shows why no API server is reached; the endpoints stay unchanged',
     },

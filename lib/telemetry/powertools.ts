@@ -3,11 +3,11 @@ import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics';
 import { boundedText } from '../cluster/values.ts';
 import {
   type CounterName,
-  type Fields,
   type FieldValue,
   type InvocationLabels,
   type Labels,
   type Level,
+  type LogFields,
   METRIC_NAMESPACE,
   SAMPLE_UNITS,
   type SampleName,
@@ -41,7 +41,7 @@ export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Tele
   };
 
   return {
-    log: (level: Level, message: string, fields: Fields = {}) => {
+    log: (level: Level, message: string, fields: LogFields = {}) => {
       logger[level](message, boundedFields(fields));
     },
     count: (name, by, labels = {}) => {
@@ -85,7 +85,7 @@ const LONGEST_LINE = 24_000;
 /**
  * Returns the fields of one log line, which may contain texts of tenants: each text is bounded, and so is their sum.
  */
-function boundedFields(fields: Fields): Record<string, FieldValue> {
+function boundedFields(fields: LogFields): Record<string, FieldValue> {
   let left = LONGEST_LINE;
   const bounded = (text: string): string => {
     const cut = boundedText(text, Math.min(LONGEST_TEXT, left));

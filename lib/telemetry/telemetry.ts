@@ -5,12 +5,12 @@ export type Level = 'debug' | 'info' | 'warn' | 'error';
 
 /** A list is for readers: each entry is one sentence. */
 export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, number>> | undefined;
-export type Fields = Readonly<Record<string, FieldValue>>;
+export type LogFields = Readonly<Record<string, FieldValue>>;
 
 /** The log and metrics of one invocation. Never throws, never waits. */
 export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error must be the result of `describeError`. */
-  log(level: Level, message: string, fields?: Fields): void;
+  log(level: Level, message: string, fields?: LogFields): void;
   /** Adds to a counter. Adding 0 makes the counter known to alarms. No metric has the cluster: each would be a series. */
   count(counter: CounterName, by: number, labels?: Labels): void;
   sample(name: SampleName, value: number): void;

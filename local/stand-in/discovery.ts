@@ -1,14 +1,14 @@
-import { groupOf, RESOURCES, type Resource, recordIn, StatusError } from './resources.ts';
+import { groupOf, recordIn, SERVED_RESOURCES, type ServedResource, StatusError } from './resources.ts';
 
 const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
-const REVIEWS: Resource = {
+const REVIEWS: ServedResource = {
   apiVersion: 'authorization.k8s.io/v1',
   kind: 'SelfSubjectAccessReview',
   plural: 'selfsubjectaccessreviews',
   namespaced: false,
 };
-const SERVED: readonly Resource[] = [...RESOURCES, REVIEWS];
+const SERVED: readonly ServedResource[] = [...SERVED_RESOURCES, REVIEWS];
 const GROUPS = [...new Set(SERVED.map(groupOf))].filter((group) => group !== '');
 
 export interface Discovered {
@@ -80,7 +80,7 @@ function discoveredIn(group: string): object[] {
   }));
 }
 
-function usageOf(resource: Resource) {
+function usageOf(resource: ServedResource) {
   return {
     verbs: resource === REVIEWS ? ['create'] : VERBS,
     ...(resource.shortName !== undefined && { shortNames: [resource.shortName] }),
@@ -88,7 +88,7 @@ function usageOf(resource: Resource) {
   };
 }
 
-function kindOf(resource: Resource) {
+function kindOf(resource: ServedResource) {
   return { group: groupOf(resource), version: 'v1', kind: resource.kind };
 }
 
@@ -115,7 +115,7 @@ function openApiOf(apiVersion: string): object | undefined {
 }
 
 /** The stand-in checks no schema: it has the fields that every kind has. */
-function schemaOf(resource: Resource): object {
+function schemaOf(resource: ServedResource): object {
   const text = (description: string) => ({ type: 'string', description });
   return {
     description: `${resource.kind}, as the stand-in API server keeps it: without a schema. Ask a real one.`,
@@ -130,7 +130,7 @@ function schemaOf(resource: Resource): object {
 }
 
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */
-export function reviewReply(method: string, path: string, body: string): object | undefined {
+export function accessReviewReply(method: string, path: string, body: string): object | undefined {
   if (path !== `/apis/${REVIEWS.apiVersion}/${REVIEWS.plural}` || method !== 'POST') return undefined;
   const spec = recordIn(recordIn(parsed(body))['spec']);
   if ('resourceAttributes' in spec === 'nonResourceAttributes' in spec) {

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubernetesObject, ObjectMeta } from '../../lib/cluster/kubernetes-objects.ts';
-import { alreadyExists, conflict, notFound, type Resource } from './resources.ts';
+import { alreadyExists, conflict, notFound, type ServedResource } from './resources.ts';
 
 /** A stored object: raw JSON with the common fields. */
 export type StoredObject = KubernetesObject & { readonly [field: string]: unknown };
 
 /** A write, as a watch reports it. `object` has the resource version of the write. */
-export interface Change {
+export interface StoreChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly key: string;
   readonly object: StoredObject;
@@ -23,21 +23,21 @@ export const MODIFIED = 'the object has been modified; please apply your changes
  */
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>();
-  readonly #watchers = new Set<(change: Change) => void>();
-  #changes: Change[] = [];
+  readonly #watchers = new Set<(change: StoreChange) => void>();
+  #changes: StoreChange[] = [];
   #version = 1;
 
-  get(resource: Resource, namespace: string | undefined, name: string): StoredObject {
+  get(resource: ServedResource, namespace: string | undefined, name: string): StoredObject {
     const found = this.find(resource, namespace, name);
     if (found === undefined) throw notFound(resource, name);
     return found;
   }
 
-  find(resource: Resource, namespace: string | undefined, name: string): StoredObject | undefined {
+  find(resource: ServedResource, namespace: string | undefined, name: string): StoredObject | undefined {
     return this.#objects.get(keyOf(resource, namespace, name));
   }
 
-  insert(resource: Resource, object: StoredObject): StoredObject {
+  insert(resource: ServedResource, object: StoredObject): StoredObject {
     const { namespace, name } = object.metadata;
     const key = keyOf(resource, namespace, name);
     if (this.#objects.has(key)) throw alreadyExists(resource, name);
@@ -45,7 +45,7 @@ export class ObjectStore {
   }
 
   /** Replaces the object that `previous` was read as; nothing is written when nothing changed. */
-  replace(resource: Resource, previous: StoredObject, next: StoredObject): StoredObject {
+  replace(resource: ServedResource, previous: StoredObject, next: StoredObject): StoredObject {
     const { namespace, name } = previous.metadata;
     const key = keyOf(resource, namespace, name);
     if (this.#objects.get(key) !== previous) throw conflict(resource, name, MODIFIED);
@@ -53,7 +53,7 @@ export class ObjectStore {
     return this.#put(key, next);
   }
 
-  remove(resource: Resource, object: StoredObject): void {
+  remove(resource: ServedResource, object: StoredObject): void {
     const { namespace, name } = object.metadata;
     const key = keyOf(resource, namespace, name);
     if (this.#objects.get(key) !== object) throw conflict(resource, name, MODIFIED);
@@ -68,23 +68,23 @@ export class ObjectStore {
    * @returns a function that ends it
    */
   watch(
-    resource: Resource,
+    resource: ServedResource,
     namespace: string | undefined,
     version: string,
-    onChange: (change: Change) => void,
+    onChange: (change: StoreChange) => void,
   ): () => void {
     const prefix = keyOf(resource, namespace, '');
-    const watcher = (change: Change) => {
+    const watcher = (change: StoreChange) => {
       if (change.key.startsWith(prefix)) onChange(change);
     };
-    const isLater = ({ object }: Change) => Number(object.metadata.resourceVersion) > Number(version);
+    const isLater = ({ object }: StoreChange) => Number(object.metadata.resourceVersion) > Number(version);
     if (version !== '') for (const change of this.#changes.filter(isLater)) watcher(change);
     this.#watchers.add(watcher);
     return () => void this.#watchers.delete(watcher);
   }
 
   list(
-    resource: Resource,
+    resource: ServedResource,
     namespace: string | undefined,
     matches: (object: StoredObject) => boolean,
   ): readonly StoredObject[] {
@@ -109,13 +109,13 @@ export class ObjectStore {
     return stored;
   }
 
-  #publish(change: Change): void {
+  #publish(change: StoreChange): void {
     this.#changes = [...this.#changes.slice(1 - CHANGES_KEPT), change];
     for (const watcher of this.#watchers) watcher(change);
   }
 }
 
-function keyOf(resource: Resource, namespace: string | undefined, name: string): string {
+function keyOf(resource: ServedResource, namespace: string | undefined, name: string): string {
   const prefix = `${resource.apiVersion}/${resource.plural}/`;
   if (!resource.namespaced) return prefix + name;
   return namespace === undefined ? prefix : `${prefix}${namespace}/${name}`;

@@ -1,7 +1,7 @@
-import { RESOURCES as API_RESOURCES, type Kind } from '../../lib/kubernetes/cluster-port.ts';
+import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
 
 /** A kind that the stand-in serves: those of the cluster port. */
-export interface Resource {
+export interface ServedResource {
   readonly apiVersion: string;
   readonly kind: string;
   readonly plural: string;
@@ -10,8 +10,8 @@ export interface Resource {
   readonly shortName?: string;
 }
 
-function resourceOf(kind: Kind, shortName: string): Resource {
-  return { kind, shortName, ...API_RESOURCES[kind] };
+function resourceOf(kind: Kind, shortName: string): ServedResource {
+  return { kind, shortName, ...RESOURCES[kind] };
 }
 
 export const NAMESPACES = resourceOf('Namespace', 'ns');
@@ -19,30 +19,32 @@ export const SERVICES = resourceOf('Service', 'svc');
 export const ENDPOINTS = resourceOf('Endpoints', 'ep');
 export const IP_ADDRESSES = resourceOf('IPAddress', 'ip');
 
-export const RESOURCES: readonly Resource[] = [
+export const SERVED_RESOURCES: readonly ServedResource[] = [
   NAMESPACES,
   SERVICES,
   ENDPOINTS,
   resourceOf('Event', 'ev'),
   IP_ADDRESSES,
-  { kind: 'EndpointSlice', ...API_RESOURCES.EndpointSlice },
-  { kind: 'ServiceCIDR', ...API_RESOURCES.ServiceCIDR },
+  { kind: 'EndpointSlice', ...RESOURCES.EndpointSlice },
+  { kind: 'ServiceCIDR', ...RESOURCES.ServiceCIDR },
 ];
 
 export interface Target {
-  readonly resource: Resource;
+  readonly resource: ServedResource;
   readonly namespace?: string;
   readonly name?: string;
 }
 
 /** Returns the target of a request path; `undefined` for a path that is not served. */
-export function targetOf(path: string): Target | undefined {
+export function requestedTarget(path: string): Target | undefined {
   const segments = path.split('/').filter(Boolean).map(decodeURIComponent);
   const apiVersion = segments[0] === 'api' ? segments[1] : `${segments[1]}/${segments[2]}`;
   const rest = segments.slice(segments[0] === 'api' ? 2 : 3);
   const inNamespace = rest[0] === 'namespaces' && rest.length > 2;
   const [plural, name, subresource] = inNamespace ? rest.slice(2) : rest;
-  const resource = RESOURCES.find((candidate) => candidate.apiVersion === apiVersion && candidate.plural === plural);
+  const resource = SERVED_RESOURCES.find(
+    (candidate) => candidate.apiVersion === apiVersion && candidate.plural === plural,
+  );
   if (resource === undefined || subresource !== undefined) return undefined;
   if (inNamespace !== resource.namespaced && (inNamespace || name !== undefined)) return undefined;
   return {
@@ -81,34 +83,34 @@ export class StatusError extends Error {
 }
 
 /** Returns the name of a resource in messages: `services`, `endpointslices.discovery.k8s.io`. */
-function qualifiedName(resource: Resource): string {
+function qualifiedName(resource: ServedResource): string {
   const group = groupOf(resource);
   return group === '' ? resource.plural : `${resource.plural}.${group}`;
 }
 
 /** The API group: empty for `v1`. */
-export function groupOf({ apiVersion }: Pick<Resource, 'apiVersion'>): string {
+export function groupOf({ apiVersion }: Pick<ServedResource, 'apiVersion'>): string {
   return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
 }
 
-const details = (resource: Resource, name: string) => ({ name, group: groupOf(resource), kind: resource.plural });
+const details = (resource: ServedResource, name: string) => ({ name, group: groupOf(resource), kind: resource.plural });
 
-export function notFound(resource: Resource, name: string): StatusError {
+export function notFound(resource: ServedResource, name: string): StatusError {
   return new StatusError(404, 'NotFound', `${qualifiedName(resource)} "${name}" not found`, details(resource, name));
 }
 
-export function alreadyExists(resource: Resource, name: string): StatusError {
+export function alreadyExists(resource: ServedResource, name: string): StatusError {
   const message = `${qualifiedName(resource)} "${name}" already exists`;
   return new StatusError(409, 'AlreadyExists', message, details(resource, name));
 }
 
-export function conflict(resource: Resource, name: string, cause: string): StatusError {
+export function conflict(resource: ServedResource, name: string, cause: string): StatusError {
   const message = `Operation cannot be fulfilled on ${qualifiedName(resource)} "${name}": ${cause}`;
   return new StatusError(409, 'Conflict', message, details(resource, name));
 }
 
 /** @param fault `<field>: <kind of error>: <description>`. kubectl prints only its causes. */
-export function invalid(resource: Resource, name: string, fault: string): StatusError {
+export function invalid(resource: ServedResource, name: string, fault: string): StatusError {
   const message = `${resource.kind}${groupOf(resource) && `.${groupOf(resource)}`} "${name}" is invalid: ${fault}`;
   const [, field = '', cause = '', kind = ''] = /^([^:]*): (([^:]*).*)$/s.exec(fault) ?? [];
   const reason = `FieldValue${kind.replace(' value', '')}`;

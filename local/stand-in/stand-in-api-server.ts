@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { discoveryReply, reviewReply } from './discovery.ts';
+import { accessReviewReply, discoveryReply } from './discovery.ts';
 import { MODIFIED, ObjectStore, type StoredObject } from './object-store.ts';
 import { parsedObject, patched, selectorOf } from './requests.ts';
 import {
@@ -9,12 +9,12 @@ import {
   invalid,
   NAMESPACES,
   notFound,
-  RESOURCES,
-  type Resource,
+  requestedTarget,
+  SERVED_RESOURCES,
   SERVICES,
+  type ServedResource,
   StatusError,
   type Target,
-  targetOf,
 } from './resources.ts';
 import {
   asService,
@@ -95,12 +95,12 @@ export class StandInApiServer {
     const url = new URL(request.path, 'http://stand-in');
     if (['/readyz', '/healthz', '/livez'].includes(url.pathname)) return this.#health(url.pathname);
     if (url.pathname === '/version') return reply(200, VERSION);
-    const review = reviewReply(request.method, url.pathname, request.body ?? '');
+    const review = accessReviewReply(request.method, url.pathname, request.body ?? '');
     if (review !== undefined) return reply(201, review);
     const { accept = '' } = request.headers;
     const discovered = request.method === 'GET' ? discoveryReply(url.pathname, accept) : undefined;
     if (discovered !== undefined) return reply(200, discovered.body, discovered.contentType);
-    const target = targetOf(url.pathname);
+    const target = requestedTarget(url.pathname);
     if (target === undefined)
       return { status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found\n' };
     const call: Call = {
@@ -241,7 +241,7 @@ export class StandInApiServer {
     return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
   }
 
-  async #remove(resource: Resource, object: StoredObject): Promise<void> {
+  async #remove(resource: ServedResource, object: StoredObject): Promise<void> {
     this.store.remove(resource, object);
     if (resource === SERVICES) await this.#releaseService(object);
   }
@@ -257,7 +257,7 @@ export class StandInApiServer {
   async #finalizeNamespace(namespace: StoredObject): Promise<StoredObject> {
     const { name } = namespace.metadata;
     this.store.remove(NAMESPACES, namespace);
-    for (const resource of RESOURCES.filter(({ namespaced }) => namespaced)) {
+    for (const resource of SERVED_RESOURCES.filter(({ namespaced }) => namespaced)) {
       for (const object of this.store.list(resource, name, () => true)) {
         if (this.store.find(resource, name, object.metadata.name) === object) await this.#remove(resource, object);
       }

@@ -1,6 +1,6 @@
 import type { ServicePort } from '../../lib/endpoints/objects.ts';
 import type { StoredObject } from './object-store.ts';
-import { type Resource, recordIn } from './resources.ts';
+import { recordIn, type ServedResource } from './resources.ts';
 import type { StoredServiceSpec } from './service-storage.ts';
 
 // Columns and cells of `pkg/printers/internalversion/printers.go`.
@@ -62,7 +62,12 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
 };
 
 /** Returns the columns that `kubectl get` prints, with the metadata of each object. */
-export function tableOf({ kind }: Resource, objects: readonly StoredObject[], metadata: object, nowMs: number): object {
+export function tableOf(
+  { kind }: ServedResource,
+  objects: readonly StoredObject[],
+  metadata: object,
+  nowMs: number,
+): object {
   const columns = COLUMNS[kind] ?? [NAME, AGE];
   return {
     kind: 'Table',

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import type { StoredObject } from './object-store.ts';
-import { invalid, type Resource } from './resources.ts';
+import { invalid, type ServedResource } from './resources.ts';
 
 const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
@@ -17,13 +17,13 @@ UNPUBLISHABLE.addSubnet('224.0.0.0', 24);
 UNPUBLISHABLE.addSubnet('ff02::', 16, 'ipv6');
 
 /** Refuses, with 422, an object that a real API server would refuse for a reason that the loops can meet. */
-export function validate(resource: Resource, object: StoredObject, previous: StoredObject | undefined): void {
+export function validate(resource: ServedResource, object: StoredObject, previous: StoredObject | undefined): void {
   const fault =
     nameFault(resource, object) ?? addressFault(resource, object) ?? updateFault(resource, object, previous);
   if (fault !== undefined) throw invalid(resource, object.metadata.name, fault);
 }
 
-function nameFault(resource: Resource, { metadata }: StoredObject): string | undefined {
+function nameFault(resource: ServedResource, { metadata }: StoredObject): string | undefined {
   const isLabel = resource.kind === 'Namespace' || resource.kind === 'Service';
   if (!metadata.name) return 'metadata.name: Required value: name or generateName is required';
   if ((isLabel ? LABEL : SUBDOMAIN).test(metadata.name)) return undefined;
@@ -36,7 +36,7 @@ interface Subset {
   readonly notReadyAddresses?: readonly { readonly ip: string }[];
 }
 
-function addressFault(resource: Resource, object: StoredObject): string | undefined {
+function addressFault(resource: ServedResource, object: StoredObject): string | undefined {
   const subsets = (object['subsets'] as readonly Subset[] | undefined) ?? [];
   const endpoints = (object['endpoints'] as readonly { readonly addresses: readonly string[] }[] | undefined) ?? [];
   const addresses =
@@ -50,7 +50,11 @@ function addressFault(resource: Resource, object: StoredObject): string | undefi
   return `addresses: Invalid value: "${bad}": must be a valid IP address that is not unspecified, loopback or link-local`;
 }
 
-function updateFault(resource: Resource, object: StoredObject, previous: StoredObject | undefined): string | undefined {
+function updateFault(
+  resource: ServedResource,
+  object: StoredObject,
+  previous: StoredObject | undefined,
+): string | undefined {
   if (previous === undefined) return undefined;
   const changed = (field: string) => JSON.stringify(object[field]) !== JSON.stringify(previous[field]);
   if (resource.kind === 'EndpointSlice' && changed('addressType'))

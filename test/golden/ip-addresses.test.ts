@@ -2,7 +2,7 @@ import { describe, expect } from '@jest/globals';
 import { familyOf } from '../../lib/allocator/ip-address.ts';
 import { parseCidr } from '../../lib/allocator/network.ts';
 import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { FAMILY_LABEL, MANAGED_BY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
+import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import {
   type AddressFault,
@@ -53,7 +53,7 @@ function recordOf({ name, labels, ageSeconds, parentRef }: NonNullable<Scenario[
     resourceVersion: '1',
     createdAtMs: NOW_MS - ageSeconds * 1000,
     family: labels?.[FAMILY_LABEL] ?? '',
-    managedBy: labels?.[MANAGED_BY_LABEL] ?? '',
+    managedBy: labels?.[ADDRESS_MANAGED_BY_LABEL] ?? '',
     parent: { group: '', resource: '', namespace: '', name: '', ...parentRef },
   };
   return [name, record] as const;
@@ -94,7 +94,7 @@ function expectedSummary({ name, labels, parentRef, kept }: NonNullable<Expected
   return {
     name,
     family: labels?.[FAMILY_LABEL] ?? '',
-    managedBy: labels?.[MANAGED_BY_LABEL] ?? '',
+    managedBy: labels?.[ADDRESS_MANAGED_BY_LABEL] ?? '',
     parent: [group, resource, namespace, parent].join('/'),
     kept,
   };

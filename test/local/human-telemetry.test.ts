@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Fields, Level } from '../../lib/telemetry/telemetry.ts';
+import type { Level, LogFields } from '../../lib/telemetry/telemetry.ts';
 import { sentenceTelemetry, verboseTelemetry, warningTelemetry } from '../../local/human-telemetry.ts';
 
-type Line = readonly [Level, string, Fields?];
+type Line = readonly [Level, string, LogFields?];
 
 const END: Line = ['info', 'invocation ended', { passes: 1, failed: 0 }];
 const failed = (...errors: string[]): Line => ['error', 'pass failed', { cluster: 'demo', passId: 'p', errors }];
 
-const warned = (fields: Fields): Line => ['warn', 'pass succeeded', fields];
+const warned = (fields: LogFields): Line => ['warn', 'pass succeeded', fields];
 const observed: Line = ['info', 'pass succeeded', { wouldWrite: ['create Endpoints default/kubernetes'] }];
 
 /** Returns what invocations of one loop print, given the log lines of each. */
@@ -38,7 +38,7 @@ describe('logs as sentences', () => {
     expect(written([['info', 'pass succeeded', fields], END])).toEqual(['created a', 'created b']);
   });
 
-  test.each<[string, Fields, string]>([
+  test.each<[string, LogFields, string]>([
     ['what would be written', { wouldWrite: ['create Namespace a'] }, 'would create Namespace a'],
     ['how full a range is', { fullest: ['demo: 93.5 per cent'] }, 'a range fills up: 93.5 per cent'],
     ['what was found', { findings: ['leak: 10.0.0.7 has no Service'] }, 'found leak: 10.0.0.7 has no Service'],
@@ -106,7 +106,7 @@ describe('logs as sentences', () => {
 });
 
 describe('verbose logs', () => {
-  test.each<[string, Fields, string[]]>([
+  test.each<[string, LogFields, string[]]>([
     [
       'time, cluster, loop, message, ids and figures',
       { cluster: 'demo', passId: 'p-1', durationMs: 12, counts: { created: 4 }, none: undefined },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { FAMILY_LABEL, MANAGED_BY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
+import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { brokenList, RepairCluster } from '../repair/repair-cluster.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
@@ -22,7 +22,7 @@ function service(name: string, ...clusterIPs: string[]): KubernetesObject {
 }
 
 function ipAddress(of: string, name: string = ITEM, labels: Record<string, string> = {}): KubernetesObject {
-  const all = { [FAMILY_LABEL]: 'IPv4', [MANAGED_BY_LABEL]: 'ipallocator.k8s.io', ...labels };
+  const all = { [FAMILY_LABEL]: 'IPv4', [ADDRESS_MANAGED_BY_LABEL]: 'ipallocator.k8s.io', ...labels };
   const parentRef = { group: '', resource: 'services', namespace: 'a', name: of };
   return {
     apiVersion: 'networking.k8s.io/v1',
@@ -138,7 +138,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     const taken = [
       service('s', ITEM),
       ipAddress('s'),
-      ipAddress('gateway', '10.5.0.7', { [MANAGED_BY_LABEL]: 'other' }),
+      ipAddress('gateway', '10.5.0.7', { [ADDRESS_MANAGED_BY_LABEL]: 'other' }),
     ];
     const { report } = await passOver(taken);
     expect(report).toMatchObject({

@@ -1,9 +1,9 @@
-import type { Fields, InvocationLabels, Level, SampleName, Telemetry } from '../../lib/telemetry/telemetry.ts';
+import type { InvocationLabels, Level, LogFields, SampleName, Telemetry } from '../../lib/telemetry/telemetry.ts';
 
 export interface RecordedLine {
   readonly level: Level;
   readonly message: string;
-  readonly fields: Fields;
+  readonly fields: LogFields;
 }
 
 export interface RecordingTelemetry extends Telemetry {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type FoundRegistration, intention, nameOf, planApply } from '../../../cli/apply/plan.ts';
+import { clusterOfStep, type FoundRegistration, intention, planApply } from '../../../cli/apply/plan.ts';
 import type { SpecFile } from '../../../cli/apply/spec-files.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { RegisteredCluster } from '../../../lib/table/clusters.ts';
@@ -20,7 +20,7 @@ function plan(files: readonly SpecFile[], known: readonly RegisteredCluster[], {
 }
 
 function actions(steps: ReturnType<typeof planApply>): string[] {
-  return steps.map((step) => `${step.action} ${nameOf(step)}`);
+  return steps.map((step) => `${step.action} ${clusterOfStep(step)}`);
 }
 
 describe('the plan of cluster apply', () => {
