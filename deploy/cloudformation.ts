@@ -38,6 +38,10 @@ export function whether(condition: string, then: Value, otherwise: Value = NO_VA
   return { 'Fn::If': [condition, then, otherwise] };
 }
 
+export const TABLE_NAME = whether('OwnsTable', STACK, ref('TableName'));
+/** Of the secrets and parameters of a stack. */
+export const SECRETS_PREFIX = whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/'));
+
 /** The ARN of a resource in the stack's own account and region. */
 export function ownArn(service: string, resource: string, variables?: Fields): Fields {
   return substitute(`arn:\${AWS::Partition}:${service}:\${AWS::Region}:\${AWS::AccountId}:${resource}`, variables);
@@ -47,6 +51,11 @@ export function ownArn(service: string, resource: string, variables?: Fields): F
 export function logicalId(functionName: string): string {
   const id = functionName.replaceAll('-', 'Dash');
   return id.slice(0, 1).toUpperCase() + id.slice(1);
+}
+
+/** A function that only some stacks have, and what belongs to it. */
+export function conditionOf(functionName: string): Pick<Resource, 'Condition'> {
+  return functionName === 'admission' ? { Condition: 'HasAdmission' } : {};
 }
 
 /** The queue of a loop's ticks, in deploy/queues.yml. */

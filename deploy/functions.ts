@@ -1,6 +1,7 @@
 import { LOOPS, type Loop } from '../lib/cluster/cluster-spec.ts';
 import {
   attribute,
+  conditionOf,
   type Fields,
   logicalId,
   queueOf,
@@ -10,6 +11,7 @@ import {
   substitute,
   whether,
 } from './cloudformation.ts';
+import { qualifierOf } from './versions.ts';
 
 export const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'];
 
@@ -38,19 +40,19 @@ export function extensions(): Readonly<Record<string, Extension>> {
 /** A failed invocation is not retried: the next tick is the retry. */
 export function invocations(): Resources {
   return Object.fromEntries(
-    FUNCTIONS.map((name) => [
-      `${logicalId(name)}Invocation`,
-      {
-        Type: 'AWS::Lambda::EventInvokeConfig',
-        ...conditionOf(name),
-        Properties: {
-          FunctionName: ref(`${logicalId(name)}LambdaFunction`),
-          Qualifier: '$LATEST',
-          MaximumEventAgeInSeconds: 60,
-          MaximumRetryAttempts: 0,
+    FUNCTIONS.map((name) => {
+      const { Qualifier, ...dependency } = qualifierOf(name);
+      const FunctionName = ref(`${logicalId(name)}LambdaFunction`);
+      return [
+        `${logicalId(name)}Invocation`,
+        {
+          Type: 'AWS::Lambda::EventInvokeConfig',
+          ...conditionOf(name),
+          ...dependency,
+          Properties: { FunctionName, Qualifier, MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 0 },
         },
-      },
-    ]),
+      ];
+    }),
   );
 }
 
@@ -84,10 +86,6 @@ function ofEvents(loop: string): Readonly<Record<string, Extension>> {
       Properties: { ScalingConfig: { MaximumConcurrency: ref('TickConcurrency') } },
     },
   };
-}
-
-function conditionOf(name: string): Pick<Resource, 'Condition'> {
-  return name === 'admission' ? { Condition: 'HasAdmission' } : {};
 }
 
 export function isLoop(name: string): name is Loop {

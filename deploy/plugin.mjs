@@ -1,8 +1,11 @@
 // Steps of packaging and deploying for which osls has no other extension point than hooks.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { buildAllocatorLayer } from './allocator-layer.mjs';
-import { nameApiDeployment } from './api-deployment.ts';
 import { describeStack, isLeftBehind, nextSteps, rollbackConfiguration } from './deployed-stack.ts';
 import { keptParameters, parameterFaults, parametersInForce } from './parameters.ts';
+import { nameReplacedResources } from './replaced-resources.ts';
 
 export default class DeploymentPlugin {
   constructor(serverless, options, { log }) {
@@ -24,6 +27,13 @@ export default class DeploymentPlugin {
       await buildAllocatorLayer(service.layers.allocator.path);
     };
 
+    const hashOfPackage = (name) => {
+      const folder = path.resolve(serverless.serviceDir, service.package.path ?? '.serverless');
+      return createHash('sha256')
+        .update(readFileSync(path.join(folder, name)))
+        .digest('hex');
+    };
+
     const compareWithStack = async () => {
       const { values, requested } = deployment();
       const template = service.provider.compiledCloudFormationTemplate;
@@ -39,7 +49,7 @@ export default class DeploymentPlugin {
       const list = kept.map(([parameter, value]) => `${parameter}=${value}`).join(', ');
       if (kept.length > 0) log.notice(`Kept, as this deployment does not set them: ${list}`);
       if (!requested.has('tags')) service.provider.stackTags = { ...stack?.tags, ...service.provider.stackTags };
-      Object.assign(template, nameApiDeployment(template));
+      Object.assign(template, nameReplacedResources(template, hashOfPackage));
       // An update names each value: an omitted one could keep its former value.
       const inForce = Object.entries(Parameters).map(([ParameterKey, { Default = '' }]) => ({
         ParameterKey,

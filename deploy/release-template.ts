@@ -1,5 +1,5 @@
-import { nameApiDeployment } from './api-deployment.ts';
 import { type Fields, type Resource, type Resources, ref, substitute, type Template } from './cloudformation.ts';
+import { type HashOfPackage, nameReplacedResources } from './replaced-resources.ts';
 
 /** The call of kbctl in the repository, and in the folder of a release. */
 const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
@@ -10,17 +10,18 @@ const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
  * Turns the template of osls into one that CloudFormation alone can deploy, in any account, region and number of
  * stacks: two parameters name the packages, and CloudFormation names the roles.
  */
-export function releaseTemplate(compiled: Template, version: string): Template {
+export function releaseTemplate(compiled: Template, version: string, hashOf: HashOfPackage): Template {
   const kept = (section: Readonly<Record<string, unknown>>) =>
     Object.entries(section).filter(([id]) => !OF_OSLS.test(id));
   const resources = kept(compiled.Resources).map(([id, resource]) => [id, released(resource as Resource, version)]);
-  return nameApiDeployment({
+  const template = {
     ...compiled,
     Description: `kube-bootstrap-controller ${version}`,
     Parameters: { ...CODE_PARAMETERS, ...(compiled['Parameters'] as Fields) },
     Resources: Object.fromEntries(resources) as Resources,
     Outputs: JSON.parse(JSON.stringify(Object.fromEntries(kept(compiled.Outputs ?? {}))).replaceAll(...KBCTL)),
-  });
+  };
+  return nameReplacedResources(template, hashOf);
 }
 
 const CODE_PARAMETERS: Fields = {

@@ -8,7 +8,8 @@ async function sources() {
   const { extensions, invocations } = await import('./functions.ts');
   const { parametersInForce, stackTags, templateParameters } = await import('./parameters.ts');
   const { roles } = await import('./roles.ts');
-  return { alarms, DASHBOARD, extensions, invocations, parametersInForce, stackTags, templateParameters, roles };
+  const { versions } = await import('./versions.ts');
+  return { alarms, DASHBOARD, extensions, invocations, parametersInForce, stackTags, templateParameters, roles, versions };
 }
 
 /** @param variables of osls: its options, and functions that resolve what the configuration holds */
@@ -28,8 +29,8 @@ module.exports = {
   deploymentRole: async (variables) => (await inForce(variables)).deploymentRoleArn || null,
   stackTags: async (variables) => (await sources()).stackTags(await inForce(variables)),
   functions: async () => {
-    const { extensions, invocations } = await sources();
-    return { Resources: invocations(), extensions: extensions() };
+    const { extensions, invocations, versions } = await sources();
+    return { Resources: { ...versions(), ...invocations() }, extensions: extensions() };
   },
   roles: async ({ resolveVariable }) => {
     const { roles } = await sources();

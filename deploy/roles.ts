@@ -3,6 +3,7 @@ import { LOOPS, type Loop, STACK_LOOP } from '../lib/cluster/cluster-spec.ts';
 import { TOKEN_SECONDS } from '../lib/kubernetes/web-identity.ts';
 import {
   attribute,
+  conditionOf,
   type Fields,
   ownArn,
   pascalCase,
@@ -10,13 +11,14 @@ import {
   type Resource,
   type Resources,
   ref,
-  STACK,
+  SECRETS_PREFIX,
   substitute,
+  TABLE_NAME,
   type Value,
   whether,
 } from './cloudformation.ts';
 
-const TABLE_ARN = ownArn('dynamodb', 'table/${Table}', { Table: whether('OwnsTable', STACK, ref('TableName')) });
+const TABLE_ARN = ownArn('dynamodb', 'table/${Table}', { Table: TABLE_NAME });
 
 /** DynamoDB's use of the table's key on behalf of each reader and writer. */
 const TABLE_KEY_STATEMENT: Value = {
@@ -28,7 +30,7 @@ const TABLE_KEY_STATEMENT: Value = {
 
 /** The names and regions of the secrets and parameters of a stack. */
 const SECRETS = {
-  Prefix: whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/')),
+  Prefix: SECRETS_PREFIX,
   Region: whether('HasSecretsRegion', ref('SecretsRegion'), ref('AWS::Region')),
 };
 
@@ -196,7 +198,7 @@ function role(roleName: string, functionName: string, policies: readonly Value[]
   const logs = ownArn('logs', `log-group:/aws/lambda/\${AWS::StackName}-${functionName}:*`);
   return {
     Type: 'AWS::IAM::Role',
-    ...(functionName === 'admission' && { Condition: 'HasAdmission' }),
+    ...conditionOf(functionName),
     Properties: {
       // "serverless deploy function" finds a role by its name.
       RoleName: roleName,

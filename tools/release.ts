@@ -22,8 +22,12 @@ run(process.execPath, serverless, 'package', '--stage', 'release', '--param', 's
 for (const name of readdirSync(packaged).filter((file) => file.endsWith('.zip'))) {
   cpSync(path.join(packaged, name), path.join(folder, name));
 }
+const hashOfPackage = (name: string) => sha256(readFileSync(path.join(packaged, name)));
 const compiled = JSON.parse(readFileSync(path.join(packaged, 'cloudformation-template-update-stack.json'), 'utf8'));
-writeFileSync(path.join(folder, 'template.json'), `${JSON.stringify(releaseTemplate(compiled, version), null, 1)}\n`);
+writeFileSync(
+  path.join(folder, 'template.json'),
+  `${JSON.stringify(releaseTemplate(compiled, version, hashOfPackage), null, 1)}\n`,
+);
 const copied = ['deploy/policies', 'deploy/terraform', '.cache/maps', 'tools/symbolise.mjs'];
 for (const name of copied) cpSync(path.join(root, name), path.join(folder, path.basename(name)), { recursive: true });
 run(process.execPath, 'tools/build-cli.mjs', '--whole', path.join(folder, 'kbctl.mjs'));

@@ -10,19 +10,25 @@ A role's policy that came from a template is read back as JSON; moto prints it a
 Conditions and parameters of a template are resolved before moto compares templates: in an update it does not know them.
 The attribute of a resource that moto passes over is its name. A reference to a layer is its ARN.
 
-An executed change set changes the parameters and outputs of its stack; moto changes only its resources.
+An executed change set changes the parameters, tags and outputs of its stack; moto changes only its resources.
 
 A rule with a schedule and no pattern matches no event; moto would invoke its targets.
+
+A version of a function keeps the code and settings that the function had, is made after an update of the function, and again
+when its description changes. As in Lambda, one without a change fails. An alias is a resource of CloudFormation.
 
 A conditional write of DynamoDB is one step; moto answers in threads, and lets another write in between condition and write.
 """
 
+import hashlib
 import json
 import sys
 import threading
 
-from moto.awslambda.models import LayerVersion
+from moto.awslambda.models import LambdaVersion, LayerVersion
+from moto.awslambda.utils import get_backend
 from moto.cloudformation import models, parsing
+from moto.core.common_models import CloudFormationModel
 from moto.dynamodb.models import DynamoDBBackend
 from moto.events.models import EventPattern
 from moto.iam.models import Role
@@ -110,7 +116,72 @@ def resolved(template, parameters):
         }
 
     kept = {name: part for name, part in template.items() if name not in ("Conditions", "Rules")}
-    return {**kept, "Resources": present("Resources"), "Outputs": present("Outputs")}
+    return with_replaced_versions({**kept, "Resources": present("Resources"), "Outputs": present("Outputs")})
+
+
+def with_replaced_versions(template):
+    """Each version has a name that changes with its description."""
+    text = json.dumps(template)
+    for name, resource in template["Resources"].items():
+        if resource["Type"] == "AWS::Lambda::Version":
+            digest = hashlib.sha256(json.dumps(resource["Properties"]).encode()).hexdigest()
+            text = text.replace(f'"{name}"', f'"{name}x{digest[:8]}"')
+    return json.loads(text)
+
+
+def published(function):
+    layers = [layer["Arn"] for layer in function.layers]
+    settings = (function.handler, function.memory_size, function.timeout, function.role, function.vpc_config)
+    return json.dumps([function.code_sha_256, function.environment_vars, layers, settings], default=str)
+
+
+def publish_version(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+    backend = get_backend(account_id, region_name)
+    name = cloudformation_json["Properties"]["FunctionName"]
+    function = backend.get_function(name)
+    *_, last = backend.list_versions_by_function(name)
+    if str(last.version) != "$LATEST" and published(last) == published(function):
+        raise ValueError(f"A version for this Lambda function exists ( {last.version} ).")
+    function.code_or_config_updated = True
+    version = backend.publish_version(name)
+    version.code = dict(version.code)
+    return cls({"Version": version.version})
+
+
+class Alias(CloudFormationModel):
+    # moto derives the service of a model from it.
+    __module__ = LambdaVersion.__module__
+
+    def __init__(self, arn):
+        self.physical_resource_id = arn
+
+    @staticmethod
+    def cloudformation_name_type():
+        return ""
+
+    @staticmethod
+    def cloudformation_type():
+        return "AWS::Lambda::Alias"
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        alias = cls.put("create_alias", cloudformation_json["Properties"], account_id, region_name)
+        return cls(alias.arn)
+
+    @classmethod
+    def update_from_cloudformation_json(
+        cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name
+    ):
+        cls.put("update_alias", cloudformation_json["Properties"], account_id, region_name)
+        return original_resource
+
+    @staticmethod
+    def put(operation, properties, account_id, region_name):
+        write = getattr(get_backend(account_id, region_name), operation)
+        return write(properties["Name"], properties["FunctionName"], properties["FunctionVersion"], "", None)
+
+    def delete(self, account_id, region_name):
+        pass
 
 
 create_resources = parsing.ResourceMap.create
@@ -124,7 +195,15 @@ def create_resources_resolved(self, template):
 
 
 def update_resources_resolved(self, template, parameters=None):
-    update_resources(self, resolved(template, parameters or self.input_parameters), parameters)
+    whole = resolved(template, parameters or self.input_parameters)
+
+    def is_of_version(resource):
+        return resource["Type"] in ("AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::Lambda::Permission")
+
+    unversioned = {name: one for name, one in whole["Resources"].items() if not is_of_version(one)}
+    before = {name: one for name, one in self._resource_json_map.items() if is_of_version(one)}
+    update_resources(self, {**whole, "Resources": {**unversioned, **before}}, parameters)
+    update_resources(self, whole, parameters)
 
 
 def init_outputs_resolved(self, resources, template, stack_id):
@@ -135,9 +214,14 @@ def apply_change_set_with_outputs(self):
     apply_change_set(self)
     self.stack.template_dict = self.template_dict
     self.stack.parameters = self.parameters
+    self.stack.tags = self.tags or {}
     self.stack.output_map = self.stack._create_output_map()
 
 
+LambdaVersion.create_from_cloudformation_json = classmethod(publish_version)
+LambdaVersion.has_cfn_attr = classmethod(lambda cls, attribute: attribute == "Version")
+LambdaVersion.get_cfn_attribute = lambda version, attribute: str(version.version)
+LambdaVersion.delete = lambda version, account_id, region_name: None
 parsing.ResourceMap.create = create_resources_resolved
 parsing.ResourceMap.update = update_resources_resolved
 parsing.OutputMap.__init__ = init_outputs_resolved

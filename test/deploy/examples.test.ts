@@ -11,7 +11,7 @@ import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocat
 import { emulatedAws } from '../support/emulator-project.ts';
 import { type LambdaApi, startLambdaApi } from '../support/lambda-api.ts';
 
-const FUNCTION = 'kube-bootstrap-controller-dev-allocate';
+const FUNCTION = 'kube-bootstrap-controller-dev-allocate:live';
 const examples = join(import.meta.dirname, '../../examples');
 
 let folder: string;

@@ -88,6 +88,15 @@ test('an update of the stack turns the webhook on, and keeps the table', async (
   expect(await world.table().list('#clusters', '')).toEqual(items);
 });
 
+test('an update of a parameter alone moves the alias to a version that has its value, and the way back too', async () => {
+  const level = () => deployed.function('allocate').runnable.environment['POWERTOOLS_LOG_LEVEL'];
+  expect(level()).toBe('DEBUG');
+  deployed = await world.deployRelease({ LogLevel: 'ERROR' });
+  expect(level()).toBe('ERROR');
+  deployed = await world.deployRelease({ LogLevel: 'DEBUG' });
+  expect(level()).toBe('DEBUG');
+});
+
 /** Both releases are of this tree, the next one with another version in it. */
 test('an update to the next release runs its code with the parameters of the stack, and so does the way back', async () => {
   const running = async () => {
@@ -96,8 +105,15 @@ test('an update to the next release runs its code with the parameters of the sta
     const { folder, environment, opt } = deployed.function('kubernetes-service').runnable;
     expect(environment).toMatchObject({ POWERTOOLS_LOG_LEVEL: 'DEBUG' });
     expect(existsSync(join(opt, 'nodejs/allocator.mjs'))).toBe(true);
-    return readFileSync(join(folder, 'functions/kubernetes-service.mjs'), 'utf8').includes('99.0.0') ? 'next' : 'first';
+    const codes = [join(folder, 'functions/kubernetes-service.mjs'), ...aliased()];
+    const [release, ...others] = codes.map((file) =>
+      readFileSync(file, 'utf8').includes('99.0.0') ? 'next' : 'first',
+    );
+    expect(new Set(others)).toEqual(new Set([release]));
+    return release;
   };
+  const aliased = () =>
+    ['allocate', 'admission'].map((name) => join(deployed.function(name).runnable.folder, `functions/${name}.mjs`));
   expect(await running()).toBe('first');
 
   deployed = await world.deployRelease({}, '99.0.0');

@@ -69,7 +69,7 @@ test('the policy of the page allows invoking only this function', () => {
     {
       Effect: 'Allow',
       Action: 'lambda:InvokeFunction',
-      Resource: expect.stringMatching(/:function:kube-bootstrap-controller-prod-allocate$/),
+      Resource: expect.stringMatching(/:function:kube-bootstrap-controller-prod-allocate:live$/),
     },
   ]);
 });

@@ -2,7 +2,7 @@ import { parse } from 'yaml';
 import type { Action, Story } from './play-page.ts';
 
 const SHOP = '/api/v1/namespaces/shop/services';
-const FUNCTION = 'kube-bootstrap-controller-prod-allocate';
+const FUNCTION = 'kube-bootstrap-controller-prod-allocate:live';
 const nothing: Action = () => undefined;
 
 /**

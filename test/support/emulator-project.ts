@@ -80,6 +80,11 @@ export function copyProject(endpoint: string): Project {
           const text = readFileSync(join(REPOSITORY, file), 'utf8').replace(VERSION, version);
           writeFileSync(join(folder, file), text);
         }
+        // Functions that have no version in their code.
+        for (const file of ['functions/allocate.ts', 'functions/admission.ts']) {
+          const text = readFileSync(join(REPOSITORY, file), 'utf8');
+          writeFileSync(join(folder, file), `${text}\nObject.assign(globalThis, { release: '${version}' });\n`);
+        }
         execFileSync(process.execPath, ['tools/release.ts'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
       }
       return { folder: built, version };

@@ -59,9 +59,13 @@ export async function readStack(emulator: Emulator, name: string, codeBucket?: s
   const layers = Object.values(template.Resources).filter(({ Type }) => Type === 'AWS::Lambda::LayerVersion');
   for (const { Properties } of layers) await unpackFromBucket(Properties.Content.S3Key, opt);
 
-  const physicalIds = resources.filter(({ type }) => type === 'AWS::Lambda::Function').map((found) => found.physicalId);
+  const physicalIds = (ofType: string) => resources.filter(({ type }) => type === ofType).map((one) => one.physicalId);
+  const aliases = physicalIds('AWS::Lambda::Alias').map((arn) => arn.split(':').slice(-2).join(':'));
   const functions = await Promise.all(
-    physicalIds.map((physicalId) => readFunction(emulator, { name: physicalId, folder, opt, unpackFromBucket })),
+    physicalIds('AWS::Lambda::Function').map((of) => {
+      const invoked = aliases.find((alias) => alias.startsWith(`${of}:`)) ?? of;
+      return readFunction(emulator, { name: of, invoked, folder, opt, unpackFromBucket });
+    }),
   );
   return {
     name,
@@ -101,6 +105,8 @@ export async function stackResources(aws: Aws, name: string): Promise<StackResou
 interface FunctionPlace {
   /** As the emulator has it. */
   readonly name: string;
+  /** The same, with the alias that callers invoke, if there is one. */
+  readonly invoked: string;
   /** A folder for every function's own. */
   readonly folder: string;
   /** Where the layers are. */
@@ -109,9 +115,9 @@ interface FunctionPlace {
 }
 
 async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace): Promise<DeployedFunction> {
-  const { name, opt, unpackFromBucket } = place;
+  const { name, invoked, opt, unpackFromBucket } = place;
   const folder = join(place.folder, name);
-  const path = `/2015-03-31/functions/${name}`;
+  const path = `/2015-03-31/functions/${encodeURIComponent(invoked)}`;
   const { Configuration: configuration, Code: code }: { Configuration: FunctionConfiguration; Code: Code } = JSON.parse(
     (await aws.get('lambda', path)).toString(),
   );

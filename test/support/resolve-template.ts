@@ -68,7 +68,10 @@ export function resolveTemplate(
       const isText = resolved.every((item) => typeof item === 'string');
       return isText ? resolved.join(separator) : { 'Fn::Join': [separator, resolved] };
     },
-    'Fn::Split': (operands) => String(resolve((operands as Value[])[1] ?? '')).split(','),
+    'Fn::Split': (operands) => {
+      const [separator, text] = operands as [string, Value];
+      return String(resolve(text)).split(separator);
+    },
     'Fn::If': (operands) => {
       const [name, then, otherwise] = operands as [string, Value, Value];
       return resolve(holds({ Condition: name }) ? then : otherwise);

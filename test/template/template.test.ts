@@ -3,6 +3,7 @@ import path from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { templateName } from '../../deploy/parameters.ts';
 import { releaseTemplate } from '../../deploy/release-template.ts';
+import { nameReplacedResources } from '../../deploy/replaced-resources.ts';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { listPausesMs } from '../../lib/dispatch/cluster-list.ts';
 import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
@@ -521,12 +522,13 @@ describe('the admission function', () => {
 
   test('has a URL that AWS lets everyone call, in both of the ways that it asks for', () => {
     const { AdmissionUrl: url, ...rest } = ofAdmission(withAdmission);
-    expect(url?.Properties).toMatchObject({ AuthType: 'NONE' });
+    expect(url?.Properties).toMatchObject({ AuthType: 'NONE', Qualifier: 'live' });
     expect(url?.Properties).not.toHaveProperty('Cors');
+    const invoked = { FunctionName: { Ref: 'AdmissionAlias' }, Principal: '*' };
     const permissions = Object.values(rest).filter(({ Type }) => Type === 'AWS::Lambda::Permission');
     expect(permissions.map(({ Properties }) => Properties)).toEqual([
-      expect.objectContaining({ Action: 'lambda:InvokeFunctionUrl', Principal: '*', FunctionUrlAuthType: 'NONE' }),
-      expect.objectContaining({ Action: 'lambda:InvokeFunction', Principal: '*', InvokedViaFunctionUrl: true }),
+      expect.objectContaining({ ...invoked, Action: 'lambda:InvokeFunctionUrl', FunctionUrlAuthType: 'NONE' }),
+      expect.objectContaining({ ...invoked, Action: 'lambda:InvokeFunction', InvokedViaFunctionUrl: true }),
     ]);
     expect(ofType(withAdmission, 'AWS::ApiGateway::RestApi')).toEqual([]);
   });
@@ -594,6 +596,49 @@ test('the key of the table is used by every function, and only through DynamoDB'
   }
 });
 
+describe.each(['allocate', 'admission'])('the version of %s', (name) => {
+  const id = name.slice(0, 1).toUpperCase() + name.slice(1);
+  const compiled = () => packaged.template as Template;
+  /** Names of parameters. */
+  const usedIn = (value: unknown) => {
+    const names = [...JSON.stringify(value).matchAll(/"Ref":"(\w+)"|\$\{(\w+)\}/g)].map(
+      ([, one, other]) => one ?? other,
+    );
+    return new Set(names.filter((one = '') => one in compiled().Parameters));
+  };
+  const descriptionWith = (parameters: Readonly<Record<string, string>>) =>
+    String(resolved({ admission: 'on', ...parameters }).Resources[`${id}Version`]?.Properties.Description);
+
+  test('is replaced when a parameter changes that the function uses', () => {
+    const propertiesOf = (resource: string) => compiled().Resources[`${id}${resource}`]?.Properties ?? {};
+    const { ReservedConcurrentExecutions: _, ...properties } = propertiesOf('LambdaFunction');
+    // Only loops use these two. The function refers to its role, which has the path.
+    const used = [...usedIn(properties), 'RolePath'].filter((one) => one !== 'ClustersPerTick' && one !== 'ExternalId');
+    expect([...usedIn(propertiesOf('Version'))].toSorted()).toEqual(used.toSorted());
+  });
+
+  test('stays when a parameter changes that has no effect on it', () => {
+    const unused = { vpcIpv6: 'true', externalId: 'x1', clustersPerTick: '1', table: STACK };
+    expect(descriptionWith(unused)).toBe(descriptionWith({}));
+  });
+
+  test('has a description of at most 256 characters in a VPC with six subnets and three security groups', () => {
+    const ids = (kind: string, count: number) => Array(count).fill(`${kind}-0123456789abcdef0`).join();
+    const vpc = { vpcIpv6: 'true', vpcSubnetIds: ids('subnet', 6), vpcSecurityGroupIds: ids('sg', 3) };
+    const description = descriptionWith({ ...vpc, secretsPrefix: 'kube-bootstrap-controller/prod/' });
+    expect(description.length).toBeLessThanOrEqual(256);
+    expect(description).toContain(' 123456789abcdef0,123456789abcdef0');
+  });
+
+  test('is what the alias invokes, and its callers', () => {
+    const { Resources } = resolved({ admission: 'on' });
+    expect(Resources[`${id}Alias`]?.Properties).toMatchObject({
+      FunctionVersion: { 'Fn::GetAtt': [`${id}Version`, 'Version'] },
+    });
+    expect(Resources[`${id}Invocation`]?.Properties.Qualifier).toBe(Resources[`${id}Alias`]?.Properties.Name);
+  });
+});
+
 test('no rule, condition or name is left that CloudFormation does not know', () => {
   for (const template of [byDefault, everything, nothing, withAdmission]) {
     expect(JSON.stringify(template.Resources)).not.toMatch(/Fn::If|AWS::NoValue|"Condition":"/);
@@ -602,7 +647,8 @@ test('no rule, condition or name is left that CloudFormation does not know', () 
 
 describe('the template of a release', () => {
   const compiled = () => packaged.template as Parameters<typeof releaseTemplate>[0];
-  const released = () => releaseTemplate(compiled(), '1.2.3');
+  const released = () => releaseTemplate(compiled(), '1.2.3', hashOf);
+  const hashOf = (name: string) => name;
 
   test('has nothing of a stage, an account or a region', () => {
     const { Resources, Outputs } = released();
@@ -615,7 +661,7 @@ describe('the template of a release', () => {
     const parameters = { SecretsPrefix: 'clusters/', Admission: 'on', CodeBucket: 'packages' };
     const ofRelease = resolveTemplate(released(), parameters, 'fleet').Resources;
     const { CodeBucket: _, ...others } = parameters;
-    const ofRepository = resolveTemplate(packaged.template, others, 'fleet').Resources;
+    const ofRepository = resolveTemplate(nameReplacedResources(compiled(), hashOf), others, 'fleet').Resources;
     const bucket = ['ServerlessDeploymentBucket', 'ServerlessDeploymentBucketPolicy'];
     expect(Object.keys(ofRelease)).toEqual(Object.keys(ofRepository).filter((id) => !bucket.includes(id)));
     const same = Object.entries(ofRelease).filter(([, { Type }]) => !/^AWS::(Lambda::(Function|Layer)|IAM)/.test(Type));

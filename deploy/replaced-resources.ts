@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto';
+import { type Fields, logicalId, type Resource, type Template } from './cloudformation.ts';
+import { ALIASED } from './versions.ts';
+
+/** @returns the SHA-256 of a package: `allocate.zip`. */
+export type HashOfPackage = (name: string) => string;
+
+/**
+ * Renames the resources that CloudFormation must make again when what they are made of changes, after a hash of that: an
+ * API answers as it was when it was last deployed, and an alias as the function was when its version was published.
+ */
+export function nameReplacedResources<T extends Template>(template: T, hashOf: HashOfPackage): T {
+  const { AdmissionApi: api, AdmissionApiResource: resource, AdmissionApiMethod: method } = template.Resources;
+  const { AdmissionVpcEndpointIds: ids } = template['Parameters'] as Fields;
+  const deployed = named(template, 'AdmissionApiDeployment', [api, resource, method, ids]);
+  return ALIASED.reduce((before, name) => {
+    const made = published(before.Resources[`${logicalId(name)}LambdaFunction`]);
+    const packages = [`${name}.zip`, 'allocator.zip'].map(hashOf);
+    return named(before, `${logicalId(name)}Version`, [made, packages]);
+  }, deployed);
+}
+
+/** What a version keeps of a function beside its packages, whose places change with each deployment. */
+function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
+  const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};
+  return kept;
+}
+
+function named<T extends Template>(template: T, id: string, made: readonly unknown[]): T {
+  if (!(id in template.Resources)) return template;
+  const hash = createHash('sha256').update(JSON.stringify(made)).digest('hex');
+  return JSON.parse(JSON.stringify(template).replaceAll(`"${id}"`, `"${id}${hash.slice(0, 8)}"`));
+}

@@ -1,0 +1,60 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Resources, Template } from '../../deploy/cloudformation.ts';
+import { templateParameters } from '../../deploy/parameters.ts';
+import { nameReplacedResources } from '../../deploy/replaced-resources.ts';
+import { versions } from '../../deploy/versions.ts';
+import { uncompiledTemplate } from '../support/uncompiled-template.ts';
+
+const ZIPS = { 'allocate.zip': 'a', 'admission.zip': 'b', 'allocator.zip': 'c' };
+
+interface Made {
+  readonly admissionVpcEndpointIds?: string;
+  readonly zips?: Partial<typeof ZIPS>;
+  readonly timeout?: number;
+  readonly key?: string;
+}
+
+/** The id of a resource of which `id` is the begin, and all resources. */
+function named(id: string, { admissionVpcEndpointIds = '', zips, timeout = 30, key = 'k' }: Made = {}) {
+  const hashes: Readonly<Record<string, string>> = { ...ZIPS, ...zips };
+  const made = { Timeout: timeout, Code: { S3Key: key }, Layers: [{ Ref: 'AllocatorLambdaLayer' }] };
+  const AllocateLambdaFunction = { Type: 'AWS::Lambda::Function', Properties: made };
+  const { Resources: others } = uncompiledTemplate();
+  const before: Resources = { ...others, ...versions(), AllocateLambdaFunction };
+  const template = { Parameters: { ...templateParameters({ admissionVpcEndpointIds }) }, Resources: before };
+  const { Resources } = nameReplacedResources<Template>(template, (name) => hashes[name] ?? '');
+  const [name = ''] = Object.keys(Resources).filter((one) => one.startsWith(id));
+  return { name, Resources };
+}
+
+test('the API of the webhook is deployed again when its policy names other VPC endpoints', () => {
+  const names = ['', 'vpce-1', 'vpce-1,vpce-2', ''].map(
+    (admissionVpcEndpointIds) => named('AdmissionApiDeployment', { admissionVpcEndpointIds }).name,
+  );
+  expect(new Set(names).size).toBe(3);
+  expect(names[3]).toBe(names[0]);
+});
+
+test('the stage is at the deployment of the name', () => {
+  const { name, Resources } = named('AdmissionApiDeployment', { admissionVpcEndpointIds: 'vpce-1' });
+  expect(name).toMatch(/^AdmissionApiDeployment[0-9a-f]{8}$/);
+  expect(Resources['AdmissionApiStage']?.Properties['DeploymentId']).toEqual({ Ref: name });
+});
+
+describe('the version of a function', () => {
+  const version = (made?: Made) => named('AllocateVersion', made).name;
+
+  test('is another one with other code, another layer or other settings of the function', () => {
+    const made = [{}, { zips: { 'allocate.zip': 'x' } }, { zips: { 'allocator.zip': 'x' } }, { timeout: 31 }];
+    expect(new Set(made.map(version)).size).toBe(made.length);
+  });
+
+  test('stays when its package is only in another place, or another function changes', () => {
+    expect(version({ key: 'other', zips: { 'admission.zip': 'x' } })).toBe(version());
+  });
+
+  test('is the one of the alias', () => {
+    const { name, Resources } = named('AllocateVersion');
+    expect(Resources['AllocateAlias']?.Properties['FunctionVersion']).toEqual({ 'Fn::GetAtt': [name, 'Version'] });
+  });
+});
