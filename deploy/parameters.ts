@@ -117,7 +117,8 @@ export const PARAMETERS = {
     default: '10',
     pattern: '^([2-9]|[1-9][0-9]|[1-9][0-9][0-9]|1000)$',
     fix: 'write a number from 2 to 1000',
-    description: 'Ticks of one loop at the same time: raise it for thousands of clusters.',
+    description:
+      'Ticks of one loop at the same time: 10, or a quarter of the clusters divided by clustersPerTick if that is more (157 for 10,000 clusters).',
   },
   clustersPerTick: {
     default: '16',
