@@ -26,13 +26,16 @@ export function versions(): Resources {
   return Object.fromEntries(ALIASED.flatMap((name) => Object.entries(versionOf(name))));
 }
 
+/** Invocations may be on their way to the version before. Lambda deletes all versions with their function. */
+const KEPT = { DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' };
+
 function versionOf(name: Aliased): Resources {
   const id = logicalId(name);
   const of = { FunctionName: ref(`${id}LambdaFunction`) };
   const version = { ...of, Description: settingsOf(name) };
   const alias = { ...of, FunctionVersion: attribute(`${id}Version`, 'Version'), Name: ALIAS };
   return {
-    [`${id}Version`]: { Type: 'AWS::Lambda::Version', ...conditionOf(name), Properties: version },
+    [`${id}Version`]: { Type: 'AWS::Lambda::Version', ...KEPT, ...conditionOf(name), Properties: version },
     [`${id}Alias`]: { Type: 'AWS::Lambda::Alias', ...conditionOf(name), Properties: alias },
   };
 }
