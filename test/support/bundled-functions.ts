@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { build } from 'esbuild';
+import { httpByProperty } from '../../deploy/http-by-property.ts';
 
 /** Bundles functions as serverless.yml has them built, into `folder/functions`. */
 export async function bundleFunctions(folder: string, names: readonly string[]): Promise<void> {
@@ -14,6 +15,7 @@ export async function bundleFunctions(folder: string, names: readonly string[]):
     platform: 'node',
     target: 'node24',
     mainFields: ['module', 'main'],
+    plugins: [httpByProperty],
   });
 }
 

@@ -1,0 +1,15 @@
+import type { Plugin } from 'esbuild';
+
+/**
+ * Reads exports of these modules when they are used. An `import` reads all of them at once, among them those for which
+ * Node loads its own undici, which is a sixth of the CPU time of a start.
+ */
+export const httpByProperty: Plugin = {
+  name: 'http-by-property',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^(node:)?https?$/ }, ({ path }) => ({ path, namespace: 'by-property' }));
+    onLoad({ filter: /./, namespace: 'by-property' }, ({ path }) => ({
+      contents: `module.exports = process.getBuiltinModule('${path}');`,
+    }));
+  },
+};
