@@ -72,6 +72,6 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
 }
 
 function exitCodeOnce(state: Heartbeat['state']): ExitCode {
-  if (state === 'held') return EXIT.fine;
+  if (state === 'active') return EXIT.fine;
   return state === 'down' ? EXIT.apiServer : EXIT.findings;
 }

@@ -27,7 +27,7 @@ const RETRY_MS = 1_000;
 const SHORTEST_REFRESH_MS = 2_000;
 
 interface EndedRefresh {
-  readonly held: boolean;
+  readonly isRefreshed: boolean;
   /** Whether no refresh was written before it. */
   readonly isFirst: boolean;
   readonly everyMs: number;
@@ -37,8 +37,8 @@ interface EndedRefresh {
  * Returns how long to wait from the end of a refresh to the next one. Agents that started in the same second write one item:
  * a random part of the first interval spreads them, and counting from the end keeps the place that a write has found.
  */
-export function restAfter({ held, isFirst, everyMs }: EndedRefresh, random: () => number): number {
-  if (!held) return Math.min(RETRY_MS, everyMs) * (0.5 + random() / 2);
+export function restAfter({ isRefreshed, isFirst, everyMs }: EndedRefresh, random: () => number): number {
+  if (!isRefreshed) return Math.min(RETRY_MS, everyMs) * (0.5 + random() / 2);
   return isFirst ? everyMs * random() : everyMs;
 }
 
@@ -48,17 +48,17 @@ export function restAfter({ held, isFirst, everyMs }: EndedRefresh, random: () =
  */
 export async function keepLease(options: AgentOptions, ended: AbortSignal): Promise<boolean> {
   const report = stateReporter(options);
-  let everHeld = false;
+  let everRefreshed = false;
   while (!ended.aborted) {
     const result = await refresh(options, ended).catch(unlessOfTable);
     if (ended.aborted) break;
     report(result);
-    const held = !(result instanceof TableError) && result.state === 'held';
-    const restMs = restAfter({ held, isFirst: !everHeld, everyMs: options.everyMs }, Math.random);
-    everHeld ||= held;
+    const isRefreshed = !(result instanceof TableError) && result.state === 'active';
+    const restMs = restAfter({ isRefreshed, isFirst: !everRefreshed, everyMs: options.everyMs }, Math.random);
+    everRefreshed ||= isRefreshed;
     await sleep(restMs, undefined, { signal: ended }).catch(() => undefined);
   }
-  return everHeld;
+  return everRefreshed;
 }
 
 /**
@@ -118,7 +118,7 @@ function describeHeartbeat({ state, outcome, withdrawnUntilMs }: Heartbeat): str
   const reply =
     outcome === undefined ? '' : ` (its API server ${detail.startsWith('answered') ? detail : `gave ${detail}`})`;
   switch (state) {
-    case 'held':
+    case 'active':
       return `has a valid lease${reply}.`;
     case 'withdrawn': {
       const until = withdrawnUntilMs === undefined ? '' : ` until ${new Date(withdrawnUntilMs).toISOString()}`;

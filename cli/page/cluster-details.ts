@@ -40,7 +40,7 @@ export function foldedDetails(
 
 /** `3 of 3 API servers live, 2 findings`. */
 export function figuresOf({ apiServers: servers, findings: found }: ClusterStatus): string {
-  const live = servers.filter(({ state }) => state === 'held').length;
+  const live = servers.filter(({ state }) => state === 'active').length;
   return `${live} of ${counted(servers.length, 'API server')} live, ${counted(found.length, 'finding')}`;
 }
 

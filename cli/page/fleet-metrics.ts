@@ -39,7 +39,7 @@ const METRICS: Readonly<Record<string, Metric>> = {
     samples: ({ apiServers }) =>
       apiServers.map(({ address, host = '', state }) => ({
         labels: { address: address ?? host },
-        value: Number(state === 'held'),
+        value: Number(state === 'active'),
       })),
   },
   loop_interval_seconds: {

@@ -151,7 +151,7 @@ ${table('glance', 'Table of all clusters', rows.markup)}${rows.left > 0 && html`
 
 function row(cluster: ClusterStatus, link: Child, nowMs: number): Html {
   const { health, apiServers, findings, mode, allocator } = cluster;
-  const live = apiServers.filter(({ state }) => state === 'held').length;
+  const live = apiServers.filter(({ state }) => state === 'active').length;
   return html`<tr><th scope="row">${link}<td class="${health}">${HEALTH_WORDS[health]}<td>${findings.length}<td>${live}/${apiServers.length}<td>${lastPasses(cluster.loops, nowMs)}${fullest(cluster)}<td>${mode}<td>${allocator}`;
 }
 

@@ -23,8 +23,8 @@ export const LOOP_STATES: Record<LoopStatus['state'], readonly [Health, string]>
 };
 
 const LEASE_HEALTH: Record<ApiServerStatus['state'], Health> = {
-  held: 'good',
-  ranOut: 'bad',
+  active: 'good',
+  expired: 'bad',
   withdrawn: 'paused',
   neverSeen: 'unknown',
 };

@@ -46,7 +46,7 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
     { title: 'OWNER', text: ({ owner }) => owner?.stack ?? '', wide: true },
     {
       title: 'API SERVERS',
-      text: ({ apiServers }) => `${apiServers.filter(({ state }) => state === 'held').length}/${apiServers.length}`,
+      text: ({ apiServers }) => `${apiServers.filter(({ state }) => state === 'active').length}/${apiServers.length}`,
     },
     { title: 'LAST PASS', text: ({ loops }) => lastPassAgo(loops, nowMs), yields: true },
     {
@@ -133,7 +133,7 @@ export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {
     {
       title: 'LEASE',
       text: ({ state }) => LEASE_WORDS[state],
-      style: ({ state }) => (state === 'held' ? 'green' : 'red'),
+      style: ({ state }) => (state === 'active' ? 'green' : 'red'),
     },
     { title: 'REFRESHED', text: ({ refreshedAtMs }) => ago(refreshedAtMs, nowMs), yields: true },
     { title: 'ENDS', text: (server) => leaseEnd(server, nowMs) },

@@ -1,9 +1,11 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
-import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
+import { reinstated } from '../endpoints/next-lease.ts';
 import { TableError } from '../table/errors.ts';
-import { changeLeases, endWithdrawal, leaseOf, readLeases, withdraw } from '../table/leases.ts';
+import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
+import { endWithdrawal, withdraw } from './withdrawal.ts';
 
 export interface DeregisterRequest extends RemovalRequest {
   /** One published address, as text. */
@@ -54,7 +56,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const isOnlyOne = !already && !lastOne;
   const marked = await withdraw(table, spec.name, { address, untilMs, nowMs: nowMs(), goingDown, isOnlyOne });
   if (isOnlyOne && (await isLastAfterAll(request, marked))) return lastLive(address);
-  const end = marked.withdrawnUntilMs ?? untilMs;
+  const end = marked.withdrawnUntilMs;
   // Also when it was withdrawn already: the caller that did so may have ended right after.
   const mayBeAdded = lease !== undefined && lease.expiresAtMs > nowMs();
   return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address, mayBeAdded)) };
@@ -89,24 +91,28 @@ function refusalOf(
  * Two callers that deregister at once each saw the other address live: the one that finds none left undoes its mark, unless
  * a later caller has extended it.
  */
-async function isLastAfterAll(request: DeregisterRequest, { address, withdrawnUntilMs }: Lease): Promise<boolean> {
+async function isLastAfterAll(
+  request: DeregisterRequest,
+  marked: Awaited<ReturnType<typeof withdraw>>,
+): Promise<boolean> {
   const { table, spec, nowMs } = request;
+  const { address, withdrawnUntilMs } = marked;
   const stored = await readLeases(table, spec.name);
   if (othersLive(request, stored.leases, address).length > 0) return false;
   const own = leaseOf(stored, address);
-  if (own !== undefined && own.withdrawnUntilMs === withdrawnUntilMs) {
-    const { withdrawnUntilMs: _, ...unmarked } = own;
-    const { present } = await changeLeases(table, spec.name, stored, new Map([[address, unmarked]]));
+  if (own?.state === 'withdrawn' && own.withdrawnUntilMs === withdrawnUntilMs) {
+    const { present } = await changeLeases(table, spec.name, stored, new Map([[address, reinstated(own)]]));
     const left = leaseOf(present, address);
-    if (left !== undefined && isWithdrawn(left, nowMs())) throw stillWithdrawn(spec, left);
+    const untilMs = left && withdrawnUntil(left, nowMs());
+    if (untilMs !== undefined) throw stillWithdrawn(spec, address, untilMs);
   }
   return true;
 }
 
-function stillWithdrawn({ name }: ClusterSpec, { address, withdrawnUntilMs = 0 }: Lease): TableError {
+function stillWithdrawn({ name }: ClusterSpec, address: string, untilMs: number): TableError {
   return new TableError(
     'Contended',
-    `${address} is the last live address, and its withdrawal until ${iso(withdrawnUntilMs)} may not be undone, because another writer changed the leases: to keep it published, run "kbctl deregister ${name} ${address} --undo".`,
+    `${address} is the last live address, and its withdrawal until ${iso(untilMs)} may not be undone, because another writer changed the leases: to keep it published, run "kbctl deregister ${name} ${address} --undo".`,
   );
 }
 

@@ -1,4 +1,5 @@
-import { decideHeartbeat, type HeartbeatDecision } from '../endpoints/heartbeat-decision.ts';
+import { withdrawnUntil } from '../cluster/lease.ts';
+import { newLease, nextLease, type ServerAnswer } from '../endpoints/next-lease.ts';
 import { type ProbeOutcome, type ProbeReply, probeOutcome } from '../endpoints/probe-outcome.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
@@ -16,8 +17,11 @@ export interface HeartbeatRequest {
 }
 
 export interface Heartbeat {
-  /** `lost`: another writer wrote the lease at the same time. */
-  readonly state: HeartbeatDecision['state'] | 'lost';
+  /**
+   * `active`: refreshed. `withdrawn`: deregistered, and the time is not over. `down`: it was not ready. `lost`: another
+   * writer wrote the lease at the same time.
+   */
+  readonly state: 'active' | 'withdrawn' | 'down' | 'lost';
   readonly outcome?: ProbeOutcome;
   readonly withdrawnUntilMs?: number;
 }
@@ -32,13 +36,25 @@ export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const stored = await readLeases(table, cluster);
   const reply = await probe?.();
   const outcome = reply && probeOutcome(reply);
-  const lease = leaseOf(stored, address);
-  const { state, write } = decideHeartbeat({ address, lease, outcome, nowMs: nowMs(), leaseMs });
-  const { written } = await changeLeases(table, cluster, stored, new Map(write && [[address, write]]));
-  const until = lease?.withdrawnUntilMs;
+  const before = leaseOf(stored, address) ?? newLease(address);
+  const atMs = nowMs();
+  const answer = answerOf(outcome);
+  // Only the tick counts misses. Silence on its own host is the server's.
+  const event = { source: 'agent', leaseMs, provesEnd: answer === 'silence' } as const;
+  const after = answer === undefined ? before : nextLease(before, { answer, ...event }, atMs);
+  const { written } = await changeLeases(table, cluster, stored, new Map(after === before ? [] : [[address, after]]));
+  const isLost = after !== before && !written.has(address);
+  const until = withdrawnUntil(after, atMs);
+  const state = until !== undefined ? 'withdrawn' : after.generation > before.generation ? 'active' : 'down';
   return {
-    state: write === undefined || written.has(address) ? state : 'lost',
+    state: isLost ? 'lost' : state,
     ...(outcome && { outcome }),
-    ...(state === 'withdrawn' && until !== undefined && { withdrawnUntilMs: until }),
+    ...(!isLost && until !== undefined && { withdrawnUntilMs: until }),
   };
+}
+
+function answerOf(outcome: ProbeOutcome | undefined): ServerAnswer['answer'] | undefined {
+  const { verdict, answered } = outcome ?? { verdict: 'ready' };
+  if (verdict === 'unknown') return undefined;
+  return verdict === 'miss' ? (answered ? 'error' : 'silence') : verdict;
 }

@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { type Lease, withdrawnUntil } from '../cluster/lease.ts';
 import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
 import { ensureSlice, type SliceWrite, sliceAddresses } from '../endpoints/endpoint-slice.ts';
 import {
@@ -134,8 +134,9 @@ export function removalLines(
 
 function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
   if (lease === undefined) return detail ?? 'it is no API server of the spec';
-  const { expiresAtMs, withdrawnUntilMs = 0, source } = lease;
-  if (isWithdrawn(lease, nowMs)) return `it is deregistered until ${new Date(withdrawnUntilMs).toISOString()}`;
+  const { expiresAtMs, source } = lease;
+  const untilMs = withdrawnUntil(lease, nowMs);
+  if (untilMs !== undefined) return `it is deregistered until ${new Date(untilMs).toISOString()}`;
   const expired = `its lease expired at ${new Date(expiresAtMs).toISOString()}`;
   const cause = source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
   return [expired, ...(cause === undefined ? [] : [cause])].join('; ');

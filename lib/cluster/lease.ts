@@ -1,11 +1,8 @@
-/**
- * The lease of one API server's address, as upstream, with the results of its probes. It is kept after its expiry, so
- * that misses are remembered.
- */
-export interface Lease {
+/** What the table knows of one API server's address. It is kept after the lease expired, so that misses are remembered. */
+interface ServerRecord {
   /** Canonical text. */
   readonly address: string;
-  /** Increases with each refresh, as upstream. */
+  /** Increases with each refresh, as upstream. 0: the lease was never refreshed. */
   readonly generation: number;
   /** `probe`: refreshed by the kubernetes-service loop. `agent`: by the API server's own host. */
   readonly source: 'probe' | 'agent';
@@ -19,19 +16,32 @@ export interface Lease {
   readonly missedAtMs?: number;
   /** The first probe since the last answer whose reply this process was too busy to receive. */
   readonly lateSinceMs?: number;
-  /** Deregistered: not published before this time, whatever a probe answers. */
-  readonly withdrawnUntilMs?: number;
-  /**
-   * While withdrawn: the server was seen down or shutting down, so its next 200 ends the withdrawal. Otherwise: it
-   * reported that it was shutting down, so only a 200 publishes it again, until it is silent.
-   */
-  readonly seenDown: boolean;
   /** The last recorded result of a probe (`answered 200`), for readers; at most 200 characters. */
   readonly lastProbe?: string;
 }
 
+/** Upstream's lease of one address, with the results of its probes. `lib/endpoints/next-lease.ts` has all changes of state. */
+export type Lease = ServerRecord &
+  (
+    | { readonly state: 'leased' }
+    /** The server reported that it shuts down. Until it is silent, only a 200 publishes the address again. */
+    | { readonly state: 'shuttingDown' }
+    /** Deregistered: not published before the end, and then not before the server answers. */
+    | {
+        readonly state: 'withdrawn';
+        readonly withdrawnUntilMs: number;
+        /** Whether the server was down or shutting down since: its next 200 ends the withdrawal. */
+        readonly seenDown: boolean;
+      }
+  );
+
+/** Returns when the withdrawal of an address ends; undefined if it is not withdrawn. */
+export function withdrawnUntil(lease: Lease, nowMs: number): number | undefined {
+  return lease.state === 'withdrawn' && lease.withdrawnUntilMs > nowMs ? lease.withdrawnUntilMs : undefined;
+}
+
 export function isWithdrawn(lease: Lease, nowMs: number): boolean {
-  return lease.withdrawnUntilMs !== undefined && lease.withdrawnUntilMs > nowMs;
+  return withdrawnUntil(lease, nowMs) !== undefined;
 }
 
 /** While an agent refreshes or withdraws a lease, probes do not decide. */
@@ -40,13 +50,13 @@ export function isKeptByAgent(lease: Lease, nowMs: number): boolean {
 }
 
 /** Returns true until the lease expires, unless it is withdrawn. */
-export function isHeld(lease: Lease, nowMs: number): boolean {
+export function isActive(lease: Lease, nowMs: number): boolean {
   return lease.expiresAtMs > nowMs && !isWithdrawn(lease, nowMs);
 }
 
 /** Returns the time when both the lease and its withdrawal have ended. */
-export function endOf({ expiresAtMs, withdrawnUntilMs = 0 }: Lease): number {
-  return Math.max(expiresAtMs, withdrawnUntilMs);
+export function endOf(lease: Lease): number {
+  return Math.max(lease.expiresAtMs, lease.state === 'withdrawn' ? lease.withdrawnUntilMs : 0);
 }
 
 /** The new leases by address; `undefined`: the lease is removed. */

@@ -1,7 +1,7 @@
 import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import type { Lease } from '../cluster/lease.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
@@ -47,7 +47,8 @@ const DRAINED_WITHIN_MS = 600_000;
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(
     (lease) =>
-      isWithdrawn(lease, nowMs) &&
+      lease.state === 'withdrawn' &&
+      lease.withdrawnUntilMs > nowMs &&
       !lease.seenDown &&
       lease.generation > 0 &&
       lease.expiresAtMs + DRAINED_WITHIN_MS <= nowMs,

@@ -1,5 +1,6 @@
 import type { ApiServerKind, ApiServerSpec, EndpointReconcilerType } from '../cluster/cluster-spec.ts';
-import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isActive, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { hasMissedTwice } from './next-lease.ts';
 
 /** An address that the spec names, or that a host name of the spec stands for. */
 export interface ExpectedAddress {
@@ -8,9 +9,6 @@ export interface ExpectedAddress {
   readonly kind: ApiServerKind;
   readonly host?: string;
 }
-
-/** An address is removed when so many probes in a row missed, the last of them after its lease ran out. */
-export const MISSES_TO_GO = 2;
 
 /** Returns the addresses of the spec, and those that leases have for its host names. */
 export function knownAddresses(apiServers: readonly ApiServerSpec[], leases: readonly Lease[]): ExpectedAddress[] {
@@ -49,18 +47,14 @@ export function excludedAddresses(
   reconciler: EndpointReconcilerType,
   nowMs: number,
 ): string[] {
-  const isKnown = (lease: Lease) => reconciler !== 'master-count' || lease.seenDown || isWithdrawn(lease, nowMs);
+  const isKnown = (lease: Lease) =>
+    reconciler !== 'master-count' || lease.state === 'shuttingDown' || isWithdrawn(lease, nowMs);
   const isLive = new Set(live);
   return leases.filter((lease) => !isLive.has(lease.address) && isKnown(lease)).map(({ address }) => address);
 }
 
-/** Misses that were counted while the lease was valid, and without a date since, prove nothing of the time after it. */
-export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): boolean {
-  return misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs);
-}
-
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
   // The first answer after a withdrawal removes the mark: until then, the lease of before proves nothing.
-  if (lease.withdrawnUntilMs !== undefined) return lease.source === 'agent' && isHeld(lease, nowMs);
-  return isHeld(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
+  if (lease.state === 'withdrawn') return lease.source === 'agent' && isActive(lease, nowMs);
+  return isActive(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
 }

@@ -1,7 +1,7 @@
 import { removeWithdrawn } from '../api-servers/remove-address.ts';
 import { type EndpointsWritten, removalLines, writeEndpoints } from '../api-servers/write-endpoints.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isActive, type Lease, withdrawnUntil } from '../cluster/lease.ts';
 import { afterWrite, type ContestState, contestStateFrom, judgeContest } from '../endpoints/contested-writes.ts';
 import {
   EndpointsError,
@@ -101,7 +101,7 @@ function observationOf(
   slices: readonly EndpointSliceObject[],
 ): Observation {
   const decidedAtMs = nowMs();
-  const isAnyHeld = leases.some((lease) => isHeld(lease, decidedAtMs));
+  const isAnyHeld = leases.some((lease) => isActive(lease, decidedAtMs));
   const live = isAnyHeld ? publishedAddresses(leases, expected, decidedAtMs) : [];
   const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, decidedAtMs);
   return { spec, current, slice: slices.find(isNamedAsOurs), live, excluded, leases, nowMs: decidedAtMs };
@@ -161,8 +161,8 @@ function plansAnyWrite(decision: EndpointsDecision, slice: EndpointSliceObject |
 function withdrawals({ leases, nowMs }: Observation): ReadonlyMap<string, string> {
   return new Map(
     leases.flatMap((lease) => {
-      const { address, withdrawnUntilMs = 0 } = lease;
-      return isWithdrawn(lease, nowMs) ? [[address, new Date(withdrawnUntilMs).toISOString()]] : [];
+      const untilMs = withdrawnUntil(lease, nowMs);
+      return untilMs === undefined ? [] : [[lease.address, new Date(untilMs).toISOString()]];
     }),
   );
 }

@@ -8,7 +8,7 @@ import {
   ticksOfATurn,
 } from '../api-servers/probe-addresses.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { isHeld, isKeptByAgent, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import { isActive, isKeptByAgent, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { probeFindings } from '../endpoints/endpoint-findings.ts';
 import { decideLeases, isAnyAnswered, rememberedLease } from '../endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
@@ -173,7 +173,7 @@ function withUnwritten(
     const { address } = lease;
     const seen = decided.get(address);
     const isUnwritten = isPublished.has(address) && isSameLease(leaseOf(before, address), lease);
-    return isUnwritten && seen !== undefined && isHeld(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
+    return isUnwritten && seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
   });
 }
 

@@ -52,17 +52,18 @@ export interface Attention {
   readonly next: string;
 }
 
-export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'withdrawnUntilMs' | 'misses' | 'lastProbe'>> {
+export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses' | 'lastProbe'>> {
   /** Canonical text; absent for a host name of the spec without a lease. */
   readonly address?: string;
   readonly host?: string;
   /** Absent: not in the spec. */
   readonly kind?: ApiServerKind;
   /**
-   * `held`: an active lease. `ranOut`: an expired one. `withdrawn`: not published before the end of its withdrawal.
+   * `active`: an active lease. `expired`: an expired one. `withdrawn`: not published before the end of its withdrawal.
    * `neverSeen`: no lease.
    */
-  readonly state: 'held' | 'ranOut' | 'withdrawn' | 'neverSeen';
+  readonly state: 'active' | 'expired' | 'withdrawn' | 'neverSeen';
+  readonly withdrawnUntilMs?: number;
   /** The end of the lease. */
   readonly expiresAtMs?: number;
   /** Absent if the lease was changed after its last refresh. */
@@ -70,8 +71,8 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'withdra
 }
 
 export const LEASE_WORDS: Readonly<Record<ApiServerStatus['state'], string>> = {
-  held: 'valid',
-  ranOut: 'expired',
+  active: 'valid',
+  expired: 'expired',
   withdrawn: 'withdrawn',
   neverSeen: 'never seen',
 };

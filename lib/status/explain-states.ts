@@ -82,7 +82,7 @@ const OF_LATER_PASSES = group(
       alarm: 'clusters-overdue',
       hint: 'wait three minutes; then kbctl doctor <cluster>',
     },
-    ranOut: {
+    expired: {
       title: 'The lease of an API server expired',
       what: 'Its address is removed after two missed probes while another API server answers, and restored by a good answer.',
       causes: [
@@ -142,5 +142,4 @@ export const STATES = { ...OF_TROUBLE, ...OF_LATER_PASSES, ...OF_INFORMATION };
 /** The names of states in alarms and commands. */
 export const STATE_NAMES = {
   overdue: 'late',
-  expired: 'ranOut',
 } as const satisfies Readonly<Record<string, keyof typeof STATES>>;

@@ -1,5 +1,5 @@
 import { type ApiServerKind, type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
-import { isHeld, isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { isActive, isWithdrawn, type Lease } from '../cluster/lease.ts';
 import { clusterSummary } from '../dispatch/cluster-list.ts';
 import { overdueAfterMs } from '../dispatch/due.ts';
 import { type ClusterHealth, healthOf } from '../dispatch/fleet-figures.ts';
@@ -109,26 +109,26 @@ function leaseStatus(
   kind: ApiServerKind | undefined,
   { nowMs, refreshedAtMs }: { readonly nowMs: number; readonly refreshedAtMs: number },
 ): ApiServerStatus {
-  const { address, host, source, expiresAtMs, misses, generation, withdrawnUntilMs, lastProbe } = lease;
-  const wasHeld = generation > 0;
+  const { address, host, source, expiresAtMs, misses, generation, lastProbe } = lease;
+  const wasActive = generation > 0;
   // Otherwise the expiry does not show the last refresh.
-  const untouched = wasHeld && expiresAtMs > nowMs && misses === 0 && withdrawnUntilMs === undefined;
+  const untouched = wasActive && expiresAtMs > nowMs && misses === 0 && lease.state !== 'withdrawn';
   return {
     address,
     ...(host !== undefined && { host }),
     ...(kind !== undefined && { kind }),
     state: stateOf(lease, nowMs),
     source,
-    ...(wasHeld && { expiresAtMs }),
+    ...(wasActive && { expiresAtMs }),
     ...(untouched && { refreshedAtMs }),
-    ...(withdrawnUntilMs !== undefined && { withdrawnUntilMs }),
+    ...(lease.state === 'withdrawn' && { withdrawnUntilMs: lease.withdrawnUntilMs }),
     misses,
     ...(lastProbe !== undefined && { lastProbe }),
   };
 }
 
 function stateOf(lease: Lease, nowMs: number): ApiServerStatus['state'] {
-  const awaitsAnswer = lease.source === 'probe' && lease.withdrawnUntilMs !== undefined;
+  const awaitsAnswer = lease.source === 'probe' && lease.state === 'withdrawn';
   if (isWithdrawn(lease, nowMs) || awaitsAnswer) return 'withdrawn';
-  return isHeld(lease, nowMs) ? 'held' : 'ranOut';
+  return isActive(lease, nowMs) ? 'active' : 'expired';
 }

@@ -135,7 +135,7 @@ function aboutLeases(parts: Parts): Attention[] {
   if (loopState !== 'good' && loopState !== 'failing' && loopState !== 'paused') return [];
   return apiServers.flatMap((server): Attention[] => {
     const { state, kind, expiresAtMs = 0 } = server;
-    if (kind === undefined || (state !== 'ranOut' && state !== 'neverSeen')) return [];
+    if (kind === undefined || (state !== 'expired' && state !== 'neverSeen')) return [];
     // During a pause leases expire, and added API servers are not probed: only the result of the last pass counts.
     if (loopState === 'paused' && (state === 'neverSeen' || expiresAtMs > (lastPass?.startedAtMs ?? 0))) return [];
     const message = oneLine(`API server ${notLive(server, nowMs)}`);

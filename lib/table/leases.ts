@@ -1,7 +1,6 @@
 import * as z from 'zod/mini';
-import { afterChanges, endOf, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import { afterChanges, endOf, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { count, decodeItem } from './decode-item.ts';
-import { TableError } from './errors.ts';
 import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
 import { fieldsIn, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
@@ -67,81 +66,31 @@ export async function changeLeases(
   return { written: new Set(), present };
 }
 
-export interface Withdrawal {
-  readonly address: string;
-  readonly untilMs: number;
-  readonly nowMs: number;
-  /** The server itself shuts down and releases its lease: its next 200 ends the withdrawal. */
-  readonly goingDown?: boolean;
-  /** The caller may undo this withdrawal: it is refused if another caller has withdrawn the address. */
-  readonly isOnlyOne?: boolean;
-}
-
 /**
- * Withdraws an address, with or without a lease: it is not published before `untilMs`, whatever probes answer.
- * Idempotent: an earlier withdrawal keeps its observations, and a later end.
- * @returns the changed lease.
- * @throws TableError `Contended` if other writers won every time, the outcome is unclear, or another caller has
- * withdrawn the address.
- */
-export function withdraw(
-  table: KeyValueTable,
-  cluster: string,
-  { address, untilMs, nowMs, goingDown = false, isOnlyOne = false }: Withdrawal,
-  options?: UpdateOptions,
-): Promise<Lease> {
-  return guaranteedUpdate(
-    table,
-    cluster,
-    LEASES,
-    (item) => {
-      const present = { leases: decodeLeases(item), item };
-      const known = leaseOf(present, address) ?? newLease(address);
-      const isAlready = isWithdrawn(known, nowMs);
-      if (isAlready && isOnlyOne) throw withdrawnMeanwhile(address);
-      const seenDown = goingDown || (isAlready && known.seenDown);
-      const expiresAtMs = goingDown ? Math.min(known.expiresAtMs, nowMs) : known.expiresAtMs;
-      const withdrawnUntilMs = Math.max(untilMs, known.withdrawnUntilMs ?? 0);
-      const lease = { ...known, expiresAtMs, withdrawnUntilMs, seenDown };
-      return { write: contentOf(present, new Map([[address, lease]])), result: lease };
-    },
-    options,
-  );
-}
-
-function withdrawnMeanwhile(address: string): TableError {
-  const message = `Another caller deregisters ${address} at the same time, and may have to undo it: deregister it again to learn the result.`;
-  return new TableError('Contended', message);
-}
-
-/**
- * Ends a withdrawal now: the next successful probe publishes the address again.
- * @returns until when it would have lasted; `undefined`: it is not withdrawn, and nothing is written.
+ * Changes the lease of one address, again and again until no other writer is faster.
+ * @returns the result of the change that was written, or that changed nothing.
  * @throws TableError `Contended` when other writers won every time or the outcome is unclear.
  */
-export function endWithdrawal(
+export function updateLease<Result>(
   table: KeyValueTable,
   cluster: string,
-  { address, nowMs }: { readonly address: string; readonly nowMs: number },
+  address: string,
+  change: (lease: Lease | undefined) => { readonly lease: Lease | undefined; readonly result: Result },
   options?: UpdateOptions,
-): Promise<number | undefined> {
-  return guaranteedUpdate<number | undefined>(
+): Promise<Result> {
+  return guaranteedUpdate<Result>(
     table,
     cluster,
     LEASES,
     (item) => {
       const present = { leases: decodeLeases(item), item };
-      const known = leaseOf(present, address);
-      if (known === undefined || !isWithdrawn(known, nowMs)) return { keep: undefined };
-      const lease = { ...known, withdrawnUntilMs: nowMs };
-      return { write: contentOf(present, new Map([[address, lease]])), result: known.withdrawnUntilMs };
+      const before = leaseOf(present, address);
+      const { lease, result } = change(before);
+      if (lease === before) return { keep: result };
+      return { write: contentOf(present, new Map([[address, lease]])), result };
     },
     options,
   );
-}
-
-function newLease(address: string): Lease {
-  return { address, generation: 0, source: 'probe', expiresAtMs: 0, misses: 0, seenDown: false };
 }
 
 /** Searches in halves: leases are in the order of their addresses. */
@@ -172,6 +121,10 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
 /** Common values of the fields of a lease, which are not stored: five API servers take less than 1 KB. */
 const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
 
+/**
+ * The states as they are stored: `withdrawnUntilMs` is that of a withdrawal, `seenDown` without it of a server that shuts
+ * down.
+ */
 const leasesShape = z.record(
   z.string(),
   z.object({
@@ -188,9 +141,10 @@ const leasesShape = z.record(
   }),
 );
 
-function leaseValue({ address: _, ...fields }: Lease): TableValue {
+function leaseValue({ address: _, state, ...fields }: Lease): TableValue {
   const usual = new Map<string, TableValue>(Object.entries(USUAL));
-  return Object.fromEntries(Object.entries(fields).filter(([field, content]) => content !== usual.get(field)));
+  const stored = Object.entries({ ...fields, ...(state === 'shuttingDown' && { seenDown: true }) });
+  return Object.fromEntries(stored.filter(([field, content]) => content !== usual.get(field)));
 }
 
 export function isSameLease(one: Lease | undefined, other: Lease | undefined): boolean {
@@ -204,5 +158,11 @@ export function decodeLeases(item: Item | undefined): Lease[] {
   const leases = decodeItem(item, leasesShape, SCHEMA, REMEDY);
   return Object.keys(leases)
     .sort()
-    .flatMap((address) => (leases[address] === undefined ? [] : { address, ...leases[address] }));
+    .flatMap((address) => (leases[address] === undefined ? [] : leaseFrom(address, leases[address])));
+}
+
+function leaseFrom(address: string, stored: z.infer<typeof leasesShape>[string]): Lease {
+  const { withdrawnUntilMs, seenDown, ...fields } = stored;
+  if (withdrawnUntilMs === undefined) return { address, ...fields, state: seenDown ? 'shuttingDown' : 'leased' };
+  return { address, ...fields, state: 'withdrawn', withdrawnUntilMs, seenDown };
 }

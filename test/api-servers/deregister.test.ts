@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DeregisterRequest } from '../../lib/api-servers/deregister.ts';
+import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { withdraw } from '../../lib/table/leases.ts';
 import { tableWith } from '../repair/faults.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 import {
@@ -270,7 +270,7 @@ describe('deregistering the last live address', () => {
       code: 'Contended',
       message: expect.stringContaining(`kbctl deregister ${world.spec.name} ${B} --undo`),
     });
-    expect((await world.lease(B))?.withdrawnUntilMs).toBe(world.nowMs + HOUR_MS);
+    expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs + HOUR_MS });
   });
 
   test('of two at once leaves one of them', async () => {

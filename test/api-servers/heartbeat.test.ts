@@ -12,7 +12,7 @@ describe('a host that keeps its own lease', () => {
   test('is published while it does, and is not probed', async () => {
     const world = aWorld();
     for (let tick = 0; tick < 3; tick++) {
-      expect((await world.heartbeat(B)).state).toBe('held');
+      expect((await world.heartbeat(B)).state).toBe('active');
       await world.tick();
       expect(world.published()).toEqual([A, B]);
     }
@@ -51,7 +51,7 @@ describe('a host that keeps its own lease', () => {
     await world.tick(3_580_000);
     expect(world.published()).toEqual([A]);
     await goDown(world);
-    expect((await world.heartbeat(B)).state).toBe('held');
+    expect((await world.heartbeat(B)).state).toBe('active');
     await world.tick(1_000);
     expect(world.published()).toEqual([A, B]);
   });

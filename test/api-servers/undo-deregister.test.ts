@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { undoDeregister } from '../../lib/api-servers/deregister.ts';
-import { endWithdrawal } from '../../lib/table/leases.ts';
+import { endWithdrawal } from '../../lib/api-servers/withdrawal.ts';
+import { withdrawnUntil } from '../../lib/cluster/lease.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 
@@ -134,7 +135,8 @@ describe('undoing while others write', () => {
   test('of a withdrawal that is renewed at the same time leaves one or the other, whole', async () => {
     const world = await withdrawn();
     await Promise.all([undo(world), world.deregister({ address: B })]);
-    const until = (await world.lease(B))?.withdrawnUntilMs;
+    const lease = await world.lease(B);
+    const until = lease && withdrawnUntil(lease, 0);
     expect([world.nowMs, world.nowMs + HOUR_MS]).toContain(until);
   });
 });

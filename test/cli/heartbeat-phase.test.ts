@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { restAfter } from '../../cli/heartbeat/agent.ts';
-import { decideHeartbeat } from '../../lib/endpoints/heartbeat-decision.ts';
+import { newLease, nextLease } from '../../lib/endpoints/next-lease.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { Chance, Clock } from '../simulation/clock.ts';
@@ -50,15 +50,15 @@ async function contentionOf(agents: number, callMs: number): Promise<Contention>
     let writtenAtMs: number | undefined;
     while (clock.nowMs < endMs) {
       const stored = await readLeases(table, 'demo');
-      const lease = leaseOf(stored, address);
-      const { write } = decideHeartbeat({ address, lease, outcome: undefined, nowMs: nowMs(), leaseMs: LEASE_MS });
-      const changes = new Map(write && [[address, write]]);
+      const lease = leaseOf(stored, address) ?? newLease(address);
+      const answer = { answer: 'ready', source: 'agent', leaseMs: LEASE_MS, provesEnd: false } as const;
+      const changes = new Map([[address, nextLease(lease, answer, nowMs())]]);
       const { written } = await changeLeases(table, 'demo', stored, changes, { wait });
-      const held = written.has(address);
+      const isRefreshed = written.has(address);
       const isFirst = writtenAtMs === undefined;
-      if (held) gaps.push(clock.nowMs - (writtenAtMs ?? clock.nowMs));
-      if (held) writtenAtMs = clock.nowMs;
-      await clock.wait(restAfter({ held, isFirst, everyMs: EVERY_MS }, random));
+      if (isRefreshed) gaps.push(clock.nowMs - (writtenAtMs ?? clock.nowMs));
+      if (isRefreshed) writtenAtMs = clock.nowMs;
+      await clock.wait(restAfter({ isRefreshed, isFirst, everyMs: EVERY_MS }, random));
     }
   };
   for (let index = 0; index < agents; index += 1) void agent(`10.0.0.${index + 1}`);
@@ -80,6 +80,7 @@ test.each([
 );
 
 test('an agent waits its interval after a refresh, a part of it after the first, and at most a second after a lost one', () => {
-  const rest = (held: boolean, isFirst: boolean) => restAfter({ held, isFirst, everyMs: EVERY_MS }, () => 0.5);
+  const rest = (isRefreshed: boolean, isFirst: boolean) =>
+    restAfter({ isRefreshed, isFirst, everyMs: EVERY_MS }, () => 0.5);
   expect([rest(true, false), rest(true, true), rest(false, false)]).toEqual([EVERY_MS, EVERY_MS / 2, 750]);
 });

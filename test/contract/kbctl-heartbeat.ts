@@ -1,7 +1,8 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
-import { readLeases, withdraw } from '../../lib/table/leases.ts';
+import { readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { startDateShiftingProxy } from '../support/date-shifting-proxy.ts';

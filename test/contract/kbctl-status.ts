@@ -49,7 +49,7 @@ export function describeStatus(world: () => KbctlWorld): void {
         kind: 'ClusterStatus',
         name: CLUSTER,
         health: 'good',
-        apiServers: [{ address: '203.0.113.10', state: 'held', lastProbe: 'answered 200' }],
+        apiServers: [{ address: '203.0.113.10', state: 'active', lastProbe: 'answered 200' }],
       });
     });
 

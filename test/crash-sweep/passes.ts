@@ -1,4 +1,5 @@
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { KUBERNETES_SERVICE, type ServiceObject } from '../../lib/endpoints/objects.ts';
@@ -8,7 +9,6 @@ import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
-import { withdraw } from '../../lib/table/leases.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
@@ -133,7 +133,6 @@ const endpoints: readonly Subject<LoopWorld>[] = [
       source: 'probe',
       expiresAtMs,
       misses: 2,
-      seenDown: false,
     });
     return world;
   }),

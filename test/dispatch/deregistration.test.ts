@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
+import { withdrawnUntil } from '../../lib/cluster/lease.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { sliceAddresses } from '../../lib/endpoints/endpoint-slice.ts';
 import {
@@ -35,8 +36,9 @@ function ask(world: DispatchWorld, event: unknown) {
 }
 
 /** When the address may come back, for the table. */
-async function withdrawnUntil(world: DispatchWorld, address: string): Promise<number | undefined> {
-  return leaseOf(await readLeases(world.table, 'demo'), address)?.withdrawnUntilMs;
+async function endOfWithdrawal(world: DispatchWorld, address: string): Promise<number | undefined> {
+  const lease = leaseOf(await readLeases(world.table, 'demo'), address);
+  return lease && withdrawnUntil(lease, 0);
 }
 
 describe('the deregister function', () => {
@@ -45,7 +47,7 @@ describe('the deregister function', () => {
     const untilMs = world.clock.nowMs + 90 * 60_000;
     const event = { cluster: 'demo', address: '10.9.8.7', untilMinutes: 90, lastOne: true };
     expect(await ask(world, event)).toMatchObject({ outcome: 'deregistered', untilMs, stillPublished: false });
-    expect(await withdrawnUntil(world, '10.9.8.7')).toBe(untilMs);
+    expect(await endOfWithdrawal(world, '10.9.8.7')).toBe(untilMs);
     expect(world.telemetry.lines).toContainEqual(
       expect.objectContaining({
         level: 'info',
@@ -62,7 +64,7 @@ describe('the deregister function', () => {
       outcome: 'refused',
       reason: 'lastLiveAddress',
     });
-    expect(await withdrawnUntil(world, '10.9.8.7')).toBeUndefined();
+    expect(await endOfWithdrawal(world, '10.9.8.7')).toBeUndefined();
     expect(world.telemetry.lines[0]).toMatchObject({ level: 'warn', message: 'deregister: refused' });
   });
 
@@ -75,7 +77,7 @@ describe('the deregister function', () => {
       stillPublished: true,
       error: { code: 'BadKubeconfig', message: 'cannot be read' },
     });
-    expect(await withdrawnUntil(world, '10.9.8.7')).toBeDefined();
+    expect(await endOfWithdrawal(world, '10.9.8.7')).toBeDefined();
     expect(world.telemetry.lines[0]).toMatchObject({
       level: 'warn',
       fields: { errors: ['BadKubeconfig: cannot be read'] },
@@ -86,7 +88,7 @@ describe('the deregister function', () => {
     const world = await aWorld({ connect: () => new Promise(() => {}) });
     const answer = ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true });
     expect(world.deadlines.map(({ ms }) => ms)).toEqual([20_000, 20_500]);
-    while ((await withdrawnUntil(world, '10.9.8.7')) === undefined) await turn();
+    while ((await endOfWithdrawal(world, '10.9.8.7')) === undefined) await turn();
     world.deadlines[0]?.expire();
     await expect(answer).resolves.toMatchObject({
       outcome: 'deregistered',
@@ -113,7 +115,7 @@ describe('the deregister function', () => {
       });
       for (const address of ADDRESSES) {
         const expiresAtMs = world.clock.nowMs + 15_000;
-        await refreshLease(world.table, 'demo', { address, source: 'probe', expiresAtMs, seenDown: false });
+        await refreshLease(world.table, 'demo', { address, source: 'probe', expiresAtMs, state: 'leased' });
       }
       const published = () => [
         ...readyAddresses(cluster.find<EndpointsObject>(ENDPOINTS_REF)),
@@ -170,7 +172,7 @@ describe('the deregister function', () => {
         stillPublished: true,
         error: { code: 'Conflict' },
       });
-      expect(await withdrawnUntil(world, '10.9.8.7')).toBeDefined();
+      expect(await endOfWithdrawal(world, '10.9.8.7')).toBeDefined();
     });
   });
 
@@ -182,7 +184,7 @@ describe('the deregister function', () => {
     for (const key of [{}, { callerKey: 'b'.repeat(64) }]) {
       expect(await ask(world, { ...asked, ...key })).toMatchObject({ outcome: 'refused', reason: 'callerRefused' });
     }
-    expect(await withdrawnUntil(world, '10.9.8.7')).toBeUndefined();
+    expect(await endOfWithdrawal(world, '10.9.8.7')).toBeUndefined();
     expect(await ask(world, { ...asked, callerKey: 'a'.repeat(64) })).not.toMatchObject({ reason: 'callerRefused' });
   });
 
@@ -194,7 +196,7 @@ describe('the deregister function', () => {
       reason: 'otherStack',
       message: expect.stringContaining('theirs'),
     });
-    expect(await withdrawnUntil(world, '10.9.8.7')).toBeUndefined();
+    expect(await endOfWithdrawal(world, '10.9.8.7')).toBeUndefined();
   });
 
   test('a cluster that is not registered is named in the error', async () => {

@@ -34,7 +34,7 @@ function tick(
 /** Writes everything that a pass may write, and looks at it. */
 async function writesAll({ table, kubernetes, spec, nowMs }: PassContext): Promise<PassReport> {
   await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
-  const lease = { address: '10.0.0.9', source: 'probe', expiresAtMs: nowMs() + 15_000, seenDown: false } as const;
+  const lease = { address: '10.0.0.9', source: 'probe', expiresAtMs: nowMs() + 15_000, state: 'leased' } as const;
   await refreshLease(table, spec.name, lease);
   await table.put({ cluster: spec.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
   const { leases: held } = await readLeases(table, spec.name);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Finding } from '../../lib/cluster/finding.ts';
-import type { Lease } from '../../lib/cluster/lease.ts';
 import {
   foreignSlice,
   noLiveLease,
@@ -10,6 +9,7 @@ import {
 } from '../../lib/endpoints/endpoint-findings.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+import { aLease } from '../support/put-lease.ts';
 
 const NOW = 10_000_000;
 const REFUSED =
@@ -56,20 +56,12 @@ describe('the refusal to publish no address', () => {
 });
 
 describe('a withdrawal that stands', () => {
-  const lease: Lease = {
-    address: '10.0.0.1',
-    generation: 1,
-    source: 'probe',
-    expiresAtMs: NOW - 600_000,
-    misses: 0,
-    seenDown: false,
-    withdrawnUntilMs: NOW + 1,
-  };
+  const lease = { address: '10.0.0.1', expiresAtMs: NOW - 600_000, withdrawnUntilMs: NOW + 1 };
 
   test('is found ten minutes after the lease expired while its server runs', () => {
     const message =
       '10.0.0.1 is withdrawn, and its API server has not been seen down since. If it is to be published, run "kbctl deregister prod 10.0.0.1 --undo"';
-    expect(standingWithdrawals('prod', [lease], NOW)).toEqual([{ type: 'other', message, item: '10.0.0.1' }]);
+    expect(standingWithdrawals('prod', [aLease(lease)], NOW)).toEqual([{ type: 'other', message, item: '10.0.0.1' }]);
   });
 
   test.each([
@@ -78,7 +70,7 @@ describe('a withdrawal that stands', () => {
     { name: 'the address never had a lease', other: { generation: 0 } },
     { name: 'the withdrawal is over', other: { withdrawnUntilMs: NOW } },
   ])('is no finding when $name', ({ other }) => {
-    expect(standingWithdrawals('prod', [{ ...lease, ...other }], NOW)).toEqual([]);
+    expect(standingWithdrawals('prod', [aLease({ ...lease, ...other })], NOW)).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect } from '@jest/globals';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { isHeld, type Lease } from '../../lib/cluster/lease.ts';
+import { isActive } from '../../lib/cluster/lease.ts';
 import { ENDPOINTS_REF, type EndpointPort, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
@@ -99,7 +99,7 @@ async function resultOf(error: Error | undefined, cluster: MemoryCluster, table:
     error: error?.message ?? '',
     endpoints: cluster.find(ENDPOINTS_REF),
     endpointSlice: cluster.find(SLICE_REF),
-    leases: leases.filter((lease) => isHeld(lease, NOW_MS)).map(({ address }) => address),
+    leases: leases.filter((lease) => isActive(lease, NOW_MS)).map(({ address }) => address),
     writes: [...cluster.writes],
   };
 }
@@ -110,8 +110,7 @@ async function expire(table: KeyValueTable, address: string): Promise<undefined>
 }
 
 async function setLease(table: KeyValueTable, address: string, expiresAtMs: number): Promise<void> {
-  const lease: Lease = { address, generation: 1, source: 'probe', expiresAtMs, misses: 0, seenDown: false };
-  await putLease(table, CLUSTER, lease);
+  await putLease(table, CLUSTER, { address, expiresAtMs });
 }
 
 /** Without what the store adds; an absent list, field or object and an empty one are the same. */

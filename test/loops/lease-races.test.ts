@@ -61,7 +61,7 @@ describe('leases of one item', () => {
       await world.tick();
       return READY;
     };
-    expect((await world.heartbeat(B, { probe })).state).toBe('held');
+    expect((await world.heartbeat(B, { probe })).state).toBe('active');
     expect(await world.lease(C)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
     expect(world.published()).toEqual([A, B]);
   });

@@ -32,7 +32,7 @@ const plant = (id: string, defect: string, file: string, find: string, replace: 
   ...(unseen !== undefined && { unseen }),
 });
 
-const PUBLISHED = 'endpoints/published-addresses.ts';
+const NEXT = 'endpoints/next-lease.ts';
 const DECISIONS = 'endpoints/lease-decisions.ts';
 const LEASES = 'table/leases.ts';
 const LEAKS = 'repair/leaks.ts';
@@ -53,7 +53,7 @@ export const PLANTS: readonly Plant[] = [
     "const isFinal = first.decision.outcome !== 'refused' && !plansAnyWrite(first.decision, first.observation.slice);",
     'const isFinal = true;',
   ),
-  plant('3', 'one miss removes an address', PUBLISHED, 'MISSES_TO_GO = 2', 'MISSES_TO_GO = 1'),
+  plant('3', 'one miss removes an address', NEXT, 'MISSES_TO_GO = 2', 'MISSES_TO_GO = 1'),
   plant(
     '4',
     'the second strike frees',
@@ -85,9 +85,9 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '8',
     "an agent's refresh forgets the withdrawal",
-    'endpoints/heartbeat-decision.ts',
-    "if (verdict === 'ready' && !(withdrawn && !lease.seenDown)) return",
-    "if (verdict === 'ready') return",
+    'api-servers/heartbeat.ts',
+    'nextLease(before, { answer, ...event }, atMs)',
+    "nextLease(answer === 'ready' ? newLease(address) : before, { answer, ...event }, atMs)",
   ),
   plant(
     '9',
@@ -114,8 +114,8 @@ export const PLANTS: readonly Plant[] = [
     '12',
     'silence counts as a miss although no server answered',
     DECISIONS,
-    'if (answered || isAnyAnswered(outcomes)) return true;',
-    'return true;',
+    '...((isProven || isAgents) && { miss }),',
+    '...((isProven || isAgents || true) && { miss }),',
   ),
   plant(
     '13',
@@ -149,7 +149,7 @@ export const PLANTS: readonly Plant[] = [
     '17',
     'a lost write of a lease removes a healthy address',
     'loops/refresh-leases.ts',
-    'return isUnwritten && seen !== undefined && isHeld(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;',
+    'return isUnwritten && seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;',
     'return lease;',
   ),
   plant(
@@ -183,14 +183,14 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '22',
     'a second miss counts right after the first',
-    DECISIONS,
-    'return sinceMs < intervalMs / 2 ? undefined : Math.min',
+    NEXT,
+    'return sinceMs < shortestMs ? undefined : Math.min',
     'return Math.min',
   ),
   plant(
     '23',
     'misses from before the lease expired count after it',
-    PUBLISHED,
+    NEXT,
     'misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs)',
     'misses >= MISSES_TO_GO',
   ),
@@ -212,15 +212,15 @@ export const PLANTS: readonly Plant[] = [
     '26',
     'the mark of two deregistrations at once is not undone',
     'api-servers/deregister.ts',
-    'const { present } = await changeLeases(table, spec.name, stored, new Map([[address, unmarked]]));',
-    'const present = stored;\n    if (unmarked) return true;',
+    'const { present } = await changeLeases(table, spec.name, stored, new Map([[address, reinstated(own)]]));',
+    'const present = stored;\n    if (reinstated(own)) return true;',
   ),
   plant(
     '27',
     'a shorter deregistration shortens a longer one',
-    LEASES,
-    'const withdrawnUntilMs = Math.max(untilMs, known.withdrawnUntilMs ?? 0);',
-    'const withdrawnUntilMs = untilMs;',
+    NEXT,
+    'withdrawnUntilMs: Math.max(untilMs, already?.withdrawnUntilMs ?? 0),',
+    'withdrawnUntilMs: untilMs,',
   ),
   plant(
     '28',
@@ -296,9 +296,9 @@ export const PLANTS: readonly Plant[] = [
   plant(
     'deregister-twice',
     'of two deregistrations of one address at once, one undoes the mark of the other',
-    LEASES,
-    'if (isAlready && isOnlyOne) throw withdrawnMeanwhile(address);',
-    '',
+    'api-servers/withdrawal.ts',
+    'if (isOnlyOne && isWithdrawn(known, nowMs)) throw withdrawnMeanwhile(address);',
+    'void [isOnlyOne, isWithdrawn, withdrawnMeanwhile];',
   ),
   {
     id: 'late-process',
@@ -311,8 +311,8 @@ export const PLANTS: readonly Plant[] = [
       ),
       edit(
         DECISIONS,
-        "if (verdict === 'unknown') return lease && late(lease, outcome, observation);",
-        "if (verdict === 'unknown') return undefined;",
+        "if (outcome === undefined || (outcome.verdict === 'unknown' && !outcome.late)) return undefined;",
+        "if (outcome === undefined || outcome.verdict === 'unknown') return undefined;",
       ),
     ],
   },
@@ -337,7 +337,7 @@ export const PLANTS: readonly Plant[] = [
     edits: [
       edit('dispatch/due.ts', 'if (isAnyProbeAnswered || !(error', 'if (!(error'),
       edit('dispatch/due.ts', 'const doublings = Math.max(0, withoutAnswer - 1);', 'const doublings = withoutAnswer;'),
-      edit(DECISIONS, '> TRIES_TO_MISS_AGAIN * triesEveryMs)', '> TRIES_TO_MISS_AGAIN * intervalMs)'),
+      edit(DECISIONS, 'longestMs: TRIES_TO_MISS_AGAIN * triesEveryMs', 'longestMs: TRIES_TO_MISS_AGAIN * intervalMs'),
     ],
   },
   plant(
@@ -363,8 +363,8 @@ export const PLANTS: readonly Plant[] = [
     'refused-mark',
     'a refused deregistration leaves its mark when the write that undoes it is unclear',
     'api-servers/deregister.ts',
-    'if (left !== undefined && isWithdrawn(left, nowMs())) throw stillWithdrawn(spec, left);',
-    'void [left, stillWithdrawn];',
+    'if (untilMs !== undefined) throw stillWithdrawn(spec, address, untilMs);',
+    'void [untilMs, stillWithdrawn];',
   ),
   plant(
     'late-write',

@@ -24,7 +24,7 @@ function newTable(): KeyValueTable {
 /** A cluster with a lease, two ranges and the record of one pass, and the answer to a request. */
 async function fill(table: KeyValueTable, name = 'demo'): Promise<void> {
   await registerCluster(table, aClusterSpec({ name }));
-  const lease = { address: '10.9.8.7', source: 'probe', expiresAtMs: 15_000, seenDown: false } as const;
+  const lease = { address: '10.9.8.7', source: 'probe', expiresAtMs: 15_000, state: 'leased' } as const;
   await refreshLease(table, name, { ...lease, lastProbe: 'answered 200' });
   const primary = aStoredRange([0, 1], { generation: 1 });
   won(await saveRange(table, name, RANGE_KEYS.primary, primary, undefined));
@@ -63,7 +63,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect(status).toMatchObject({
       name: 'demo',
       health: 'unknown',
-      apiServers: [{ address: '10.9.8.7', state: 'held', refreshedAtMs: 0, lastProbe: 'answered 200' }],
+      apiServers: [{ address: '10.9.8.7', state: 'active', refreshedAtMs: 0, lastProbe: 'answered 200' }],
       ranges: [
         { key: RANGE_KEYS.primary, used: 2, savedAtMs: 0, map: { itemsPerCell: 1 } },
         { key: RANGE_KEYS.nodePorts, used: 1, savedAtMs: 0 },

@@ -7,6 +7,7 @@ import type { StatusInputs } from '../../lib/status/read-inputs.ts';
 import { workOutStatus } from '../../lib/status/work-out-status.ts';
 import type { ListedCluster } from '../../lib/table/clusters.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type LeaseFields, aLease as leaseWith } from '../support/put-lease.ts';
 import { runRecords } from '../support/run-records.ts';
 
 export const NOW_MS = 1_700_000_000_000;
@@ -23,17 +24,9 @@ export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<ListedCl
 }
 
 /** Refreshed five seconds ago. */
-export function aLease(lease: Partial<Lease> = {}): Lease {
-  return {
-    address: '10.9.8.7',
-    generation: 4,
-    source: 'probe',
-    expiresAtMs: NOW_MS + 10_000,
-    misses: 0,
-    seenDown: false,
-    lastProbe: 'answered 200',
-    ...lease,
-  };
+export function aLease(given: Partial<LeaseFields> = {}): Lease {
+  const usual = { address: '10.9.8.7', generation: 4, expiresAtMs: NOW_MS + 10_000, lastProbe: 'answered 200' };
+  return leaseWith({ ...usual, ...given });
 }
 
 export function aStoredRange(taken: readonly number[], rest: Partial<StoredRange> = {}): StoredRange {

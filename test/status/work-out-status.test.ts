@@ -241,24 +241,24 @@ describe('API servers', () => {
     ];
     const { apiServers } = statusOf({ cluster: aCluster(spec), leases });
     expect(apiServers.map(({ address, host, kind, state }) => [address, host, kind, state])).toEqual([
-      ['10.9.8.7', 'lb.example.com', 'server', 'held'],
-      ['10.9.8.20', 'lb.example.com', 'shared', 'held'],
-      ['10.9.8.21', 'lb.example.com', 'shared', 'held'],
+      ['10.9.8.7', 'lb.example.com', 'server', 'active'],
+      ['10.9.8.20', 'lb.example.com', 'shared', 'active'],
+      ['10.9.8.21', 'lb.example.com', 'shared', 'active'],
       [undefined, 'new.example.com', 'shared', 'neverSeen'],
       ['10.9.8.9', undefined, 'server', 'neverSeen'],
-      ['10.1.1.1', undefined, undefined, 'held'],
+      ['10.1.1.1', undefined, undefined, 'active'],
     ]);
   });
 
   const refreshedAtMs = NOW_MS - 5_000;
   test.each([
-    ['a lease that was refreshed', {}, { state: 'held', refreshedAtMs, lastProbe: 'answered 200', misses: 0 }],
+    ['a lease that was refreshed', {}, { state: 'active', refreshedAtMs, lastProbe: 'answered 200', misses: 0 }],
     [
       'a held lease with a miss',
       { misses: 1, lastProbe: 'no answer: x' },
-      { state: 'held', misses: 1, lastProbe: 'no answer: x' },
+      { state: 'active', misses: 1, lastProbe: 'no answer: x' },
     ],
-    ['a lease that ran out', { expiresAtMs: NOW_MS, misses: 2 }, { state: 'ranOut', expiresAtMs: NOW_MS, misses: 2 }],
+    ['a lease that ran out', { expiresAtMs: NOW_MS, misses: 2 }, { state: 'expired', expiresAtMs: NOW_MS, misses: 2 }],
     ['a withdrawn one', { withdrawnUntilMs: NOW_MS + 1 }, { state: 'withdrawn', withdrawnUntilMs: NOW_MS + 1 }],
     [
       'one whose withdrawal is over, and that has not answered since',
@@ -268,7 +268,7 @@ describe('API servers', () => {
     [
       "an agent's whose withdrawal is over",
       { source: 'agent', withdrawnUntilMs: NOW_MS },
-      { state: 'held', source: 'agent' },
+      { state: 'active', source: 'agent' },
     ],
     [
       'one that was withdrawn and never held',

@@ -43,7 +43,7 @@ export function anApiServer(address: string, overrides: Partial<ApiServerStatus>
   return {
     address,
     kind: 'server',
-    state: 'held',
+    state: 'active',
     source: 'probe',
     expiresAtMs: STATUS_AT_MS + 11_000,
     refreshedAtMs: STATUS_AT_MS - 4_000,
@@ -253,7 +253,7 @@ function endpointsDown(): ClusterStatus {
     ],
     apiServers: [
       anApiServer('192.0.2.20', {
-        state: 'ranOut',
+        state: 'expired',
         expiresAtMs: STATUS_AT_MS - 65_000,
         refreshedAtMs: STATUS_AT_MS - 80_000,
         misses: 8,

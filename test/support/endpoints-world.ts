@@ -19,7 +19,7 @@ import { aClusterSpec } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { aPassContext } from './pass-context.ts';
-import { putLease } from './put-lease.ts';
+import { type LeaseFields, putLease } from './put-lease.ts';
 import { tableThrough } from './table-through.ts';
 
 export const READY: ProbeReply = { kind: 'status', status: 200, body: 'ok' };
@@ -113,17 +113,9 @@ export class EndpointsWorld {
     return leaseOf(await readLeases(this.table, this.spec.name), address);
   }
 
-  async setLease(lease: Partial<Lease> & Pick<Lease, 'address'>): Promise<void> {
-    const whole: Lease = {
-      generation: 1,
-      source: 'probe',
-      expiresAtMs: this.nowMs + 15_000,
-      misses: 0,
-      seenDown: false,
-      ...(await this.lease(lease.address)),
-      ...lease,
-    };
-    await putLease(this.table, this.spec.name, whole);
+  async setLease(fields: LeaseFields): Promise<void> {
+    const before = { expiresAtMs: this.nowMs + 15_000, ...(await this.lease(fields.address)) };
+    await putLease(this.table, this.spec.name, { ...before, ...fields });
   }
 
   deregister(request: Pick<DeregisterRequest, 'address'> & Partial<DeregisterRequest>) {

@@ -1,6 +1,6 @@
 import { writeEndpoints } from '../../lib/api-servers/write-endpoints.ts';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
-import { isHeld } from '../../lib/cluster/lease.ts';
+import { isActive } from '../../lib/cluster/lease.ts';
 import { EndpointsError } from '../../lib/endpoints/endpoint-findings.ts';
 import {
   ENDPOINTS_REF,
@@ -51,8 +51,7 @@ export async function reconcileAddress(reconciler: AddressReconciler, turn: Turn
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
     return apply(kubernetes, addMaster({ ...turn, current, masterCount }));
   }
-  const lease = { address: turn.address, source: 'probe', seenDown: false, expiresAtMs: nowMs + leaseMs } as const;
-  await refreshLease(table, cluster, lease);
+  await refreshLease(table, cluster, { address: turn.address, expiresAtMs: nowMs + leaseMs });
   return publishHeld(reconciler, turn);
 }
 
@@ -66,7 +65,7 @@ export async function removeAddress(reconciler: AddressReconciler, turn: Turn): 
   }
   const stored = await readLeases(table, cluster);
   const lease = leaseOf(stored, turn.address);
-  if (lease === undefined || !isHeld(lease, nowMs)) {
+  if (lease === undefined || !isActive(lease, nowMs)) {
     return new Error(`lease ${turn.address} not found`);
   }
   await changeLeases(table, cluster, stored, new Map([[turn.address, undefined]]));
@@ -76,7 +75,7 @@ export async function removeAddress(reconciler: AddressReconciler, turn: Turn): 
 async function publishHeld({ table, cluster, kubernetes, nowMs, stopped }: AddressReconciler, turn: Turn): Result {
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
   const { leases } = await readLeases(table, cluster);
-  const live = leases.filter((lease) => isHeld(lease, nowMs)).map(({ address }) => address);
+  const live = leases.filter((lease) => isActive(lease, nowMs)).map(({ address }) => address);
   return apply(kubernetes, leaseEndpoints({ ...turn, current, live, stopped }));
 }
 

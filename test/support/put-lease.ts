@@ -2,8 +2,28 @@ import type { Lease } from '../../lib/cluster/lease.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 
+/** The fields of a lease as the table stores them: `withdrawnUntilMs` and `seenDown` make its state. */
+export type LeaseFields = Partial<Omit<Lease, 'state'>> & {
+  readonly address: string;
+  readonly state?: Lease['state'];
+  readonly withdrawnUntilMs?: number;
+  readonly seenDown?: boolean;
+};
+
+export function aLease({
+  state,
+  withdrawnUntilMs,
+  seenDown = state === 'shuttingDown',
+  ...record
+}: LeaseFields): Lease {
+  const lease = { generation: 1, source: 'probe', expiresAtMs: 0, misses: 0, ...record } as const;
+  if (withdrawnUntilMs === undefined) return { ...lease, state: seenDown ? 'shuttingDown' : 'leased' };
+  return { ...lease, state: 'withdrawn', withdrawnUntilMs, seenDown };
+}
+
 /** Writes a lease over the one that is there. Returns whether it was written: another writer may have been faster. */
-export async function putLease(table: KeyValueTable, cluster: string, lease: Lease): Promise<boolean> {
+export async function putLease(table: KeyValueTable, cluster: string, fields: LeaseFields): Promise<boolean> {
+  const lease = aLease(fields);
   const { address } = lease;
   const { written } = await changeLeases(table, cluster, await readLeases(table, cluster), new Map([[address, lease]]));
   return written.has(address);
@@ -16,7 +36,7 @@ export async function putLease(table: KeyValueTable, cluster: string, lease: Lea
 export async function refreshLease(
   table: KeyValueTable,
   cluster: string,
-  lease: Omit<Lease, 'generation' | 'misses' | 'missedAtMs'>,
+  lease: Omit<LeaseFields, 'generation' | 'misses' | 'missedAtMs'>,
 ): Promise<boolean> {
   const known = leaseOf(await readLeases(table, cluster), lease.address);
   return putLease(table, cluster, { ...lease, generation: (known?.generation ?? 0) + 1, misses: 0 });

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { isHeld, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
+import { isActive, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
 import { storedSize } from '../../lib/table/item-values.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { changeLeases, decodeLeases, LEASES, leaseOf, readLeases, withdraw } from '../../lib/table/leases.ts';
+import { changeLeases, decodeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
-import { putLease, refreshLease } from '../support/put-lease.ts';
+import { type LeaseFields, aLease as leaseWith, putLease, refreshLease } from '../support/put-lease.ts';
 
 const NOW_MS = 1_000_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -17,17 +17,12 @@ function newTable(): KeyValueTable {
   return memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
 }
 
-function aLease(address: string, lease: Partial<Lease> = {}): Lease {
-  const usual = { generation: 1, source: 'probe', misses: 0, seenDown: false } as const;
-  return { address, ...usual, expiresAtMs: NOW_MS + 15_000, ...lease };
+function aLease(address: string, fields: Partial<LeaseFields> = {}): Lease {
+  return leaseWith({ address, expiresAtMs: NOW_MS + 15_000, ...fields });
 }
 
 function refreshed(address: string, expiresAtMs = NOW_MS + 15_000) {
-  return { address, source: 'probe', expiresAtMs, seenDown: false } as const;
-}
-
-async function leaseIn(table: KeyValueTable, address: string): Promise<Lease | undefined> {
-  return leaseOf(await readLeases(table, 'c'), address);
+  return { address, expiresAtMs } as const;
 }
 
 async function itemIn(table: KeyValueTable): Promise<Item> {
@@ -60,7 +55,7 @@ describeInEachTable('Leases', (open) => {
     await refreshLease(table, 'c', refreshed(C, NOW_MS - DAY_MS));
     const { leases } = await readLeases(table, 'c');
     expect(leases.map(({ address }) => address)).toEqual(['10.0.0.10', B, C, '2001:db8::1']);
-    expect(leases.map((lease) => isHeld(lease, NOW_MS))).toEqual([true, true, false, true]);
+    expect(leases.map((lease) => isActive(lease, NOW_MS))).toEqual([true, true, false, true]);
   });
 
   test('come back with everything that was written of them', async () => {
@@ -72,6 +67,19 @@ describeInEachTable('Leases', (open) => {
     const { present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(lease, aLease(B)));
     expect(present.leases).toEqual([lease, aLease(B)]);
     expect((await readLeases(table, 'c')).leases).toEqual(present.leases);
+  });
+
+  test.each([
+    ['leased', {}, {}],
+    ['shuttingDown', { seenDown: true }, { seenDown: true }],
+    ['withdrawn', { withdrawnUntilMs: 7 }, { withdrawnUntilMs: 7 }],
+    ['withdrawn and seen down', { withdrawnUntilMs: 7, seenDown: true }, { withdrawnUntilMs: 7, seenDown: true }],
+  ])('leases that are %s are stored by their withdrawal and whether the server was seen down', async (_, fields, stored) => {
+    const table = await open();
+    await putLease(table, 'c', aLease(A, fields));
+    const { leases, item } = await readLeases(table, 'c');
+    expect(leases).toEqual([aLease(A, fields)]);
+    expect(item?.value).toEqual({ [A]: { generation: 1, expiresAtMs: NOW_MS + 15_000, ...stored } });
   });
 
   test('leases of several addresses are written, changed and removed with one put', async () => {
@@ -121,7 +129,7 @@ describe('A change of leases', () => {
     const table = newTable();
     for (const address of [A, B]) await putLease(table, 'c', aLease(address));
     const read = await readLeases(table, 'c');
-    const racing = before(table, () => withdraw(table, 'c', { address: A, untilMs: NOW_MS + DAY_MS, nowMs: NOW_MS }));
+    const racing = before(table, () => putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS + DAY_MS })));
     const own = changes(aLease(A, { generation: 2 }), aLease(B, { generation: 2 }));
     const { written, present } = await changeLeases(racing, 'c', read, own);
     expect([...written]).toEqual([B]);
@@ -207,7 +215,7 @@ describe('The item of the leases', () => {
     await putLease(table, 'c', aLease(A, { expiresAtMs: NOW_MS + 2 }));
     await putLease(table, 'c', aLease(B, { expiresAtMs: NOW_MS + 1 }));
     expect(await itemIn(table)).toMatchObject({ key: LEASES, expiresAtMs: NOW_MS + 2 + DAY_MS });
-    await withdraw(table, 'c', { address: B, untilMs: NOW_MS + DAY_MS, nowMs: NOW_MS }, AT_ONCE);
+    await putLease(table, 'c', aLease(B, { withdrawnUntilMs: NOW_MS + DAY_MS }));
     expect((await itemIn(table)).expiresAtMs).toBe(NOW_MS + 2 * DAY_MS);
   });
 
@@ -247,71 +255,5 @@ describe('The item of the leases', () => {
         `c/${LEASES} does not parse: ${field} is.*correct it, or remove it, which ends all deregistrations`,
       ),
     });
-  });
-});
-
-describe('withdraw', () => {
-  const withdrawal = { address: A, untilMs: NOW_MS + 60_000, nowMs: NOW_MS };
-
-  test('keeps the state of the lease and returns the end of the withdrawal', async () => {
-    const table = newTable();
-    for (const address of [A, B]) await putLease(table, 'c', aLease(address));
-    const withdrawn = await withdraw(table, 'c', withdrawal, AT_ONCE);
-    expect(withdrawn).toEqual(aLease(A, { withdrawnUntilMs: NOW_MS + 60_000 }));
-    expect((await readLeases(table, 'c')).leases).toEqual([withdrawn, aLease(B)]);
-    expect(isHeld(withdrawn, NOW_MS)).toBe(false);
-  });
-
-  test('keeps the refresh of another address at the same time', async () => {
-    const table = newTable();
-    await putLease(table, 'c', aLease(B));
-    const racing = before(table, () => putLease(table, 'c', aLease(B, { generation: 2 })));
-    await withdraw(racing, 'c', withdrawal, AT_ONCE);
-    expect((await readLeases(table, 'c')).leases).toMatchObject([
-      { withdrawnUntilMs: NOW_MS + 60_000 },
-      { generation: 2 },
-    ]);
-  });
-
-  test('works for an address that never had a lease', async () => {
-    const table = newTable();
-    const withdrawn = await withdraw(table, 'c', withdrawal, AT_ONCE);
-    const withdrawnUntilMs = NOW_MS + 60_000;
-    expect(withdrawn).toEqual({ ...aLease(A), generation: 0, expiresAtMs: 0, withdrawnUntilMs });
-    expect(await leaseIn(table, A)).toEqual(withdrawn);
-  });
-
-  test('is written once, however often it is repeated', async () => {
-    const table = newTable();
-    for (let n = 0; n < 3; n++) await withdraw(table, 'c', withdrawal, AT_ONCE);
-    expect((await itemIn(table)).version).toBe(1);
-  });
-
-  test('repeated with a later end keeps that the server was seen down', async () => {
-    const table = newTable();
-    const lease = await withdraw(table, 'c', withdrawal, AT_ONCE);
-    await putLease(table, 'c', { ...lease, seenDown: true });
-    const again = await withdraw(table, 'c', { ...withdrawal, untilMs: NOW_MS + 90_000, nowMs: NOW_MS + 5 }, AT_ONCE);
-    expect(again).toMatchObject({ withdrawnUntilMs: NOW_MS + 90_000, seenDown: true });
-  });
-
-  test('repeated with an earlier end, by a caller that began before the later one was written, keeps the later one', async () => {
-    const table = newTable();
-    await withdraw(table, 'c', { ...withdrawal, untilMs: NOW_MS + 90_000 }, AT_ONCE);
-    expect(await withdraw(table, 'c', withdrawal, AT_ONCE)).toMatchObject({ withdrawnUntilMs: NOW_MS + 90_000 });
-  });
-
-  test('a withdrawal that its caller may undo is refused if another caller has withdrawn the address', async () => {
-    const table = newTable();
-    await withdraw(table, 'c', withdrawal, AT_ONCE);
-    const second = withdraw(table, 'c', { ...withdrawal, untilMs: NOW_MS + 90_000, isOnlyOne: true }, AT_ONCE);
-    await expect(second).rejects.toMatchObject({ code: 'Contended' });
-    expect(await leaseIn(table, A)).toMatchObject({ withdrawnUntilMs: NOW_MS + 60_000 });
-  });
-
-  test('a withdrawal after an earlier one starts without having seen the server down', async () => {
-    const table = newTable();
-    await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS - 1, seenDown: true }));
-    expect(await withdraw(table, 'c', withdrawal, AT_ONCE)).toMatchObject({ seenDown: false });
   });
 });

@@ -3,7 +3,8 @@ import { countBody, receivedTicks, receiveTick, tickBody } from '../../lib/dispa
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { LEASES, readLeases, withdraw } from '../../lib/table/leases.ts';
+import { withdraw } from '../../lib/api-servers/withdrawal.ts';
+import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRequest, writeRequest } from '../../lib/table/requests.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';

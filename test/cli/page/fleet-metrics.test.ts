@@ -23,7 +23,7 @@ test('the metrics of a cluster are those of its status', async () => {
   const cluster = aClusterStatus({
     name: 'a',
     health: 'bad',
-    apiServers: [anApiServer('192.0.2.1'), anApiServer('192.0.2.2', { state: 'ranOut' })],
+    apiServers: [anApiServer('192.0.2.1'), anApiServer('192.0.2.2', { state: 'expired' })],
     loops: loopsOf({ failuresInARow: 2, lastSuccessAtMs: STATUS_AT_MS - 500 }).slice(0, 1),
     findings: [aFinding({ type: 'duplicate' }), aFinding({ type: 'duplicate' }), aFinding({ type: 'leak' })],
     ranges: [nodePorts(0.5)],

@@ -1,0 +1,164 @@
+import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
+
+/**
+ * How a lease changes with each answer of its server: the tick decides by this table for what it probed, an agent for its
+ * own API server. A withdrawal (`withdrawn` below) may begin in any state. `leased` is active until it expires; `readmitted`
+ * is a withdrawal that is over.
+ */
+const NEXT: Readonly<Record<StateNow, Readonly<Record<ServerAnswer['answer'], Step>>>> = {
+  unknown: { ready: refresh, alive: refresh, shuttingDown: keep, error: keep, silence: keep, late: keep },
+  leased: { ready: refresh, alive: refresh, shuttingDown: drop, error: miss, silence: miss, late },
+  shuttingDown: { ready: refresh, alive: keep, shuttingDown: drop, error: miss, silence: end, late },
+  withdrawn: { ready: keep, alive: keep, shuttingDown: seeDown, error: seeDown, silence: seeEnd, late: keep },
+  seenDown: { ready: refresh, alive: keep, shuttingDown: keep, error: keep, silence: keep, late: keep },
+  readmitted: { ready: refresh, alive: refresh, shuttingDown: drop, error: miss, silence: miss, late },
+};
+
+type StateNow = Lease['state'] | 'unknown' | 'seenDown' | 'readmitted';
+type Step = (lease: Lease, answer: ServerAnswer, nowMs: number) => Lease;
+
+/** The answer of an API server to its probe, and what it proves. */
+export interface ServerAnswer {
+  /** `alive`: 401, 403 or 429. `late`: this process was too busy to receive the answer. */
+  readonly answer: 'ready' | 'alive' | 'shuttingDown' | 'error' | 'silence' | 'late';
+  readonly source: Lease['source'];
+  readonly leaseMs: number;
+  readonly host?: string;
+  /** Absent: what the last probe said stays. */
+  readonly lastProbe?: string;
+  /** Whether silence is the server's: the process that it was, has ended. */
+  readonly provesEnd: boolean;
+  /** Absent: the answer counts no miss. */
+  readonly miss?: MissSpacing;
+  /** From when on late answers count as silence. */
+  readonly lateAfterMs?: number;
+}
+
+export interface MissSpacing {
+  readonly shortestMs: number;
+  readonly longestMs: number;
+}
+
+/** An address is removed when so many probes in a row missed, the last of them after its lease expired. */
+const MISSES_TO_GO = 2;
+
+export function newLease(address: string): Lease {
+  return { address, generation: 0, source: 'probe', expiresAtMs: 0, misses: 0, state: 'leased' };
+}
+
+/** Returns the lease after the answer: the same object if nothing changes. */
+export function nextLease(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
+  return NEXT[stateNow(lease, nowMs)][answer.answer](lease, answer, nowMs);
+}
+
+function stateNow(lease: Lease, nowMs: number): StateNow {
+  if (lease.state === 'leased' && lease.generation === 0) return 'unknown';
+  if (lease.state !== 'withdrawn') return lease.state;
+  if (!isWithdrawn(lease, nowMs)) return 'readmitted';
+  return lease.seenDown ? 'seenDown' : 'withdrawn';
+}
+
+function keep(lease: Lease): Lease {
+  return lease;
+}
+
+function refresh(
+  { address, generation }: Lease,
+  { source, host, leaseMs, lastProbe }: ServerAnswer,
+  nowMs: number,
+): Lease {
+  return {
+    address,
+    generation: generation + 1,
+    source,
+    ...(host !== undefined && { host }),
+    expiresAtMs: nowMs + leaseMs,
+    misses: 0,
+    state: 'leased',
+    ...(lastProbe !== undefined && { lastProbe }),
+  };
+}
+
+function drop(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
+  if (lease.state === 'shuttingDown' && lease.expiresAtMs <= nowMs && hasMissedTwice(lease)) return lease;
+  const expiresAtMs = Math.min(lease.expiresAtMs, nowMs);
+  const dropped = { ...recordOf(lease), expiresAtMs, misses: MISSES_TO_GO, missedAtMs: nowMs } as const;
+  return { ...dropped, ...probed(answer), state: 'shuttingDown' };
+}
+
+/** Counts a miss, and keeps the last answer of an address that stays published although its lease expired. */
+function miss(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
+  const misses = answer.miss && missesWith(lease, answer.miss, nowMs);
+  const isOpen = lease.expiresAtMs <= nowMs && !hasMissedTwice(lease);
+  const isNews = isOpen && answer.lastProbe !== undefined && answer.lastProbe !== lease.lastProbe;
+  if (misses === undefined && !isNews) return lease;
+  return { ...lease, ...(misses !== undefined && { misses, missedAtMs: nowMs }), ...probed(answer) };
+}
+
+/** The process that reported its shutdown has ended: what answers from now on is another. */
+function end(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
+  const ended: Lease = answer.provesEnd ? { ...recordOf(lease), ...probed(answer), state: 'leased' } : lease;
+  return miss(ended, answer, nowMs);
+}
+
+function late(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
+  const { lateSinceMs } = lease;
+  if (lateSinceMs === undefined) return { ...lease, lateSinceMs: nowMs };
+  if (nowMs - lateSinceMs < (answer.lateAfterMs ?? 0)) return lease;
+  return lease.state === 'shuttingDown' ? end(lease, answer, nowMs) : miss(lease, answer, nowMs);
+}
+
+function seeDown(lease: Lease, answer: ServerAnswer): Lease {
+  return lease.state === 'withdrawn' ? { ...lease, seenDown: true, ...probed(answer) } : lease;
+}
+
+function seeEnd(lease: Lease, answer: ServerAnswer): Lease {
+  return answer.provesEnd ? seeDown(lease, answer) : lease;
+}
+
+/** The misses in a row with this one; undefined when it proves nothing new, or comes too soon after the last one. */
+function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs: number): number | undefined {
+  if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
+  const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);
+  if (lease.misses === 0 || Math.abs(sinceMs) > longestMs) return 1;
+  return sinceMs < shortestMs ? undefined : Math.min(lease.misses + 1, MISSES_TO_GO);
+}
+
+/** Misses that were counted while the lease was valid, and without a date since, prove nothing of the time after it. */
+export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): boolean {
+  return misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs);
+}
+
+export interface Withdrawal {
+  readonly untilMs: number;
+  /** The server itself shuts down and releases its lease: the next 200 is the server again, and ends the withdrawal. */
+  readonly goingDown?: boolean;
+}
+
+/** A withdrawal that is not over keeps what was observed since, and a later end. */
+export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
+  const already = lease.state === 'withdrawn' ? lease : undefined;
+  return {
+    ...lease,
+    expiresAtMs: goingDown ? Math.min(lease.expiresAtMs, nowMs) : lease.expiresAtMs,
+    state: 'withdrawn',
+    withdrawnUntilMs: Math.max(untilMs, already?.withdrawnUntilMs ?? 0),
+    seenDown: goingDown || (withdrawnUntil(lease, nowMs) !== undefined && already?.seenDown === true),
+  } as const;
+}
+
+/** Returns the lease without its withdrawal, which was refused. */
+export function reinstated(lease: Lease): Lease {
+  if (lease.state !== 'withdrawn') return lease;
+  return { ...recordOf(lease), state: lease.seenDown ? 'shuttingDown' : 'leased' };
+}
+
+function recordOf(lease: Lease) {
+  if (lease.state !== 'withdrawn') return lease;
+  const { withdrawnUntilMs: _, seenDown: __, ...record } = lease;
+  return record;
+}
+
+function probed({ lastProbe }: ServerAnswer): Pick<Lease, 'lastProbe'> {
+  return lastProbe === undefined ? {} : { lastProbe };
+}

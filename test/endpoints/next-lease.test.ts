@@ -1,0 +1,244 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import { newLease, nextLease, reinstated, type ServerAnswer, withdrawn } from '../../lib/endpoints/next-lease.ts';
+import { aLease, type LeaseFields } from '../support/put-lease.ts';
+
+const NOW_MS = 100_000_000;
+const ADDRESS = '10.0.0.1';
+const HALF_HOUR_MS = 1_800_000;
+
+function lease(given: Partial<LeaseFields> = {}): Lease {
+  return aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
+}
+
+/** An answer of each kind to a probe of the tick, with the interval of 10 s. */
+function probed(answer: ServerAnswer['answer'], given: Partial<ServerAnswer> = {}): ServerAnswer {
+  const miss = { shortestMs: 5_000, longestMs: 30_000 };
+  const proof = { provesEnd: answer === 'silence' || answer === 'late', miss, lateAfterMs: 15_000 };
+  return { answer, source: 'probe', leaseMs: 15_000, lastProbe: answer, ...proof, ...given };
+}
+
+function ofAgent(answer: ServerAnswer['answer']): ServerAnswer {
+  return { answer, source: 'agent', leaseMs: 15_000, provesEnd: answer === 'silence' };
+}
+
+const ready = probed('ready');
+const alive = probed('alive');
+const shutsDown = probed('shuttingDown');
+const error = probed('error');
+const silence = probed('silence');
+/** Silence of all addresses, which may be our own network's. */
+const unproven: ServerAnswer = {
+  answer: 'silence',
+  source: 'probe',
+  leaseMs: 15_000,
+  provesEnd: false,
+  lastProbe: 'silence',
+};
+const late = probed('late');
+
+const PAST_MS = NOW_MS - 1;
+const expired = { expiresAtMs: PAST_MS };
+const missed = (misses: number, agoMs = 0) => ({ misses, missedAtMs: NOW_MS - agoMs });
+const downFor = (ms: number) => ({ ...missed(2, ms), expiresAtMs: NOW_MS - ms });
+const until = { withdrawnUntilMs: NOW_MS + 60_000 };
+const over = { withdrawnUntilMs: NOW_MS };
+const shuttingDown = lease({ ...expired, ...missed(2), seenDown: true });
+const refreshed = (generation: number): Partial<LeaseFields> => ({ generation, expiresAtMs: NOW_MS + 15_000 });
+
+type Row = readonly [string, Lease | undefined, ServerAnswer, Partial<LeaseFields> | 'unchanged'];
+
+const PROBED: readonly Row[] = [
+  ['a 200 takes a lease for an unknown address', undefined, ready, refreshed(1)],
+  ['a 401 takes a lease for an unknown address', undefined, alive, refreshed(1)],
+  ['an error of an unknown address is not stored', undefined, error, 'unchanged'],
+  ['silence of an unknown address is not stored', undefined, silence, 'unchanged'],
+  ['a shutdown of an unknown address is not stored', undefined, shutsDown, 'unchanged'],
+  ['a 200 refreshes an active lease', lease(), ready, refreshed(4)],
+  ['a 401 refreshes an active lease', lease(), alive, refreshed(4)],
+  ['a 200 refreshes an expired lease and ends its misses', lease({ ...expired, misses: 2 }), ready, refreshed(4)],
+  ['the first silence is a miss', lease(), silence, missed(1)],
+  ['an error is a miss', lease(), error, missed(1)],
+  ['silence that proves nothing changes no active lease', lease(), unproven, 'unchanged'],
+  ['silence that proves nothing is kept as the last probe of an expired lease', lease(expired), unproven, expired],
+  ['the second miss counts after an interval', lease(missed(1, 10_000)), silence, missed(2)],
+  ['the second miss counts after half an interval', lease(missed(1, 5_000)), silence, missed(2)],
+  ['a second delivery of one tick counts no second miss', lease(missed(1, 4_999)), silence, 'unchanged'],
+  ['a miss three intervals ago counts', lease(missed(1, 30_000)), silence, missed(2)],
+  ['a miss more than three intervals ago is forgotten', lease(missed(1, 30_001)), silence, missed(1)],
+  ['a miss without a date is forgotten', lease({ misses: 1 }), silence, missed(1)],
+  ['a miss by a clock far ahead is forgotten', lease(missed(1, -30_001)), silence, missed(1)],
+  ['a third miss is dated while the lease is active', lease(missed(2, 10_000)), silence, missed(2)],
+  [
+    'a miss after the expiry follows two misses before it',
+    lease({ ...missed(2, 10_000), ...expired }),
+    silence,
+    { ...missed(2), ...expired },
+  ],
+  [
+    'two misses long before the expiry are forgotten',
+    lease({ ...missed(2, 30_001), ...expired }),
+    silence,
+    { ...missed(1), ...expired },
+  ],
+  ['a removed address that misses again is not written', lease(downFor(HALF_HOUR_MS)), silence, 'unchanged'],
+  [
+    'a shutdown ends an active lease at once',
+    lease(),
+    shutsDown,
+    { ...missed(2), expiresAtMs: NOW_MS, state: 'shuttingDown' },
+  ],
+  ['a shutdown is written once', shuttingDown, shutsDown, 'unchanged'],
+  ['a shutdown is written once at the expiry, too', { ...shuttingDown, expiresAtMs: NOW_MS }, shutsDown, 'unchanged'],
+  [
+    'a shutdown of a removed address is stored',
+    lease(downFor(5_000)),
+    shutsDown,
+    { ...missed(2), expiresAtMs: NOW_MS - 5_000, state: 'shuttingDown' },
+  ],
+  [
+    'a shutdown removes an address whose refused deregistration was undone',
+    lease({ ...expired, seenDown: true }),
+    shutsDown,
+    { ...missed(2), ...expired, state: 'shuttingDown' },
+  ],
+  ['a 200 refreshes the lease of a server that shut down', shuttingDown, ready, refreshed(4)],
+  ['a 401 does not bring back a server that shuts down', shuttingDown, alive, 'unchanged'],
+  ['a server that shuts down and answers an error still does', shuttingDown, error, 'unchanged'],
+  ['silence ends a shutdown', shuttingDown, silence, { ...expired, ...missed(2), state: 'leased' }],
+  ['silence that proves nothing does not end a shutdown', shuttingDown, unproven, 'unchanged'],
+  ['a 200 does not end a withdrawal', lease(until), ready, 'unchanged'],
+  ['a 401 does not end a withdrawal', lease(until), alive, 'unchanged'],
+  ['a shutdown is seen during a withdrawal', lease(until), shutsDown, { ...until, seenDown: true }],
+  ['an error is seen during a withdrawal', lease(until), error, { ...until, seenDown: true }],
+  ['silence is seen during a withdrawal', lease(until), silence, { ...until, seenDown: true }],
+  ['silence that proves nothing does not count during a withdrawal', lease(until), unproven, 'unchanged'],
+  ['a late answer does not count during a withdrawal', lease({ ...until, lateSinceMs: 0 }), late, 'unchanged'],
+  ['a withdrawn server is seen down once', lease({ ...until, seenDown: true }), silence, 'unchanged'],
+  [
+    'a 200 ends the withdrawal of a server that was seen down',
+    lease({ ...until, seenDown: true }),
+    ready,
+    refreshed(4),
+  ],
+  ['a 401 does not end it', lease({ ...until, seenDown: true }), alive, 'unchanged'],
+  ['a 200 refreshes the lease after a withdrawal', lease(over), ready, refreshed(4)],
+  ['a 401 refreshes the lease after a withdrawal', lease({ ...over, seenDown: true }), alive, refreshed(4)],
+  ['a miss after a withdrawal counts', lease({ ...over, ...expired }), error, { ...over, ...expired, ...missed(1) }],
+  [
+    'a shutdown after a withdrawal ends the lease',
+    lease(over),
+    shutsDown,
+    { ...missed(2), expiresAtMs: NOW_MS, state: 'shuttingDown' },
+  ],
+];
+
+const LATE: readonly Row[] = [
+  ['the first late answer is dated', lease(), late, { lateSinceMs: NOW_MS }],
+  ['the second late answer counts no miss', lease({ lateSinceMs: NOW_MS - 14_999 }), late, 'unchanged'],
+  [
+    'the third late answer is a miss',
+    lease({ lateSinceMs: NOW_MS - 15_000 }),
+    late,
+    { lateSinceMs: NOW_MS - 15_000, ...missed(1) },
+  ],
+  [
+    'the fourth late answer is the second miss',
+    lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1, 10_000), ...expired }),
+    late,
+    { lateSinceMs: NOW_MS - 30_000, ...missed(2), ...expired },
+  ],
+  ['an answer ends the lateness', lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1) }), ready, refreshed(4)],
+  [
+    'late answers end a shutdown as silence does',
+    lease({ ...expired, ...missed(2), seenDown: true, lateSinceMs: 0 }),
+    late,
+    { ...expired, ...missed(2), lateSinceMs: 0, state: 'leased' },
+  ],
+  ['late answers of an unknown address are not stored', undefined, late, 'unchanged'],
+];
+
+describe('a probe of the tick', () => {
+  test.each([...PROBED, ...LATE])('%s', (_title, before = newLease(ADDRESS), answer, after) => {
+    const next = nextLease(before, answer, NOW_MS);
+    if (after === 'unchanged') expect(next).toBe(before);
+    else {
+      const isDated = after.lateSinceMs === NOW_MS;
+      expect(next).toEqual(lease({ ...after, ...(!isDated && { lastProbe: answer.lastProbe ?? '' }) }));
+    }
+  });
+
+  test('keeps the host name that the address is a record of', () => {
+    expect(nextLease(newLease(ADDRESS), { ...ready, host: 'api.example.com' }, NOW_MS).host).toBe('api.example.com');
+  });
+});
+
+describe('an agent', () => {
+  const held = lease({ source: 'agent' });
+  const agents = (given: Partial<LeaseFields>) => lease({ source: 'agent', ...given });
+  const down = agents({ ...expired, misses: 2, seenDown: true });
+
+  test.each<readonly [string, Lease | undefined, ServerAnswer['answer'], Partial<LeaseFields> | 'unchanged']>([
+    ['takes a lease with a 200', undefined, 'ready', refreshed(1)],
+    ['takes a lease with a 401', undefined, 'alive', refreshed(1)],
+    ['refreshes its lease', held, 'ready', refreshed(4)],
+    ['takes over a lease that was probed', lease({ lastProbe: 'answered 200' }), 'ready', refreshed(4)],
+    ['refreshes its lease with a 401', held, 'alive', refreshed(4)],
+    ['resumes after a withdrawal', agents(over), 'ready', refreshed(4)],
+    ['ends a withdrawal after its server was down', agents({ ...until, seenDown: true }), 'ready', refreshed(4)],
+    ['refreshes the lease with a 200 after its server shut down', down, 'ready', refreshed(4)],
+    ['does not end a withdrawal with a 200', agents(until), 'ready', 'unchanged'],
+    ['does not end a withdrawal with a 401', agents(until), 'alive', 'unchanged'],
+    ['sees the silence of its server during a withdrawal', agents(until), 'silence', { ...until, seenDown: true }],
+    ['sees an error of its server during a withdrawal', agents(until), 'error', { ...until, seenDown: true }],
+    [
+      'sees the shutdown of its server during a withdrawal',
+      agents(until),
+      'shuttingDown',
+      { ...until, seenDown: true },
+    ],
+    ['lets its lease expire when its server is silent', held, 'silence', 'unchanged'],
+    ['lets its lease expire when its server answers an error', held, 'error', 'unchanged'],
+    ['takes no lease for a silent server', undefined, 'silence', 'unchanged'],
+    ['does not bring back a server that shuts down with a 401', down, 'alive', 'unchanged'],
+    ['stores a shutdown once', down, 'shuttingDown', 'unchanged'],
+    ['ends its lease at a shutdown', held, 'shuttingDown', { ...missed(2), expiresAtMs: NOW_MS, seenDown: true }],
+    ['forgets a shutdown when its server is silent', down, 'silence', { ...expired, misses: 2, state: 'leased' }],
+  ])('%s', (_title, before = newLease(ADDRESS), answer, after) => {
+    const next = nextLease(before, ofAgent(answer), NOW_MS);
+    if (after === 'unchanged') expect(next).toBe(before);
+    else expect(next).toEqual(agents(after));
+  });
+});
+
+describe('a withdrawal', () => {
+  const untilMs = NOW_MS + 60_000;
+
+  test.each<readonly [string, Lease, Partial<LeaseFields>]>([
+    ['keeps what is known of the server', lease(missed(1)), { ...missed(1), ...until }],
+    ['of an unknown address stores one', newLease(ADDRESS), { generation: 0, expiresAtMs: 0, ...until }],
+    ['again keeps that the server was seen down', lease({ ...until, seenDown: true }), { ...until, seenDown: true }],
+    ['again keeps a later end', lease({ withdrawnUntilMs: untilMs + 1 }), { withdrawnUntilMs: untilMs + 1 }],
+    ['after another one begins without having seen the server down', lease({ ...over, seenDown: true }), until],
+    [
+      'of a server that shuts down begins without having seen it down',
+      shuttingDown,
+      { ...expired, ...missed(2), ...until },
+    ],
+  ])('%s', (_title, before, after) => {
+    expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
+  });
+
+  test('of a server that ends itself ends its lease', () => {
+    const released = { ...until, seenDown: true };
+    const going = { untilMs, goingDown: true };
+    expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
+    expect(withdrawn(lease(expired), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
+  });
+
+  test('that is refused leaves the lease as it was, or that its server shuts down', () => {
+    expect(reinstated(lease({ ...until, ...missed(1) }))).toEqual(lease(missed(1)));
+    expect(reinstated(lease({ ...until, seenDown: true }))).toEqual(lease({ state: 'shuttingDown' }));
+    expect(reinstated(shuttingDown)).toBe(shuttingDown);
+  });
+});
