@@ -43,7 +43,7 @@ const GRAPHS: readonly Graph[] = [
       count('clustersPaused', 'paused'),
     ],
   },
-  { title: 'Valid leases', at: [18, 3, 6], series: [{ metric: 'leasesHeld', statistic: 'Maximum' }] },
+  { title: 'Valid leases', at: [18, 3, 6], series: [{ metric: 'activeLeases', statistic: 'Maximum' }] },
   { title: 'Passes', at: [0, 9, 8], series: [count('passes')] },
   {
     title: 'Failed passes',

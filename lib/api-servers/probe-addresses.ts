@@ -6,8 +6,8 @@ import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
+import { type ExpectedAddress, publishedAddresses } from '../endpoints/lease-decisions.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
-import { type ExpectedAddress, publishedAddresses } from '../endpoints/published-addresses.ts';
 import type { HostResolver, Prober, ProbeTarget } from '../kubernetes/cluster-port.ts';
 
 /** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */

@@ -3,6 +3,7 @@ import { isWithdrawn, type Lease } from '../cluster/lease.ts';
 import type { EndpointsError } from '../endpoints/endpoint-findings.ts';
 import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
 import { endpointPorts } from '../endpoints/kubernetes-service.ts';
+import { knownAddresses, publishedAddresses } from '../endpoints/lease-decisions.ts';
 import {
   ENDPOINTS_REF,
   type EndpointSliceObject,
@@ -13,7 +14,6 @@ import {
   SLICE_REF,
 } from '../endpoints/objects.ts';
 import { type EndpointsObservation, planEndpoints } from '../endpoints/plan-endpoints.ts';
-import { knownAddresses, publishedAddresses } from '../endpoints/published-addresses.ts';
 import { type EndpointsDecision, leaseEndpoints, removeMasters } from '../endpoints/reconcilers.ts';
 import { ClusterError, type ClusterPort, RESOURCES } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
@@ -112,11 +112,15 @@ async function writeWithout(
   if (![...readyAddresses(current), ...sliceAddresses(slice)].includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
   const others = othersLive(request, leases, address);
-  // What no tick probed lately is no reason to remove the last live address.
-  const live = others.length === 0 ? [] : [...new Set([...others, ...notWithdrawn(request, leases, current)])].sort();
+  // Only a tick, which probes them, removes other addresses without a valid lease. They are no reason to remove the last live one.
+  const withdrawn = new Set(
+    leases.filter((lease) => isWithdrawn(lease, request.nowMs())).map((lease) => lease.address),
+  );
+  const staying = readyAddresses(current).filter((ip) => !withdrawn.has(ip));
+  const live = others.length === 0 ? [] : [...new Set([...others, ...staying])].sort();
   const decision = decisionWithout(request, address, { current, slice, live });
   if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
-  return writeEndpoints(kubernetes, decision, async () => slice);
+  return writeEndpoints(kubernetes, decision, slice);
 }
 
 const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
@@ -143,19 +147,6 @@ async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Pr
     }
   }
   return changes;
-}
-
-/**
- * Returns the published addresses that are not withdrawn, also those without a valid lease: only a tick, which probes them,
- * removes them.
- */
-function notWithdrawn(
-  { nowMs }: RemovalRequest,
-  leases: readonly Lease[],
-  current: EndpointsObject | undefined,
-): string[] {
-  const withdrawn = new Set(leases.filter((lease) => isWithdrawn(lease, nowMs())).map(({ address }) => address));
-  return readyAddresses(current).filter((address) => !withdrawn.has(address));
 }
 
 /** With other addresses live, this is what a tick would plan, so that they are published in any case. */

@@ -1,5 +1,4 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { type Lease, withdrawnUntil } from '../cluster/lease.ts';
 import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
 import { ensureSlice, type SliceWrite, sliceAddresses } from '../endpoints/endpoint-slice.ts';
 import {
@@ -24,22 +23,22 @@ export interface EndpointsWritten {
 
 /**
  * Endpoints first, then the EndpointSlice that mirrors what the API server answered; when the Endpoints cannot be
- * written the slice is not touched (`pkg/controlplane/reconcilers/endpointsadapter.go`). `readSlice` is called only when the slice is
- * compared.
+ * written the slice is not touched (`pkg/controlplane/reconcilers/endpointsadapter.go`).
+ * @param slice as it was read
  */
 export async function writeEndpoints(
   kubernetes: ClusterPort,
   decision: Exclude<EndpointsDecision, { outcome: 'nothing' | 'refused' }>,
-  readSlice: () => Promise<EndpointSliceObject | undefined>,
+  slice: EndpointSliceObject | undefined,
 ): Promise<EndpointsWritten> {
-  if (decision.outcome === 'keep') return writeSlice(kubernetes, decision.endpoints, readSlice);
+  if (decision.outcome === 'keep') return writeSlice(kubernetes, decision.endpoints, slice);
   const { outcome, endpoints } = decision;
   const object = { ...endpoints, apiVersion: 'v1', kind: 'Endpoints' };
   const result = outcome === 'create' ? await kubernetes.create(object) : await kubernetes.update(object);
   const written = writtenObject(result, 'Endpoints');
   if (written instanceof EndpointsError) return { changes: [], error: written };
   const change = `${outcome}d endpoints ${described(readyAddresses(written))}`;
-  const rest = await writeSlice(kubernetes, written, readSlice);
+  const rest = await writeSlice(kubernetes, written, slice);
   if (result.outcome === 'withheld') return { ...rest, withheld: true };
   return { ...rest, changes: [change, ...rest.changes] };
 }
@@ -47,9 +46,8 @@ export async function writeEndpoints(
 async function writeSlice(
   kubernetes: ClusterPort,
   endpoints: EndpointsObject,
-  readSlice: () => Promise<EndpointSliceObject | undefined>,
+  current: EndpointSliceObject | undefined,
 ): Promise<EndpointsWritten> {
-  const current = await readSlice();
   const write = ensureSlice(endpoints, current);
   if (write === undefined) return { changes: [], endpoints, ...(current && { slice: current }) };
   return { ...(await applySliceWrite(kubernetes, write)), endpoints };
@@ -113,31 +111,4 @@ function conflict(kind: string): EndpointsError {
 function described(addresses: readonly string[]): string {
   const { namespace, name } = KUBERNETES_SERVICE;
   return `${namespace}/${name}: ${addresses.length === 0 ? 'no address' : addresses.join(' ')}`;
-}
-
-/** Returns one line for each address that left the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
-export function removalLines(
-  before: readonly string[],
-  after: readonly string[],
-  leases: readonly Lease[],
-  details: ReadonlyMap<string, string>,
-  nowMs: number,
-): string[] {
-  const isLeft = new Set(after);
-  const removed = [...new Set(before)].filter((address) => !isLeft.has(address));
-  const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
-  return removed.map((address) => {
-    const lease = byAddress.get(address);
-    return `${address} from the endpoints: ${removalReason(lease, details.get(address) ?? lease?.lastProbe, nowMs)}`;
-  });
-}
-
-function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
-  if (lease === undefined) return detail ?? 'it is no API server of the spec';
-  const { expiresAtMs, source } = lease;
-  const untilMs = withdrawnUntil(lease, nowMs);
-  if (untilMs !== undefined) return `it is deregistered until ${new Date(untilMs).toISOString()}`;
-  const expired = `its lease expired at ${new Date(expiresAtMs).toISOString()}`;
-  const cause = source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
-  return [expired, ...(cause === undefined ? [] : [cause])].join('; ');
 }

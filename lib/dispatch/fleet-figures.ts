@@ -139,7 +139,7 @@ export function healthOf(
     paused: false,
     overdue: LOOPS.filter((loop) => isOverdue(loop, entry, records, { sinceMs, nowMs })),
     failing: LOOPS.filter((loop) => records[loop]?.outcome === 'failed'),
-    withoutLiveLease: entry.publishes && records['kubernetes-service']?.counts['leasesHeld'] === 0,
+    withoutLiveLease: entry.publishes && records['kubernetes-service']?.counts['activeLeases'] === 0,
     withFindings: someCount(records, 'needAttention'),
     withTwoOwners: records['kubernetes-service']?.findings.some(({ type }) => type === 'twoOwners') ?? false,
     withCredentialsEnding: someCount(records, 'credentialsEnding'),

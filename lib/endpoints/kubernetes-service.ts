@@ -3,6 +3,22 @@ import { firstUsable, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { type EndpointPort, KUBERNETES_SERVICE, type ServiceObject, type ServicePort, samePort } from './objects.ts';
 
+export interface ServiceWrite {
+  readonly verb: 'create' | 'update';
+  readonly object: ServiceObject;
+}
+
+/**
+ * Returns the Service to create where it is missing, or to update where its type or ports differ and the spec sets
+ * `service.reconcile`.
+ */
+export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
+  const desired = desiredService(spec);
+  if (current === undefined) return { verb: 'create', object: desired };
+  const object = spec.service.reconcile ? correctedService(current, desired) : undefined;
+  return object && { verb: 'update', object };
+}
+
 /**
  * The Service `default/kubernetes` as the original creates it (`CreateOrUpdateMasterServiceIfNeeded` of
  * `pkg/controlplane/controller/kubernetesservice/controller.go`): no selector, one family, the first address of the

@@ -36,16 +36,8 @@ export function planEndpoints(observation: EndpointsObservation): EndpointsDecis
 
 /** Whether the plan includes a write, of Endpoints or of the slice. */
 export function plansWrite(decision: EndpointsDecision, slice: EndpointSliceObject | undefined): boolean {
-  switch (decision.outcome) {
-    case 'nothing':
-    case 'refused':
-      return false;
-    case 'keep':
-      return ensureSlice(decision.endpoints, slice) !== undefined;
-    case 'create':
-    case 'update':
-      return true;
-  }
+  const isKept = decision.outcome === 'keep';
+  return isKept ? ensureSlice(decision.endpoints, slice) !== undefined : 'endpoints' in decision;
 }
 
 /** Whether no address is published, or one whose lease has ended: a write that corrects this is never withheld. */

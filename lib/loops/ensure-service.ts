@@ -2,7 +2,7 @@ import { writtenObject } from '../api-servers/write-endpoints.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { EndpointsError } from '../endpoints/endpoint-findings.ts';
-import { correctedService, desiredService } from '../endpoints/kubernetes-service.ts';
+import type { ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import {
   KUBERNETES_SERVICE,
   SERVICE_CIDR_REF,
@@ -29,21 +29,13 @@ const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 
 /**
- * Creates the Service `default/kubernetes` if it is missing and, where the spec sets `service.reconcile`, corrects its type
- * and ports. Also creates what an API server needs before it accepts the Service: the namespace `default`, and the
- * ServiceCIDR `kubernetes` (Kubernetes 1.33 and later, with the server's own hooks off).
- * @param current the Service as it was read
+ * Creates or updates the Service `default/kubernetes`. Also creates what an API server needs before it accepts the Service:
+ * the namespace `default`, and the ServiceCIDR `kubernetes` (Kubernetes 1.33 and later, with the server's own hooks off).
  */
-export async function ensureService(
-  context: ServiceContext,
-  current: ServiceObject | undefined,
-): Promise<ServiceEnsured> {
-  const { kubernetes, spec } = context;
-  const desired = desiredService(spec);
-  if (current === undefined) return createService(context, desired);
-  const corrected = spec.service.reconcile ? correctedService(current, desired) : undefined;
-  if (corrected === undefined) return { changes: [], exists: true };
-  const result = await kubernetes.update(corrected);
+export async function ensureService(context: ServiceContext, write: ServiceWrite | undefined): Promise<ServiceEnsured> {
+  if (write === undefined) return { changes: [], exists: true };
+  if (write.verb === 'create') return createService(context, write.object);
+  const result = await context.kubernetes.update(write.object);
   const written = writtenObject(result, 'Service');
   if (written instanceof EndpointsError) return { changes: [], exists: true, error: written };
   return { changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: type and ports`] : [], exists: true };

@@ -47,7 +47,7 @@ export interface PassReport {
   readonly findings: readonly Finding[];
   /** The number of further findings by type. */
   readonly unlisted?: ReadonlyMap<FindingType, number>;
-  /** Figures for the run record and the log line: `services`, `allocated`, `leasesHeld` ... */
+  /** Figures for the run record and the log line: `services`, `allocated`, `activeLeases` ... */
   readonly counts: Readonly<Record<string, number>>;
   /** Failures that did not stop the pass (one namespace of four). Any of them makes the pass a failed one. */
   readonly errors: readonly Error[];

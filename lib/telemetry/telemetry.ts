@@ -86,11 +86,11 @@ export type FleetFigure =
   | 'fullestRangeOfFleetPercent';
 
 /** One value for each pass that has one. */
-export type SampleName = 'durationMs' | 'leasesHeld' | 'fullestRangePercent';
+export type SampleName = 'durationMs' | 'activeLeases' | 'fullestRangePercent';
 
 export const SAMPLE_UNITS = {
   durationMs: 'Milliseconds',
-  leasesHeld: 'Count',
+  activeLeases: 'Count',
   fullestRangePercent: 'Percent',
 } as const satisfies Record<SampleName, string>;
 
@@ -141,11 +141,11 @@ export function failedPassCounter(loop: Loop): CounterName | undefined {
 export function samplesOf(
   counts: Readonly<Record<string, number>>,
 ): readonly { readonly name: SampleName; readonly value: number }[] {
-  const { leasesHeld, allocated, capacity, secondaryAllocated, secondaryCapacity } = counts;
+  const { activeLeases, allocated, capacity, secondaryAllocated, secondaryCapacity } = counts;
   const shares = [percentOf(allocated, capacity), percentOf(secondaryAllocated, secondaryCapacity)];
   const known = shares.filter((share) => share !== undefined);
   return [
-    ...(leasesHeld === undefined ? [] : [{ name: 'leasesHeld' as const, value: leasesHeld }]),
+    ...(activeLeases === undefined ? [] : [{ name: 'activeLeases' as const, value: activeLeases }]),
     ...(known.length === 0 ? [] : [{ name: 'fullestRangePercent' as const, value: Math.max(...known) }]),
   ];
 }

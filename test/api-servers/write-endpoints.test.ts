@@ -8,11 +8,11 @@ const [A, B] = ['10.1.2.3', '10.1.2.4'] as const;
 const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' };
 
 /** Writes the Endpoints as they are wanted, over those that are there. */
-function write(cluster: MemoryCluster, outcome: 'create' | 'update' | 'keep', wanted = anEndpoints([A])) {
+async function write(cluster: MemoryCluster, outcome: 'create' | 'update' | 'keep', wanted = anEndpoints([A])) {
   const current = cluster.find(ENDPOINTS_REF);
   const metadata = { ...wanted.metadata, ...(current && { resourceVersion: current.metadata.resourceVersion ?? '' }) };
   const endpoints = { ...wanted, metadata };
-  return writeEndpoints(cluster.port, { outcome, endpoints }, () => cluster.port.get<EndpointSliceObject>(SLICE_REF));
+  return writeEndpoints(cluster.port, { outcome, endpoints }, await cluster.port.get<EndpointSliceObject>(SLICE_REF));
 }
 
 describe('making Endpoints and their slice', () => {

@@ -81,7 +81,7 @@ test('the first minute publishes the API servers of a registered cluster', async
   expect(await readCluster(world.table(), CLUSTER)).toMatchObject({ generation: 1, owner: { stack: STACK } });
   expect(sumOf(metrics, 'clustersRegistered')).toBe(1);
   expect(sumOf(metrics, 'clustersOverdue')).toBe(0);
-  expect(sumOf(metrics, 'leasesHeld')).toBe(2);
+  expect(sumOf(metrics, 'activeLeases')).toBe(2);
 });
 
 test('the other loops create the missing namespace, and report wrong claims of Services', async () => {

@@ -14,7 +14,7 @@ import { aRunRecord } from '../support/run-records.ts';
 const MINUTE = 60_000;
 const { intervalSeconds } = aClusterSpec();
 const ENTRY = { name: 'demo', intervalSeconds, publishes: true, paused: undefined, owner: undefined, writtenAtMs: 0 };
-const RECORD = aRunRecord(0, { counts: { leasesHeld: 1 } });
+const RECORD = aRunRecord(0, { counts: { activeLeases: 1 } });
 const failing = (failuresInARow: number): RunRecord => ({ ...RECORD, outcome: 'failed', failuresInARow });
 
 describe('how a cluster is', () => {
@@ -55,10 +55,10 @@ describe('how a cluster is', () => {
   });
 
   test.each([
-    { name: 'holds a lease', counts: { leasesHeld: 1 }, publishes: true, without: false },
-    { name: 'holds none', counts: { leasesHeld: 0 }, publishes: true, without: true },
+    { name: 'holds a lease', counts: { activeLeases: 1 }, publishes: true, without: false },
+    { name: 'holds none', counts: { activeLeases: 0 }, publishes: true, without: true },
     { name: 'did not get as far as to know', counts: {}, publishes: true, without: false },
-    { name: 'publishes nothing', counts: { leasesHeld: 0 }, publishes: false, without: false },
+    { name: 'publishes nothing', counts: { activeLeases: 0 }, publishes: false, without: false },
   ])('a cluster whose last pass $name has no active lease: $without', ({ counts, publishes, without }) => {
     const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
     expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
@@ -105,7 +105,8 @@ describe('the figures of a stack', () => {
 
   const kubernetesService: LoopDefinition = {
     id: 'kubernetes-service',
-    run: (context) => scripts[context.spec.name]?.(context) ?? Promise.resolve(aReport({ counts: { leasesHeld: 1 } })),
+    run: (context) =>
+      scripts[context.spec.name]?.(context) ?? Promise.resolve(aReport({ counts: { activeLeases: 1 } })),
   };
 
   function invoke(event: unknown, overrides: Partial<Environment> = {}, loop = kubernetesService) {
@@ -117,7 +118,7 @@ describe('the figures of a stack', () => {
     await pauseCluster(world.table, 'paused', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     scripts['fails'] = () => Promise.reject(new Error('no'));
-    scripts['without'] = async () => aReport({ counts: { leasesHeld: 0 }, errors: [new Error('none')] });
+    scripts['without'] = async () => aReport({ counts: { activeLeases: 0 }, errors: [new Error('none')] });
     await invoke(world.schedule());
     expect(figures()).toEqual({
       clustersRegistered: 5,

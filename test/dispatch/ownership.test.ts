@@ -38,7 +38,7 @@ async function writesAll({ table, kubernetes, spec, nowMs }: PassContext): Promi
   await refreshLease(table, spec.name, lease);
   await table.put({ cluster: spec.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
   const { leases: held } = await readLeases(table, spec.name);
-  return aReport({ changes: ['wrote'], counts: { leasesHeld: held.length }, state: 'remembered' });
+  return aReport({ changes: ['wrote'], counts: { activeLeases: held.length }, state: 'remembered' });
 }
 
 async function outcomeOfWrite(context: PassContext | undefined): Promise<string> {
@@ -114,7 +114,7 @@ describe('a cluster of another stack', () => {
 
   test('is judged as if the pass had written', async () => {
     await tick('second', writesAll);
-    expect(world.telemetry.samples).toContainEqual({ name: 'leasesHeld', value: 1 });
+    expect(world.telemetry.samples).toContainEqual({ name: 'activeLeases', value: 1 });
     expect((await readLeases(world.table, 'demo')).leases).toEqual([]);
   });
 

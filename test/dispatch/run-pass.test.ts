@@ -260,7 +260,7 @@ describe('the record of a pass', () => {
 });
 
 describe('the record of the endpoints loop', () => {
-  const quiet = () => aReport({ counts: { leasesHeld: 3 } });
+  const quiet = () => aReport({ counts: { activeLeases: 3 } });
 
   /** Start of the recorded pass after each of these passes, ten seconds apart. */
   async function recordedAfter(...runs: (() => PassReport | Promise<PassReport>)[]): Promise<(number | undefined)[]> {

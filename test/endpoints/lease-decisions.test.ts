@@ -2,14 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiServerKind } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import { decideLeases, type LeaseObservation, rememberedLease } from '../../lib/endpoints/lease-decisions.ts';
-import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import {
+  decideLeases,
   type ExpectedAddress,
   excludedAddresses,
   knownAddresses,
+  type LeaseObservation,
   publishedAddresses,
-} from '../../lib/endpoints/published-addresses.ts';
+  rememberedLease,
+} from '../../lib/endpoints/lease-decisions.ts';
+import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 
 const NOW_MS = 100_000_000;

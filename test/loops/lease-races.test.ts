@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { LEASES } from '../../lib/table/leases.ts';
-import { anEndpoints } from '../support/an-endpoints.ts';
 import {
   A,
   B,
@@ -119,7 +118,7 @@ describe('a tick that wrote its leases', () => {
     world.answer(SILENT, A, B, C);
     await world.tick();
     const kubernetes = beforeEndpoints(world, () => world.heartbeat(B));
-    expect(await world.tick(10_000, { kubernetes })).toMatchObject({ errors: [], counts: { leasesHeld: 3 } });
+    expect(await world.tick(10_000, { kubernetes })).toMatchObject({ errors: [], counts: { activeLeases: 3 } });
   });
 
   test.each([
@@ -136,43 +135,5 @@ describe('a tick that wrote its leases', () => {
     const report = await world.tick(10_000, { table: { ...world.table, put } });
     expect([report.errors, world.cluster.writes, puts]).toEqual([[], [], 1]);
     expect((await world.lease(B))?.generation).toBe(isMade ? 2 : 1);
-  });
-});
-
-describe('a table with one item for each address, as earlier builds wrote them', () => {
-  async function upgraded(published: readonly string[]): Promise<EndpointsWorld> {
-    const world = worldOf(A, B, C);
-    world.cluster.place(anEndpoints(published));
-    const lease = { generation: 9, source: 'probe', expiresAtMs: world.nowMs + 20_000, misses: 0, seenDown: false };
-    for (const [address, withdrawal] of [
-      [A, {}],
-      [B, { withdrawnUntilMs: world.nowMs + 3_600_000 }],
-      [C, {}],
-    ] as const) {
-      const value = { ...lease, ...withdrawal };
-      await world.table.put({ cluster: 'demo', key: `masterleases/${address}`, value, schema: 1 }, undefined);
-    }
-    return world;
-  }
-
-  test('keeps its endpoints although no API server answers the first pass', async () => {
-    const world = await upgraded([A, C]);
-    world.answer(SILENT, A, B, C);
-    expect(await world.tick()).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
-    expect([world.cluster.writes, world.published()]).toEqual([['create services'], [A, C]]);
-  });
-
-  test('keeps a published address that does not answer the first pass', async () => {
-    const world = await upgraded([A, C]);
-    await world.answer(SILENT, B, C).tick();
-    expect(world.published()).toEqual([A, C]);
-    await world.tick();
-    expect(world.published()).toEqual([A]);
-  });
-
-  test('forgets its deregistrations', async () => {
-    const world = await upgraded([A, C]);
-    await world.tick();
-    expect(world.published()).toEqual([A, B, C]);
   });
 });

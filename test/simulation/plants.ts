@@ -50,8 +50,8 @@ export const PLANTS: readonly Plant[] = [
     '2',
     'the leases are not read again before a write',
     'loops/kubernetes-service.ts',
-    "const isFinal = first.decision.outcome !== 'refused' && !plansAnyWrite(first.decision, first.observation.slice);",
-    'const isFinal = true;',
+    'if (plan.isQuiet) return apply(context, world, plan);',
+    'if (plan !== undefined) return apply(context, world, plan);',
   ),
   plant('3', 'one miss removes an address', NEXT, 'MISSES_TO_GO = 2', 'MISSES_TO_GO = 1'),
   plant(
@@ -148,7 +148,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '17',
     'a lost write of a lease removes a healthy address',
-    'loops/refresh-leases.ts',
+    'loops/endpoints-decide.ts',
     'return isUnwritten && seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;',
     'return lease;',
   ),
@@ -290,8 +290,8 @@ export const PLANTS: readonly Plant[] = [
     'deregister-unleased',
     'a deregistration removes published addresses that have no valid lease',
     'api-servers/remove-address.ts',
-    '...new Set([...others, ...notWithdrawn(request, leases, current)])',
-    '...others, ...(notWithdrawn === undefined ? [] : [])',
+    '[...new Set([...others, ...staying])].sort()',
+    '(staying === undefined ? [] : others)',
   ),
   plant(
     'deregister-twice',
@@ -376,7 +376,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     'silent-addresses',
     'of more than 16 addresses those at the end are never probed if the others are silent',
-    'loops/refresh-leases.ts',
+    'loops/endpoints-gather.ts',
     '...inTurn(toProbe, leases, turn)]',
     '...(turn === undefined ? inTurn([], [], turn) : toProbe)]',
   ),

@@ -299,7 +299,7 @@ describe('API servers', () => {
   test('API servers without an active lease need attention once, not each', () => {
     const records = {
       ...runRecords(NOT_LONG_AGO_MS),
-      'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { leasesHeld: 0 } }),
+      'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { activeLeases: 0 } }),
     };
     expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: noLiveLease']);
   });
@@ -323,7 +323,7 @@ describe('API servers', () => {
       ...runRecords(NOT_LONG_AGO_MS),
       'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, record),
     });
-    const [first] = statusOf({ records: loop({ counts: { leasesHeld: 0 } }), leases: [lease] }).attention;
+    const [first] = statusOf({ records: loop({ counts: { activeLeases: 0 } }), leases: [lease] }).attention;
     expect(first).toMatchObject({
       message: `no API server has a valid lease; the endpoints stay unchanged; ${message}`,
       next,

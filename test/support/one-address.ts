@@ -82,6 +82,6 @@ async function publishHeld({ table, cluster, kubernetes, nowMs, stopped }: Addre
 async function apply(kubernetes: ClusterPort, decision: EndpointsDecision): Result {
   if (decision.outcome === 'nothing') return undefined;
   if (decision.outcome === 'refused') return new EndpointsError('NoLiveLease', REFUSAL);
-  const readSlice = () => kubernetes.get<EndpointSliceObject>(SLICE_REF);
-  return (await writeEndpoints(kubernetes, decision, readSlice)).error;
+  const slice = await kubernetes.get<EndpointSliceObject>(SLICE_REF);
+  return (await writeEndpoints(kubernetes, decision, slice)).error;
 }

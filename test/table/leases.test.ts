@@ -74,7 +74,7 @@ describeInEachTable('Leases', (open) => {
     ['shuttingDown', { seenDown: true }, { seenDown: true }],
     ['withdrawn', { withdrawnUntilMs: 7 }, { withdrawnUntilMs: 7 }],
     ['withdrawn and seen down', { withdrawnUntilMs: 7, seenDown: true }, { withdrawnUntilMs: 7, seenDown: true }],
-  ])('leases that are %s are stored by their withdrawal and whether the server was seen down', async (_, fields, stored) => {
+  ])('leases that are %s have a stored form', async (_, fields, stored) => {
     const table = await open();
     await putLease(table, 'c', aLease(A, fields));
     const { leases, item } = await readLeases(table, 'c');

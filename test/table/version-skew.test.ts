@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import { countBody, receivedTicks, receiveTick, tickBody } from '../../lib/dispatch/tick-message.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRequest, writeRequest } from '../../lib/table/requests.ts';
@@ -11,10 +11,10 @@ import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { listFleetNotes, writeSuspect } from '../../lib/table/suspects.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { memoryStore, memoryTable } from '../support/memory-table.ts';
+/* Each release reads what the one before stored, and what the one after it stores in the same schema: docs/compatibility.md. */
+import { aLease, type LeaseFields } from '../support/put-lease.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { STORED_FORMS, type StoredForm, storedItem } from '../support/stored-items.ts';
-
-/* Each release reads what the one before stored, and what the one after it stores in the same schema: docs/compatibility.md. */
 
 const NEWER = { ofNewerRelease: { any: [1] } };
 const LOOP = 'kubernetes-service';
@@ -30,7 +30,6 @@ interface Access {
   rewrite(table: KeyValueTable): Promise<unknown>;
 }
 
-const USUAL_LEASE = { source: 'probe', misses: 0, seenDown: false };
 const { given: _, ...mostOfRange } = STORED_FORMS.range.most({});
 const UNCLAIMED = { namespace: 'default', name: 'web', reviews: 1, first: [0, 1], later: [] };
 const pause = { untilMs: 9999, reason: 'later', by: 'someone' };
@@ -51,8 +50,10 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
   leases: {
     form: STORED_FORMS.leases,
     asRead: [
-      [{ address: '10.9.8.7', ...USUAL_LEASE, ...STORED_FORMS.leases.least['10.9.8.7'] }],
-      Object.entries(STORED_FORMS.leases.most({})).map(([address, lease]) => ({ address, ...USUAL_LEASE, ...lease })),
+      [aLease({ address: '10.9.8.7', ...STORED_FORMS.leases.least['10.9.8.7'] })],
+      Object.entries(STORED_FORMS.leases.most({})).map(([address, lease]) =>
+        aLease({ address, ...lease } as LeaseFields),
+      ),
     ],
     read: async (table) => (await readLeases(table, 'demo')).leases,
     rewrite: (table) => withdraw(table, 'demo', { address: '10.9.8.7', untilMs: 9999, nowMs: 1000 }),

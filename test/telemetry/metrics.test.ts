@@ -29,7 +29,7 @@ test("only the repairs have a counter of failed passes under upstream's name", (
 describe('samplesOf', () => {
   test.each([
     { name: 'nothing to tell', counts: { services: 3 }, samples: [] },
-    { name: 'leases', counts: { addresses: 3, leasesHeld: 2 }, samples: [{ name: 'leasesHeld', value: 2 }] },
+    { name: 'leases', counts: { addresses: 3, activeLeases: 2 }, samples: [{ name: 'activeLeases', value: 2 }] },
     {
       name: 'one range',
       counts: { services: 3, allocated: 3, free: 251, capacity: 254 },

@@ -50,7 +50,7 @@ const METRICS = Object.keys({
   clustersWithCredentialsEnding: true,
   fullestRangeOfFleetPercent: true,
   durationMs: true,
-  leasesHeld: true,
+  activeLeases: true,
   fullestRangePercent: true,
 } satisfies Record<CounterName | SampleName, true>);
 

@@ -1,0 +1,214 @@
+import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { Finding } from '../cluster/finding.ts';
+import {
+  afterChanges,
+  isActive,
+  isWithdrawn,
+  type Lease,
+  type LeaseChanges,
+  withdrawnUntil,
+} from '../cluster/lease.ts';
+import { type ContestState, type ContestVerdict, judgeContest } from '../endpoints/contested-writes.ts';
+import {
+  EndpointsError,
+  foreignSlice,
+  noLiveLease,
+  standingWithdrawals,
+  twoOwners,
+} from '../endpoints/endpoint-findings.ts';
+import { endpointPorts, planService, type ServiceWrite } from '../endpoints/kubernetes-service.ts';
+import {
+  type ExpectedAddress,
+  excludedAddresses,
+  publishedAddresses,
+  rememberedLease,
+} from '../endpoints/lease-decisions.ts';
+import {
+  type EndpointSliceObject,
+  type EndpointsObject,
+  KUBERNETES_SERVICE,
+  readyAddresses,
+  type ServiceObject,
+} from '../endpoints/objects.ts';
+import { isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
+import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
+import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
+import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
+import { isSameLease, leaseOf, type StoredLeases } from '../table/leases.ts';
+
+/** What a pass found out about the API servers. */
+export interface ObservedServers {
+  /** What the table has, as far as this pass knows. */
+  readonly stored: StoredLeases;
+  readonly expected: readonly ExpectedAddress[];
+  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
+  /** Host names whose look-up failed. */
+  readonly unresolved: readonly string[];
+  /** What was decided about the leases as they were before. Some may not have been written. */
+  readonly decided: LeaseChanges;
+  readonly before: StoredLeases;
+  /** The changes of leases that were written. */
+  readonly lines: readonly string[];
+  readonly findings: readonly Finding[];
+}
+
+export interface World extends ObservedServers {
+  readonly spec: ClusterSpec;
+  readonly nowMs: number;
+  readonly service: ServiceObject | undefined;
+  readonly endpoints: EndpointsObject | undefined;
+  /** Those of the Service, and the one with our name. */
+  readonly slices: readonly EndpointSliceObject[];
+  /** As the last pass left it. */
+  readonly contest: ContestState;
+}
+
+export interface Plan {
+  /** The pass has nothing to write, and may publish: it decides only once. */
+  readonly isQuiet: boolean;
+  readonly service: ServiceWrite | undefined;
+  /** Leases of addresses that are published without one. */
+  readonly remembered: LeaseChanges;
+  /** What is written to Endpoints and slice. */
+  readonly publication?: Publication;
+  /** Kept for the next pass, unless something is published. */
+  readonly contest: ContestState;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly findings: readonly Finding[];
+  readonly errors: readonly Error[];
+}
+
+export interface Publication {
+  readonly endpoints: Exclude<EndpointsDecision, { readonly outcome: 'nothing' | 'refused' }>;
+  readonly slice: EndpointSliceObject | undefined;
+  readonly verdict: ContestVerdict;
+  /** What the write publishes, as the next passes compare it. */
+  readonly wanted: string;
+  /** Each address that leaves the Endpoints, and why. */
+  readonly removals: readonly string[];
+}
+
+/** Decides all writes of a pass. */
+export function decide(world: World): Plan {
+  const { spec, nowMs, endpoints: current, slices, contest } = world;
+  const { leases, expected, remembered } = leasesOf(world);
+  const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
+  const slice = slices.find(isNamedAsOurs);
+  const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
+  const observation = { spec, current, slice, live, excluded };
+  const endpoints = planEndpoints(observation);
+  const service = planService(spec, world.service);
+  const differs = plansWrite(endpoints, slice);
+  const plan = {
+    isQuiet: endpoints.outcome !== 'refused' && !differs && service === undefined && remembered.size === 0,
+    service,
+    remembered,
+    contest,
+    counts: countsOf(world, expected, live),
+    findings: [...world.findings, ...standingWithdrawals(spec.name, leases, nowMs), ...slices.flatMap(foreignSlice)],
+    errors: [],
+  };
+  if (endpoints.outcome === 'nothing') return plan;
+  if (endpoints.outcome === 'refused') {
+    const withdrawn = withdrawals(leases, nowMs);
+    const finding = noLiveLease({ cluster: spec.name, outcomes: world.outcomes, withdrawn });
+    const error = new EndpointsError('NoLiveLease', finding.message);
+    return { ...plan, findings: [...plan.findings, finding], errors: [error] };
+  }
+
+  const wanted = JSON.stringify([live, endpointPorts(spec)]);
+  const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
+  const urgent = isUrgent(observation);
+  const verdict = judgeContest(contest, {
+    wanted,
+    differs,
+    versions: versionsOf(current, slice),
+    urgent,
+    nowMs,
+    intervalMs,
+  });
+  const owners = verdict.twoOwners ? [twoOwners([current, slice], FIELD_MANAGER, verdict)] : [];
+  const judged = { ...plan, contest: verdict.state, findings: [...plan.findings, ...owners] };
+  if (!differs || verdict.withhold) return judged;
+  const removals = removalsOf(world, leases, readyAddresses(endpoints.endpoints));
+  return { ...judged, publication: { endpoints, slice, verdict, wanted, removals } };
+}
+
+/**
+ * Returns the leases by which the pass decides. An address that is published without a lease gets one, so that neither one
+ * lost probe nor one lost write removes it. Where a look-up failed, the address may be of that host.
+ */
+function leasesOf(world: World) {
+  const { stored, endpoints, expected, unresolved, nowMs, outcomes } = world;
+  const published = new Set(readyAddresses(endpoints));
+  const isExpected = new Set(expected.map(({ address }) => address));
+  const ofHost = unresolved.slice(0, 1).flatMap((host) => {
+    const known = (address: string) => leaseOf(stored, address);
+    const unknown = [...published].filter(
+      (address) => !isExpected.has(address) && (known(address)?.host ?? host) === host,
+    );
+    return unknown.slice(0, RECORDS_OF_A_HOST).map((address) => ({ address, kind: 'shared', host }) as const);
+  });
+  const all: readonly ExpectedAddress[] = [...expected, ...ofHost];
+  const unleased = all.filter(({ address }) => published.has(address) && leaseOf(stored, address) === undefined);
+  const remembered: LeaseChanges = new Map(
+    unleased
+      .map((known) => rememberedLease(known, { outcomes, nowMs }))
+      .flatMap((lease) => (lease === undefined ? [] : [[lease.address, lease]])),
+  );
+  const leases = stored.leases.map((lease) => (published.has(lease.address) ? unlessUnwritten(lease, world) : lease));
+  return { leases: afterChanges(leases, remembered), expected: all, remembered };
+}
+
+/**
+ * A lost write removes no address that answered: a restored table may have an old withdrawal or old misses of it. The write
+ * of another writer wins, and so does a withdrawal that is not over.
+ */
+function unlessUnwritten(lease: Lease, { before, decided, nowMs }: World): Lease {
+  const seen = decided.get(lease.address);
+  const isUnwritten = isSameLease(leaseOf(before, lease.address), lease);
+  return isUnwritten && seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
+}
+
+function countsOf({ outcomes }: World, expected: readonly ExpectedAddress[], live: readonly string[]) {
+  const lateProbes = [...outcomes.values()].filter(({ late }) => late).length;
+  return { addresses: expected.length, activeLeases: live.length, ...(lateProbes > 0 && { lateProbes }) };
+}
+
+function withdrawals(leases: readonly Lease[], nowMs: number): ReadonlyMap<string, string> {
+  const ends = leases.map((lease) => [lease.address, withdrawnUntil(lease, nowMs)] as const);
+  return new Map(ends.flatMap(([address, ms]) => (ms === undefined ? [] : [[address, new Date(ms).toISOString()]])));
+}
+
+/** Returns one line for each address that leaves the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
+function removalsOf(
+  { endpoints, outcomes, nowMs }: World,
+  leases: readonly Lease[],
+  after: readonly string[],
+): string[] {
+  const isLeft = new Set(after);
+  const removed = [...new Set(readyAddresses(endpoints))].filter((address) => !isLeft.has(address));
+  return removed.map((address) => {
+    const lease = leases.find((known) => known.address === address);
+    const detail = outcomes.get(address)?.detail ?? lease?.lastProbe;
+    return `${address} from the endpoints: ${removalReason(lease, detail, nowMs)}`;
+  });
+}
+
+function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
+  if (lease === undefined) return detail ?? 'it is no API server of the spec';
+  const untilMs = withdrawnUntil(lease, nowMs);
+  if (untilMs !== undefined) return `it is deregistered until ${new Date(untilMs).toISOString()}`;
+  const expired = `its lease expired at ${new Date(lease.expiresAtMs).toISOString()}`;
+  const cause = lease.source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
+  return cause === undefined ? expired : `${expired}; ${cause}`;
+}
+
+export function versionsOf(...objects: readonly (EndpointsObject | EndpointSliceObject | undefined)[]): string[] {
+  return objects.map((object) => object?.metadata.resourceVersion ?? '');
+}
+
+export function isNamedAsOurs({ metadata }: EndpointSliceObject): boolean {
+  return metadata.name === KUBERNETES_SERVICE.name;
+}

@@ -1,0 +1,139 @@
+import {
+  inTurn,
+  PROBES_AT_ONCE,
+  type ProbedAddress,
+  probeAddresses,
+  resolveAddresses,
+  ticksOfATurn,
+} from '../api-servers/probe-addresses.ts';
+import { isActive, isKeptByAgent, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import { contestStateFrom } from '../endpoints/contested-writes.ts';
+import { probeFindings } from '../endpoints/endpoint-findings.ts';
+import { decideLeases, isAnyAnswered } from '../endpoints/lease-decisions.ts';
+import {
+  ENDPOINTS_REF,
+  type EndpointSliceObject,
+  type EndpointsObject,
+  KUBERNETES_SERVICE,
+  SERVICE_NAME_LABEL,
+  SERVICE_REF,
+  type ServiceObject,
+  SLICE_REF,
+} from '../endpoints/objects.ts';
+import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
+import type { HostResolver } from '../kubernetes/cluster-port.ts';
+import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
+import { isNamedAsOurs, type ObservedServers, type World } from './endpoints-decide.ts';
+import type { PassContext } from './pass.ts';
+
+/** Of the 9 s of a pass. A silent probe takes 3 s, and 1 s more where this process was busy. */
+const LOOK_UPS_MS = 2_000;
+const PROBES_MS = 4_000;
+const WITNESSES_AT_ONCE = 2;
+
+/** Reads everything that the pass decides by. The leases are saved before the cluster is read, which may give no answer. */
+export async function gather(context: PassContext): Promise<World> {
+  const { spec, kubernetes, nowMs, state } = context;
+  const servers = await observeServers(context);
+  const [service, endpoints, slices] = await Promise.all([
+    kubernetes.get<ServiceObject>(SERVICE_REF),
+    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+    readSlices(context),
+  ]);
+  return { ...servers, spec, service, endpoints, slices, contest: contestStateFrom(state), nowMs: nowMs() };
+}
+
+/** Reads the leases again, after the objects: an address may have been deregistered since they were written. */
+export async function gatherAgain(context: PassContext, world: World, remembered: LeaseChanges): Promise<World> {
+  const { table, spec, nowMs } = context;
+  const { written } = await changeLeases(table, spec.name, world.stored, remembered);
+  const lines = [...written].map((address) => {
+    return `remembered ${address}, which is published: ${remembered.get(address)?.lastProbe ?? 'it was not probed'}`;
+  });
+  const stored = await readLeases(table, spec.name);
+  return { ...world, stored, lines: [...world.lines, ...lines], nowMs: nowMs() };
+}
+
+/**
+ * Probes every API server and writes the outcomes into the leases, each on the condition that the lease is the one that was
+ * read before the probes: another writer, such as a deregistration, wins.
+ */
+async function observeServers(context: PassContext): Promise<ObservedServers> {
+  const { spec, table, nowMs, triesEveryMs } = context;
+  const before = await readLeases(table, spec.name);
+  const { leases } = before;
+  const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, leases);
+  const observedAtMs = nowMs();
+  const decided = decideLeases({
+    leases,
+    expected,
+    outcomes,
+    hosts: spec.apiServers.flatMap((server) => ('host' in server ? server.host : [])),
+    nowMs: observedAtMs,
+    leaseMs: spec.endpoints.leaseSeconds * 1000,
+    intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
+    triesEveryMs: triesEveryMs * ticksOfATurn(expected.length),
+  });
+  const { written, present: stored } = await changeLeases(table, spec.name, before, decided);
+  const lines = [...written].flatMap((address) => {
+    const change = describeChange(leaseOf(before, address), decided.get(address), observedAtMs);
+    return change === undefined
+      ? []
+      : `${change.replace('lease', `lease ${address}`)}: ${outcomes.get(address)?.detail ?? 'not in the spec'}`;
+  });
+  const observed = { before, decided, stored, expected, outcomes, unresolved, lines };
+  return { ...observed, findings: [...findings, ...probeFindings(outcomes)] };
+}
+
+/** Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */
+async function resolveAndProbe(context: PassContext, leases: readonly Lease[]) {
+  const all = context.startBudget(LOOK_UPS_MS + PROBES_MS);
+  const lookUps = context.startBudget(LOOK_UPS_MS);
+  try {
+    const resolveHost: HostResolver = (host) => context.resolveHost(host, lookUps.signal);
+    const resolved = await resolveAddresses(context.spec, resolveHost, leases);
+    return { ...resolved, outcomes: await probeWithWitnesses(context, resolved.addresses, leases, all.signal) };
+  } finally {
+    all.cancel();
+    lookUps.cancel();
+  }
+}
+
+/** Probes the server of an agent only as a witness: whether the silence of all others is theirs, or our own network's. */
+async function probeWithWitnesses(
+  { spec, probe, passId, nowMs }: PassContext,
+  expected: readonly ProbedAddress[],
+  leases: readonly Lease[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ProbeOutcome>> {
+  const kept = new Set(leases.filter((lease) => isKeptByAgent(lease, nowMs())).map(({ address }) => address));
+  const toProbe = expected.filter(({ address }) => !kept.has(address));
+  const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
+  const witnesses = expected.filter(({ address }) => kept.has(address));
+  // The silence of so many would use up the time for the witnesses.
+  const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : witnesses.slice(0, WITNESSES_AT_ONCE);
+  const outcomes = await probeAddresses([...atOnce, ...inTurn(toProbe, leases, turn)], probe, signal);
+  if (outcomes.size === 0 || isAnyAnswered(outcomes)) return outcomes;
+  return new Map([...outcomes, ...(await probeAddresses(witnesses.slice(atOnce.length), probe, signal))]);
+}
+
+/** Returns what is reported of a lease. A refresh, and a miss, are not. */
+function describeChange(before: Lease | undefined, after: Lease | undefined, nowMs: number): string | undefined {
+  if (after === undefined) return 'removed lease';
+  if (before === undefined) return 'took lease';
+  if (isActive(before, nowMs) === isActive(after, nowMs)) return undefined;
+  return isActive(after, nowMs) ? 'took lease again' : 'dropped lease';
+}
+
+/** Our slice is in no list when it lost its label: then it is read by its name. */
+async function readSlices({ kubernetes }: PassContext): Promise<EndpointSliceObject[]> {
+  const { namespace, name } = KUBERNETES_SERVICE;
+  const slices = await kubernetes.list<EndpointSliceObject>(
+    'EndpointSlice',
+    namespace,
+    `${SERVICE_NAME_LABEL}=${name}`,
+  );
+  if (slices.some(isNamedAsOurs)) return slices;
+  const unlabelled = await kubernetes.get<EndpointSliceObject>(SLICE_REF);
+  return unlabelled === undefined ? slices : [...slices, unlabelled];
+}

@@ -1,0 +1,82 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import { desiredService } from '../../lib/endpoints/kubernetes-service.ts';
+import { decide, type World } from '../../lib/loops/endpoints-decide.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+import { A, aHost, aServer, B } from '../support/endpoints-world.ts';
+import { aLease } from '../support/put-lease.ts';
+
+const NOW_MS = 1_000_000;
+const ACTIVE = { expiresAtMs: NOW_MS + 15_000 };
+const DOWN = { expiresAtMs: NOW_MS - 20_000, misses: 2 };
+
+/** Endpoints and slice publish both addresses, which have active leases. */
+function aWorld(given: Partial<World> = {}, ...leases: readonly Lease[]): World {
+  const spec = aClusterSpec({ apiServers: [aServer(A), aServer(B)] });
+  const stored = {
+    leases: leases.length > 0 ? leases : [A, B].map((address) => aLease({ address, ...ACTIVE })),
+    item: undefined,
+  };
+  const expected = [A, B].map((address) => ({ address, kind: 'server' }) as const);
+  const objects = { service: desiredService(spec), endpoints: anEndpoints([A, B]), slices: [aSlice([A, B])] };
+  const observed = {
+    expected,
+    outcomes: new Map(),
+    unresolved: [],
+    before: stored,
+    decided: new Map(),
+    lines: [],
+    findings: [],
+  };
+  return { spec, nowMs: NOW_MS, stored, contest: {}, ...observed, ...objects, ...given };
+}
+
+describe('the decision of a pass', () => {
+  test('writes nothing where the endpoints publish the live addresses', () => {
+    const { isQuiet, publication, counts } = decide(aWorld());
+    expect({ isQuiet, publication, counts }).toEqual({ isQuiet: true, counts: { addresses: 2, activeLeases: 2 } });
+  });
+
+  test('creates a Service that is missing', () => {
+    expect(decide(aWorld({ service: undefined }))).toMatchObject({ isQuiet: false, service: { verb: 'create' } });
+  });
+
+  test('removes an address with an expired lease and two misses, and gives the reason', () => {
+    const { publication } = decide(aWorld({}, aLease({ address: A, ...ACTIVE }), aLease({ address: B, ...DOWN })));
+    expect(publication).toMatchObject({
+      endpoints: { outcome: 'update', endpoints: { subsets: anEndpoints([A]).subsets } },
+      removals: [`${B} from the endpoints: its lease expired at 1970-01-01T00:16:20.000Z`],
+    });
+  });
+
+  test('refuses to publish no address, and reads the leases again before that', () => {
+    const { isQuiet, publication, errors } = decide(aWorld({}, aLease({ address: A, ...DOWN })));
+    expect({ isQuiet, publication }).toEqual({ isQuiet: false });
+    expect(errors).toMatchObject([{ code: 'NoLiveLease' }]);
+  });
+
+  test('keeps an address that is published without a lease, and gives it one', () => {
+    const { remembered, publication } = decide(aWorld({}, aLease({ address: A, ...ACTIVE })));
+    expect([...remembered]).toMatchObject([[B, { expiresAtMs: NOW_MS, misses: 0 }]]);
+    expect(publication).toBeUndefined();
+  });
+
+  test('keeps an address that may be of a host name whose look-up failed, with and without a lease', () => {
+    const spec = aClusterSpec({ apiServers: [aServer(A), aHost('api.example.com')] });
+    const given = { spec, expected: [{ address: A, kind: 'server' }], unresolved: ['api.example.com'] } as const;
+    const first = decide(aWorld(given, aLease({ address: A, ...ACTIVE })));
+    expect([first.publication, first.counts['addresses']]).toEqual([undefined, 2]);
+    const leases = [aLease({ address: A, ...ACTIVE }), first.remembered.get(B)].filter((lease) => lease !== undefined);
+    expect(decide(aWorld(given, ...leases))).toMatchObject({ isQuiet: true, counts: { addresses: 2 } });
+  });
+
+  test('keeps an address that answered although the write of its lease was lost', () => {
+    const leases = [aLease({ address: A, ...ACTIVE }), aLease({ address: B, ...DOWN })];
+    const decided = new Map([[B, aLease({ address: B, generation: 2, ...ACTIVE })]]);
+    expect(decide(aWorld({ decided }, ...leases)).isQuiet).toBe(true);
+    const overtaken = aLease({ address: B, ...DOWN, seenDown: true });
+    const stored = { leases: [aLease({ address: A, ...ACTIVE }), overtaken], item: undefined };
+    expect(decide(aWorld({ decided, stored }, ...leases)).publication?.removals).toHaveLength(1);
+  });
+});
