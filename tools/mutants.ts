@@ -20,7 +20,7 @@ const TESTS_ASIDE =
 /**
  * The number of test files per module: those with the fewest imports between; another area counts as one import more.
  */
-const TEST_FILES = 32;
+const TEST_FILES = 24;
 /** The most mutants of a module in a sample. */
 const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
