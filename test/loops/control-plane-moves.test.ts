@@ -116,8 +116,8 @@ function move(): void {
   after.services = ['10.0.0.9'];
 }
 
-describe('a control plane that moved while its former API server still answers', () => {
-  test('keeps the address of a Service that only the new one has', async () => {
+describe('a repair pass after a control plane moved while its former API server still answers', () => {
+  test('keeps the address of a Service that only the new control plane has', async () => {
     await allocate();
     move();
     const codes: (string | undefined)[] = [];
@@ -129,7 +129,7 @@ describe('a control plane that moved while its former API server still answers',
     expect(reads).toBe(2);
   });
 
-  test('keeps the address of a hold that ended, which a Service of the new one has claimed', async () => {
+  test('keeps the address of an expired hold if a Service of the new control plane has it', async () => {
     await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
     move();
     expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', true]);
@@ -137,7 +137,7 @@ describe('a control plane that moved while its former API server still answers',
     expect((await stored()).holds).toEqual([]);
   });
 
-  test('does not count the strikes by the former one', async () => {
+  test('does not count strikes from the Services of the former control plane', async () => {
     await allocate();
     await pass();
     await pass();
@@ -151,7 +151,7 @@ describe('a control plane that moved while its former API server still answers',
     expect(taken).toEqual([true, true, false]);
   });
 
-  test('ends the strikes of a leak no more than once, although one of two warm processes still knows the former one', async () => {
+  test('resets the strikes of a leak only once, although one of two warm processes still uses the former control plane', async () => {
     await allocate();
     await pass();
     const [former, current] = [connections, newProcess()];
@@ -165,14 +165,14 @@ describe('a control plane that moved while its former API server still answers',
     expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
   });
 
-  test('its list does not open allocation again after three intervals without a repair', async () => {
+  test('does not resume allocation by a list of the former control plane after three intervals without a repair', async () => {
     world.clock.nowMs += 3 * INTERVAL_MS;
     move();
     expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', false]);
     expect([await pass(), await isTaken()]).toEqual([undefined, true]);
   });
 
-  test('opens no range that it has not listed', async () => {
+  test('does not initialise a missing range from a list of the former control plane', async () => {
     const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
     if (read !== undefined) await world.table.delete(read.item);
     move();
@@ -184,14 +184,14 @@ describe('a control plane that moved while its former API server still answers',
   });
 });
 
-describe('a kubeconfig that was read long ago', () => {
-  test('is read again before a pass frees an item, and by no pass that frees none', async () => {
+describe('a repair pass with a kubeconfig that was read long ago', () => {
+  test('reads the kubeconfig again only before it frees an item', async () => {
     await allocate();
     expect([reads, await pass(), await pass(), reads]).toEqual([1, undefined, undefined, 1]);
     expect([await pass(), await isTaken(), reads]).toEqual([undefined, false, 2]);
   });
 
-  test("an old kubeconfig that cannot be read again frees nothing, and Services' claims are recorded", async () => {
+  test("frees no item if the kubeconfig cannot be read again, and still records the Services' claims", async () => {
     await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
     before.services = ['10.0.0.20'];
     named = () => {

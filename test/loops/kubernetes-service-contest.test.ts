@@ -22,8 +22,8 @@ async function contest(world: EndpointsWorld, ticks: number, ...addresses: reado
   return writtenAt;
 }
 
-describe('endpoints that another writer writes, too', () => {
-  test('are healed once, without a word', async () => {
+describe('endpoints with another writer', () => {
+  test('the tick corrects the first change without a finding', async () => {
     const world = await settled(worldOf(A, B));
     overwrite(world, FOREIGN);
     const report = await world.tick();
@@ -32,20 +32,23 @@ describe('endpoints that another writer writes, too', () => {
   });
 
   test.each([
-    { name: 'subsets', spoil: (world: EndpointsWorld) => world.cluster.place(anEndpoints([FOREIGN, A]), 'kubectl') },
     {
-      name: 'ports',
+      name: 'the subsets',
+      spoil: (world: EndpointsWorld) => world.cluster.place(anEndpoints([FOREIGN, A]), 'kubectl'),
+    },
+    {
+      name: 'the ports',
       spoil: (world: EndpointsWorld) => world.cluster.place(anEndpoints([A, B], [{ ...HTTPS, port: 1 }]), 'kubectl'),
     },
     {
-      name: 'labels',
+      name: 'the labels',
       spoil: (world: EndpointsWorld) => {
         const { metadata, ...rest } = anEndpoints([A, B]);
         world.cluster.place({ ...rest, metadata: { ...metadata, labels: {} } }, 'kubectl');
       },
     },
     { name: 'the slice', spoil: (world: EndpointsWorld) => world.cluster.place(aSlice([FOREIGN]), 'kubectl') },
-  ])('$name that are put back at the next tick are told with the manager who did it', async ({ spoil }) => {
+  ])('the tick reports the field manager that changes $name again after a correction', async ({ spoil }) => {
     const world = await settled(worldOf(A, B));
     spoil(world);
     await world.tick();
@@ -56,12 +59,12 @@ describe('endpoints that another writer writes, too', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('are written ever more rarely, and at least every ten minutes', async () => {
+  test('the tick doubles the interval between corrections, up to ten minutes', async () => {
     const world = await settled(worldOf(A, B));
     expect(await contest(world, 140, FOREIGN, A)).toEqual([10, 30, 70, 150, 310, 630, 1230]);
   });
 
-  test('are written at once when the other publishes an address that went', async () => {
+  test('the tick corrects the endpoints at once if the other writer publishes a removed address', async () => {
     const world = await settled(worldOf(A, B));
     await world.answer(SHUTTING_DOWN, B).tick();
     await contest(world, 6, A, FOREIGN);
@@ -69,7 +72,7 @@ describe('endpoints that another writer writes, too', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('are never left empty', async () => {
+  test('the tick corrects empty endpoints at once', async () => {
     const world = await settled(worldOf(A, B));
     await contest(world, 6, FOREIGN);
     await contest(world, 1);

@@ -28,7 +28,7 @@ function withHooksOff(world: EndpointsWorld): EndpointsWorld {
 }
 
 describe('the kubernetes Service of a cluster', () => {
-  test('is made with what it needs when an API server has its hooks off', async () => {
+  test('the tick creates the namespace, the ServiceCIDR and the Service if the hooks of the API server are off', async () => {
     const world = withHooksOff(worldOf(A));
     const report = await world.tick();
     expect(report.errors).toEqual([]);
@@ -45,14 +45,14 @@ describe('the kubernetes Service of a cluster', () => {
     );
   });
 
-  test('has a ServiceCIDR of both ranges in a dual-stack cluster', async () => {
+  test('the tick creates a ServiceCIDR of both ranges in a dual-stack cluster', async () => {
     const world = withHooksOff(worldOf(A));
     world.spec = { ...world.spec, serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] };
     await world.tick();
     expect(world.cluster.find(SERVICE_CIDR)).toMatchObject({ spec: { cidrs: ['10.0.0.0/24', 'fd00::/112'] } });
   });
 
-  test('is tried again in the same pass, until the allocator knows the ServiceCIDR that was made for it', async () => {
+  test('the tick retries the creation until the allocator knows the new ServiceCIDR', async () => {
     const world = withHooksOff(worldOf(A));
     const { beforeWrite } = world.cluster;
     let known = false;
@@ -71,7 +71,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect([pausesMs, world.published()]).toEqual([[50, 100, 200], [A]]);
   });
 
-  test('is tried again at the next tick, when the allocator does not know the ServiceCIDR within two seconds', async () => {
+  test('the next tick retries the creation if the allocator does not know the new ServiceCIDR within two seconds', async () => {
     const world = worldOf(A);
     world.cluster.beforeWrite = (_verb, { kind }) =>
       kind === 'Service' ? { outcome: 'invalid', message: 'not ready to allocate' } : undefined;
@@ -91,7 +91,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('whose address is held by another Service is an error in the words of the API server, without another try', async () => {
+  test('the tick reports the message of the API server without a retry if another Service has the address', async () => {
     const world = worldOf(A);
     world.cluster.place({ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'kubernetes' } });
     const message = 'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: already allocated';
@@ -102,17 +102,20 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test.each(['Rejected', 'Forbidden'] as const)('keeps that error when a ServiceCIDR is %s', async (code) => {
-    const world = worldOf(A);
-    world.cluster.beforeWrite = (_verb, { kind }) => {
-      if (kind === 'Service') return { outcome: 'invalid', message: 'bad address' };
-      throw new ClusterError(code, 'no ServiceCIDR here');
-    };
-    const [error] = (await world.tick()).errors;
-    expect(error).toMatchObject({ code: 'Invalid', cause: { code } });
-  });
+  test.each(['Rejected', 'Forbidden'] as const)(
+    'the tick reports the refusal of the Service if the API server answers the ServiceCIDR with %s',
+    async (code) => {
+      const world = worldOf(A);
+      world.cluster.beforeWrite = (_verb, { kind }) => {
+        if (kind === 'Service') return { outcome: 'invalid', message: 'bad address' };
+        throw new ClusterError(code, 'no ServiceCIDR here');
+      };
+      const [error] = (await world.tick()).errors;
+      expect(error).toMatchObject({ code: 'Invalid', cause: { code } });
+    },
+  );
 
-  test('waits when its namespace is being deleted', async () => {
+  test('the tick reports that the namespace of the Service is being deleted', async () => {
     const world = worldOf(A);
     world.cluster.place({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
     world.cluster.beforeWrite = (_verb, { kind }) =>
@@ -123,7 +126,7 @@ describe('the kubernetes Service of a cluster', () => {
     ]);
   });
 
-  test('that another writer created first is left unchanged, without another try', async () => {
+  test('the tick leaves a Service that another writer created first unchanged, without a retry', async () => {
     const world = worldOf(A);
     let tries = 0;
     world.cluster.beforeWrite = (_verb, { kind }) => {
@@ -135,7 +138,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect([report.errors, tries, world.published()]).toEqual([[], 1, [A]]);
   });
 
-  test('is left unchanged, unless the spec sets service.reconcile', async () => {
+  test('the tick corrects a changed Service only if the spec sets service.reconcile', async () => {
     const world = worldOf(A);
     await world.tick();
     const made = world.cluster.find<ServiceObject>(SERVICE);
@@ -148,7 +151,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.cluster.find<ServiceObject>(SERVICE)?.spec).toEqual(made?.spec);
   });
 
-  test('that changes while it is corrected does not hold up its endpoints', async () => {
+  test('the tick writes the endpoints although the Service changed during its correction', async () => {
     const world = worldOf(A);
     world.spec = { ...world.spec, service: { ...world.spec.service, reconcile: true } };
     await world.tick();
@@ -160,7 +163,7 @@ describe('the kubernetes Service of a cluster', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('cannot be read: the pass fails, and endpoints stay unchanged', async () => {
+  test('a tick that cannot read the Service fails, and the endpoints stay unchanged', async () => {
     const world = worldOf(A);
     await world.tick();
     const kubernetes: ClusterPort = {

@@ -34,7 +34,7 @@ function expectPublished(world: EndpointsWorld, ...addresses: readonly string[])
 }
 
 describe('a tick of the kubernetes-service loop', () => {
-  test('on an empty cluster creates the Service, and Endpoints and slice of the servers that answer', async () => {
+  test('creates the Service in an empty cluster, and Endpoints and a slice of the servers that answer', async () => {
     const world = worldOf(A, B, C).answer(SILENT, C);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
@@ -49,7 +49,7 @@ describe('a tick of the kubernetes-service loop', () => {
     ]);
   });
 
-  test('with nothing to change reads three objects and writes none, reads the leases once and refreshes all with one write', async () => {
+  test('reads three objects and writes none if nothing changes, reads the leases once and refreshes all with one write', async () => {
     const world = await settled();
     const report = await world.tick();
     expect(world.cluster.reads.toSorted()).toEqual(['get endpoints', 'get services', 'list endpointslices']);
@@ -58,7 +58,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report).toMatchObject({ changes: [], findings: [], errors: [] });
   });
 
-  test('with nothing to change remembers the same as the one before, so that its record need not be saved', async () => {
+  test('returns an equal state if nothing changes, so that its record need not be saved', async () => {
     const world = await settled();
     const { state } = await world.tick();
     expect(state).toBeDefined();
@@ -123,7 +123,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
   });
 
-  test('says of each address what keeps it out when some are withdrawn, and how to end that', async () => {
+  test('reports why each address is not live, and how to end a withdrawal', async () => {
     const world = await settled(worldOf(A, B));
     const withdrawnUntilMs = world.nowMs + 3_600_000;
     await world.setLease({ address: A, withdrawnUntilMs });
@@ -141,7 +141,7 @@ describe('a tick of the kubernetes-service loop', () => {
     );
   });
 
-  test('creates the Service even before a server answers, and reports why endpoints stay empty', async () => {
+  test('creates the Service before any server answers, and reports why the endpoints stay empty', async () => {
     const world = new EndpointsWorld([aServer(A)]);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services']);
@@ -149,7 +149,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(A)).toBeUndefined();
   });
 
-  test('probes where the spec says, and at the address otherwise', async () => {
+  test('probes the URL that the spec sets, or else the path at the address', async () => {
     const probe = {
       url: 'https://127.0.0.1:7443/livez',
       path: '/readyz',
@@ -188,7 +188,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.probed[0]).toMatchObject({ authenticate });
   });
 
-  test('reports an answer that no API server gives, and counts it as a miss', async () => {
+  test('reports an answer that cannot be from an API server, and counts it as a miss', async () => {
     const world = await settled();
     world.answer({ kind: 'status', status: 404, body: 'not found' }, C);
     const report = await world.tick();
@@ -196,7 +196,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(C)).toMatchObject({ misses: 1 });
   });
 
-  test('a Service and endpoints that were deleted are created again', async () => {
+  test('creates a deleted Service and deleted endpoints again', async () => {
     const world = await settled();
     world.cluster.remove({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
     world.cluster.remove({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
@@ -205,7 +205,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
   });
 
-  test('a slice of ours that lost its label is found by its name and corrected', async () => {
+  test('finds its own slice by name if the slice lost its label, and corrects it', async () => {
     const world = await settled();
     const slice = aSlice([A, B, C]);
     world.cluster.place({ ...slice, metadata: { namespace: 'default', name: 'kubernetes' } });
@@ -214,7 +214,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.find(SLICE_REF)?.metadata.labels).toEqual(slice.metadata.labels);
   });
 
-  test('slices of other owners are reported, and left unchanged', async () => {
+  test('reports slices of other owners, and leaves them unchanged', async () => {
     const world = await settled();
     const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: 'endpointslice-controller.k8s.io' };
     world.cluster.place({ ...aSlice([C]), metadata: { namespace: 'default', name: 'kubernetes-x7k', labels } });
@@ -224,13 +224,13 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings[0]?.message).toContain('endpointslice-controller.k8s.io');
   });
 
-  test('with the reconciler none only creates the Service: no address is probed, no lease is read', async () => {
+  test('only creates the Service with the reconciler none: it probes no address and reads no lease', async () => {
     const world = worldOf(A, B, C).endpoints({ reconciler: 'none' });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);
   });
 
-  test('with a master count keeps a server that crashed, and removes one that shuts down', async () => {
+  test('keeps a crashed server with a master count, and removes one that shuts down', async () => {
     const world = await settled(worldOf(A, B, C).endpoints({ reconciler: 'master-count', masterCount: 3 }));
     world.answer(SILENT, B);
     for (let tick = 0; tick < 4; tick++) await world.tick();
@@ -257,13 +257,13 @@ describe('addresses of a host name', () => {
     return world;
   }
 
-  test('are all its records', async () => {
+  test('the tick publishes every record of the host name', async () => {
     const world = await settled(withHost(A, B));
     expect(world.published()).toEqual([A, B]);
     expect(await world.lease(A)).toMatchObject({ host: HOST });
   });
 
-  test('stay when the look-up fails', async () => {
+  test('the tick keeps the addresses when the look-up fails', async () => {
     const world = await settled(withHost(A, B));
     world.records.delete(HOST);
     const reports = [await world.tick(), await world.tick(), await world.tick()];
@@ -271,7 +271,7 @@ describe('addresses of a host name', () => {
     expect(reports[2]?.findings).toMatchObject([{ type: 'other', item: HOST }]);
   });
 
-  test('change with its records: new ones at once, old ones when their lease ran out', async () => {
+  test('the tick adds new records at once, and removes old ones when their leases expire', async () => {
     const world = await settled(withHost(A, B));
     world.records.set(HOST, [B, C]);
     await world.tick();
@@ -280,20 +280,20 @@ describe('addresses of a host name', () => {
     expect(world.published()).toEqual([B, C]);
   });
 
-  test('are never dropped because one server behind them shuts down', async () => {
+  test('the tick keeps an address although one server behind it shuts down', async () => {
     const world = await settled(withHost(A));
     for (let tick = 0; tick < 4; tick++) await world.answer(SHUTTING_DOWN, A).tick();
     expect(world.published()).toEqual([A]);
   });
 
-  test('are of the family of the Service, and none that Endpoints may not have', async () => {
+  test('the tick publishes only addresses that are of the family of the Service and valid in Endpoints', async () => {
     const world = withHost(A, 'fd00::1', '127.0.0.1').answer(READY, 'fd00::1', '127.0.0.1');
     const report = await world.tick();
     expect(world.published()).toEqual([A]);
     expect(report.findings).toMatchObject([{ type: 'other', item: '127.0.0.1' }]);
   });
 
-  test('that the spec names too are the spec’s', async () => {
+  test('an address that the spec also contains is probed once, and its lease has no host name', async () => {
     const world = new EndpointsWorld([aHost(HOST), aServer(A)]).answer(READY, A);
     world.records.set(HOST, [A]);
     await world.tick();
@@ -302,8 +302,8 @@ describe('addresses of a host name', () => {
   });
 });
 
-describe('what happens while a tick is at work', () => {
-  test('a deregistration during the probes wins over the refresh', async () => {
+describe('a change during a tick', () => {
+  test('a deregistration during the probes overrides the refresh of the lease', async () => {
     const world = await settled();
     world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 });
     await world.tick();
@@ -311,7 +311,7 @@ describe('what happens while a tick is at work', () => {
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
   });
 
-  test('an address that is deregistered after the decision to add it is not added: the API server refuses the write', async () => {
+  test('the API server refuses to add an address that was deregistered after the tick decided to add it', async () => {
     const world = await settled(worldOf(A, B, C).answer(SILENT, C));
     world.answer(READY, C);
     let gone: unknown;
@@ -329,7 +329,7 @@ describe('what happens while a tick is at work', () => {
     expect(report).toMatchObject({ changes: [`took lease ${C}: answered 200`], errors: [{ code: 'Conflict' }] });
   });
 
-  test('the last address that is deregistered after the decision to add it is removed again', async () => {
+  test('the tick removes the last address again if it was deregistered after the decision to add it', async () => {
     const world = await settled(worldOf(A));
     await world.deregister({ address: A, lastOne: true, goingDown: true });
     const { port } = world.cluster;
@@ -344,7 +344,7 @@ describe('what happens while a tick is at work', () => {
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
   });
 
-  test('a pass whose spec was changed meanwhile neither returns a removed address nor removes a new one', async () => {
+  test('a pass with an outdated spec neither restores a removed address nor removes a new one', async () => {
     const world = await settled(new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A, B, C));
     const older = {
       spec: world.spec,
@@ -372,7 +372,7 @@ describe('what happens while a tick is at work', () => {
     expect([world.published(), reads]).toEqual([[A], 1]);
   });
 
-  test('Endpoints that another writer changed after they were read are not overwritten', async () => {
+  test('the tick does not overwrite Endpoints that another writer changed after the tick read them', async () => {
     const world = await settled();
     await world.answer(SILENT, B).tick();
     world.cluster.beforeWrite = (_verb, object) => {
@@ -390,7 +390,7 @@ describe('what happens while a tick is at work', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('Endpoints that another writer created first stay until the next tick', async () => {
+  test('the tick leaves Endpoints that another writer created first to the next tick', async () => {
     const world = worldOf(A, B, C);
     world.cluster.beforeWrite = (_verb, { kind }) => {
       if (kind === 'Endpoints') world.cluster.place(anEndpoints([A]));
@@ -403,7 +403,7 @@ describe('what happens while a tick is at work', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('Endpoints that the API server refuses are an error in its words, and the slice is not touched', async () => {
+  test('the tick reports the message of an API server that refuses the Endpoints, and does not write the slice', async () => {
     const world = worldOf(A, B, C);
     const message = 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
     world.cluster.beforeWrite = (_verb, { kind }) =>
@@ -413,7 +413,7 @@ describe('what happens while a tick is at work', () => {
     expect(world.cluster.writes).toEqual(['create services']);
   });
 
-  test('two passes at once leave what one of them would have left', async () => {
+  test('two concurrent passes have the same result as one', async () => {
     const world = await settled();
     await world.answer(SILENT, B).tick();
     await Promise.all([world.tick(10_000), world.tick(0)]);

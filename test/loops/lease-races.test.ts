@@ -27,8 +27,8 @@ function beforeEndpoints(world: EndpointsWorld, meanwhile: () => Promise<unknown
   };
 }
 
-describe('leases of one item', () => {
-  test('are all kept when a tick and two agents write at once', async () => {
+describe('concurrent writes of the leases, which share one table item', () => {
+  test('a tick and two agents that write at once lose no lease', async () => {
     const world = await settled();
     world.nowMs += 10_000;
     await Promise.all([world.tick(0), world.heartbeat(B), world.heartbeat(C)]);
@@ -39,7 +39,7 @@ describe('leases of one item', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('are all kept when two agents refresh theirs while the tick probes the third server', async () => {
+  test('two agents that refresh their leases while a tick probes the third server lose no lease', async () => {
     const world = await settled();
     for (const address of [B, C]) await world.heartbeat(address);
     world.whileProbing = async () => {
@@ -52,7 +52,7 @@ describe('leases of one item', () => {
     }
   });
 
-  test('keep a deregistration that is made while an agent and a tick probe', async () => {
+  test('an agent and a tick keep a deregistration that is written during their probes', async () => {
     const world = await settled();
     await world.heartbeat(B);
     world.whileProbing = () => world.deregister({ address: C });
@@ -85,7 +85,7 @@ describe('a tick that wrote its leases', () => {
     ]);
   });
 
-  test('leaves the removal to a deregistration that only begins then, and to the next tick if that fails', async () => {
+  test('leaves an address to a deregistration that begins after the leases are written, and to the next tick if that fails', async () => {
     const world = await settled();
     const kubernetes = beforeEndpoints(world, () =>
       world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 }),
@@ -96,7 +96,7 @@ describe('a tick that wrote its leases', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('removes none of the addresses that it added when all are deregistered, as some of that may be undone', async () => {
+  test('keeps the addresses that it added if all are deregistered, because some deregistrations may be undone', async () => {
     const world = worldOf(A, B, C);
     const { port } = world.cluster;
     const kubernetes: ClusterPort = {
@@ -113,7 +113,7 @@ describe('a tick that wrote its leases', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('reads them again before it reports that none is valid', async () => {
+  test('reads the leases again before it reports that none is valid', async () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
     await world.tick();
@@ -124,16 +124,19 @@ describe('a tick that wrote its leases', () => {
   test.each([
     ['made', true],
     ['not made', false],
-  ])('with a put whose reply was lost, and that was %s, changes nothing in the cluster', async (_, isMade) => {
-    const world = await settled();
-    let puts = 0;
-    const put: typeof world.table.put = async (content, previous) => {
-      if (content.key === LEASES) puts += 1;
-      if (isMade) await world.table.put(content, previous);
-      return { outcome: 'unclear' };
-    };
-    const report = await world.tick(10_000, { table: { ...world.table, put } });
-    expect([report.errors, world.cluster.writes, puts]).toEqual([[], [], 1]);
-    expect((await world.lease(B))?.generation).toBe(isMade ? 2 : 1);
-  });
+  ])(
+    'writes nothing to the cluster if the reply to the write of the leases was lost and the write was %s',
+    async (_, isMade) => {
+      const world = await settled();
+      let puts = 0;
+      const put: typeof world.table.put = async (content, previous) => {
+        if (content.key === LEASES) puts += 1;
+        if (isMade) await world.table.put(content, previous);
+        return { outcome: 'unclear' };
+      };
+      const report = await world.tick(10_000, { table: { ...world.table, put } });
+      expect([report.errors, world.cluster.writes, puts]).toEqual([[], [], 1]);
+      expect((await world.lease(B))?.generation).toBe(isMade ? 2 : 1);
+    },
+  );
 });

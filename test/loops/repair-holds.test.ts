@@ -23,7 +23,7 @@ const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;
 const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 
 describe('a pass over a range with holds', () => {
-  test('counts what is held, for each range, and says what it freed', async () => {
+  test('counts the held items of each range, and reports how many items it freed after their holds', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
     const over = { ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
     await cluster.store(PRIMARY, {
@@ -52,7 +52,7 @@ describe('a pass over a range with holds', () => {
     expect((await cluster.stored(SECONDARY))?.holds).toEqual([]);
   });
 
-  test('that only observes reports what it would write, and leaves every hold unchanged', async () => {
+  test('reports in observe mode what it would write, and leaves every hold unchanged', async () => {
     const cluster = new RepairCluster({ mode: 'observe' });
     const holds = [{ ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS, items: ['30001'] }];
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
@@ -71,14 +71,14 @@ describe('a pass over a range with holds', () => {
     }
   });
 
-  test('where API servers allocate keeps no holds', async () => {
+  test('keeps no holds if the API servers allocate', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds: [{ ...ANY, items: ['30001'] }] });
     await cluster.pass(nodePortRepair);
     expect((await cluster.stored(PORTS))?.holds).toEqual([]);
   });
 
-  test('over a Service that has what is held for another reports what ends the hold, and frees nothing', async () => {
+  test('reports how to end the hold if a Service has a port that is held for another owner, and frees nothing', async () => {
     const cluster = new RepairCluster();
     const holds = [{ ...ANY, takenUpBy: 'owner' as const, items: ['30001'] }];
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
@@ -93,7 +93,7 @@ describe('a pass over a range with holds', () => {
     expect(await cluster.stored(PORTS)).toMatchObject({ data: fromBits([1]), holds: [] });
   });
 
-  test('judges a hold by the time before it read the range', async () => {
+  test('ends a hold only if the hold was over before the pass read the range', async () => {
     const cluster = new RepairCluster();
     const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
@@ -400,9 +400,9 @@ async function tell(table: KeyValueTable, passes: Story) {
 }
 
 const LAW =
-  'no live Service loses its port, nothing held is given to another, and what is over is freed by the next pass';
+  'no live Service loses its port, no other owner gets a held port, and the next pass frees the ports of expired holds';
 
-describe('whatever callers, Services and passes do to each other', () => {
+describe('any sequence of callers, Services and passes', () => {
   test(LAW, async () => {
     const newTable = () => memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
     await fc.assert(
