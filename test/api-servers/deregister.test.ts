@@ -45,7 +45,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('keeps what is published without a lease, which no tick has probed yet', async () => {
+  test('keeps published addresses without a lease, which no tick has probed yet', async () => {
     const world = worldOf(A, B, C);
     world.cluster.place(anEndpoints([A, B, C]));
     const lease = {
@@ -60,7 +60,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('keeps what missed two probes and is still published: only a tick, which probes it again, removes it', async () => {
+  test('keeps another published address that missed two probes: only a tick, which probes it again, removes it', async () => {
     const world = worldOf(A, B, C);
     await world.tick();
     await world.setLease({ address: C, expiresAtMs: world.nowMs, misses: 2 });
@@ -68,7 +68,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('keeps it removed, whatever it answers, until the end', async () => {
+  test('does not publish the address again before the end of the withdrawal, even if the server answers', async () => {
     const world = await settled();
     await ask(world, { untilMs: world.nowMs + 60_000 });
     for (let tick = 0; tick < 5; tick++) await world.tick();
@@ -80,7 +80,7 @@ describe('deregistering an address', () => {
   test.each([
     { name: 'shutting down', reply: SHUTTING_DOWN },
     { name: 'down', reply: SILENT },
-  ])('ends early when it was seen $name and then answers', async ({ reply }) => {
+  ])('ends early when the server was seen $name and then answers', async ({ reply }) => {
     const world = await settled();
     await ask(world);
     await world.answer(reply, B).tick();
@@ -89,7 +89,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('outlives its lease: a server that stays silent until the end is not published again', async () => {
+  test('does not publish a server again that stays silent until the end of the withdrawal', async () => {
     const world = await settled();
     await ask(world, { untilMs: world.nowMs + 30_000 });
     world.answer(SILENT, B);
@@ -123,7 +123,7 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('is not undone by a tick that was about to add it, when a caller that had withdrawn it ended right after', async () => {
+  test('stays in force although a tick was about to add the address and an earlier caller stopped after it wrote the withdrawal', async () => {
     const world = await settled();
     await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
     await world.answer(SILENT, B).tick();
@@ -143,7 +143,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('is safe to repeat: nothing is written again once the lease is over', async () => {
+  test('writes nothing when it is repeated after the lease expired', async () => {
     const world = await settled();
     await ask(world);
     expect(await ask(world)).toMatchObject({
@@ -157,7 +157,7 @@ describe('deregistering an address', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('can be extended, and a repetition does not shorten it', async () => {
+  test('extends a withdrawal with a later end, and does not shorten it with an earlier one', async () => {
     const world = await settled();
     const late = world.nowMs + 5 * HOUR_MS;
     await ask(world);
@@ -166,7 +166,7 @@ describe('deregistering an address', () => {
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: late });
   });
 
-  test('corrects ports on the way', async () => {
+  test('corrects wrong ports in the same write', async () => {
     const world = await settled();
     world.cluster.place(anEndpoints([A, B], [{ name: 'foo', port: 1, protocol: 'TCP' }]));
     await ask(world);
@@ -175,7 +175,7 @@ describe('deregistering an address', () => {
     });
   });
 
-  test("works for an agent's lease, which the spec need not know", async () => {
+  test("withdraws the address of an agent's lease although the spec does not contain it", async () => {
     const world = await settled([aServer(A)]);
     await world.setLease({ address: B, source: 'agent' });
     await world.tick();
@@ -183,14 +183,14 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('marks a server that never answered, so that it is not published when it does', async () => {
+  test('withdraws a server that never answered, so that its first answer does not publish it', async () => {
     const world = await settled([aServer(A), aServer('10.0.0.3')]);
     expect(await ask(world, { address: '10.0.0.3' })).toMatchObject({ outcome: 'deregistered' });
     await world.answer(READY, '10.0.0.3').tick();
     expect(world.published()).toEqual([A]);
   });
 
-  test('removes an address from a master count, too', async () => {
+  test('removes an address with the master-count reconciler, too', async () => {
     const world = worldOf(A, B);
     world.endpoints({ reconciler: 'master-count', masterCount: 2 });
     await world.tick();
@@ -199,7 +199,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('with a master count publishes another that is live when it was the only one there', async () => {
+  test('publishes another live address with the master-count reconciler if it removes the only published one', async () => {
     const world = worldOf(A, B);
     world.endpoints({ reconciler: 'master-count', masterCount: 1 });
     await world.tick();
@@ -208,7 +208,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('publishes another that is live although another writer marked it as not ready', async () => {
+  test('publishes another live address although another writer marked it as not ready', async () => {
     const world = await settled();
     const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF) ?? anEndpoints([]);
     const subsets = [{ addresses: [{ ip: B }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }];
@@ -217,7 +217,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('shorter than its lease does not bring back a server that has not answered since', async () => {
+  test('does not publish a server after a withdrawal shorter than its lease before the server answers', async () => {
     const world = await settled();
     world.endpoints({ leaseSeconds: 300 });
     await world.tick();
@@ -250,7 +250,7 @@ describe('deregistering the last live address', () => {
   test.each([
     { name: 'has an unclear outcome', outcome: 'unclear' },
     { name: 'is lost to another writer', outcome: 'lost' },
-  ] as const)('is no refusal when the write that undoes its mark $name', async ({ outcome }) => {
+  ] as const)('fails as contended when the write that undoes the withdrawal $name', async ({ outcome }) => {
     const world = await settled();
     let puts = 0;
     const table = tableWith(world.table, {
@@ -273,7 +273,7 @@ describe('deregistering the last live address', () => {
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs + HOUR_MS });
   });
 
-  test('of two at once leaves one of them', async () => {
+  test('refuses at least one of two concurrent deregistrations', async () => {
     const world = await settled();
     const results = await Promise.all([ask(world, { address: A }), ask(world, { address: B })]);
     expect(results.map(({ outcome }) => outcome)).toContain('refused');
@@ -282,7 +282,7 @@ describe('deregistering the last live address', () => {
     expect(world.published().length).toBeGreaterThan(0);
   });
 
-  test('repeated without lastOne leaves what others published since', async () => {
+  test('leaves addresses that another writer published since when it is repeated without lastOne', async () => {
     const world = await settled();
     await ask(world);
     await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
@@ -296,20 +296,24 @@ describe('deregistering the last live address', () => {
   });
 });
 
-describe('what is not deregistered', () => {
+describe('a deregistration is not accepted if it', () => {
   test.each([
-    { name: 'a text that is no address', given: { address: 'server-1' }, reason: 'notAnAddress' },
-    { name: 'an end that is past', given: { untilMs: 5 }, reason: 'badEnd' },
-    { name: 'an end after more than a day', given: { untilMs: 1_000_010_000 + 24 * HOUR_MS + 1 }, reason: 'badEnd' },
-    { name: 'an end that is no time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
-    { name: 'an address in front of several servers', given: { address: SHARED }, reason: 'shared' },
+    { name: 'names a text that is no address', given: { address: 'server-1' }, reason: 'notAnAddress' },
+    { name: 'has an end in the past', given: { untilMs: 5 }, reason: 'badEnd' },
+    {
+      name: 'has an end after more than a day',
+      given: { untilMs: 1_000_010_000 + 24 * HOUR_MS + 1 },
+      reason: 'badEnd',
+    },
+    { name: 'has an end that is no time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
+    { name: 'names an address in front of several servers', given: { address: SHARED }, reason: 'shared' },
   ])('$name', async ({ given, reason }) => {
     const world = await settled([aServer(A), aServer(B), aServer(SHARED, 'shared')]);
     expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('a record of a host name', async () => {
+  test('names a record of a host name', async () => {
     const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
     world.records.set(HOST, [SHARED]);
     await world.tick();
@@ -317,12 +321,12 @@ describe('what is not deregistered', () => {
     expect(result).toMatchObject({ outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) });
   });
 
-  test('an unknown address', async () => {
+  test('names an unknown address', async () => {
     const world = await settled();
     expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
   });
 
-  test('anything of a cluster whose endpoints are not kept here', async () => {
+  test('names an address of a cluster whose endpoints this program does not manage', async () => {
     const world = await settled();
     world.endpoints({ reconciler: 'none' });
     expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
@@ -330,7 +334,7 @@ describe('what is not deregistered', () => {
 });
 
 describe('deregistering when the cluster is in trouble', () => {
-  test('marks the lease all the same, and says that the address is still published', async () => {
+  test('writes the withdrawal, and reports that the address is still published', async () => {
     const world = await settled();
     const unreachable = () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED'));
     const kubernetes: ClusterPort = { ...world.cluster.port, get: unreachable };
@@ -343,7 +347,7 @@ describe('deregistering when the cluster is in trouble', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('reads again when another writer writes, a bounded number of times', async () => {
+  test('reads the endpoints again after a conflict, a bounded number of times', async () => {
     const world = await settled();
     let conflicts = 0;
     world.cluster.beforeWrite = () => {
@@ -354,7 +358,7 @@ describe('deregistering when the cluster is in trouble', () => {
     expect(conflicts).toBe(4);
   });
 
-  test('gives up on endpoints that are never free, and leaves them to the loop', async () => {
+  test('leaves the endpoints to the loop if every write conflicts', async () => {
     const world = await settled();
     world.cluster.beforeWrite = () => ({ outcome: 'conflict' });
     expect(await ask(world)).toMatchObject({

@@ -8,8 +8,8 @@ function aWorld(): EndpointsWorld {
 
 const goDown = (world: EndpointsWorld) => world.deregister({ address: B, goingDown: true });
 
-describe('a host that keeps its own lease', () => {
-  test('is published while it does, and is not probed', async () => {
+describe('an API server whose host refreshes its lease', () => {
+  test('is published without a probe while its host refreshes the lease', async () => {
     const world = aWorld();
     for (let tick = 0; tick < 3; tick++) {
       expect((await world.heartbeat(B)).state).toBe('active');
@@ -19,7 +19,7 @@ describe('a host that keeps its own lease', () => {
     expect(world.probed.map(({ url }) => url)).toEqual([`https://${A}:6443/readyz`]);
   });
 
-  test('is probed from when its lease ran out until its next beat', async () => {
+  test('is probed after its lease expired, until the next heartbeat', async () => {
     const world = aWorld().answer(READY, A, B);
     await world.heartbeat(B);
     await world.tick();
@@ -30,7 +30,7 @@ describe('a host that keeps its own lease', () => {
     expect([world.probed.length, (await world.lease(B))?.source]).toEqual([1, 'agent']);
   });
 
-  test('is removed at the next tick when its server reports its shutdown, and back with a 200', async () => {
+  test('is removed at the next tick after it reports its shutdown, and published again after a 200', async () => {
     const world = aWorld();
     await world.heartbeat(B);
     await world.tick();
@@ -42,7 +42,7 @@ describe('a host that keeps its own lease', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('gives its lease up at its end, stays out for an hour, and comes back with its next beat', async () => {
+  test('is withdrawn for an hour when its host shuts down, and published again after the next heartbeat', async () => {
     const world = aWorld().answer(READY, A, B);
     await world.heartbeat(B, { leaseMs: 24 * 3_600_000 });
     await world.tick();
@@ -56,7 +56,7 @@ describe('a host that keeps its own lease', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('is probed again after its withdrawal ended, when its host does not refresh its lease', async () => {
+  test('is probed again after its withdrawal if its host does not refresh the lease', async () => {
     const world = aWorld().answer(READY, A, B);
     await world.heartbeat(B);
     await world.tick();
@@ -66,7 +66,7 @@ describe('a host that keeps its own lease', () => {
     expect((await world.lease(B))?.source).toBe('probe');
   });
 
-  test('yields to another writer of its lease while its server is probed', async () => {
+  test('stays withdrawn if another writer withdraws it while its host probes it', async () => {
     const world = aWorld();
     await world.heartbeat(B);
     const ask = async () => {

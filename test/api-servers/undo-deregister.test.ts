@@ -17,7 +17,7 @@ function undo({ spec, table, nowMs }: EndpointsWorld, address: string = B) {
   return undoDeregister({ spec, table, address, nowMs: () => nowMs });
 }
 
-describe('undoing that an address was deregistered', () => {
+describe('undoing a deregistration', () => {
   test('lets the next tick publish it again', async () => {
     const world = await withdrawn();
     expect(await undo(world)).toEqual({ outcome: 'undone', address: B, wasUntilMs: world.nowMs + HOUR_MS });
@@ -27,7 +27,7 @@ describe('undoing that an address was deregistered', () => {
     expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
   });
 
-  test('publishes no server before it answers, whatever is left of its lease', async () => {
+  test('publishes no server before it answers, even if its lease is still valid', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, expiresAtMs: world.nowMs + HOUR_MS });
     await undo(world);
@@ -37,7 +37,7 @@ describe('undoing that an address was deregistered', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('brings back the last one, whose endpoints were emptied', async () => {
+  test('lets the next tick publish the last address again after its deregistration emptied the endpoints', async () => {
     const world = await settled(worldOf(B));
     await world.deregister({ address: B, lastOne: true });
     expect(world.published()).toEqual([]);
@@ -54,7 +54,7 @@ describe('undoing that an address was deregistered', () => {
     expect(await world.lease(B)).toEqual(before);
   });
 
-  test('is reported when a restored table no longer has it, until it is undone again', async () => {
+  test('is required again after the table is restored from a backup: a finding shows the command', async () => {
     const world = await withdrawn();
     const backup = await world.lease(B);
     await undo(world);
@@ -75,7 +75,7 @@ describe('undoing that an address was deregistered', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('is asked for ten minutes after a deregistration whose server does not end, and not before', async () => {
+  test('is suggested by a finding ten minutes after the lease expired if the deregistered server still answers', async () => {
     const world = await withdrawn();
     const found: number[] = [];
     for (let seconds = 10; seconds <= 620; seconds += 10) {
@@ -87,7 +87,7 @@ describe('undoing that an address was deregistered', () => {
     expect((await world.tick()).findings).toEqual([]);
   });
 
-  test('counts for a server of an agent too', async () => {
+  test('lets the next tick publish a server again whose agent refreshes the lease', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });
     await undo(world);
@@ -98,14 +98,14 @@ describe('undoing that an address was deregistered', () => {
   test.each([
     { name: 'a text that is no address', address: 'server-1', result: { outcome: 'notAnAddress' } },
     { name: 'an unknown address', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
-    { name: 'one that was not withdrawn', address: A, result: { outcome: 'notWithdrawn', address: A } },
-  ])('says so of $name', async ({ address, result }) => {
+    { name: 'an address that was not withdrawn', address: A, result: { outcome: 'notWithdrawn', address: A } },
+  ])('reports $name', async ({ address, result }) => {
     expect(await undo(await withdrawn(), address)).toEqual(result);
   });
 });
 
-describe('undoing while others write', () => {
-  test('wins over a pass that had listed the lease before: it is withdrawn no longer', async () => {
+describe('undoing a deregistration while other writers change the lease', () => {
+  test('ends the withdrawal although a pass read the lease before', async () => {
     const world = await withdrawn();
     world.whileProbing = () => undo(world);
     await world.answer(SILENT, B).tick();
@@ -114,7 +114,7 @@ describe('undoing while others write', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('reads again what a pass wrote since it read, and keeps it', async () => {
+  test('keeps what a pass wrote to the lease after the first read', async () => {
     const world = await withdrawn();
     const { table, spec } = world;
     let raced = false;
@@ -132,7 +132,7 @@ describe('undoing while others write', () => {
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs, seenDown: true });
   });
 
-  test('of a withdrawal that is renewed at the same time leaves one or the other, whole', async () => {
+  test('leaves the withdrawal either ended or extended if another caller repeats the deregistration at the same time', async () => {
     const world = await withdrawn();
     await Promise.all([undo(world), world.deregister({ address: B })]);
     const lease = await world.lease(B);

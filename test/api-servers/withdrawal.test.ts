@@ -39,19 +39,19 @@ describe('withdraw', () => {
     expect(await leasesIn(table)).toMatchObject([{ withdrawnUntilMs: NOW_MS + 60_000 }, { generation: 2 }]);
   });
 
-  test('is written once however often it is repeated', async () => {
+  test('writes a repeated withdrawal only once', async () => {
     const table = newTable();
     for (let n = 0; n < 3; n++) await withdraw(table, 'c', WITHDRAWAL, AT_ONCE);
     expect((await table.get('c', LEASES))?.version).toBe(1);
   });
 
-  test('keeps a later end when an earlier one, whose caller began before, is written after it', async () => {
+  test('keeps the later end if a caller writes an earlier end after it', async () => {
     const table = newTable();
     await withdraw(table, 'c', { ...WITHDRAWAL, untilMs: NOW_MS + 90_000 }, AT_ONCE);
     expect(await withdraw(table, 'c', WITHDRAWAL, AT_ONCE)).toMatchObject({ withdrawnUntilMs: NOW_MS + 90_000 });
   });
 
-  test('that its caller may have to undo is refused where another caller has withdrawn the address', async () => {
+  test('refuses a withdrawal that its caller may undo if another caller has withdrawn the address', async () => {
     const table = newTable();
     await withdraw(table, 'c', WITHDRAWAL, AT_ONCE);
     const second = withdraw(table, 'c', { ...WITHDRAWAL, untilMs: NOW_MS + 90_000, isOnlyOne: true }, AT_ONCE);

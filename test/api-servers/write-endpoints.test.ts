@@ -23,25 +23,25 @@ describe('making Endpoints and their slice', () => {
     expect(written).toMatchObject({ endpoints: anEndpoints([A]), slice: aSlice([A]) });
   });
 
-  test('leaves out of the slice what is of the other family', async () => {
+  test('leaves addresses of the other family out of the slice', async () => {
     const cluster = memoryCluster();
     await write(cluster, 'create', anEndpoints([A, 'fd00::1']));
     expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A]));
   });
 
-  test('creates a slice of IPv6 when all addresses are', async () => {
+  test('creates an IPv6 slice when all addresses are IPv6', async () => {
     const cluster = memoryCluster();
     await write(cluster, 'create', anEndpoints(['fd00::1']));
     expect(cluster.find(SLICE_REF)).toMatchObject({ ...aSlice(['fd00::1']), addressType: 'IPv6' });
   });
 
-  test('touches no slice when the Endpoints are there already', async () => {
+  test('writes no slice when the Endpoints exist already', async () => {
     const cluster = memoryCluster([anEndpoints([B])]);
     expect(await write(cluster, 'create')).toMatchObject({ changes: [], error: { code: 'AlreadyExists' } });
     expect(cluster.writes).toEqual([]);
   });
 
-  test('a slice that another writer creates meanwhile is read by the next pass', async () => {
+  test('leaves a slice that another writer creates at the same time to the next pass', async () => {
     const cluster = memoryCluster();
     cluster.beforeWrite = (_verb, { kind }) => (kind === 'EndpointSlice' ? { outcome: 'alreadyExists' } : undefined);
     expect((await write(cluster, 'create')).error).toBeUndefined();
@@ -58,19 +58,19 @@ describe('updating Endpoints and their slice', () => {
     expect(changes.slice(1)).toEqual(['deleted endpointslice IP', `created endpointslice default/kubernetes: ${A}`]);
   });
 
-  test('follows more ports and addresses', async () => {
+  test('adds new ports and addresses to the slice', async () => {
     const cluster = both();
     await write(cluster, 'update', anEndpoints([A, B], [HTTPS, EXTRA]));
     expect(cluster.find(SLICE_REF)).toMatchObject(aSlice([A, B], [HTTPS, EXTRA]));
   });
 
-  test('is an error when the Endpoints were deleted, and touches no slice', async () => {
+  test('fails when the Endpoints were deleted, and writes no slice', async () => {
     const cluster = memoryCluster([aSlice([B])]);
     expect(await write(cluster, 'update')).toMatchObject({ error: { code: 'Conflict' } });
     expect(cluster.writes).toEqual([]);
   });
 
-  test('ends at a slice that changed after it was read', async () => {
+  test('fails when the slice changed after it was read, and leaves it unchanged', async () => {
     const cluster = memoryCluster([anEndpoints([A]), { ...aSlice([A]), addressType: 'IPv6' } as EndpointSliceObject]);
     cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
     expect(await write(cluster, 'update')).toMatchObject({ error: { code: 'Conflict' } });
@@ -82,11 +82,11 @@ describe.each([
   { outcome: 'create', endpoints: [], writes: ['create endpoints'] },
   { outcome: 'update', endpoints: [anEndpoints([A])], writes: ['update endpoints'] },
   { outcome: 'keep', endpoints: [anEndpoints([A])], writes: [] },
-] as const)('the slice, with Endpoints to $outcome', ({ outcome, endpoints, writes }) => {
+] as const)('writing the slice with the outcome $outcome for the Endpoints', ({ outcome, endpoints, writes }) => {
   test.each([
-    { name: 'leaves one that is right', slices: [aSlice([A])], sliceWrites: [] },
-    { name: 'updates one that is wrong', slices: [aSlice([B])], sliceWrites: ['update endpointslices'] },
-    { name: 'creates one that is missing', slices: [], sliceWrites: ['create endpointslices'] },
+    { name: 'leaves a correct slice unchanged', slices: [aSlice([A])], sliceWrites: [] },
+    { name: 'updates a wrong slice', slices: [aSlice([B])], sliceWrites: ['update endpointslices'] },
+    { name: 'creates a missing slice', slices: [], sliceWrites: ['create endpointslices'] },
   ])('$name', async ({ slices, sliceWrites }) => {
     const cluster = memoryCluster([...endpoints, ...slices]);
     await write(cluster, outcome);

@@ -33,7 +33,7 @@ function oneByOne(
   return endpoints;
 }
 
-test('servers that are added at once leave what they leave one after the other, however many are counted', () => {
+test('adding all servers at once has the same result as adding each in turn, with any master count', () => {
   fc.assert(
     fc.property(
       fc.option(fc.array(aSubset, { maxLength: 2 }), { nil: undefined }),

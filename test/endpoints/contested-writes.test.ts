@@ -45,11 +45,11 @@ function quietTicks(count: number): Tick[] {
 }
 
 describe('two owners of the endpoints', () => {
-  test('what another writer changed is corrected at once', () => {
+  test('a pass corrects the change of another writer at once', () => {
     expect(run([{ atMs: 0, differs: true }], SETTLED).told).toEqual(['writes']);
   });
 
-  test('what another writer changed right after we created it is corrected at once, too', () => {
+  test('a pass corrects a change right after it created the objects at once, too', () => {
     const { told } = run([
       { atMs: 0, differs: true },
       { atMs: 10_000, differs: true },
@@ -57,7 +57,7 @@ describe('two owners of the endpoints', () => {
     expect(told).toEqual(['writes', 'writes']);
   });
 
-  test('what another writer changed right after an address was added or removed is corrected at once', () => {
+  test('a pass corrects a change right after an address was added or removed at once', () => {
     const { told } = run(
       [
         { atMs: 0, differs: true, wanted: 'b' },
@@ -72,21 +72,21 @@ describe('two owners of the endpoints', () => {
     { name: 'at the next tick', quiet: 0, owners: true },
     { name: 'two ticks later', quiet: 1, owners: true },
     { name: 'three ticks later', quiet: 2, owners: false },
-  ])('what is put back $name: two owners is $owners', ({ quiet, owners }) => {
+  ])('another writer repeats its change $name: the finding of two owners is $owners', ({ quiet, owners }) => {
     const last = { atMs: (quiet + 1) * INTERVAL_MS, differs: true };
     const { told } = run([{ atMs: 0, differs: true }, ...quietTicks(quiet), last], SETTLED);
     expect(told.at(-1)?.includes('two owners')).toBe(owners);
   });
 
   test.each([
-    { name: 'six intervals later is a contest', atMs: 6 * INTERVAL_MS, told: 'writes, two owners' },
-    { name: 'after ticks that came far too late proves nothing', atMs: 6 * INTERVAL_MS + 1, told: 'writes' },
-  ])('what is put back $name', ({ atMs, told }) => {
+    { name: 'is a contest six intervals after the correction', atMs: 6 * INTERVAL_MS, told: 'writes, two owners' },
+    { name: 'is no contest more than six intervals after the correction', atMs: 6 * INTERVAL_MS + 1, told: 'writes' },
+  ])('a repeated change of another writer $name', ({ atMs, told }) => {
     const ticks = [NOW_MS, NOW_MS + atMs].map((at) => ({ atMs: at, differs: true }));
     expect(run(ticks, SETTLED).told).toEqual(['writes', told]);
   });
 
-  test('writes that only contest wait twice as long each time, ten minutes at most', () => {
+  test('the wait between contested corrections doubles each time, up to ten minutes', () => {
     const ticks = contested(400);
     const { told } = run(ticks, SETTLED);
     const writtenAt = ticks.filter((_, index) => told[index]?.startsWith('writes')).map(({ atMs }) => atMs);
@@ -95,53 +95,53 @@ describe('two owners of the endpoints', () => {
     expect(told.slice(1).every((line) => line.includes('two owners'))).toBe(true);
   });
 
-  test('a live address that is new, or one that went, is written at once', () => {
+  test('a pass writes at once if its addresses changed during a contest', () => {
     const { told } = run([...contested(2), { atMs: 15_000, differs: true, wanted: 'a,b' }], SETTLED);
     expect(told).toEqual(['writes', 'waits, two owners', 'writes']);
   });
 
-  test('and its being put back is contested again', () => {
+  test('a contest continues if another writer undoes the change of an address', () => {
     const ticks = [...contested(2), { atMs: 15_000, differs: true, wanted: 'a,b' }];
     const { told } = run([...ticks, { atMs: 25_000, differs: true, wanted: 'a,b' }], SETTLED);
     expect(told.at(-1)).toBe('waits, two owners');
   });
 
-  test('an address that must not be there, or no address at all, is corrected at once', () => {
+  test('a pass makes an urgent correction at once during a contest', () => {
     const { told } = run([...contested(2), { atMs: 15_000, differs: true, urgent: true }], SETTLED);
     expect(told).toEqual(['writes', 'waits, two owners', 'writes, two owners']);
   });
 
-  test('what our own write left is no change by another writer', () => {
+  test('objects with the resourceVersion of our own write are not changed by another writer', () => {
     const { told } = run([contested(1), { atMs: 10_000, differs: true, version: 'own' }].flat(), SETTLED);
     expect(told).toEqual(['writes', 'writes']);
   });
 
-  test('all is back to normal after ten quiet minutes, and not before', () => {
+  test('a contest ends after ten minutes without a change, and not before', () => {
     const { state } = run(contested(2), SETTLED);
     const quietFor = (ms: number) => run([{ atMs: 10_000 + ms, differs: false }], state).state.contest;
     expect(quietFor(10 * MINUTES_MS - 1)).toBeDefined();
     expect(quietFor(10 * MINUTES_MS)).toBeUndefined();
   });
 
-  test('a change that comes back after quiet minutes, but before ten, is still a contest', () => {
+  test('a contest continues if another writer repeats its change within ten minutes', () => {
     const { state } = run(contested(4), SETTLED);
     const quiet = Array.from({ length: 5 }, (_, index) => ({ atMs: (index + 1) * MINUTES_MS, differs: false }));
     expect(run([...quiet, { atMs: 6 * MINUTES_MS, differs: true }], state).told.at(-1)).toBe('writes, two owners');
   });
 
-  test('a state that says nothing new does not change from tick to tick', () => {
+  test('ticks without a difference do not change the state', () => {
     expect(run(quietTicks(3)).state).toEqual(SETTLED);
     expect(run([...contested(1), ...quietTicks(3)], SETTLED).state).toEqual(SETTLED);
   });
 
-  test('a write is forgotten when something else came to be wanted', () => {
+  test('a pass forgets its last correction when its addresses changed', () => {
     const { state } = run([...contested(1), { atMs: 10_000, differs: false, wanted: 'b' }], SETTLED);
     expect(state).toEqual({ wanted: 'b' });
   });
 });
 
 describe('the state of a contest', () => {
-  test('comes back as it was saved', () => {
+  test('is read as it was saved', () => {
     const { state } = run(contested(3), SETTLED);
     expect(contestStateFrom(JSON.parse(JSON.stringify(state)))).toEqual(state);
   });
@@ -153,7 +153,7 @@ describe('the state of a contest', () => {
     [],
     { lastWrite: 1, contest: [] },
     { lastWrite: { wanted: 'a' }, contest: { delayMs: 1 } },
-  ])('of another layout counts as none: %j', (value) => {
+  ])('is empty if the saved value has another layout: %j', (value) => {
     expect(contestStateFrom(value)).toEqual({});
   });
 });
@@ -176,12 +176,12 @@ describe('the last writer', () => {
     expect(lastManager([endpoints, object(['operator', '2026-01-01T00:00:09Z'])], 'own')).toBe('operator');
   });
 
-  test('is one that left a time, if any did', () => {
+  test('is a field manager with a time if there is one', () => {
     const endpoints = object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']);
     expect(lastManager([endpoints], 'own')).toBe('kubectl');
   });
 
-  test('is unknown when no writer left a name', () => {
+  test('is unknown if no other field manager is recorded', () => {
     expect(lastManager([object(), object(['own'])], 'own')).toBeUndefined();
   });
 });

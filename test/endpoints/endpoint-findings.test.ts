@@ -55,10 +55,10 @@ describe('the refusal to publish no address', () => {
   });
 });
 
-describe('a withdrawal that stands', () => {
+describe('the finding of an unfinished withdrawal', () => {
   const lease = { address: '10.0.0.1', expiresAtMs: NOW - 600_000, withdrawnUntilMs: NOW + 1 };
 
-  test('is found ten minutes after the lease expired while its server runs', () => {
+  test('is reported ten minutes after the lease expired if the server was not seen down', () => {
     const message =
       '10.0.0.1 is withdrawn, and its API server has not been seen down since. If it is to be published, run "kbctl deregister prod 10.0.0.1 --undo"';
     expect(standingWithdrawals('prod', [aLease(lease)], NOW)).toEqual([{ type: 'other', message, item: '10.0.0.1' }]);
@@ -69,16 +69,16 @@ describe('a withdrawal that stands', () => {
     { name: 'the server was seen down', other: { seenDown: true } },
     { name: 'the address never had a lease', other: { generation: 0 } },
     { name: 'the withdrawal is over', other: { withdrawnUntilMs: NOW } },
-  ])('is no finding when $name', ({ other }) => {
+  ])('is not reported when $name', ({ other }) => {
     expect(standingWithdrawals('prod', [aLease({ ...lease, ...other })], NOW)).toEqual([]);
   });
 });
 
 describe('the finding of a probe', () => {
   test.each<{ readonly name: string; readonly other: Partial<ProbeOutcome>; readonly finding: readonly Finding[] }>([
-    { name: 'a miss is none', other: {}, finding: [] },
+    { name: 'a miss is no finding', other: {}, finding: [] },
     {
-      name: 'an answer that no API server gives',
+      name: 'an answer that cannot be from an API server is a finding with the settings to check',
       other: { odd: true },
       finding: [
         {
@@ -89,14 +89,14 @@ describe('the finding of a probe', () => {
       ],
     },
     {
-      name: 'a probe of a busy process',
+      name: 'a probe of a busy process is a finding',
       other: { late: true, odd: true },
       finding: [
         { type: 'other', message: 'this process was busy while it probed 10.0.0.1: timed out', item: '10.0.0.1' },
       ],
     },
     {
-      name: 'a probe that was cut off',
+      name: 'a probe that was cut off is a finding',
       other: { verdict: 'unknown' },
       finding: [{ type: 'other', message: 'not probed to the end 10.0.0.1: timed out', item: '10.0.0.1' }],
     },
@@ -105,7 +105,7 @@ describe('the finding of a probe', () => {
   });
 });
 
-describe('two owners', () => {
+describe('the finding of two owners', () => {
   const verdict = { corrects: true, twoOwners: true, withhold: true };
   const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };
   const REMEDY = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
@@ -131,7 +131,7 @@ describe('two owners', () => {
       outcome: 'writes that only contest wait 0 s',
     },
     { name: 'finds only its own name', manager: 'own', withhold: false, state: {}, outcome: 'it is written again' },
-  ])('are reported with the other writer when this one $name', ({ manager, withhold, state, outcome }) => {
+  ])('names the other writer when the pass $name', ({ manager, withhold, state, outcome }) => {
     const other = manager === 'own' ? 'an unknown field manager' : manager;
     const message = `the endpoints of default/kubernetes have two owners: ${other} changed what was written here; ${outcome}. ${REMEDY}`;
     expect(twoOwners([writtenBy(manager)], 'own', { ...verdict, withhold, state })).toEqual({
@@ -142,7 +142,7 @@ describe('two owners', () => {
   });
 });
 
-describe('a slice of the Service', () => {
+describe('the finding of a foreign slice', () => {
   const named = (name: string, labels?: Readonly<Record<string, string>>) => ({
     ...aSlice([]),
     metadata: { name, ...(labels && { labels }) },
@@ -150,10 +150,14 @@ describe('a slice of the Service', () => {
   const MANAGED = { 'endpointslice.kubernetes.io/managed-by': 'mirror' };
 
   test.each([
-    { name: 'ours, without labels', slice: named('kubernetes'), why: undefined },
-    { name: 'ours', slice: aSlice([]), why: undefined },
-    { name: 'ours by name, of another manager', slice: named('kubernetes', MANAGED), why: 'is managed by mirror' },
-    { name: 'of another name', slice: named('other'), why: 'is not ours' },
+    { name: 'does not report our slice without labels', slice: named('kubernetes'), why: undefined },
+    { name: 'does not report our slice', slice: aSlice([]), why: undefined },
+    {
+      name: 'reports a slice with our name and the label of another manager',
+      slice: named('kubernetes', MANAGED),
+      why: 'is managed by mirror',
+    },
+    { name: 'reports a slice with another name', slice: named('other'), why: 'is not ours' },
   ])('$name', ({ slice, why }) => {
     const item = slice.metadata.name;
     const message = `EndpointSlice default/${item} of the kubernetes Service ${why}; it is never deleted`;

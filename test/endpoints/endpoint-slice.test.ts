@@ -22,12 +22,12 @@ describe('the slice of Endpoints', () => {
     ]);
   });
 
-  test('knows only name, protocol and number of a port', () => {
+  test('contains only the name, protocol and number of a port', () => {
     const endpoints = anEndpoints(['1.2.3.4'], [{ port: 8080, appProtocol: 'http' }]);
     expect(sliceFromEndpoints(endpoints).ports).toEqual([{ name: '', port: 8080, protocol: 'TCP' }]);
   });
 
-  test('is of IPv6 when a single address that is not ready is', () => {
+  test('is an IPv6 slice if its only address is IPv6 and not ready', () => {
     const endpoints = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: 'fd00::1' }], ports: [HTTPS] }] };
     expect(sliceFromEndpoints(endpoints)).toMatchObject({
       addressType: 'IPv6',
@@ -35,7 +35,7 @@ describe('the slice of Endpoints', () => {
     });
   });
 
-  test('has only what the first subset has', () => {
+  test('contains only the addresses and ports of the first subset', () => {
     const endpoints = anEndpoints(['1.2.3.4']);
     const second = { addresses: [{ ip: '5.6.7.8' }], ports: [HTTPS] };
     const slice = sliceFromEndpoints({ ...endpoints, subsets: [...(endpoints.subsets ?? []), second] });
@@ -59,7 +59,7 @@ describe('ensuring the slice', () => {
     expect(ensureSlice(endpoints, found(aSlice(['1.2.3.4'])))).toBeUndefined();
   });
 
-  test('takes an absent list for an empty one', () => {
+  test('treats an absent list as an empty one', () => {
     const { endpoints: _, ports: __, ...empty } = aSlice([]);
     expect(ensureSlice(anEndpoints([]), found(empty))).toBeUndefined();
   });
@@ -76,7 +76,7 @@ describe('ensuring the slice', () => {
       name: 'a label of another writer',
       slice: { ...aSlice(['1.2.3.4']), metadata: { ...aSlice([]).metadata, labels: { other: 'x' } } },
     },
-  ])('$name is corrected on the object that was read', ({ slice }) => {
+  ])('corrects $name on the object that was read', ({ slice }) => {
     const current = found(slice);
     const { endpoints: right, ports, metadata } = aSlice(['1.2.3.4']);
     expect(ensureSlice(endpoints, current)).toEqual({
@@ -88,7 +88,7 @@ describe('ensuring the slice', () => {
   test.each([
     { name: 'our labels', labels: aSlice([]).metadata.labels ?? {} },
     { name: 'no labels', labels: undefined },
-  ])('another address type with $name is deleted as it was read, and created again', ({ labels }) => {
+  ])('deletes a slice of another address type with $name as it was read, and creates it again', ({ labels }) => {
     const { labels: _, ...metadata } = aSlice([]).metadata;
     const withLabels = { ...metadata, ...(labels && { labels }) };
     const current = found({ ...aSlice(['1.2.3.4']), addressType: 'IPv6', metadata: withLabels });
@@ -99,7 +99,7 @@ describe('ensuring the slice', () => {
     });
   });
 
-  test('never deletes what another manager labelled as its own', () => {
+  test('never deletes a slice with the label of another manager', () => {
     const labels = { 'endpointslice.kubernetes.io/managed-by': 'somebody' };
     const slice = { ...aSlice([]), addressType: 'IPv6' };
     expect(ensureSlice(endpoints, { ...slice, metadata: { ...slice.metadata, labels } })).toBeUndefined();

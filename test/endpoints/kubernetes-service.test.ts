@@ -6,7 +6,7 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
 
 describe('the kubernetes Service', () => {
-  test('is made with labels, one family, no affinity, no selector, and the first address of its range', () => {
+  test('has labels, one family, no affinity, no selector, and the first address of its range', () => {
     expect(desiredService(aClusterSpec())).toEqual({
       apiVersion: 'v1',
       kind: 'Service',
@@ -25,12 +25,12 @@ describe('the kubernetes Service', () => {
     });
   });
 
-  test('is of type NodePort, with that port, when the spec has one', () => {
+  test('is of type NodePort if the spec sets a node port', () => {
     const { spec } = desiredService(aClusterSpec({ service: { nodePort: 30443 } }));
     expect(spec).toMatchObject({ type: 'NodePort', ports: [{ ...HTTPS, nodePort: 30443 }] });
   });
 
-  test('has the extra ports after its own', () => {
+  test('has the extra ports of the spec after its own port', () => {
     const extra = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
     expect(desiredService(aClusterSpec({ service: { extraPorts: [extra] } })).spec.ports).toEqual([HTTPS, extra]);
   });
@@ -55,7 +55,7 @@ describe('the kubernetes Service', () => {
   });
 });
 
-describe('putting the kubernetes Service right', () => {
+describe('correcting the kubernetes Service', () => {
   const second = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
   const desired = desiredService(aClusterSpec({ service: { extraPorts: [second] } }));
   const right: readonly ServicePort[] = [HTTPS, second];
@@ -81,7 +81,7 @@ describe('putting the kubernetes Service right', () => {
     { name: 'an application protocol', ports: [{ ...HTTPS, appProtocol: 'http' }, second] },
     { name: 'a node port', ports: [{ ...HTTPS, nodePort: 30443 }, second] },
     { name: 'a wrong type', ports: right, type: 'NodePort' },
-  ])('$name is replaced, and all else is kept', ({ ports, type }) => {
+  ])('replaces $name, and keeps all other fields', ({ ports, type }) => {
     const current = found(ports, type);
     expect(correctedService(current, desired)).toEqual({
       ...current,
@@ -94,7 +94,7 @@ describe('putting the kubernetes Service right', () => {
   test.each([
     { name: 'the same ports and type', ports: right },
     { name: 'a protocol that is left to its default', ports: [{ name: 'https', port: 443, targetPort: 6443 }, second] },
-  ])('$name are satisfied', ({ ports }) => {
+  ])('changes nothing for $name', ({ ports }) => {
     expect(correctedService(found(ports), desired)).toBeUndefined();
   });
 });

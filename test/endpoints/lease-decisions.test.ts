@@ -82,7 +82,7 @@ const refreshed = (generation: number) => left({ generation, expiresAtMs: NOW_MS
 const saying = (answer: ProbeOutcome, changes: readonly (readonly [string, Lease])[]) =>
   changes.map(([address, written]) => [address, { ...written, lastProbe: answer.detail }]);
 
-describe('what an answer proves', () => {
+describe('the decision about a lease after a probe', () => {
   const withdrawn = { withdrawnUntilMs: NOW_MS + 60_000 };
   const seenDown = left({ ...withdrawn, seenDown: true });
 
@@ -91,7 +91,7 @@ describe('what an answer proves', () => {
     { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
     { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
   ])(
-    'with tries $triesEveryMs ms apart, a miss after one $agoMs ms ago makes $misses',
+    'with passes every $triesEveryMs ms, a miss $agoMs ms after the last one makes the count $misses',
     ({ triesEveryMs, agoMs, misses }) => {
       const [change] = decide(lease(missed(1, agoMs)), miss, { triesEveryMs });
       expect(change?.[1]).toMatchObject({ misses });
@@ -102,22 +102,22 @@ describe('what an answer proves', () => {
     { title: 'a miss counts again after half an interval', known: missed(1, 5_000), answer: miss, misses: [2] },
     { title: 'a miss counts once in half an interval', known: missed(1, 4_999), answer: miss, misses: [] },
     { title: 'the third late answer is a miss', known: { lateSinceMs: NOW_MS - 15_000 }, answer: late, misses: [1] },
-    { title: 'the second late answer is none', known: { lateSinceMs: NOW_MS - 14_999 }, answer: late, misses: [] },
-    { title: 'a probe that the pass ended is none', known: { lateSinceMs: 0 }, answer: unknown, misses: [] },
+    { title: 'the second late answer is no miss', known: { lateSinceMs: NOW_MS - 14_999 }, answer: late, misses: [] },
+    { title: 'a probe that the pass cut off is no miss', known: { lateSinceMs: 0 }, answer: unknown, misses: [] },
   ])('$title', ({ known, answer, misses }) => {
     expect(decide(lease(known), answer).map(([, written]) => written?.misses)).toEqual(misses);
   });
 
-  test('a late answer is no miss where no address answers', () => {
+  test('a late answer is no miss if no address answers', () => {
     const known = lease({ lateSinceMs: 0, lastProbe: 'unknown' });
     expect(decide(known, late, { outcomes: answers(late, late) })).toEqual([]);
   });
 
-  test('a shared address is never dropped by a shutdown: it lives', () => {
+  test('the shutdown of one server refreshes the lease of a shared address', () => {
     expect(decide(lease(), shutsDown, {}, 'shared')).toEqual(saying(shutsDown, refreshed(4)));
   });
 
-  test('a withdrawn server was not seen down by silence that may be our own', () => {
+  test('silence marks a withdrawn server as down only if another address answers', () => {
     const given = {
       expected: [expecting(), expecting('server', OTHER)],
       outcomes: answers(miss, miss),
@@ -127,16 +127,16 @@ describe('what an answer proves', () => {
     expect(decide(lease(withdrawn), miss, answered)).toContainEqual(saying(miss, seenDown)[0]);
   });
 
-  test('silence shows the only probed server down while it is withdrawn', () => {
+  test('silence marks the only probed server as down while it is withdrawn', () => {
     const outcomes = new Map([[ADDRESS, miss]]);
     expect(decide(lease(withdrawn), miss, { outcomes })).toEqual(saying(miss, seenDown));
   });
 
-  test('a 5xx of its own shows a withdrawn server down, even if all others are silent', () => {
+  test('a 5xx marks a withdrawn server as down, even if all others are silent', () => {
     expect(decide(lease(withdrawn), miss, { outcomes: answers(error, miss) })).toEqual(saying(miss, seenDown));
   });
 
-  test('what the probe said is kept as one short line', () => {
+  test('the lease stores the detail of the probe as one short line', () => {
     const detail = `answered 500: etcd\u001b[31m\n\u2028${'😀'.repeat(150)}`;
     const [change] = decide(lease(), { ...miss, detail });
     expect(change?.[1]?.lastProbe).toMatch(/^answered 500: etcd \[31m 😀+\u{fffd}?…$/u);
@@ -147,12 +147,12 @@ describe('what an answer proves', () => {
   test.each([
     ['is valid', { expiresAtMs: NOW_MS + 1 }],
     ['is withdrawn', { expiresAtMs: PAST_MS, withdrawnUntilMs: NOW_MS + 1, seenDown: true }],
-  ])("an agent's lease that %s is the agent's", (_name, given) => {
+  ])("a probe does not change an agent's lease that %s", (_name, given) => {
     expect(decide(lease({ source: 'agent', ...given }), ready)).toEqual([]);
     expect(decide(lease({ source: 'agent', ...given }), miss)).toEqual([]);
   });
 
-  test("an agent's lease that ran out is one that is probed", () => {
+  test("a probe refreshes an agent's expired lease, or counts a miss", () => {
     const known = lease({ source: 'agent', expiresAtMs: PAST_MS });
     expect(decide(known, ready)).toEqual(saying(ready, refreshed(4)));
     expect(decide(known, miss)).toEqual(saying(miss, [[ADDRESS, { ...known, ...missed(1) }]]));
@@ -161,20 +161,23 @@ describe('what an answer proves', () => {
   test.each([
     ['a silent address', 'probe', [], 0],
     ['a silent address beside an agent', 'probe', ['agent'], 0],
-    ['of an agent that stopped', 'agent', [], 0],
-    ['of an agent that stopped beside one that did not', 'agent', ['agent'], 1],
-  ] as const)('where no API server answers, %s has misses: %s %s %i', (_name, source, others, misses) => {
-    const known = lease({ source, expiresAtMs: PAST_MS });
-    const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
-    expect(decide(undefined, miss, { leases, outcomes: silent })).toMatchObject([[ADDRESS, { misses }]]);
-  });
+    ['the address of a stopped agent', 'agent', [], 0],
+    ['the address of a stopped agent beside a running one', 'agent', ['agent'], 1],
+  ] as const)(
+    'if no API server answers, the probe of %s (source %s, other leases %j) counts %i misses',
+    (_name, source, others, misses) => {
+      const known = lease({ source, expiresAtMs: PAST_MS });
+      const leases = [known, ...others.map((other) => lease({ address: '10.0.0.3', source: other }))];
+      expect(decide(undefined, miss, { leases, outcomes: silent })).toMatchObject([[ADDRESS, { misses }]]);
+    },
+  );
 
   test('an error is a miss, whether or not another API server answers', () => {
     const outcomes = new Map([[ADDRESS, error]]);
     expect(decide(lease(), miss, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
   });
 
-  test('what is published without a lease is remembered, unless it shuts down', () => {
+  test('a published address without a lease gets one, unless its server shuts down', () => {
     const remember = (answer: ProbeOutcome, other: ProbeOutcome, kind: ApiServerKind = 'server') => {
       return rememberedLease(expecting(kind), { outcomes: answers(answer, other), nowMs: NOW_MS });
     };
@@ -188,47 +191,47 @@ describe('what an answer proves', () => {
     expect(rememberedLease(ofHost, observed)).toMatchObject({ host: 'api.example.com' });
   });
 
-  test('the host name that an address is a record of is kept with it', () => {
+  test('the lease of a record stores its host name', () => {
     const expected = [{ ...expecting('shared'), host: 'api.example.com' }];
     expect(decide(undefined, ready, { expected })).toMatchObject([[ADDRESS, { host: 'api.example.com' }]]);
   });
 
-  test('a rare tick refreshes before it counts', () => {
+  test('a late tick refreshes a lease before it decides which addresses to publish', () => {
     const late = { nowMs: NOW_MS + 600_000 };
     const [change] = decide(lease(), ready, late);
     expect(publishedAddresses(change?.[1] ? [change[1]] : [], [expecting()], late.nowMs)).toEqual([ADDRESS]);
   });
 });
 
-describe('leases that go', () => {
+describe('the deletion of leases', () => {
   const others = { expected: [expecting('server', OTHER)], outcomes: new Map([[OTHER, ready]]) };
   const gone = [ADDRESS, undefined];
 
-  test('an address that left the spec goes at once when another is live', () => {
+  test('the lease of an address that left the spec is deleted at once if another address is live', () => {
     expect(decide(lease(), ready, others)).toContainEqual(gone);
   });
 
-  test("an address that left the spec goes when only an agent's lease is live", () => {
+  test("the lease of an address that left the spec is deleted if only an agent's lease is live", () => {
     const given = { expected: [], leases: [lease(), lease({ address: OTHER, source: 'agent' })] };
     expect(decide(undefined, ready, given)).toEqual([gone]);
   });
 
-  test('an address that left the spec stays while no other is live', () => {
+  test('the lease of an address that left the spec is kept while no other address is live', () => {
     expect(decide(lease(), ready, { expected: [] })).toEqual([]);
     const silent = { ...others, outcomes: new Map([[OTHER, miss]]) };
     expect(decide(lease(), ready, silent)).toEqual([]);
   });
 
-  test('an address that left the spec goes when its lease ran out', () => {
+  test('the lease of an address that left the spec is deleted when it expires', () => {
     const known = lease({ expiresAtMs: PAST_MS });
     expect(decide(known, ready, { expected: [] })).toEqual([gone]);
   });
 
-  test('an address that left the spec while withdrawn is remembered till the end of the withdrawal', () => {
+  test('the lease of a withdrawn address that left the spec is kept until the end of the withdrawal', () => {
     expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), ready, others)).not.toContainEqual(gone);
   });
 
-  test('a record that a host name lost lapses with its lease', () => {
+  test('the lease of a record that a host name no longer has is deleted when it expires', () => {
     const known = lease({ host: 'api.example.com' });
     const given = { ...others, hosts: ['api.example.com'] };
     expect(decide(known, ready, given)).not.toContainEqual(gone);
@@ -237,7 +240,7 @@ describe('leases that go', () => {
     expect(decide(lease({ host: 'gone.example.com' }), ready, given)).toContainEqual(gone);
   });
 
-  test('an item is deleted an hour after it said something last', () => {
+  test('a lease is deleted an hour after its expiry or the end of its withdrawal', () => {
     const dead = lease({ expiresAtMs: NOW_MS - HOUR_MS, misses: 2 });
     expect(decide(dead, miss)).toEqual([gone]);
     const agent = { ...dead, source: 'agent' as const };
@@ -249,52 +252,88 @@ describe('leases that go', () => {
   });
 });
 
-describe('which addresses are published', () => {
+describe('the published addresses', () => {
   test.each([
-    ['held', lease(), true],
-    ['run out and one miss: an outage of ours may be to blame', lease({ expiresAtMs: PAST_MS, misses: 1 }), true],
-    ['run out, and nobody asked: an outage of ours', lease({ expiresAtMs: PAST_MS - HOUR_MS }), true],
-    ['run out and two misses', lease({ expiresAtMs: PAST_MS, misses: 2 }), false],
-    ['two misses and time left', lease({ misses: 2 }), true],
-    ['withdrawn', lease({ withdrawnUntilMs: NOW_MS + 1 }), false],
-    ['a withdrawal that ended, with time left of before it', lease({ withdrawnUntilMs: NOW_MS }), false],
+    ['an address with a valid lease is published', lease(), true],
     [
-      'a withdrawal that ended after the lease did: it has to answer first',
+      'an expired lease with one miss is published: our own network may have failed',
+      lease({ expiresAtMs: PAST_MS, misses: 1 }),
+      true,
+    ],
+    [
+      'an expired lease without a miss is published: our own network may have failed',
+      lease({ expiresAtMs: PAST_MS - HOUR_MS }),
+      true,
+    ],
+    ['an expired lease with two misses is not published', lease({ expiresAtMs: PAST_MS, misses: 2 }), false],
+    ['a valid lease with two misses is published', lease({ misses: 2 }), true],
+    ['a withdrawn address is not published', lease({ withdrawnUntilMs: NOW_MS + 1 }), false],
+    [
+      'an address is not published after its withdrawal by the lease from before it',
+      lease({ withdrawnUntilMs: NOW_MS }),
+      false,
+    ],
+    [
+      'an address is not published after its withdrawal if its lease has expired',
       lease({ expiresAtMs: PAST_MS, withdrawnUntilMs: NOW_MS }),
       false,
     ],
     [
-      'withdrawn before it ever answered, and the end came',
+      'an address that never answered is not published after its withdrawal',
       lease({ generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS }),
       false,
     ],
-    ["an agent's, run out", lease({ source: 'agent', expiresAtMs: PAST_MS }), true],
-    ["an agent's, run out and two misses", lease({ source: 'agent', expiresAtMs: PAST_MS, misses: 2 }), false],
-    ["an agent's, withdrawn", lease({ source: 'agent', withdrawnUntilMs: NOW_MS + 1 }), false],
-    ["an agent's that left the spec, run out", lease({ address: OTHER, source: 'agent', expiresAtMs: PAST_MS }), false],
-    ['two misses before it ran out', lease({ ...missed(2, 10_000), expiresAtMs: PAST_MS }), true],
-    ['two misses, the last after it ran out', lease({ ...missed(2), expiresAtMs: PAST_MS }), false],
-    ["an agent's, held", lease({ source: 'agent' }), true],
-    ["an agent's, its withdrawal over and time left", lease({ source: 'agent', withdrawnUntilMs: NOW_MS }), true],
-    ['in the spec, and never refreshed', lease({ generation: 0, expiresAtMs: PAST_MS }), false],
-    ['left the spec, held', lease({ address: OTHER }), true],
-    ['left the spec, run out', lease({ address: OTHER, expiresAtMs: PAST_MS }), false],
+    ["an agent's expired lease without a miss is published", lease({ source: 'agent', expiresAtMs: PAST_MS }), true],
+    [
+      "an agent's expired lease with two misses is not published",
+      lease({ source: 'agent', expiresAtMs: PAST_MS, misses: 2 }),
+      false,
+    ],
+    ["an agent's withdrawn address is not published", lease({ source: 'agent', withdrawnUntilMs: NOW_MS + 1 }), false],
+    [
+      "an agent's expired lease of an address outside the spec is not published",
+      lease({ address: OTHER, source: 'agent', expiresAtMs: PAST_MS }),
+      false,
+    ],
+    [
+      'an expired lease with two misses from before the expiry is published',
+      lease({ ...missed(2, 10_000), expiresAtMs: PAST_MS }),
+      true,
+    ],
+    [
+      'an expired lease with two misses, the last after the expiry, is not published',
+      lease({ ...missed(2), expiresAtMs: PAST_MS }),
+      false,
+    ],
+    ["an agent's valid lease is published", lease({ source: 'agent' }), true],
+    [
+      "an agent's valid lease is published after its withdrawal",
+      lease({ source: 'agent', withdrawnUntilMs: NOW_MS }),
+      true,
+    ],
+    ['a lease that was never refreshed is not published', lease({ generation: 0, expiresAtMs: PAST_MS }), false],
+    ['an address that left the spec is published while its lease is valid', lease({ address: OTHER }), true],
+    [
+      'an address that left the spec is not published after its lease expired',
+      lease({ address: OTHER, expiresAtMs: PAST_MS }),
+      false,
+    ],
   ])('%s', (_name, known, published) => {
     expect(publishedAddresses([known], [expecting()], NOW_MS)).toEqual(published ? [known.address] : []);
   });
 
-  test('come in byte order', () => {
+  test('the addresses are in byte order', () => {
     const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));
     expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
   });
 
-  test('an address with a lease that is not live is gone; without leases only one that reported its shutdown', () => {
+  test('excludes addresses whose lease is not live; the master-count reconciler only those that reported their shutdown', () => {
     const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
     expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
     expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);
   });
 
-  test('known are the addresses of the spec, and the records of its host names', () => {
+  test('the known addresses are those of the spec, and the records of its host names', () => {
     const probe = { path: '/readyz', authenticate: false };
     const servers = [
       { address: ADDRESS, kind: 'server', probe },
@@ -312,7 +351,7 @@ describe('which addresses are published', () => {
   });
 });
 
-describe('over many ticks', () => {
+describe('leases over many ticks', () => {
   /** The lease and whether it is published after each tick, `gapMs` apart. */
   function live(ticks: readonly { answer: ProbeOutcome; gapMs: number }[]): boolean[] {
     let known: Lease | undefined;
@@ -352,7 +391,7 @@ describe('over many ticks', () => {
     );
   });
 
-  test('whatever happened before, a 200 publishes and a server that stays silent goes', () => {
+  test('after any history, a 200 publishes a server, and two silent probes remove it', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ answer: anyAnswer, gapMs: gap })), (before) => {
         const silent = { answer: miss, gapMs: LEASE_MS };
@@ -362,7 +401,7 @@ describe('over many ticks', () => {
     );
   });
 
-  test('a killed server is removed at the second tick after its last answer, and back with its next', () => {
+  test('a killed server is removed at the second tick after its last answer, and published again after its next', () => {
     const ticks = (['ready', 'miss', 'miss', 'ready'] as const).map((verdict) => ({
       answer: outcome(verdict),
       gapMs: 10_000,

@@ -10,17 +10,17 @@ function decide(given: Partial<LeaseObservation>) {
 describe('the lease reconciler', () => {
   const four = ['1.2.3.4', '4.3.2.1', '4.3.2.2', '4.3.2.3'];
 
-  test('removes the first and the last when their leases ended', () => {
+  test('removes the first and the last address when their leases expired', () => {
     const decision = decide({ current: anEndpoints(['1.2.3.4', ...four.slice(1), '4.3.2.4']), live: four.slice(1) });
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(four.slice(1)) });
   });
 
-  test('does not mind the order of addresses', () => {
+  test('ignores the order of addresses', () => {
     const current = anEndpoints(four.toReversed());
     expect(decide({ current, live: four })).toEqual({ outcome: 'keep', endpoints: current });
   });
 
-  test('corrects an address that is there twice', () => {
+  test('corrects a duplicate address', () => {
     const decision = decide({ current: anEndpoints(['1.2.3.4', '1.2.3.4']), live: ['1.2.3.4', '4.3.2.1'] });
     expect(decision).toMatchObject({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4', '4.3.2.1']) });
   });
@@ -40,7 +40,7 @@ describe('the lease reconciler', () => {
     expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints(['1.2.3.4']) });
   });
 
-  test('keeps labels, annotations and whatever else the object carries', () => {
+  test('keeps labels, annotations and all other fields of the object', () => {
     const { metadata, ...rest } = anEndpoints(['9.9.9.9']);
     const labels = { mine: 'kept' };
     const current = {

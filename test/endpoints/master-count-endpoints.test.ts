@@ -17,13 +17,13 @@ function add(given: Partial<MasterCountObservation>) {
 
 describe('the master-count reconciler', () => {
   // The original does not follow its own address when trimming wraps around to the front; its next turn puts it right.
-  test('trims even itself from the middle of far too many', () => {
+  test('removes even its own address from the middle of too many', () => {
     const current = anEndpoints(['4.3.2.1', '4.3.2.2', '4.3.2.3', '4.3.2.4']);
     const decision = add({ current, address: '4.3.2.25', masterCount: 1 });
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['4.3.2.2']) });
   });
 
-  test('loses the first and then the third of five when it is the last and three may stay', () => {
+  test('removes the first and then the third of five addresses when its own is the last and the count is three', () => {
     const decision = add({ current: anEndpoints(['a', 'b', 'c', 'd', 'e']), address: 'e', masterCount: 3 });
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['b', 'd', 'e']) });
   });
@@ -36,17 +36,17 @@ describe('the master-count reconciler', () => {
     });
   });
 
-  test('adds the skip-mirror label to Endpoints that are right otherwise', () => {
+  test('adds the skip-mirror label to otherwise correct Endpoints', () => {
     const { metadata, ...rest } = anEndpoints(['1.2.3.4']);
     const current = { ...rest, metadata: { namespace: 'default', name: 'kubernetes' } };
     expect(add({ current })).toEqual({ outcome: 'update', endpoints: { ...rest, metadata } });
   });
 
-  test('removing from Endpoints without subsets does nothing', () => {
+  test('changes nothing when it removes an address from Endpoints without subsets', () => {
     expect(removeMasters(anEndpoints([]), new Set(['1.2.3.4']))).toEqual({ outcome: 'nothing' });
   });
 
-  test('removing the last address leaves none', () => {
+  test('removes the last address, too', () => {
     expect(removeMasters(anEndpoints(['1.2.3.4']), new Set(['1.2.3.4']))).toEqual({
       outcome: 'update',
       endpoints: anEndpoints([]),

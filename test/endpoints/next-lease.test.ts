@@ -121,7 +121,12 @@ const PROBED: readonly Row[] = [
     ready,
     refreshed(4),
   ],
-  ['a 401 does not end it', lease({ ...until, seenDown: true }), alive, 'unchanged'],
+  [
+    'a 401 does not end the withdrawal of a server that was seen down',
+    lease({ ...until, seenDown: true }),
+    alive,
+    'unchanged',
+  ],
   ['a 200 refreshes the lease after a withdrawal', lease(over), ready, refreshed(4)],
   ['a 401 refreshes the lease after a withdrawal', lease({ ...over, seenDown: true }), alive, refreshed(4)],
   ['a miss after a withdrawal counts', lease({ ...over, ...expired }), error, { ...over, ...expired, ...missed(1) }],
@@ -215,13 +220,21 @@ describe('a withdrawal', () => {
   const untilMs = NOW_MS + 60_000;
 
   test.each<readonly [string, Lease, Partial<LeaseFields>]>([
-    ['keeps what is known of the server', lease(missed(1)), { ...missed(1), ...until }],
-    ['of an unknown address stores one', newLease(ADDRESS), { generation: 0, expiresAtMs: 0, ...until }],
-    ['again keeps that the server was seen down', lease({ ...until, seenDown: true }), { ...until, seenDown: true }],
-    ['again keeps a later end', lease({ withdrawnUntilMs: untilMs + 1 }), { withdrawnUntilMs: untilMs + 1 }],
-    ['after another one begins without having seen the server down', lease({ ...over, seenDown: true }), until],
+    ['keeps the counted misses', lease(missed(1)), { ...missed(1), ...until }],
+    ['stores a lease for an unknown address', newLease(ADDRESS), { generation: 0, expiresAtMs: 0, ...until }],
     [
-      'of a server that shuts down begins without having seen it down',
+      'keeps that the server was seen down if it is repeated',
+      lease({ ...until, seenDown: true }),
+      { ...until, seenDown: true },
+    ],
+    [
+      'keeps a later end if it is repeated',
+      lease({ withdrawnUntilMs: untilMs + 1 }),
+      { withdrawnUntilMs: untilMs + 1 },
+    ],
+    ['forgets that the server was seen down during an earlier withdrawal', lease({ ...over, seenDown: true }), until],
+    [
+      'does not count an earlier shutdown of the server as seen down',
       shuttingDown,
       { ...expired, ...missed(2), ...until },
     ],
@@ -229,14 +242,14 @@ describe('a withdrawal', () => {
     expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
   });
 
-  test('of a server that ends itself ends its lease', () => {
+  test('ends the lease if the server itself shuts down', () => {
     const released = { ...until, seenDown: true };
     const going = { untilMs, goingDown: true };
     expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
     expect(withdrawn(lease(expired), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
   });
 
-  test('that is refused leaves the lease as it was, or that its server shuts down', () => {
+  test('restores the lease, or the shutdown of its server, when the withdrawal is refused', () => {
     expect(reinstated(lease({ ...until, ...missed(1) }))).toEqual(lease(missed(1)));
     expect(reinstated(lease({ ...until, seenDown: true }))).toEqual(lease({ state: 'shuttingDown' }));
     expect(reinstated(shuttingDown)).toBe(shuttingDown);

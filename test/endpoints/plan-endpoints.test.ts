@@ -20,7 +20,7 @@ describe('the plan of a tick', () => {
     });
   });
 
-  test('leaves wrong ports with reconcilePorts: false', () => {
+  test('leaves wrong ports unchanged with reconcilePorts: false', () => {
     const current = anEndpoints([A], [EXTRA]);
     expect(
       planEndpoints(observed({ current, spec: aClusterSpec({ endpoints: { reconcilePorts: false } }) })),
@@ -30,7 +30,7 @@ describe('the plan of a tick', () => {
     expect(planEndpoints(observed({ current }))).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
   });
 
-  test('takes the order in which an API server keeps ports', () => {
+  test('accepts the order of ports of an API server', () => {
     const current = anEndpoints([A], [EXTRA, HTTPS]);
     expect(
       planEndpoints(observed({ current, spec: aClusterSpec({ endpoints: { extraPorts: [EXTRA] } }) })),
@@ -53,11 +53,11 @@ describe('the plan of a tick', () => {
     expect(planEndpoints(observed({ current }))).toEqual({ outcome: 'update', endpoints: corrected });
   });
 
-  test.each(['nothing', 'refused'] as const)('comes to no write when it is %s', (outcome) => {
+  test.each(['nothing', 'refused'] as const)('plans no write with the outcome %s', (outcome) => {
     expect(plansWrite({ outcome }, undefined)).toBe(false);
   });
 
-  test('comes to a write when only the slice differs', () => {
+  test('plans a write when only the slice differs', () => {
     const decision = planEndpoints(observed({}));
     expect(plansWrite(decision, aSlice([A]))).toBe(false);
     expect(plansWrite(decision, aSlice([B]))).toBe(true);
@@ -65,14 +65,14 @@ describe('the plan of a tick', () => {
   });
 
   test.each([
-    ['Endpoints that are missing', { current: undefined }, true],
-    ['Endpoints that publish nobody', { current: anEndpoints([]) }, true],
-    ['a slice that publishes nobody', { slice: aSlice([]) }, true],
-    ['an address that is excluded', { current: anEndpoints([A, B]), excluded: [B] }, true],
-    ['an address that is excluded, in the slice alone', { slice: aSlice([A, B]), excluded: [B] }, true],
-    ['an unknown address', { current: anEndpoints([A, C]), excluded: [B] }, false],
-    ['a live address that is missing', { live: [A, B] }, false],
-  ] as const)('%s: urgent is %3$s', (_name, given, urgent) => {
+    ['a correction of missing Endpoints', { current: undefined }, true],
+    ['a correction of Endpoints without an address', { current: anEndpoints([]) }, true],
+    ['a correction of a slice without an address', { slice: aSlice([]) }, true],
+    ['the removal of an excluded address', { current: anEndpoints([A, B]), excluded: [B] }, true],
+    ['the removal of an excluded address from the slice alone', { slice: aSlice([A, B]), excluded: [B] }, true],
+    ['the removal of an unknown address', { current: anEndpoints([A, C]), excluded: [B] }, false],
+    ['the addition of a live address', { live: [A, B] }, false],
+  ] as const)('%s is urgent: %3$s', (_name, given, urgent) => {
     expect(isUrgent(observed(given))).toBe(urgent);
   });
 });
@@ -85,7 +85,7 @@ describe('the plan of a tick with a master count', () => {
     expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints([A, B, C]) });
   });
 
-  test('leaves more servers than are counted alone once one of them is there', () => {
+  test('changes nothing with more live servers than the count if one of them is published', () => {
     const spec = aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount: 1 } });
     const settled = observed({ spec, current: anEndpoints([C]), live: [A, B, C] });
     expect(planEndpoints(settled)).toEqual({ outcome: 'keep', endpoints: settled.current });
@@ -105,7 +105,7 @@ describe('the plan of a tick with a master count', () => {
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
   });
 
-  test('ends with every live address and no more than the count, whatever was there before', () => {
+  test('publishes every live address and no more than the count after any previous state', () => {
     const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
     fc.assert(

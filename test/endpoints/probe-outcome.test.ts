@@ -27,7 +27,7 @@ describe('the answer of a probe', () => {
     [301, '', 'odd miss'],
     [204, '', 'odd miss'],
     [600, '', 'odd miss'],
-  ])('%d with the body %j is: %s', (status, body, expected) => {
+  ])('status %d with the body %j has the verdict: %s', (status, body, expected) => {
     const { verdict, odd, answered, detail } = probeOutcome({ kind: 'status', status, body });
     expect([odd ? `odd ${verdict}` : verdict, answered]).toEqual([expected, true]);
     expect(detail).toContain(`answered ${status}`);
@@ -41,11 +41,11 @@ describe('the answer of a probe', () => {
       body: ['a', 'b', 'c', 'd', 'e', 'f'].map((check) => `[-]${check} failed`).join('\n'),
       detail: 'answered 500: a, b, c, d, e',
     },
-  ])('names $name', ({ body, detail }) => {
+  ])('lists $name in the detail', ({ body, detail }) => {
     expect(probeOutcome({ kind: 'status', status: 500, body }).detail).toBe(detail);
   });
 
-  test('nothing is known of a server whose probe came too late', () => {
+  test('a probe that was answered too late has the verdict unknown', () => {
     expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual({
       verdict: 'unknown',
       odd: false,
@@ -58,7 +58,7 @@ describe('the answer of a probe', () => {
   test.each([
     { length: 200, text: 'a'.repeat(200) },
     { length: 201, text: `${'a'.repeat(199)}…` },
-  ])('a detail of $length characters is remembered with 200 at most', ({ length, text }) => {
+  ])('a detail of $length characters is cut to at most 200', ({ length, text }) => {
     const outcome = { verdict: 'miss', odd: false, answered: true, detail: 'a'.repeat(length) } as const;
     expect(shortDetail(outcome)).toBe(text);
   });
@@ -66,7 +66,7 @@ describe('the answer of a probe', () => {
   test.each([
     ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
     ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
-  ] as const)('%s is a miss and no answer; a person should check it: %3$s', (kind, message, odd, detail) => {
+  ] as const)('%s is a miss and no answer; it is odd: %3$s', (kind, message, odd, detail) => {
     expect(probeOutcome({ kind, message })).toEqual({ verdict: 'miss', odd, answered: false, detail });
   });
 });
