@@ -9,7 +9,7 @@ import { kubeconfigLoader, type LoadKubeconfig } from '../lib/runtime/load-kubec
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 
-export const TABLE_NAME = 'kube-bootstrap-controller';
+export const LOCAL_TABLE = 'kube-bootstrap-controller';
 
 export interface LocalEnvironmentOptions {
   readonly client: DynamoDBClient;
@@ -30,7 +30,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
     ...(end !== undefined && { startDeadline: endingWith(end) }),
     reportingInstance: 'local',
     table: (deadline) =>
-      dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: randomUUID }),
+      dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID }),
   });
 }
 

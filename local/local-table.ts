@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { TABLE_NAME } from './local-environment.ts';
+import { LOCAL_TABLE } from './local-environment.ts';
 import { newRunKey } from './local-request.ts';
 import { type Running, readRunning } from './running.ts';
 import { StartError } from './start-options.ts';
@@ -40,7 +40,7 @@ export async function openLocalTable({ folder }: { readonly folder: string }): P
     client.destroy();
     await server.close();
   };
-  return { client, tableName: TABLE_NAME, close };
+  return { client, tableName: LOCAL_TABLE, close };
 }
 
 function tableOf(running: Running): LocalTable {

@@ -15,7 +15,7 @@ import { DEMO, type DemoWorld, SPED_UP } from './demo-world.ts';
 import { EMBEDDED, type EmbeddedCluster, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
 import { readHostNetwork } from './host-network.ts';
 import { runPlugin } from './kubeconfig-plugins.ts';
-import { TABLE_NAME } from './local-environment.ts';
+import { LOCAL_TABLE } from './local-environment.ts';
 import { newRunKey } from './local-request.ts';
 import { refuseSecond } from './running.ts';
 import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
@@ -56,7 +56,7 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
   };
   const table = dynamoDbTable({
     client,
-    tableName: TABLE_NAME,
+    tableName: LOCAL_TABLE,
     deadline: new AbortController().signal,
     nowMs: Date.now,
     newWriteId: randomUUID,

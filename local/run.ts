@@ -10,7 +10,7 @@ import { announcement } from './announcement.ts';
 import { type RunnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
 import { playStory, STORY, type Stage } from './demo-story.ts';
 import { logLine, sentenceTelemetry, verboseTelemetry } from './human-telemetry.ts';
-import { kubeconfigOfEach, localEnvironment, TABLE_NAME } from './local-environment.ts';
+import { kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
 import { type LocalCluster, openCluster } from './open-cluster.ts';
 import { registerStarted, type StartedSpec } from './register-started.ts';
 import { noColors, openPage, type RunHooks } from './run-hooks.ts';
@@ -83,7 +83,7 @@ function factsOf({ spec, tableServer, apiServer, kubeconfigFile, context }: Loca
     startedAt: new Date().toISOString(),
     cluster: spec.name,
     tableEndpoint: tableServer.endpoint,
-    tableName: TABLE_NAME,
+    tableName: LOCAL_TABLE,
     key: tableServer.key,
     apiServer,
     kubeconfig: kubeconfigFile,
@@ -121,7 +121,7 @@ function telemetryOf(verbose: boolean, own: string, { write, paint = noColors }:
 
 async function register(client: DynamoDBClient, environment: Environment, cluster: LocalCluster): Promise<StartedSpec> {
   try {
-    await createTable(client, TABLE_NAME, { pollMs: 20 });
+    await createTable(client, LOCAL_TABLE, { pollMs: 20 });
     const table = environment.table(AbortSignal.timeout(REGISTERING_MS));
     if (cluster.keepsTable) return await registerStarted(table, cluster.spec, cluster.folder);
     await registerCluster(table, cluster.spec);

@@ -11,7 +11,7 @@ import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { saveRange } from '../lib/table/ranges.ts';
 import { writeRunRecord } from '../lib/table/run-records.ts';
 import type { Telemetry } from '../lib/telemetry/telemetry.ts';
-import { localEnvironment, TABLE_NAME } from '../local/local-environment.ts';
+import { LOCAL_TABLE, localEnvironment } from '../local/local-environment.ts';
 import { startTableServer, tableServerClient } from '../local/table-server.ts';
 import { aClusterSpec } from '../test/support/a-cluster-spec.ts';
 import { aRunRecord } from '../test/support/run-records.ts';
@@ -30,7 +30,7 @@ interface Measured {
 
 const server = await startTableServer({ key: 'test' });
 const client = tableServerClient(server);
-await createTable(client, TABLE_NAME, { pollMs: 5 });
+await createTable(client, LOCAL_TABLE, { pollMs: 5 });
 let retries = 0;
 const telemetry: Telemetry = {
   log: () => {},
@@ -48,7 +48,7 @@ const { environment, close } = localEnvironment({
 
 function table(): KeyValueTable {
   const deadline = new AbortController().signal;
-  return dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: randomUUID });
+  return dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID });
 }
 
 async function aCluster(): Promise<string> {

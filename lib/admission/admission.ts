@@ -11,7 +11,6 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
 import {
   type AdmissionHttpRequest,
-  type HttpReply,
   httpReply,
   httpRequestIn,
   jsonReply,
@@ -20,6 +19,7 @@ import {
   reviewIn,
   reviewReply,
   unauthorized,
+  type WebhookReply,
 } from './request.ts';
 import { unavailable } from './response.ts';
 import { suffix } from './service.ts';
@@ -39,7 +39,7 @@ export interface AdmissionOptions {
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 
-export type AdmissionHandler = Handler<HttpReply, TableEnvironment>;
+export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
 /** A range is one item, and one of several concurrent writers wins. The deadline ends the attempts. */
 const ATTEMPTS = 1_000;
@@ -113,7 +113,7 @@ async function answer(
   tokens: ClusterTokens,
   rate: Rate,
   work: Work,
-): Promise<HttpReply> {
+): Promise<WebhookReply> {
   const { invocation } = work;
   const { cluster, token } = request;
   const check = await checked(tokens, cluster, token, work);

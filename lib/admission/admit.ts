@@ -10,7 +10,7 @@ import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { dryTable } from '../table/unwritten-table.ts';
 import { type AllocationResult, allocateFor, configuredFamilies, openRanges, type RangesOptions } from './allocate.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
-import type { HttpReply, OtherReview, Review } from './request.ts';
+import type { OtherReview, Review, WebhookReply } from './request.ts';
 import {
   type AllocatedItems,
   addressRefusal,
@@ -142,10 +142,10 @@ const LONGEST_TEXT = 1_000;
 /** Logs a request that gets no review: nothing of its token is in the line. */
 export function logFault(
   { telemetry }: Invocation<TableEnvironment>,
-  reply: HttpReply,
+  reply: WebhookReply,
   cluster: string | undefined,
   reason: string,
-): HttpReply {
+): WebhookReply {
   const { statusCode } = reply;
   telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
   telemetry.count('allocationsRefused', 1, { type: `Http${statusCode}` });

@@ -45,7 +45,7 @@ function parseEvent(event: unknown) {
 }
 
 /** The reply that a function URL expects. */
-export interface HttpReply {
+export interface WebhookReply {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -55,7 +55,7 @@ export interface HttpReply {
 export interface AdmissionHttpRequest {
   readonly cluster: string;
   readonly token: string;
-  readonly body: () => string | HttpReply;
+  readonly body: () => string | WebhookReply;
   /** The `timeout` of the API server. */
   readonly timeoutMs: number | undefined;
   /** The arrival of the request, which may have waited for a function to start. */
@@ -69,7 +69,7 @@ const MOST_BYTES = 6 * 1024 * 1024;
  * Returns the request, or a refusal that depends only on the form of the request.
  * @throws DispatchError `BadEvent` for any other event.
  */
-export function httpRequestIn(event: unknown): AdmissionHttpRequest | HttpReply {
+export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookReply {
   const parsed = parseEvent(event);
   if (!parsed.success) {
     throw new DispatchError(
@@ -88,16 +88,16 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | HttpReply 
   return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, body: () => bodyOf(parsed.data) };
 }
 
-export function httpReply(statusCode: number, text: string): HttpReply {
+export function httpReply(statusCode: number, text: string): WebhookReply {
   return { statusCode, headers: { 'content-type': 'text/plain' }, body: `${text}\n` };
 }
 
 /** Returns the same reply for a missing token, a wrong one, and an unknown cluster. */
-export function unauthorized(): HttpReply {
+export function unauthorized(): WebhookReply {
   return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
 }
 
-export function jsonReply(content: object): HttpReply {
+export function jsonReply(content: object): WebhookReply {
   return { statusCode: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(content) };
 }
 
@@ -106,7 +106,7 @@ function bearerTokenIn(headers: UrlEvent['headers']): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(value ?? '')?.[1];
 }
 
-function bodyOf({ body = '', isBase64Encoded }: UrlEvent): string | HttpReply {
+function bodyOf({ body = '', isBase64Encoded }: UrlEvent): string | WebhookReply {
   if (body.length > MOST_BYTES * (isBase64Encoded ? 4 / 3 : 1)) return httpReply(413, 'larger than 6 MB');
   return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
 }

@@ -22,7 +22,7 @@ export type EndpointsDecision =
   | { readonly outcome: 'refused' }
   | { readonly outcome: 'keep' | 'create' | 'update'; readonly endpoints: EndpointsObject };
 
-export interface LeaseObservation {
+export interface EndpointsObservation {
   readonly current: EndpointsObject | undefined;
   /** Addresses whose lease is held, in byte order. */
   readonly live: readonly string[];
@@ -34,7 +34,13 @@ export interface LeaseObservation {
 }
 
 /** `doReconcile` of the original's lease reconciler. */
-export function leaseEndpoints({ current, live, ports, reconcilePorts, stopped }: LeaseObservation): EndpointsDecision {
+export function leaseEndpoints({
+  current,
+  live,
+  ports,
+  reconcilePorts,
+  stopped,
+}: EndpointsObservation): EndpointsDecision {
   if (current === undefined && stopped) return { outcome: 'nothing' };
   if (!stopped && live.length === 0) return { outcome: 'refused' };
 

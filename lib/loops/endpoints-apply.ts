@@ -2,12 +2,12 @@ import { removeWithdrawn } from '../api-servers/remove-address.ts';
 import { writeEndpoints } from '../api-servers/write-endpoints.ts';
 import { afterWrite } from '../endpoints/contested-writes.ts';
 import { plainValue } from '../table/item-values.ts';
-import { type Plan, type Publication, versionsOf, type World } from './endpoints-decide.ts';
+import { type EndpointsPlan, type Publication, versionsOf, type World } from './endpoints-decide.ts';
 import { ensureService } from './ensure-service.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /** Writes the Service, the Endpoints, the slice, and removes what was deregistered meanwhile; then reports. */
-export async function apply(context: PassContext, world: World, plan: Plan): Promise<PassReport> {
+export async function apply(context: PassContext, world: World, plan: EndpointsPlan): Promise<PassReport> {
   const service = await ensureService(context, plan.service);
   const errors = service.error === undefined ? [] : [service.error];
   const changes = [...world.lines, ...service.changes];

@@ -64,7 +64,7 @@ export interface World extends ObservedServers {
   readonly contest: ContestState;
 }
 
-export interface Plan {
+export interface EndpointsPlan {
   /** The pass has nothing to write, and may publish: it decides only once. */
   readonly isQuiet: boolean;
   readonly service: ServiceWrite | undefined;
@@ -90,7 +90,7 @@ export interface Publication {
 }
 
 /** Decides all writes of a pass. */
-export function decide(world: World): Plan {
+export function decide(world: World): EndpointsPlan {
   const { spec, nowMs, endpoints: current, slices, contest } = world;
   const { leases, expected, remembered } = leasesOf(world);
   const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];

@@ -41,7 +41,7 @@ export type RepairWorld<Item> =
  * Reads the ranges, then lists the Services and enters their claims. The save detects allocations in between.
  * @throws RepairError, and errors of the table and the API server, in upstream's words
  */
-export async function gather<Item>(
+export async function gatherRanges<Item>(
   kind: RepairKind<Item>,
   context: PassContext,
   rebuild: boolean,

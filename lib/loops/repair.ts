@@ -6,7 +6,7 @@ import { guaranteedUpdate } from '../table/guaranteed-update.ts';
 import { decodeRange, rangeContent, saveRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
 import { type Decision, decideFresh, type Save } from './repair-decide.ts';
-import { gather, type RangeAtStart } from './repair-gather.ts';
+import { gatherRanges, type RangeAtStart } from './repair-gather.ts';
 import { type RepairKind, reworded } from './repair-kind.ts';
 
 /*
@@ -42,7 +42,7 @@ export async function repairPass<Item>(
   rebuild = false,
   visit: (service: ServiceClaim) => void = () => undefined,
 ): Promise<PassReport> {
-  const world = await gather(kind, context, rebuild, visit);
+  const world = await gatherRanges(kind, context, rebuild, visit);
   if (world.outcome === 'corrupt') return world.report;
   const { findings, unlisted, counts } = world;
   if (world.outcome === 'aborted') return { changes: [], findings, unlisted, counts, errors: [world.error] };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { type LeaseObservation, leaseEndpoints } from '../../lib/endpoints/reconcilers.ts';
+import { type EndpointsObservation, leaseEndpoints } from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 
-function decide(given: Partial<LeaseObservation>) {
+function decide(given: Partial<EndpointsObservation>) {
   const current = anEndpoints(['1.2.3.4']);
   return leaseEndpoints({ current, live: ['1.2.3.4'], ports: [HTTPS], reconcilePorts: true, stopped: false, ...given });
 }

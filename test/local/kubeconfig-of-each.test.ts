@@ -8,7 +8,7 @@ import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
-import { kubeconfigOfEach, localEnvironment, TABLE_NAME } from '../../local/local-environment.ts';
+import { kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from '../../local/local-environment.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
@@ -53,7 +53,7 @@ test('a local run keeps a cluster that was applied beside its own, and each at i
     );
   const own = specOf('started', '192.0.2.1', started, { file: 'not this one' });
   const client = tableServerClient(tableServer);
-  await createTable(client, TABLE_NAME, { pollMs: 1 });
+  await createTable(client, LOCAL_TABLE, { pollMs: 1 });
   const loadKubeconfig = kubeconfigOfEach({
     spec: own,
     loadKubeconfig: () => parseKubeconfig(kubeconfigOf('started', started.listening.url, IDENTITY), 'that was named'),

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { TABLE_NAME } from '../../local/local-environment.ts';
+import { LOCAL_TABLE } from '../../local/local-environment.ts';
 import { newRunKey } from '../../local/local-request.ts';
 import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
 import { writeRunning } from '../../local/running.ts';
@@ -29,8 +29,8 @@ const tableIn = ({ client, tableName }: Pick<LocalTable, 'client' | 'tableName'>
 /** A table with one item. */
 async function filled(server: TableServer): Promise<void> {
   const client = tableServerClient(server);
-  await createTable(client, TABLE_NAME, { pollMs: 1 });
-  await tableIn({ client, tableName: TABLE_NAME }).put({ cluster: 'c', key: 'k', value: 7, schema: 1 }, undefined);
+  await createTable(client, LOCAL_TABLE, { pollMs: 1 });
+  await tableIn({ client, tableName: LOCAL_TABLE }).put({ cluster: 'c', key: 'k', value: 7, schema: 1 }, undefined);
   client.destroy();
 }
 
@@ -48,7 +48,7 @@ const facts = ({ endpoint, key }: TableServer) => ({
   startedAt: '2026-01-02T03:04:05Z',
   cluster: 'c',
   tableEndpoint: endpoint,
-  tableName: TABLE_NAME,
+  tableName: LOCAL_TABLE,
   key,
   apiServer: 'http://127.0.0.1:1',
   kubeconfig: '/k',
@@ -66,7 +66,7 @@ test('a table closes the iterator of each query', async () => {
   const client = tableServerClient(server);
   const close = jest.spyOn(AbstractValueIterator.prototype, 'close');
   for (let queries = 1; queries <= 3; queries++) {
-    await tableIn({ client, tableName: TABLE_NAME }).list('c', '');
+    await tableIn({ client, tableName: LOCAL_TABLE }).list('c', '');
     await eventually(() => expect(close).toHaveBeenCalledTimes(queries), 2_000);
   }
   close.mockRestore();

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { TABLE_NAME } from '../../local/local-environment.ts';
+import { LOCAL_TABLE } from '../../local/local-environment.ts';
 import { type Running, readRunning } from '../../local/running.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
@@ -73,7 +73,7 @@ async function keysIn(data: string): Promise<string[]> {
   const client = tableServerClient(server);
   try {
     const deadline = new AbortController().signal;
-    const options = { client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId: () => 'none' };
+    const options = { client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: () => 'none' };
     return (await dynamoDbTable(options).list('demo', '')).map(({ key }) => key);
   } finally {
     client.destroy();

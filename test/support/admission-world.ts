@@ -1,5 +1,5 @@
 import { type AdmissionOptions, admission } from '../../lib/admission/admission.ts';
-import type { HttpReply } from '../../lib/admission/request.ts';
+import type { WebhookReply } from '../../lib/admission/request.ts';
 import type { PatchOperation, RefusalStatus } from '../../lib/admission/response.ts';
 import type { AdmissionSettings } from '../../lib/admission/settings.ts';
 import type { ReadSecretText } from '../../lib/aws/store-client.ts';
@@ -26,9 +26,9 @@ export interface AdmissionWorld
   /** One review, through the table that is given, if it is. */
   readonly ask: (fields?: ReviewFields, table?: KeyValueTable) => Promise<Answered>;
   /** The answer to any request. */
-  readonly send: (request: UrlRequest, table?: KeyValueTable) => Promise<HttpReply>;
+  readonly send: (request: UrlRequest, table?: KeyValueTable) => Promise<WebhookReply>;
   /** The answer to any event. */
-  readonly handle: (event: object, table?: KeyValueTable) => Promise<HttpReply>;
+  readonly handle: (event: object, table?: KeyValueTable) => Promise<WebhookReply>;
 }
 
 export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec' | 'environment' | 'isRepaired'> {

@@ -12,7 +12,7 @@ import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import type { FieldValue } from '../../lib/telemetry/telemetry.ts';
-import { localEnvironment, TABLE_NAME } from '../../local/local-environment.ts';
+import { LOCAL_TABLE, localEnvironment } from '../../local/local-environment.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
 import { specIn } from './a-cluster-spec.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
@@ -74,7 +74,7 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
   const endpoint = await tableThrough?.(tableServer.endpoint);
   const client = endpoint === undefined ? direct : tableServerClient({ ...tableServer, endpoint });
   const tableOf = (by: typeof client) => (deadline: AbortSignal) =>
-    dynamoDbTable({ client: by, tableName: TABLE_NAME, deadline, nowMs, newWriteId: randomUUID });
+    dynamoDbTable({ client: by, tableName: LOCAL_TABLE, deadline, nowMs, newWriteId: randomUUID });
   const openTable = tableOf(client);
   const table = tableOf(direct)(new AbortController().signal);
   const local = localEnvironment({
@@ -103,7 +103,7 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
     );
   };
   try {
-    await createTable(direct, TABLE_NAME, { pollMs: 20 });
+    await createTable(direct, LOCAL_TABLE, { pollMs: 20 });
     await register({});
   } catch (error) {
     await close();
