@@ -1,5 +1,5 @@
 import { withdrawnUntil } from '../cluster/lease.ts';
-import { newLease, nextLease, type ServerAnswer } from '../endpoints/next-lease.ts';
+import { newLease, nextLease } from '../endpoints/next-lease.ts';
 import { type ProbeOutcome, type ProbeReply, probeOutcome } from '../endpoints/probe-outcome.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
@@ -38,10 +38,10 @@ export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const outcome = reply && probeOutcome(reply);
   const before = leaseOf(stored, address) ?? newLease(address);
   const atMs = nowMs();
-  const answer = answerOf(outcome);
+  const answer = outcome?.verdict ?? 'ready';
   // Only the tick counts misses. Silence on its own host is the server's.
   const event = { source: 'agent', leaseMs, provesEnd: answer === 'silence' } as const;
-  const after = answer === undefined ? before : nextLease(before, { answer, ...event }, atMs);
+  const after = answer === 'unknown' ? before : nextLease(before, { answer, ...event }, atMs);
   const { written } = await changeLeases(table, cluster, stored, new Map(after === before ? [] : [[address, after]]));
   const isLost = after !== before && !written.has(address);
   const until = withdrawnUntil(after, atMs);
@@ -51,10 +51,4 @@ export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
     ...(outcome && { outcome }),
     ...(!isLost && until !== undefined && { withdrawnUntilMs: until }),
   };
-}
-
-function answerOf(outcome: ProbeOutcome | undefined): ServerAnswer['answer'] | undefined {
-  const { verdict, answered } = outcome ?? { verdict: 'ready' };
-  if (verdict === 'unknown') return undefined;
-  return verdict === 'miss' ? (answered ? 'error' : 'silence') : verdict;
 }

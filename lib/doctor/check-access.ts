@@ -4,7 +4,7 @@ import { type ProbedAddress, probeAddresses, resolveAddresses, targetOf } from '
 import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
-import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
+import { hasAnswered, type ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
@@ -166,8 +166,8 @@ export async function checkProbes(
 }
 
 function aboutAddress({ address, target }: ProbedAddress, outcome: ProbeOutcome): DoctorLine {
-  const { verdict, detail, answered, odd } = outcome;
-  const message = `${address}, probed at ${target.url}, ${answered ? '' : 'gave '}${detail}`;
+  const { verdict, detail, odd } = outcome;
+  const message = `${address}, probed at ${target.url}, ${hasAnswered(outcome) ? '' : 'gave '}${detail}`;
   if (verdict === 'ready') return ok('probe', message);
   if (verdict === 'alive') {
     const fix =
@@ -176,7 +176,7 @@ function aboutAddress({ address, target }: ProbedAddress, outcome: ProbeOutcome)
   }
   if (verdict === 'shuttingDown') return warn('probe', message, 'Wait until it has restarted');
   if (verdict === 'unknown') return warn('probe', message, 'Run the doctor again');
-  if (answered) return fail('probe', message, REMEDIES.status);
+  if (verdict === 'error') return fail('probe', message, REMEDIES.status);
   return fail('probe', message, odd ? REMEDIES.tlsFailure : REMEDIES.silence);
 }
 

@@ -9,7 +9,7 @@ import {
   type LeaseChanges,
 } from '../cluster/lease.ts';
 import { hasMissedTwice, newLease, nextLease, type ServerAnswer } from './next-lease.ts';
-import { type ProbeOutcome, shortDetail } from './probe-outcome.ts';
+import { hasAnswered, type ProbeOutcome, shortDetail } from './probe-outcome.ts';
 
 /** An address that the spec names, or that a host name of the spec stands for. */
 export interface ExpectedAddress {
@@ -67,8 +67,6 @@ export function decideLeases(observation: LeaseObservation): LeaseChanges {
   ]);
 }
 
-const ANSWER_OF = { ready: 'ready', alive: 'alive', shuttingDown: 'shuttingDown', unknown: 'late' } as const;
-
 /** Returns what the probe of an address means for its lease; undefined if it was not probed, or not to the end. */
 function answerOf(
   { address, kind, host }: ExpectedAddress,
@@ -80,17 +78,17 @@ function answerOf(
   const verdict = verdictFor(kind, outcome);
   // Silence may be our own network's, unless another address answered in this tick. For an agent that stopped refreshing its
   // lease, another agent that did not is proof enough: the lease expired without any probe.
-  const isProven = outcome.answered || isAnyAnswered(outcomes);
+  const isProven = hasAnswered(outcome) || isAnyAnswered(outcomes);
   const isAgents = source === 'agent' && leases.some((other) => other.source === 'agent' && isActive(other, nowMs));
   const miss = { shortestMs: intervalMs / 2, longestMs: TRIES_TO_MISS_AGAIN * triesEveryMs };
   return {
-    answer: verdict === 'miss' ? (outcome.answered ? 'error' : 'silence') : ANSWER_OF[verdict],
+    answer: verdict === 'unknown' ? 'late' : verdict,
     source: 'probe',
     leaseMs,
     ...(host !== undefined && { host }),
     lastProbe: shortDetail(outcome),
     // Where there is no other address to probe, silence is all that a server that went down will ever give.
-    provesEnd: !outcome.answered && (isProven || outcomes.size === 1),
+    provesEnd: !hasAnswered(outcome) && (isProven || outcomes.size === 1),
     ...((isProven || isAgents) && { miss }),
     // Ticks come a little early or late.
     lateAfterMs: (LATE_INTERVALS - 0.5) * intervalMs,
@@ -103,7 +101,7 @@ function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcom
 }
 
 export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): boolean {
-  for (const { answered } of outcomes.values()) if (answered) return true;
+  for (const outcome of outcomes.values()) if (hasAnswered(outcome)) return true;
   return false;
 }
 
@@ -117,7 +115,7 @@ export function rememberedLease(
 ): Lease | undefined {
   const outcome = outcomes.get(address);
   if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return undefined;
-  const isMissed = outcome?.verdict === 'miss' && (outcome.answered || isAnyAnswered(outcomes));
+  const isMissed = outcome?.verdict === 'error' || (outcome?.verdict === 'silence' && isAnyAnswered(outcomes));
   return {
     ...newLease(address),
     generation: 1,

@@ -13,13 +13,11 @@ export type ProbeReply = { readonly late?: true } & (
 
 /**
  * What an answer means for the lease. `ready` and `alive` refresh it, but only `ready` ends a withdrawal; `unknown` changes
- * nothing; `odd` is a miss that a person should check.
+ * nothing; `error` and `silence` can count as a miss. `odd` is one that a person should check.
  */
 export interface ProbeOutcome {
-  readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'miss' | 'unknown';
+  readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'error' | 'silence' | 'unknown';
   readonly odd: boolean;
-  /** A server answered, so that the network path is open. */
-  readonly answered: boolean;
   /** This process was busy while it waited for the answer. */
   readonly late?: true;
   /** For people: `answered 503`, `no answer: connect ECONNREFUSED`. */
@@ -41,14 +39,19 @@ export function probeOutcome(answer: ProbeReply): ProbeOutcome {
 function outcomeOf(answer: ProbeReply): ProbeOutcome {
   switch (answer.kind) {
     case 'silence':
-      return { verdict: 'miss', odd: false, answered: false, detail: `no answer: ${answer.message}` };
+      return { verdict: 'silence', odd: false, detail: `no answer: ${answer.message}` };
     case 'unknown':
-      return { verdict: 'unknown', odd: false, answered: false, detail: `not known: ${answer.message}` };
+      return { verdict: 'unknown', odd: false, detail: `not known: ${answer.message}` };
     case 'tlsFailure':
-      return { verdict: 'miss', odd: true, answered: false, detail: `TLS failed: ${answer.message}` };
+      return { verdict: 'silence', odd: true, detail: `TLS failed: ${answer.message}` };
     case 'status':
       return statusOutcome(answer.status, answer.body);
   }
+}
+
+/** Returns whether a server answered, so that the network path is open. */
+export function hasAnswered({ verdict }: ProbeOutcome): boolean {
+  return verdict !== 'silence' && verdict !== 'unknown';
 }
 
 /** The detail as a lease remembers it: one line, a part of which the server may have written, cut to 200 characters. */
@@ -59,13 +62,13 @@ export function shortDetail({ detail }: ProbeOutcome): string {
 
 function statusOutcome(status: number, body: string): ProbeOutcome {
   const detail = `answered ${status}`;
-  if (status === 200) return { verdict: 'ready', odd: false, answered: true, detail };
-  if (ALIVE.has(status)) return { verdict: 'alive', odd: false, answered: true, detail };
+  if (status === 200) return { verdict: 'ready', odd: false, detail };
+  if (ALIVE.has(status)) return { verdict: 'alive', odd: false, detail };
   if (status === 500 && SHUTTING_DOWN.test(body)) {
-    return { verdict: 'shuttingDown', odd: false, answered: true, detail: `${detail}: it is shutting down` };
+    return { verdict: 'shuttingDown', odd: false, detail: `${detail}: it is shutting down` };
   }
   const odd = status < 500 || status > 599;
-  return { verdict: 'miss', odd, answered: true, detail: `${detail}${failedChecks(body)}` };
+  return { verdict: 'error', odd, detail: `${detail}${failedChecks(body)}` };
 }
 
 /** `: etcd, poststarthook/rbac/bootstrap-roles`: what a real `/readyz` names as failed. */

@@ -14,7 +14,7 @@ import { aLease } from '../support/put-lease.ts';
 const NOW = 10_000_000;
 const REFUSED =
   'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service';
-const miss: ProbeOutcome = { verdict: 'miss', answered: false, odd: false, detail: 'timed out' };
+const miss: ProbeOutcome = { verdict: 'silence', odd: false, detail: 'timed out' };
 
 describe('the refusal to publish no address', () => {
   const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';

@@ -25,17 +25,17 @@ function lease(given: Partial<LeaseFields> = {}): Lease {
   return aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
 }
 
-function outcome(verdict: ProbeOutcome['verdict'], answered = verdict !== 'miss'): ProbeOutcome {
-  return { verdict, answered, odd: false, detail: verdict };
+function outcome(verdict: ProbeOutcome['verdict']): ProbeOutcome {
+  return { verdict, odd: false, detail: verdict };
 }
 
 const ready = outcome('ready');
 const alive = outcome('alive');
-const miss = outcome('miss');
+const miss = outcome('silence');
 /** A 5xx. */
-const error = outcome('miss', true);
+const error = outcome('error');
 const shutsDown = outcome('shuttingDown');
-const unknown = outcome('unknown', false);
+const unknown = outcome('unknown');
 const late: ProbeOutcome = { ...unknown, late: true };
 
 function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedAddress {
@@ -133,7 +133,7 @@ describe('the decision about a lease after a probe', () => {
   });
 
   test('a 5xx marks a withdrawn server as down, even if all others are silent', () => {
-    expect(decide(lease(withdrawn), miss, { outcomes: answers(error, miss) })).toEqual(saying(miss, seenDown));
+    expect(decide(lease(withdrawn), miss, { outcomes: answers(error, miss) })).toEqual(saying(error, seenDown));
   });
 
   test('the lease stores the detail of the probe as one short line', () => {
@@ -182,8 +182,8 @@ describe('the decision about a lease after a probe', () => {
       return rememberedLease(expecting(kind), { outcomes: answers(answer, other), nowMs: NOW_MS });
     };
     const remembered = { address: ADDRESS, generation: 1, source: 'probe', expiresAtMs: NOW_MS, state: 'leased' };
-    expect(remember(miss, ready)).toEqual({ ...remembered, ...missed(1), lastProbe: 'miss' });
-    expect(remember(miss, miss)).toEqual({ ...remembered, misses: 0, lastProbe: 'miss' });
+    expect(remember(miss, ready)).toEqual({ ...remembered, ...missed(1), lastProbe: 'silence' });
+    expect(remember(miss, miss)).toEqual({ ...remembered, misses: 0, lastProbe: 'silence' });
     expect(remember(shutsDown, ready)).toBeUndefined();
     expect(remember(shutsDown, ready, 'shared')).toMatchObject(remembered);
     const ofHost = { ...expecting('shared'), host: 'api.example.com' };
@@ -247,7 +247,7 @@ describe('the deletion of leases', () => {
     expect(decide(agent, miss)).toEqual([gone]);
     const withdrawnLater = lease({ ...dead, withdrawnUntilMs: NOW_MS - 1 });
     expect(decide(withdrawnLater, miss)).toEqual([]);
-    const remembered = { ...dead, misses: 0, lastProbe: 'miss' };
+    const remembered = { ...dead, misses: 0, lastProbe: 'silence' };
     expect(decide(remembered, miss, { outcomes: silent })).toEqual([]);
   });
 });
@@ -367,7 +367,7 @@ describe('leases over many ticks', () => {
 
   const gap = fc.integer({ min: 1, max: HOUR_MS * 3 });
   const anyAnswer = fc
-    .constantFrom<ProbeOutcome['verdict']>('ready', 'alive', 'miss', 'shuttingDown')
+    .constantFrom<ProbeOutcome['verdict']>('ready', 'alive', 'silence', 'shuttingDown')
     .map((v) => outcome(v));
 
   test('a server that answers every probe is published at every tick, however late they come', () => {
@@ -402,7 +402,7 @@ describe('leases over many ticks', () => {
   });
 
   test('a killed server is removed at the second tick after its last answer, and published again after its next', () => {
-    const ticks = (['ready', 'miss', 'miss', 'ready'] as const).map((verdict) => ({
+    const ticks = (['ready', 'silence', 'silence', 'ready'] as const).map((verdict) => ({
       answer: outcome(verdict),
       gapMs: 10_000,
     }));

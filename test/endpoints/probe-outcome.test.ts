@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { probeOutcome, shortDetail } from '../../lib/endpoints/probe-outcome.ts';
+import { hasAnswered, probeOutcome, shortDetail } from '../../lib/endpoints/probe-outcome.ts';
 
 const SHUTTING_DOWN = [
   '[+]ping ok',
@@ -19,17 +19,18 @@ describe('the answer of a probe', () => {
     [429, '', 'alive'],
     [500, SHUTTING_DOWN, 'shuttingDown'],
     [500, 'internal server error: process is shutting down', 'shuttingDown'],
-    [500, ETCD_FAILED, 'miss'],
-    [500, 'no shutdown failed: today', 'miss'],
-    [503, SHUTTING_DOWN, 'miss'],
-    [599, '', 'miss'],
-    [404, '', 'odd miss'],
-    [301, '', 'odd miss'],
-    [204, '', 'odd miss'],
-    [600, '', 'odd miss'],
+    [500, ETCD_FAILED, 'error'],
+    [500, 'no shutdown failed: today', 'error'],
+    [503, SHUTTING_DOWN, 'error'],
+    [599, '', 'error'],
+    [404, '', 'odd error'],
+    [301, '', 'odd error'],
+    [204, '', 'odd error'],
+    [600, '', 'odd error'],
   ])('status %d with the body %j has the verdict: %s', (status, body, expected) => {
-    const { verdict, odd, answered, detail } = probeOutcome({ kind: 'status', status, body });
-    expect([odd ? `odd ${verdict}` : verdict, answered]).toEqual([expected, true]);
+    const outcome = probeOutcome({ kind: 'status', status, body });
+    const { verdict, odd, detail } = outcome;
+    expect([odd ? `odd ${verdict}` : verdict, hasAnswered(outcome)]).toEqual([expected, true]);
     expect(detail).toContain(`answered ${status}`);
   });
 
@@ -49,7 +50,6 @@ describe('the answer of a probe', () => {
     expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual({
       verdict: 'unknown',
       odd: false,
-      answered: false,
       late: true,
       detail: 'not known: busy',
     });
@@ -59,7 +59,7 @@ describe('the answer of a probe', () => {
     { length: 200, text: 'a'.repeat(200) },
     { length: 201, text: `${'a'.repeat(199)}…` },
   ])('a detail of $length characters is cut to at most 200', ({ length, text }) => {
-    const outcome = { verdict: 'miss', odd: false, answered: true, detail: 'a'.repeat(length) } as const;
+    const outcome = { verdict: 'error', odd: false, detail: 'a'.repeat(length) } as const;
     expect(shortDetail(outcome)).toBe(text);
   });
 
@@ -67,6 +67,6 @@ describe('the answer of a probe', () => {
     ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
     ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
   ] as const)('%s is a miss and no answer; it is odd: %3$s', (kind, message, odd, detail) => {
-    expect(probeOutcome({ kind, message })).toEqual({ verdict: 'miss', odd, answered: false, detail });
+    expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
   });
 });
