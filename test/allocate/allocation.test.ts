@@ -286,7 +286,7 @@ describe('A request to allocate is refused', () => {
     expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
   });
 
-  test('under an id that another request had within a day', async () => {
+  test('a request is refused under an id that another request had within a day', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [NEXT_IP] });
     const before = await world.items();
@@ -299,7 +299,7 @@ describe('A request to allocate is refused', () => {
     expect(await world.items()).toEqual(before);
   });
 
-  test('under an id that still holds something after its day, so that nothing is allocated twice', async () => {
+  test('a request is refused under an id that still holds items after its day, so that nothing is allocated twice', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } });
     world.clock.nowMs += 25 * 60 * MINUTE_MS;
@@ -366,7 +366,7 @@ test('A release of several ranges returns the refusal of one range and the relea
 });
 
 describe('A request to look up', () => {
-  test('returns the state of each, and writes nothing', async () => {
+  test('a look-up returns the state of each item, and writes nothing', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [ip('10.0.0.1')], hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner' } });
     await world.store(RANGE_KEYS.nodePorts, {

@@ -52,7 +52,7 @@ function takenBy({ outcome, items }: Answer): Record<string, string | undefined>
 }
 
 describe.each(subjects)('$what', ({ request, outcome }) => {
-  describe.each(Object.entries(FAILURES))('of which a call is %s', (_, end) => {
+  describe.each(Object.entries(FAILURES))('with a call that %s', (_, end) => {
     const each = async (check: (world: AllocateWorld, calls: CutCalls) => Promise<void>): Promise<void> => {
       for (let at = 0; ; at++) {
         const world = await aWorld();
@@ -151,7 +151,7 @@ describe('a release in three ranges', () => {
   };
 
   test.each(Object.entries(FAILURES))(
-    'of which a call ends %s is done when it is sent again, and frees nothing that somebody else has by now',
+    'a release with a call that %s is done when it is sent again, and frees nothing that another request has by then',
     async (_, end) => {
       let calls = 0;
       while (await ends(calls, end)) calls++;

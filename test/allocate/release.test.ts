@@ -116,7 +116,7 @@ describe('A release that names an owner', () => {
     expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'free' }] });
   });
 
-  test('is another request than the same for another owner', async () => {
+  test('a release with the same id for another owner is another request', async () => {
     const world = await withTaken('team-a');
     await world.ask({ ...release, owner: 'team-b' });
     expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ error: { code: 'RequestIdTaken' } });

@@ -32,7 +32,7 @@ describe('A request', () => {
     ['to release', { ...good, operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }] }],
     ['for a Service with a label', { ...good, takeUp: { holdOwner: 'team-a' } }],
     ['that only tries', { ...good, dryRun: true }],
-  ])('%s is one', (_, event) => {
+  ])('%s is a valid request', (_, event) => {
     expect(parseRequest(event)).toEqual(event);
     expect(schemaFaults(schema, event)).toEqual([]);
   });
@@ -118,7 +118,7 @@ describe('A request', () => {
     expect(faultOf(event)).toContain(fault);
   });
 
-  test('lists all its faults, and of very many the first', () => {
+  test('a refusal lists all faults of the request, or the first of very many', () => {
     expect(faultOf({ operation: 'take', items: [{}] })).toMatch(
       /requestId is not.*; cluster is not.*; operation is none.*; items\.0\.range is none/,
     );
@@ -162,11 +162,11 @@ describe('The fingerprint of a request', () => {
     ['end', { hold: { owner: 'a', until: 'forever' } }],
     ['Service', { takeUp: {} }],
     ['taker', { hold: { owner: 'a', takenUpBy: 'owner' } }],
-  ])('is another for another %s', (_, changed) => {
+  ])('another %s changes the fingerprint', (_, changed) => {
     expect(of(changed)).not.toBe(of({}));
   });
 
-  test('is another for a Service with another label', () => {
+  test('another label of the Service changes the fingerprint', () => {
     const labels = [{}, { holdOwner: 'a' }, { holdOwner: 'b' }].map((takeUp) => of({ takeUp }));
     expect(new Set(labels).size).toBe(3);
   });

@@ -142,7 +142,7 @@ describe.each<{ readonly what: string; readonly items: AllocateRequest['items'];
 )('A request for a Service $what', ({ items, outcome }) => {
   const request = { items, takeUp: {} };
 
-  describe.each(Object.entries(FAILURES))('of which a call ends %s', (_, end) => {
+  describe.each(Object.entries(FAILURES))('with a call that %s', (_, end) => {
     const each = async (check: (world: AllocateWorld, calls: CutCalls) => Promise<void>): Promise<void> => {
       for (let at = 0; ; at++) {
         const world = await aWorld();

@@ -120,7 +120,7 @@ describe('a reply of the wrong kind', () => {
     ['a list of nothing', list, listOf('ServiceList', { items: [null] })],
     ['a list of others for the Services', listAllServices, okOf('PodList').body],
     ['Services without a resourceVersion', listAllServices, listOf('ServiceList', { metadata: {} })],
-  ])('%s is no answer', async (_, call, body) => {
+  ])('%s is not an accepted reply', async (_, call, body) => {
     const { port } = await portTo(() => ({ body }));
     await expect(call(port)).rejects.toMatchObject({ code: 'MalformedReply' });
   });
@@ -130,7 +130,7 @@ describe('429', () => {
   const throttled = failure(429, 'TooManyRequests', 'please slow down', { retryAfterSeconds: 3 });
 
   test.each(calls.filter(([name]) => name === 'get' || name === 'services'))(
-    'is waited for by %s',
+    '%s waits and repeats the request after a 429',
     async (name, call) => {
       const last = name === 'get' ? { body: service } : okOf('ServiceList');
       const { port, waits } = await portTo((_, index) =>
@@ -181,13 +181,13 @@ describe('time', () => {
 });
 
 describe('TLS', () => {
-  test("a server with a certificate of the kubeconfig's CA is talked to, with the credential", async () => {
+  test("a server with a certificate of the kubeconfig's CA gets the request and the credential", async () => {
     const { port, server } = await portTo(() => ({ body: service }), trusting(authority.issue(['127.0.0.1'])));
     await expect(port.get(ref)).resolves.toEqual(service);
     expect(server.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'test' });
   });
 
-  test('a certificate for the server name of the kubeconfig is as good', async () => {
+  test('a certificate for the server name of the kubeconfig is accepted', async () => {
     const certified = authority.issue(['api.example.com']);
     const { port } = await portTo(
       () => ({ body: service }),

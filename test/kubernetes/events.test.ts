@@ -49,7 +49,7 @@ describe('an event', () => {
     });
   });
 
-  test('about something without a namespace is in default', () => {
+  test('an event about an object without a namespace is in the namespace default', () => {
     expect(plan([draft({ namespace: '' })]).writes[0]?.object.metadata.namespace).toBe('default');
   });
 
@@ -117,7 +117,7 @@ describe('a repeated event', () => {
     ]);
   });
 
-  test('is one sighting per pass, however often it is drafted', () => {
+  test('a pass counts one sighting of an event, however often it is drafted', () => {
     const { writes, sightings } = plan([draft(), draft()]);
     expect(writes).toHaveLength(1);
     expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);
@@ -131,7 +131,7 @@ describe('a repeated event', () => {
 });
 
 describe('many events', () => {
-  test('are written up to the cap, and one more event reports the others', () => {
+  test('a pass writes events up to the cap, and one more event reports the others', () => {
     expect(plan(manyDrafts(20), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 0 });
     const { writes, dropped } = plan(manyDrafts(250), start, {}, 20);
     expect(writes).toHaveLength(21);
@@ -143,7 +143,7 @@ describe('many events', () => {
     });
   });
 
-  test('get their turn in later passes', () => {
+  test('events beyond the cap are written in later passes', () => {
     let previous: Readonly<Record<string, EventSighting>> = {};
     const written = new Set<string>();
     for (let pass = 0; pass < 6; pass += 1) {
@@ -154,7 +154,7 @@ describe('many events', () => {
     expect(written.size).toBeGreaterThanOrEqual(30);
   });
 
-  test('never take more room in the run record than some three hundred sightings, nor more writes than the cap', () => {
+  test('events take no more room in the run record than about three hundred sightings, and no more writes than the cap', () => {
     const passes = fc.array(
       fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),
       {

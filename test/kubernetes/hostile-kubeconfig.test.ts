@@ -51,7 +51,7 @@ describe('a stored kubeconfig cannot execute a command or read a file', () => {
     ['tokenFile', () => admin({ tokenFile: secretFile })],
     ['the user twice, the second one with exec', () => [...admin({ token: 'x' }), ...admin({ exec: touch() })]],
     ['exec of a user that is not used', () => [...admin({ token: 'x' }), { name: 'other', user: { exec: touch() } }]],
-  ])('by %s', async (_, users) => {
+  ])('a stored kubeconfig is refused with %s', async (_, users) => {
     const outcome: unknown = await parseKubeconfig(kubeconfig(users()), 'of a tenant').then(
       (access) => access.authHeaders(),
       (error: unknown) => error,
@@ -106,7 +106,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     });
   });
 
-  test('a client key with which a handshake takes seconds', async () => {
+  test('a client key with which a handshake takes seconds is refused', async () => {
     const number = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');
     const [whole, half] = [number(2048), number(1024)];
     const jwk = { kty: 'RSA', n: whole, e: 'AQAB', d: whole, p: half, q: half, dp: half, dq: half, qi: half };
@@ -118,7 +118,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     });
   });
 
-  test('a file without end', async () => {
+  test('a file without end is refused', async () => {
     await expect(loadKubeconfigFile('/dev/zero')).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringContaining('is longer than'),
@@ -139,7 +139,7 @@ describe('a credential that no HTTP header can carry, such as a token with a new
     expect(inspect(error, { depth: 9 })).not.toContain(SECRET);
   });
 
-  test('a token file of two lines', async () => {
+  test('a token file of two lines is refused', async () => {
     const file = join(folder, 'two-lines');
     await writeFile(file, `${SECRET}\nsecond\n`);
     const config = join(folder, 'config');
@@ -147,7 +147,7 @@ describe('a credential that no HTTP header can carry, such as a token with a new
     await expect(loadKubeconfigFile(config)).rejects.toMatchObject({ code: 'BadKubeconfig' });
   });
 
-  test('the line break at the end of a token is none of it', async () => {
+  test('the line break at the end of a token file is not part of the token', async () => {
     const access = await parseKubeconfig(kubeconfig(admin({ token: 'abc\n' })), 'of a tenant');
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer abc' });
   });

@@ -78,7 +78,7 @@ describe('a probe', () => {
     await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'x'.repeat(4_096) });
   });
 
-  test('keeps the status of a body that breaks off', async () => {
+  test('a probe keeps the status of a reply with an incomplete body', async () => {
     const { probe, target } = await serverAnd(() => ({ cutOff: 'x'.repeat(1_000) }));
     await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 200 });
   });
@@ -128,7 +128,7 @@ describe('a certificate', () => {
   test.each([
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
     ['for another name', authority.issue(['10.0.0.99'])],
-  ])('%s is a TLS fault, and nothing is asked', async (_, tls) => {
+  ])('%s is a TLS fault, and no request is sent', async (_, tls) => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), { tls });
     await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ kind: 'tlsFailure' });
     expect(server.requests).toEqual([]);
@@ -149,20 +149,20 @@ describe('silence', () => {
     await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
   });
 
-  test('is a connection that is dropped', async () => {
+  test('a dropped connection is silence', async () => {
     const { probe, target } = await serverAnd(() => ({ reset: true }));
     await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
   });
 
   test.each([0, 499])(
-    'is no answer in the time of a probe, with a lag of %i ms of our own event loop',
+    'no answer in the time of a probe is silence, with a lag of %i ms of our own event loop',
     async (lagMs) => {
       const { probe, target } = await hangingServerAnd({ lagMs });
       await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
     },
   );
 
-  test('is a connection that never comes about', async () => {
+  test('a connection that is never established is silence', async () => {
     const { end, expire } = aTime();
     const { probe } = await serverAnd(() => ({}), { expire });
     const silent = await startSilentServer(end);
@@ -172,7 +172,7 @@ describe('silence', () => {
     expect(silent.connections()).toBe(1);
   });
 
-  test('is a URL that is none', async () => {
+  test('an invalid URL is silence', async () => {
     const { probe } = await serverAnd(() => ({}));
     await expect(probe({ url: 'not a URL', authenticate: false })).resolves.toMatchObject({ kind: 'silence' });
   });

@@ -51,7 +51,7 @@ describe('a kubeconfig', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
-  test('gives those of another context when it is named', async () => {
+  test('a kubeconfig gives the server, CA and token of another context when it is named', async () => {
     const access = await parseKubeconfig(kubeconfig({}, { token: SECRET }), 'of a test', { context: 'there' });
     expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
   });
@@ -182,7 +182,7 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     ['names a token file', withUser({ tokenFile: '/etc/token' }), /Embed the token/],
     ['has a CA that is no PEM', withCluster({ 'certificate-authority-data': base64(SECRET) }), /does not parse.*PEM/],
     ['has a key that is no PEM', withUser(key), /does not parse/],
-  ])('if it %s', async (_, text, message) => {
+  ])('a kubeconfig is refused if it %s', async (_, text, message) => {
     const error: unknown = await parseKubeconfig(text, 'of a test').catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(message) });
     expect(error).toMatchObject({ message: expect.stringMatching(/^kubeconfig of a test: /) });

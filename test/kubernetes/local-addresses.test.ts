@@ -30,12 +30,15 @@ const probe = async (url: string) => {
 };
 
 describe('a function does not connect to a loopback or metadata address', () => {
-  test.each(LOCAL_HOSTS)('by %s, as the server of a kubeconfig or as the URL of a probe', async (host) => {
-    const message = expect.stringContaining('to which a function does not connect');
-    await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject({ code: 'BadKubeconfig', message });
-    const url = `http://${host}:9001/2018-06-01/runtime/invocation/next`;
-    await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });
-  });
+  test.each(LOCAL_HOSTS)(
+    'a function does not connect to %s, as the server of a kubeconfig or as the URL of a probe',
+    async (host) => {
+      const message = expect.stringContaining('to which a function does not connect');
+      await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject({ code: 'BadKubeconfig', message });
+      const url = `http://${host}:9001/2018-06-01/runtime/invocation/next`;
+      await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });
+    },
+  );
 
   test('a function does not connect to a name that resolves to a loopback or metadata address', async () => {
     const url = server.url.replace('127.0.0.1', 'localhost');
@@ -48,7 +51,7 @@ describe('a function does not connect to a loopback or metadata address', () => 
   });
 
   test.each(['10.0.0.1', '172.31.255.1', '[fd00::1]', '[2001:db8::1]', '[::ffff:10.0.0.1]', 'api.example.com'])(
-    'but to %s, where API servers are',
+    'a function accepts a kubeconfig with the server %s',
     async (host) => {
       await expect(inFunction(`https://${host}:6443`)).resolves.toMatchObject({ context: expect.any(String) });
     },

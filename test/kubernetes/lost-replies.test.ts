@@ -17,7 +17,7 @@ describe('a write with a lost reply is repeated', () => {
     await expect(port.update(service)).resolves.toEqual({ outcome: 'conflict' });
   });
 
-  test('a merge patch is simply made twice', async () => {
+  test('a merge patch is sent twice', async () => {
     const { port, requests } = portAnswering(failed(504, 'Timeout'), reply(200, service));
     await expect(port.mergePatch(ref, { series: { count: 3 } })).resolves.toEqual({
       outcome: 'updated',
@@ -51,7 +51,7 @@ describe('an unsafe write is not sent', () => {
     expect(requests).toEqual([]);
   });
 
-  test('a delete of an object that was not read', async () => {
+  test('a delete of an object that was not read is refused', async () => {
     const { port, requests } = portAnswering();
     const unread = { ...service, metadata: { name: 'kubernetes', namespace: 'default' } };
     await expect(port.delete(unread)).rejects.toBeInstanceOf(TypeError);

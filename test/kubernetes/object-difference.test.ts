@@ -31,7 +31,7 @@ test.each([
   expect(difference(before, after)).toBe(text);
 });
 
-test('of many fields the first are named, long values are cut, and a deep object is one value', () => {
+test('the report names the first of many fields, cuts long values, and shows a deep object as one value', () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${n}`, 'x'.repeat(200)]));
   const text = difference({ spec: {} }, { spec: many });
   expect(text).toMatch(/^spec\.f0 \+ "x{79}…; .*; and 12 more$/);

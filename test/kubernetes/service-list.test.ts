@@ -33,7 +33,7 @@ function jsonList(items: readonly unknown[], metadata: object = { resourceVersio
 }
 
 describe('the Services of a cluster', () => {
-  test('are requested in protobuf, in one list without a limit and without a resourceVersion', async () => {
+  test('the client requests Services in protobuf, in one list without a limit and without a resourceVersion', async () => {
     const { port, requests } = portAnswering(protobuf(serviceList([claim('a'), claim('b')])));
     await expect(listAllServices(port)).resolves.toEqual([claim('a'), claim('b')]);
     expect(requests.map(({ path }) => path)).toEqual(['/api/v1/services']);
@@ -56,7 +56,7 @@ describe('the Services of a cluster', () => {
     expect(both.map((request) => request.path)).toEqual([path, '/api/v1/services']);
   });
 
-  test('may be JSON, with fields left out', async () => {
+  test('Services can be read from JSON with fields left out', async () => {
     const { port } = portAnswering(
       jsonList([
         {
@@ -94,7 +94,7 @@ describe('the Services of a cluster', () => {
     ]);
   });
 
-  test('name the owner whose holds they claim, in JSON as in protobuf', async () => {
+  test('a Service names the owner whose holds it claims, in JSON as in protobuf', async () => {
     const labels = { app: 'web', 'kube-bootstrap-controller/hold-owner': 'team-a' };
     const { port } = portAnswering(
       jsonList([
@@ -107,7 +107,7 @@ describe('the Services of a cluster', () => {
     await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
   });
 
-  test('are asked for again as JSON by a server that has no protobuf', async () => {
+  test('the client requests Services again as JSON from a server without protobuf', async () => {
     const { port, requests } = portAnswering(failed(406, 'NotAcceptable'), jsonList([]));
     await expect(listAllServices(port)).resolves.toEqual([]);
     expect(requests.map(({ headers }) => headers['accept'])).toEqual([
@@ -116,7 +116,7 @@ describe('the Services of a cluster', () => {
     ]);
   });
 
-  test('may be 8 MiB of JSON, and no more', async () => {
+  test('the client reads 8 MiB of JSON, and no more', async () => {
     const ofMiB = (size: number) => {
       const annotations = { text: 'x'.repeat(1024) };
       const item = { metadata: { name: 'a', namespace: 'default', annotations }, spec: {} };

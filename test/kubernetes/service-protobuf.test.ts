@@ -132,7 +132,7 @@ describe('a list of Services in protobuf', () => {
     expect(outcomeOf(() => readServiceList(bytes))).toMatchObject({ message: expect.stringMatching(problem) });
   });
 
-  test('may have fixed-size numbers among the fields that are passed over', () => {
+  test('a list can have fixed-size numbers among the fields that are skipped', () => {
     const fixed = Buffer.concat([Buffer.of(0x79), Buffer.alloc(8, 0xff), Buffer.of(0x7d), Buffer.alloc(4, 0xff)]);
     const raw = Buffer.concat([fixed, message([1, message([2, '9'])])]);
     expect(readServiceList(envelope('v1', 'ServiceList', raw))).toMatchObject({ resourceVersion: '9' });

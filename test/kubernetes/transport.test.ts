@@ -79,7 +79,7 @@ describe('a transport', () => {
     expect(server.requests[0]?.path).toBe('/k8s/clusters/c-1/api');
   });
 
-  test('shares its few connections with the passes that come after', async () => {
+  test('later passes reuse the few connections of a transport', async () => {
     const { server, connections, kubeconfig } = await serverAndConnections();
     for (let pass = 0; pass < 20; pass += 1) {
       const transport = connections.transport(await kubeconfig(''));
@@ -103,7 +103,7 @@ describe('a transport', () => {
     expect(pieces).toBe(1);
   });
 
-  describe('requests a list', () => {
+  describe('a request for a list', () => {
     const LIST = Buffer.from(randomBytes(400_000).toString('hex'));
 
     async function listFrom(body: Uint8Array, kubeconfigOf = kubeconfigFor) {
@@ -115,14 +115,14 @@ describe('a transport', () => {
       return { server, list, get: () => transport({ method: 'GET', path: '/', headers: {} }, signal) };
     }
 
-    test('accepts gzip, and of another reply does not', async () => {
+    test('a request for a list accepts gzip, and other requests do not', async () => {
       const { server, list, get } = await listFrom(gzipSync(LIST));
       expect(await text((await list()).body)).toBe(LIST.toString());
       await readWhole((await get()).body, 'the test', new BytesInFlight());
       expect(server.requests.map(({ headers }) => headers['accept-encoding'])).toEqual(['gzip', undefined]);
     });
 
-    test('masks the credential that gzip contains', async () => {
+    test('a credential in a gzip reply is masked', async () => {
       const token = randomUUID();
       const authHeaders = async () => ({ Authorization: `Bearer ${token}` });
       const withToken = async (url: string) => ({ ...(await kubeconfigFor(url)), authHeaders });
@@ -130,7 +130,7 @@ describe('a transport', () => {
       expect(await text((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
     });
 
-    test('fails as the connection does that breaks within gzip', async () => {
+    test('a connection that breaks within gzip fails the read with its error', async () => {
       const server = await startHostileApiServer({
         name: 'cut',
         wire: () => [
@@ -146,7 +146,7 @@ describe('a transport', () => {
       await expect(text(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
     });
 
-    test('gives the connection back when its reader stops early', async () => {
+    test('the connection is returned when the reader stops early', async () => {
       const { server, list } = await listFrom(gzipSync(LIST));
       for (let pass = 0; pass < 8; pass += 1) {
         for await (const piece of (await list()).body) {
@@ -174,7 +174,7 @@ describe('a transport', () => {
     }
   });
 
-  test('gives up a connection that does not come about', async () => {
+  test('a request gives up a connection that is not established', async () => {
     jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     stops.push(async () => void jest.useRealTimers());
     const silent = await startSilentServer();
@@ -188,7 +188,7 @@ describe('a transport', () => {
     await failed;
   });
 
-  test('waits once for each connection, and not for one that another request leaves to it', async () => {
+  test('a request waits once for each new connection, and not for one that another request returns', async () => {
     jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     stops.push(async () => void jest.useRealTimers());
     const authority = makeAuthority('the cluster');
@@ -212,7 +212,7 @@ describe('a transport', () => {
     await ended;
   });
 
-  test('does not keep a connection on which bytes come without a request', async () => {
+  test('a connection that receives bytes without a request is not kept', async () => {
     const server = await startHostileApiServer({
       name: 'more than was requested',
       wire: () => [
@@ -232,7 +232,7 @@ describe('a transport', () => {
     }
   });
 
-  test('ends with its signal, also before there is a connection', async () => {
+  test('a request ends with its signal, also before there is a connection', async () => {
     const silent = await startSilentServer();
     const connections = new ApiServerConnections();
     stops = [() => connections.close(), silent.close];

@@ -44,7 +44,7 @@ const slice = {
 };
 
 describe('a port that withholds writes', () => {
-  test('reads', async () => {
+  test('a read is passed through', async () => {
     const { port, reported } = withholding();
     await expect(port.get(ref)).resolves.toBe(stored);
     await expect(port.list('Service', 'default')).resolves.toEqual([stored]);

@@ -46,7 +46,7 @@ describe('an event that cannot be written', () => {
   });
 
   test.each<ClusterErrorCode>(['Unauthorized', 'Throttled', 'Unavailable', 'TlsFailure', 'DeadlineExceeded'])(
-    'because of %s ends the writing of events, never the pass',
+    '%s ends the writing of events, never the pass',
     async (code) => {
       const { port, calls } = portAnswering(code);
       const report = await writeEvents(port, plan(50));

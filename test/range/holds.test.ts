@@ -102,7 +102,7 @@ describe('the terms of a hold', () => {
 });
 
 describe('the holds of a range', () => {
-  test('have every item on the terms on which it was held last, and no other', () => {
+  test('the holds have every item on the terms of its last hold, and no other item', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const last = new Map<string, HoldTerms>();
@@ -119,7 +119,7 @@ describe('the holds of a range', () => {
     );
   });
 
-  test('have no item twice, no hold of nothing, and no two on the same terms', () => {
+  test('the holds have no item twice, no empty hold, and no two holds on the same terms', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const holds = heldAfter(all);
@@ -133,7 +133,7 @@ describe('the holds of a range', () => {
     );
   });
 
-  test('are equal in any order, and different when one item is on other terms', () => {
+  test('holds are equal in any order, and differ when one item is on other terms', () => {
     fc.assert(
       fc.property(steps, item, terms, (all, changed, on) => {
         const holds = heldAfter(all);

@@ -62,7 +62,7 @@ function law(title: string, check: (given: Scenario) => void): void {
 
 const strikesOf = ({ strikes: { once, twice } }: StoredRange) => [[...bitsOf(once)], [...bitsOf(twice)]];
 
-describe('what goes onto the newest range', () => {
+describe('the result of a pass, merged into the newest range', () => {
   law('meets the invariants of a range', ({ result }) => expectSound(result));
 
   law('frees nothing that was taken or held since the read', ({ newest, touched, result }) => {
@@ -149,7 +149,7 @@ describe('what goes onto the newest range', () => {
     expect(strikesOf(result)).toEqual([[], [3]]);
   });
 
-  test('is the newest with what the list proves, when nothing was stored at the read', () => {
+  test('the merged range is the newest one with the claims of the list, when nothing was stored at the read', () => {
     const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
     const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
     expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);
@@ -171,7 +171,7 @@ describe('what goes onto the newest range', () => {
     { name: 'of a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
     { name: 'of other items', newest: { range: '30000-30031' }, refusal: 'otherRange' },
     { name: 'of another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
-  ])('is nothing when the newest is $name', ({ newest, refusal }) => {
+  ])('nothing is merged when the newest range is $name', ({ newest, refusal }) => {
     const read = rangeOf(['twice']);
     expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBe(refusal);
   });

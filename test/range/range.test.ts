@@ -61,7 +61,7 @@ describe('A range', () => {
     );
   });
 
-  test('refuses what it does not have or has given, and says what was taken', () => {
+  test('a range refuses an item that is outside it or allocated, and reports which was allocated', () => {
     const range = asRange(rangeOf(['taken', 'free']));
     expect(range.take(29_999)).toMatchObject({ code: 'NotInRange' });
     expect(range.take(30_000)).toMatchObject({ code: 'AlreadyAllocated' });

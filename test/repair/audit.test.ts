@@ -64,7 +64,7 @@ describe('the audit of a range', () => {
     expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
   });
 
-  test('finds that nothing is left free', () => {
+  test('a full range has no free items', () => {
     const ledger = ledgerOf('10.0.0.0/30');
     ledger.claim('10.0.0.1', BY);
     expect(auditRange(ledger, WORDS, undefined, 1).findings).toEqual([]);
@@ -86,7 +86,7 @@ describe('the audit of a range', () => {
     });
   });
 
-  test.each(['10.0.0.0/15', 'fd00::/108'])('keeps none of the larger %s', (cidr) => {
+  test.each(['10.0.0.0/15', 'fd00::/108'])('the audit keeps no usage bitmap of the larger %s', (cidr) => {
     expect(auditRange(ledgerOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
   });
 
@@ -97,7 +97,7 @@ describe('the audit of a range', () => {
   });
 });
 
-describe('new and gone claims', () => {
+describe('new and removed claims', () => {
   const audited = (stored: Partial<StoredRange>, ...claims: string[]) => {
     const ledger = ledgerOf('10.0.0.0/24');
     for (const address of claims) ledger.claim(address, BY);
@@ -105,7 +105,7 @@ describe('new and gone claims', () => {
     return auditRange(ledger, WORDS, picture, 1);
   };
 
-  test('are counted against the stored usage bitmap, without a warning', () => {
+  test('new and removed claims are counted against the stored usage bitmap, without a warning', () => {
     const { counts, findings } = audited({}, '10.0.0.2', '10.0.0.3', '10.0.0.4');
     expect([counts, findings]).toEqual([{ allocated: 3, free: 251, capacity: 254, newClaims: 2, goneClaims: 1 }, []]);
   });
@@ -113,13 +113,13 @@ describe('new and gone claims', () => {
   test.each([
     { name: 'of another range', stored: { range: '10.1.0.0/24' } },
     { name: 'that is a record of the table', stored: { allocator: 'table' as const } },
-  ])('are not counted against a usage bitmap $name', ({ stored }) => {
+  ])('claims are not counted against a usage bitmap $name', ({ stored }) => {
     const { counts, next } = audited(stored, '10.0.0.2');
     expect(counts).toEqual({ allocated: 1, free: 253, capacity: 254 });
     expect(next).toMatchObject({ range: '10.0.0.0/24', allocator: 'apiserver' });
   });
 
-  test('leave nothing to save when there are none', () => {
+  test('unchanged claims leave nothing to save', () => {
     expect(audited({}, '10.0.0.1', '10.0.0.2').next).toBeUndefined();
   });
 });

@@ -49,7 +49,7 @@ const bits = ({ next }: Comparison) => ({
   twice: [...bitsOf(next.strikes.twice)],
 });
 
-describe('what is recorded without a Service', () => {
+describe('an allocated item without a Service', () => {
   test.each([
     {
       strike: 'first',
@@ -118,20 +118,20 @@ describe('a strike', () => {
     expect(messages(decided)).toEqual(falls ? ['the node port 30005 appears to have leaked: cleaning up'] : []);
   });
 
-  test('does not fall early on what is seen for the first time either', () => {
+  test('an item that is seen for the first time gets no early strike', () => {
     const decided = compared({ taken: [2], stored: struck([], [], ago(1)) });
     expect(messages(decided)).toEqual([]);
     expect(bits(decided)).toEqual({ taken: [2], once: [], twice: [] });
   });
 
-  test('that was dated by a clock far ahead is dated again, and does not fall', () => {
+  test('a strike that was dated by a clock far ahead is dated again, and frees nothing', () => {
     const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
     expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
     expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
     expect(decided.changed).toBe(true);
   });
 
-  test('of before a time of observing counts for nothing', () => {
+  test('a strike from before a time of observing does not count', () => {
     const decided = compared({
       taken: [2, 5],
       stored: struck([2], [5], ago(INTERVAL)),
@@ -140,7 +140,7 @@ describe('a strike', () => {
     expect(bits(decided)).toEqual({ taken: [2, 5], once: [2, 5], twice: [] });
   });
 
-  test('falls on nothing when there is nothing to strike, and is not dated', () => {
+  test('a pass without leaks strikes nothing and saves no strike date', () => {
     const decided = compared({ taken: [2], claims: [30002], stored: struck([], [], ago(INTERVAL)) });
     expect(decided.next.strikes.last).toEqual(ago(INTERVAL));
     expect(decided.changed).toBe(false);
@@ -183,7 +183,7 @@ describe('a comparison', () => {
     expect(decided.changed).toBe(true);
   });
 
-  test('changes nothing of what it compares', () => {
+  test('a comparison does not change the compared ranges', () => {
     const stored = storedRange({ range: '30000-30009', data: fromBits([2, 3, 4]), ...struck([3], [4], ago(INTERVAL)) });
     const recorded = portRange(stored.range);
     recorded.restore(stored);
@@ -195,7 +195,7 @@ describe('a comparison', () => {
     expect([recorded.snapshot().data, rebuild.rebuilt.snapshot().data]).toEqual([stored.data, fromBits([2])]);
   });
 
-  test('finds that nothing is left free, leaks included', () => {
+  test('a range whose items are all allocated or leaking has no free items', () => {
     const decided = compared({ taken: [0, 1], claims: Array.from({ length: 9 }, (_, port) => 30001 + port) });
     expect(decided.findings.at(-1)).toEqual({
       type: 'nothingFree',
@@ -209,11 +209,11 @@ describe('a comparison', () => {
     { name: 'only padding', stored: { data: Uint8Array.of(0, 0, 4) }, changed: false },
     { name: 'a generation', stored: { generation: 0 }, changed: true },
     { name: 'a bit', stored: { data: Uint8Array.of(0) }, changed: true },
-  ])('that finds $name to differ says so', ({ stored, changed }) => {
+  ])('a comparison reports that $name differs', ({ stored, changed }) => {
     expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
   });
 
-  test('of a range that was never saved always has something to save', () => {
+  test('a range that was never saved always has something to save', () => {
     const rebuild = startRebuild(undefined, ipRange('10.0.0.0/24'), ipRange('10.0.0.0/24'));
     expect(compareRange(rebuild, WORDS, PASS, 3)).toMatchObject({
       changed: true,
@@ -222,7 +222,7 @@ describe('a comparison', () => {
   });
 });
 
-describe('what admission gave', () => {
+describe('an item that admission allocated', () => {
   const unclaimed = [
     { namespace: 'a', name: 'web', reviews: 2, first: [2], later: [3] },
     { namespace: 'a', name: 'api', reviews: 1, first: [4], later: [] },

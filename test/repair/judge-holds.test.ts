@@ -43,12 +43,12 @@ const shown = ({ next, findings, counts }: Comparison) => ({
   counts: { held: counts.held, holdsEnded: counts.holdsEnded, leaks: counts.leaks },
 });
 
-describe('what is held', () => {
+describe('a held item', () => {
   test.each<{ name: string; terms: HoldTerms }>([
     { name: 'until later', terms: ANY },
     { name: 'until now, by a clock that may be ahead of its owner’s', terms: { ...ANY, untilMs: OVER + 1 } },
     { name: 'for good', terms: { owner: 'team-a', takenUpBy: 'owner' } },
-  ])('$name and has no Service stays taken, without a strike or a word', ({ terms }) => {
+  ])('an item that is held $name and has no Service stays allocated, without a strike or a report', ({ terms }) => {
     const holds = [{ ...terms, items: ['30002', '30004'] }];
     const decided = compared({ holds });
     expect(shown(decided)).toEqual({
@@ -141,7 +141,7 @@ describe('what is held', () => {
     );
   });
 
-  test('may be an address, and an invalid text is dropped', () => {
+  test('an address can be held, and an invalid text is dropped', () => {
     const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
     const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
     const recorded = ipRange('fd00::/120');

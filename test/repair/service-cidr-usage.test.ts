@@ -56,7 +56,7 @@ test('a network of any size has as many cells as it has addresses, and at most 2
   ]);
 });
 
-test('of many ServiceCIDRs the default one and the fullest are kept', () => {
+test('a pass keeps the default ServiceCIDR and the fullest ones of many', () => {
   const many = Array.from({ length: 100 }, (_, n) => cidr(`c${n}`, [`10.1.${n}.0/24`]));
   const { networks, sums } = serviceCidrUsage([cidr('kubernetes', ['10.0.0.0/24']), ...many], ['10.1.77.1']);
   expect(networks.slice(0, 2).map(({ name }) => name)).toEqual(['kubernetes', 'c77']);

@@ -29,7 +29,7 @@ describe('an age, as kubectl prints it', () => {
     [729 * DAY, '729d'],
     [2 * YEAR + 3 * DAY, '2y3d'],
     [8 * YEAR + 3 * DAY, '8y'],
-  ])('of %d ms is %s', (ms, text) => {
+  ])('%d ms are shown as %s', (ms, text) => {
     expect(formatAge(ms)).toBe(text);
   });
 
@@ -54,7 +54,7 @@ describe('a duration', () => {
     [45_900, '45s'],
     [119_999, '119s'],
     [200_000, '3m20s'],
-  ])('of %d ms is %s', (ms, text) => {
+  ])('%d ms are shown as %s', (ms, text) => {
     expect(formatDuration(ms)).toBe(text);
   });
 });

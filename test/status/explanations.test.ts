@@ -137,7 +137,7 @@ describe('a critical finding', () => {
   const findings = EXPLANATIONS.filter(({ kind }) => kind === 'finding');
   const critical = findings.filter(({ severity }) => severity === 'action required').map(({ word }) => word);
 
-  test('is one that an alarm counts, and its explanation names the alarm', () => {
+  test('an alarm counts each critical finding, and its explanation names the alarm', () => {
     const counted = [...alarms].flatMap(([alarm, types]) => [...types].map((type) => `${type}: ${alarm}`));
     expect(counted.length).toBeGreaterThan(3);
     const named = findings.filter(({ alarm }) => (alarms.get(alarm ?? '')?.size ?? 0) > 0);
@@ -181,7 +181,7 @@ describe("the original's reasons", () => {
     return findings.map(({ type, event }) => `${event?.reason}: ${type}`);
   });
 
-  test('are exactly those of the events that are written, each explained as its finding', () => {
+  test('the reasons are exactly those of the written events, each explained as its finding', () => {
     const explained = EXPLANATIONS.flatMap(({ word, reasons }) => reasons.map((reason) => `${reason}: ${word}`));
     const ofRecords = addressFaultsOfAll().map(({ finding, type }) => `${finding?.().event?.reason}: ${type}`);
     expect(explained.toSorted()).toEqual([...new Set([...written, ...ofRecords])].toSorted());
@@ -190,7 +190,7 @@ describe("the original's reasons", () => {
 });
 
 describe('a message that was pasted', () => {
-  test('is explained as the finding that it is of, whether it is of an event or of a log', () => {
+  test('a message of an event or a log is explained as its finding', () => {
     for (const { finding, type } of addressFaultsOfAll()) {
       const { message, event } = finding?.() ?? {};
       for (const text of [message, event?.note]) expect([text, known(text ?? '').word]).toEqual([text, type]);

@@ -81,7 +81,7 @@ describe('the query', () => {
     expect(['duplicate', 'leak', 'dup'].map(matching)).toEqual([2, 0, 0]);
   });
 
-  test('is one that a person can read', () => {
+  test('the query has one clause on each line', () => {
     expect(aQuery({ loop: 'node-port-repair', failures: true }).query).toBe(
       `fields @timestamp, loop, level, message, durationMs, errors.0, errors.1, errors.2, stack.0, passId
 | filter cluster = "prod-1" and loop = "node-port-repair"
@@ -91,7 +91,7 @@ describe('the query', () => {
     );
   });
 
-  test('keeps a name that is none within its quotes', () => {
+  test('the query keeps an invalid name within its quotes', () => {
     expect(aQuery({ cluster: 'a" or "b' }).query).toContain('cluster = "a\\" or \\"b"');
   });
 });

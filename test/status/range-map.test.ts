@@ -60,22 +60,22 @@ describe('the cells of a range', () => {
     expect([...cells].flatMap((letter, at) => (letter === 'U' ? at : []))).toEqual([1, 10, 254]);
   });
 
-  test('show the worst state of an item', () => {
+  test('a cell shows the worst state of its item', () => {
     const all = { used: [0, 1, 2, 3], held: [1, 2, 3], leaking: [2, 3], duplicates: [3] };
     expect(drawn(layout('30000-30005'), bits(all)).cells).toBe('UHLDFF');
   });
 
-  test('show the worst state of a bucket, and its use', () => {
+  test('a cell shows the worst state of its bucket, and its use', () => {
     const map = drawn(layout('10.1.0.0/16'), bits({ used: [500, 501, 502, 700], leaking: [502] }));
     expect([map.cells[31], map.cells[43]]).toEqual(['L', 'U']);
     expect([map.fill?.[31], map.fill?.[43], map.fill?.[44]]).toEqual([3, 1, 0]);
   });
 
-  test('show nothing of bits beyond the range', () => {
+  test('the cells show no bits beyond the range', () => {
     expect(drawn(layout('10.0.0.8/29'), bits({ used: [6, 7, 4_000] })).cells).toBe('XFFFFFFX');
   });
 
-  test('are none of a range without a usable item', () => {
+  test('a range without a usable item has no cells', () => {
     for (const text of ['10.0.0.0/31', '']) expect(drawRange(layout(text), bits())).toBeUndefined();
   });
 

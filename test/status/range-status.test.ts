@@ -61,7 +61,7 @@ describe('a range that was saved', () => {
     ]);
   });
 
-  test('is one of the spec, in the order of their keys', () => {
+  test('each range of the spec is shown, in the order of the keys', () => {
     const given = {
       ranges: [
         saved(nodePorts, aStoredRange([0], { range: '30000-32767' })),
@@ -256,7 +256,7 @@ describe('ServiceCIDRs, where API servers allocate', () => {
     'cluster-ip-repair': aRunRecord(NOW_MS, { state, findings }),
   });
 
-  test('take the place of the range of the spec, each on its own and as a sum', () => {
+  test('ServiceCIDRs replace the range of the spec, each on its own and as a sum', () => {
     const { ranges, attention } = statusOf({ records: recorded(TWO), ranges: [saved(primary, aStoredRange([0]))] });
     expect(ranges.map(({ title, range, used, capacity }) => [title, range, used, capacity])).toEqual([
       ['cluster IPs', '2 ServiceCIDRs of IPv4', 28, 28],
@@ -287,7 +287,7 @@ describe('ServiceCIDRs, where API servers allocate', () => {
     ]);
   });
 
-  test('have the duplicates and leaked IPAddresses of the last pass', () => {
+  test('ServiceCIDRs show the duplicates and leaked IPAddresses of the last pass', () => {
     const finding = (type: 'duplicate' | 'leakedRecord', item: string) => ({ type, item, message: item });
     const findings = [
       finding('duplicate', '10.5.0.3'),
@@ -305,7 +305,7 @@ describe('ServiceCIDRs, where API servers allocate', () => {
     });
   });
 
-  test('are not shown where the table allocates', () => {
+  test('ServiceCIDRs are not shown where the table allocates', () => {
     const cluster = aCluster({ allocator: 'table' });
     expect(statusOf({ cluster, records: recorded(TWO) }).ranges).toEqual([]);
   });

@@ -56,7 +56,7 @@ function watched(table: KeyValueTable, see: (asked: string) => void): KeyValueTa
 }
 
 describeInEachTable('The status of a cluster', (open) => {
-  test('is read from its registration, leases, run records and ranges', async () => {
+  test('the status of a cluster is read from its registration, leases, run records and ranges', async () => {
     const table = await open();
     await fill(table);
     const status = await readClusterStatus(table, 'demo', NOW_MS);
@@ -73,7 +73,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'neverRan']);
   });
 
-  test('reports each item that does not parse, and reads all others', async () => {
+  test('the status reports each item that does not parse, and contains all others', async () => {
     const table = await open();
     await fill(table);
     await putAnything(table, 'demo', 'masterleases', 'text');
@@ -90,13 +90,13 @@ describeInEachTable('The status of a cluster', (open) => {
     expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'unknown']);
   });
 
-  test.each(['nobody', '', '*'])('is none for the name %p', async (name) => {
+  test.each(['nobody', '', '*'])('the name %p has no status', async (name) => {
     const table = await open();
     await fill(table);
     expect(await readClusterStatus(table, name, NOW_MS)).toBeUndefined();
   });
 
-  test('is none when it is no longer registered', async () => {
+  test('a cluster that is no longer registered has no status', async () => {
     const table = await open();
     await fill(table);
     await unregisterCluster(table, 'demo');
@@ -104,7 +104,7 @@ describeInEachTable('The status of a cluster', (open) => {
     expect((await readFleetStatus(table, 't', NOW_MS)).clusters).toEqual([]);
   });
 
-  test('cannot be read if its spec does not parse', async () => {
+  test('the status cannot be read if the spec does not parse', async () => {
     const table = await open();
     await putAnything(table, '#clusters', 'demo', { generation: 1, spec: 'text' });
     await expect(readClusterStatus(table, 'demo', NOW_MS)).rejects.toMatchObject({ code: 'Corrupt' });
@@ -112,7 +112,7 @@ describeInEachTable('The status of a cluster', (open) => {
 });
 
 describeInEachTable('The status of all clusters', (open) => {
-  test('has clusters that need attention first, then all by name, and unreadable items', async () => {
+  test('the status of all clusters lists those that need attention first, then all by name, and unreadable items', async () => {
     const table = await open();
     for (const name of ['c', 'a', 'b']) await fill(table, name);
     const record = aRunRecord(0, { findings: [{ type: 'duplicate', message: 'taken twice' }] });
@@ -125,7 +125,7 @@ describeInEachTable('The status of all clusters', (open) => {
     expect(fleet).not.toHaveProperty('pausedAll');
   });
 
-  test('shows the pause of all clusters, and its end', async () => {
+  test('the status of all clusters shows their pause and its end', async () => {
     const table = await open();
     await fill(table);
     const pause = { untilMs: NOW_MS + 1, reason: 'an upgrade', by: 'me' };

@@ -232,7 +232,7 @@ describe('API servers', () => {
     ],
   } as const;
 
-  test('are those of the spec in its order, then leases that it does not name', () => {
+  test('API servers of the spec are listed in its order, then leases that it does not name', () => {
     const leases = [
       aLease({ address: '10.1.1.1', source: 'agent' }),
       aLease({ address: '10.9.8.20', host: 'lb.example.com' }),
@@ -275,7 +275,7 @@ describe('API servers', () => {
       { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS + 1 },
       { state: 'withdrawn' },
     ],
-  ] as const)('show %s', (_, lease, shown) => {
+  ] as const)('the status of an API server shows %s', (_, lease, shown) => {
     const [status] = statusOf({ leases: [aLease(lease)] }).apiServers;
     expect(status).toMatchObject({ address: '10.9.8.7', kind: 'server', ...shown });
     if (!('refreshedAtMs' in shown)) expect(status?.refreshedAtMs).toBeUndefined();
@@ -332,7 +332,7 @@ describe('API servers', () => {
     expect(finding).toMatchObject({ word: 'noLiveLease', next });
   });
 
-  test('are not reported without a recent pass', () => {
+  test('API servers are not reported without a recent pass', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'kubernetes-service': aRunRecord(NOW_MS - 60 * MINUTE_MS) };
     expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: late']);
   });

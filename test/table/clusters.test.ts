@@ -45,7 +45,7 @@ function itemOf(table: KeyValueTable, name = SPEC.name) {
 }
 
 describe('A registered cluster', () => {
-  test('comes back as its spec was registered, in its first generation', async () => {
+  test('a new registration is read back with its spec, in its first generation', async () => {
     const table = memoryTable();
     const registered = await registerCluster(table, SPEC);
     expect(registered).toEqual({ spec: SPEC, generation: 1, rangesGeneration: 1 });
@@ -97,7 +97,7 @@ describe('registerCluster', () => {
     expect(await registerCluster(table, { ...SPEC, mode: 'enforce' })).toMatchObject({ paused: PAUSE });
   });
 
-  test('loses neither of two different specs that come at once', async () => {
+  test('keeps both of two different specs that are registered concurrently', async () => {
     const table = memoryTable();
     await Promise.all([
       registerCluster(table, SPEC, AT_ONCE),
@@ -171,7 +171,7 @@ describe('A registration that was read before', () => {
   test.each([
     ['another generation', 2],
     ['none', 'none'],
-  ] as const)('stays when %s was looked at', async (_, replaces) => {
+  ] as const)('a registration stays when %s was read', async (_, replaces) => {
     const table = await withCluster();
     await expect(registerCluster(table, CHANGED, { replaces })).rejects.toMatchObject(TOO_LATE);
     await expect(unregisterCluster(table, SPEC.name, { replaces })).rejects.toMatchObject(TOO_LATE);
@@ -231,7 +231,7 @@ describe('The owner of a cluster', () => {
     expect(await itemOf(table)).toEqual(before);
   });
 
-  test('is another once that took it over, in the same generation', async () => {
+  test('a stack that takes a cluster over becomes its owner, in the same generation', async () => {
     const table = await withCluster('prod');
     expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, owner: { stack: 'second' } });
@@ -322,7 +322,7 @@ describe('A registration that cannot be read', () => {
     ['has an unknown mode', { ...first, spec: { name: 'bad', mode: 'destroy' } }, 1, 'Corrupt', REGISTER],
     ['has too many API servers', { ...first, spec: { apiServers } }, 1, 'Corrupt', `not changed; ${REGISTER}`],
     ['was written by a later version', {}, 2, 'SchemaTooNew', 'deploy the newer version'],
-  ])('because it %s hides no other', async (_, value, schema, code, message) => {
+  ])('a registration that %s hides no other', async (_, value, schema, code, message) => {
     const table = await withCluster();
     won(await table.put({ cluster: '#clusters', key: 'bad', value, schema }, undefined));
     const { clusters, unreadable } = await listClusters(table);

@@ -49,7 +49,7 @@ function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyVal
 }
 
 describeInEachTable('Leases', (open) => {
-  test('are read in byte order of their addresses, of both families, valid or not', async () => {
+  test('a read returns the leases in byte order of their addresses, of both families, valid or expired', async () => {
     const table = await open();
     for (const address of [B, '2001:db8::1', '10.0.0.10']) await refreshLease(table, 'c', refreshed(address));
     await refreshLease(table, 'c', refreshed(C, NOW_MS - DAY_MS));
@@ -58,7 +58,7 @@ describeInEachTable('Leases', (open) => {
     expect(leases.map((lease) => isActive(lease, NOW_MS))).toEqual([true, true, false, true]);
   });
 
-  test('come back with everything that was written of them', async () => {
+  test('a read returns every field of a written lease', async () => {
     const table = await open();
     const lease = aLease(A, {
       ...{ generation: 7, source: 'agent', host: 'lb.example.com', expiresAtMs: NOW_MS, misses: 2 },

@@ -56,7 +56,7 @@ function unasked(): never {
 }
 
 describe('Allocations of cluster IPs', () => {
-  test('are refused until a pass has saved the range', async () => {
+  test('an allocation is refused until a pass has saved the range', async () => {
     const table = memoryTable();
     const allocations = allocationsOf(table, RANGE, AT_ONCE);
     const refusals = [
@@ -68,7 +68,7 @@ describe('Allocations of cluster IPs', () => {
     expect(await table.list('c', '')).toEqual([]);
   });
 
-  test('are kept in the table, where every other caller sees them', async () => {
+  test('an allocation is in the table, where every other caller sees it', async () => {
     const table = memoryTable();
     await save(table);
     const [one, other] = [1, 2].map(() => allocationsOf(table, RANGE, AT_ONCE));
@@ -81,7 +81,7 @@ describe('Allocations of cluster IPs', () => {
     expect(await takenIn(table)).toEqual([IP]);
   });
 
-  test('are all distinct when twenty come at once', async () => {
+  test('twenty concurrent allocations get distinct addresses', async () => {
     const table = memoryTable();
     await save(table);
     const asked = Array.from({ length: 20 }, () =>
@@ -93,7 +93,7 @@ describe('Allocations of cluster IPs', () => {
     expect(await takenIn(table)).toHaveLength(20);
   });
 
-  test('refuse an address outside the range without reading the table', async () => {
+  test('an address outside the range is refused without a read of the table', async () => {
     const refusal = await allocationsOf(UNASKED, RANGE, AT_ONCE).allocateOne('192.168.0.0');
     expect(refusal).toMatchObject({
       code: 'NotInRange',
@@ -101,7 +101,7 @@ describe('Allocations of cluster IPs', () => {
     });
   });
 
-  test('depend only on the table, not on earlier calls of the process', async () => {
+  test('an allocation depends only on the table, not on earlier calls of the process', async () => {
     const table = memoryTable();
     await save(table);
     const local = ipRange(CIDR);
@@ -113,7 +113,7 @@ describe('Allocations of cluster IPs', () => {
     expect(await takenIn(table)).toEqual([IP]);
   });
 
-  test('lose the race for one address to exactly one caller', async () => {
+  test('exactly one of several concurrent callers gets an address', async () => {
     const table = memoryTable();
     await save(table);
     const asked = Array.from({ length: 20 }, () =>
@@ -189,7 +189,7 @@ describe('The strikes of an address', () => {
     strikes: { once: fromBits([1, 2]), twice: fromBits([1]), last: { atMs: 1, passId: 'p' } },
   };
 
-  test('are cleared when it is released, and no others', async () => {
+  test('a release clears the strikes of its address, and no others', async () => {
     const table = memoryTable();
     await save(table, struck);
     expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();

@@ -72,7 +72,7 @@ async function newTable(stored: Partial<StoredRange> = {}): Promise<KeyValueTabl
 }
 
 describe('Several ports at once', () => {
-  test('are allocated in one write, values first, and returned in the order of the request', async () => {
+  test('one write allocates several ports, values first, and returns them in the order of the request', async () => {
     const table = await newTable();
     const { counted, writes } = counting(table);
     const wanted = ['next', { value: 30_016 }, 'next', { value: 30_001 }] as const;
@@ -95,7 +95,7 @@ describe('Several ports at once', () => {
       index: 127,
       code: 'Full',
     },
-  ])('are all refused when $why', async ({ wanted, index, code }) => {
+  ])('all ports are refused when $why', async ({ wanted, index, code }) => {
     const table = await newTable({ data: fromBits([2]) });
     const before = await table.get('c', KEY);
     const refused = await over(table).allocate(wanted, { hold: HOLD });
@@ -103,7 +103,7 @@ describe('Several ports at once', () => {
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
-  test('are released with their holds, and free ones are not named', async () => {
+  test('a release removes ports with their holds, and does not name free ports', async () => {
     const table = await newTable({ data: fromBits([1, 2, 3]), holds: [{ ...HOLD, items: ['30001', '30003'] }] });
     const { counted, writes } = counting(table);
     expect(await over(counted).release([30_001, 30_002, 30_009, 29_999])).toEqual({
@@ -115,7 +115,7 @@ describe('Several ports at once', () => {
     expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30003'] }]);
   });
 
-  test('released for a request are only those that it still holds', async () => {
+  test('a release for a request releases only the ports that it still holds', async () => {
     const table = await newTable({
       data: fromBits([1, 2, 3, 4]),
       holds: [

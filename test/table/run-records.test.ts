@@ -53,7 +53,7 @@ describe('A run record', () => {
     expect(item.key).toBe('runs/cluster-ip-repair');
   });
 
-  test('is written over the one that was read only', async () => {
+  test('a run record replaces only the one that was read', async () => {
     const table = memoryTable();
     const first = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined));
     won(await writeRunRecord(table, 'c', LOOP, FAILED, first));

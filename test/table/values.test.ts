@@ -20,7 +20,7 @@ const { value } = fc.letrec<{ value: TableValue }>((tie) => ({
 }));
 
 describe('A value of the table', () => {
-  test('comes back from the attributes of its item', () => {
+  test('a value is read back unchanged from the attributes of its item', () => {
     fc.assert(
       fc.property(value, (any) => {
         const item = itemOf({ cluster: 'c', key: 'k', value: any, schema: 1, expiresAtMs: 5 }, undefined, 'w', 1);
