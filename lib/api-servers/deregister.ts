@@ -10,9 +10,9 @@ import { endWithdrawal, withdraw } from './withdrawal.ts';
 export interface DeregisterRequest extends RemovalRequest {
   /** One published address, as text. */
   readonly address: string;
-  /** Until when no probe brings it back. Default: an hour from now; at most 24 hours. */
+  /** The end of the withdrawal. Default: an hour from now; at most 24 hours. */
   readonly untilMs?: number;
-  /** The server itself calls, because it shuts down: its next start ends the withdrawal. */
+  /** The server itself calls because it shuts down: its next start ends the withdrawal. */
   readonly goingDown?: boolean;
 }
 
@@ -57,7 +57,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const marked = await withdraw(table, spec.name, { address, untilMs, nowMs: nowMs(), goingDown, isOnlyOne });
   if (isOnlyOne && (await isLastAfterAll(request, marked))) return lastLive(address);
   const end = marked.withdrawnUntilMs;
-  // Also when it was withdrawn already: the caller that did so may have ended right after.
+  // Also if it was withdrawn already: the earlier caller may have stopped before it removed the address.
   const mayBeAdded = lease !== undefined && lease.expiresAtMs > nowMs();
   return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address, mayBeAdded)) };
 }
@@ -88,7 +88,7 @@ function refusalOf(
 }
 
 /**
- * Two callers that deregister at once each saw the other address live: the one that finds none left undoes its mark, unless
+ * Two concurrent callers may each see the other address live: a caller that finds no live address left undoes its withdrawal, unless
  * a later caller has extended it.
  */
 async function isLastAfterAll(
@@ -132,9 +132,9 @@ function iso(ms: number): string {
 type UndoRequest = Pick<DeregisterRequest, 'spec' | 'table' | 'address' | 'nowMs'>;
 
 export type UndoResult =
-  /** `wasUntilMs`: until when it would have been withdrawn. */
+  /** `wasUntilMs`: the planned end of the withdrawal. */
   | { readonly outcome: 'undone'; readonly address: string; readonly wasUntilMs: number }
-  /** Its time is over, or it was not withdrawn. */
+  /** The withdrawal is over, or there was none. */
   | { readonly outcome: 'notWithdrawn'; readonly address: string }
   | { readonly outcome: 'notAnAddress' }
   | { readonly outcome: 'notRegistered' };

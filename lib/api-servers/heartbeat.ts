@@ -18,7 +18,7 @@ export interface HeartbeatRequest {
 
 export interface Heartbeat {
   /**
-   * `active`: refreshed. `withdrawn`: deregistered, and the time is not over. `down`: it was not ready. `lost`: another
+   * `active`: refreshed. `withdrawn`: deregistered, and the withdrawal is not over. `down`: it was not ready. `lost`: another
    * writer wrote the lease at the same time.
    */
   readonly state: 'active' | 'withdrawn' | 'down' | 'lost';
@@ -27,7 +27,7 @@ export interface Heartbeat {
 }
 
 /**
- * One refresh of a lease by the API server's own host, in place of a probe. It is conditional on what was read before the
+ * Refreshes a lease from the API server's own host, in place of a probe. The write is conditional on the lease read before the
  * server was probed: another writer, such as a deregistration, wins.
  * @throws TableError
  */
@@ -39,7 +39,7 @@ export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const before = leaseOf(stored, address) ?? newLease(address);
   const atMs = nowMs();
   const answer = outcome?.verdict ?? 'ready';
-  // Only the tick counts misses. Silence on its own host is the server's.
+  // Only the tick counts misses. On its own host, silence proves that the server is down.
   const event = { source: 'agent', leaseMs, provesEnd: answer === 'silence' } as const;
   const after = answer === 'unknown' ? before : nextLease(before, { answer, ...event }, atMs);
   const { written } = await changeLeases(table, cluster, stored, new Map(after === before ? [] : [[address, after]]));

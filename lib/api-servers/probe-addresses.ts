@@ -15,7 +15,7 @@ export const RECORDS_OF_A_HOST = 32;
 /** An invocation runs at most 16 passes at a time, so that a process has at most 256 probes under way. */
 export const PROBES_AT_ONCE = 16;
 
-/** An address of the spec, and where to ask for it. */
+/** An address of the spec, and the URL of its probe. */
 export interface ProbedAddress extends ExpectedAddress {
   readonly target: ProbeTarget;
 }
@@ -28,8 +28,8 @@ export interface ResolvedAddresses {
 }
 
 /**
- * Every address that may serve: those that the spec names, and the records of its host names that the Service's family
- * can publish. A look-up that fails says nothing: what the leases know of that host stays.
+ * Every address that may serve: those of the spec, and the records of its host names that are of the Service's family
+ * and valid in Endpoints. If a look-up fails, the addresses that the leases have for that host stay.
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
@@ -107,21 +107,21 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   };
 }
 
-/** Its certificate alone says nothing: the cluster's CA may sign those of nodes and Services, too. */
+/** Whether the spec contains the host of the URL. A certificate proves too little: the CA may sign nodes and Services, too. */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Returns in how many ticks each of so many addresses is among the first to be probed once. */
+/** Returns the number of ticks in which each address is once among the first to be probed. */
 export function ticksOfATurn(addresses: number): number {
   return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
 }
 
 /**
- * Returns the addresses in the order of their probes. Silent ones use up the time for probes, so that where there are more
- * than 16, those are first of which the leases know nothing for the longest time; before others those that are published. Addresses of
- * which the leases know as much are in an order that differs from pass to pass.
+ * Returns the addresses in the order of their probes. Silent addresses use up the time for probes. So with more than 16 addresses,
+ * published ones come first, and of those the ones whose last counted probe is the oldest. The order of addresses
+ * with an equal time differs from pass to pass.
  */
 export function inTurn(
   addresses: readonly ProbedAddress[],
@@ -147,8 +147,8 @@ export function inTurn(
 }
 
 /**
- * Probes up to 16 addresses at a time until the signal aborts. Outcomes by address, in the order given; an address whose
- * turn did not come has none.
+ * Probes up to 16 addresses at a time until the signal aborts. Returns the outcomes by address, in the given order; an address
+ * that was not probed in time has none.
  */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],

@@ -31,10 +31,10 @@ export interface RemovalRequest {
 }
 
 export interface AddressRemoval {
-  /** Whether Endpoints or a slice still have it: the kubernetes-service loop removes it at its next tick. */
+  /** Whether Endpoints or a slice still have the address: the kubernetes-service loop removes it at its next tick. */
   readonly stillPublished: boolean;
   readonly changes: readonly string[];
-  /** Why it was not removed at once. */
+  /** The reason why the address was not removed at once. */
   readonly error?: EndpointsError | ClusterError;
 }
 
@@ -43,7 +43,7 @@ const ATTEMPTS = 4;
 
 /**
  * Removes an address that was withdrawn before from Endpoints and EndpointSlice.
- * @param mayBeAdded it had a valid lease: where it is not published, a tick that read that lease may be about to add it
+ * @param mayBeAdded the address had a valid lease: a tick that read this lease may be about to add an unpublished address
  */
 export async function removeAddress(
   request: RemovalRequest,
@@ -69,9 +69,9 @@ export async function removeAddress(
 }
 
 /**
- * Removes an address that was deregistered while a tick wrote which had decided to add it: `deregister` did not find it in
+ * Removes an address that was deregistered while a tick added it: `deregister` did not find it in
  * the endpoints, and reported that it is not published. Leases are read only after a write that added an address. The last
- * address stays: the mark that this reads may be of a deregistration that is about to be refused, and to undo it.
+ * address stays: its deregistration may be about to be refused, and then undoes the withdrawal.
  */
 export async function removeWithdrawn(
   request: RemovalRequest,
@@ -149,7 +149,7 @@ async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Pr
   return changes;
 }
 
-/** With other addresses live, this is what a tick would plan, so that they are published in any case. */
+/** Plans the removal as a tick would if other addresses are live, so that these are published in any case. */
 function decisionWithout(
   { spec, lastOne = false }: RemovalRequest,
   address: string,

@@ -8,14 +8,14 @@ import { updateLease } from '../table/leases.ts';
 export interface WithdrawalRequest extends Withdrawal {
   readonly address: string;
   readonly nowMs: number;
-  /** The caller undoes this one if it must: it is refused where another caller has withdrawn the address. */
+  /** The caller may undo the withdrawal: it is refused if another caller has withdrawn the address. */
   readonly isOnlyOne?: boolean;
 }
 
 /**
- * Withdraws an address, with a lease or without: it is not published before `untilMs`, whatever probes answer.
- * Idempotent: an address that is withdrawn already keeps what was observed since, and a later end.
- * @returns the lease as it now is.
+ * Withdraws an address, with or without a lease: no answer of a probe publishes it before `untilMs`.
+ * Idempotent: a withdrawn address keeps its observations and a later end.
+ * @returns the lease after the write.
  * @throws TableError `Contended` when other writers won every time, the outcome is unclear, or it is not the only one.
  */
 export function withdraw(
@@ -39,7 +39,7 @@ function withdrawnMeanwhile(address: string): TableError {
 
 /**
  * Ends a withdrawal now: the next successful probe publishes the address again.
- * @returns until when it would have lasted; `undefined`: it is not withdrawn, and nothing is written.
+ * @returns the planned end of the withdrawal; `undefined`: the address is not withdrawn, and nothing is written.
  * @throws TableError `Contended` when other writers won every time or the outcome is unclear.
  */
 export function endWithdrawal(

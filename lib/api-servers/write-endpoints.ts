@@ -10,19 +10,19 @@ import {
 import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import type { ClusterPort, CreateResult, UpdateResult } from '../kubernetes/cluster-port.ts';
 
-/** What was written, in order, and the objects as they are now. */
+/** The writes in order, and the objects after them. */
 export interface EndpointsWritten {
   readonly changes: readonly string[];
   readonly endpoints?: EndpointsObject;
   readonly slice?: EndpointSliceObject;
-  /** The port withheld the writes: the objects are what would have been written. */
+  /** The port withheld the writes: the objects are those that would have been written. */
   readonly withheld?: true;
-  /** Why it ended early; what is before it in `changes` was written. */
+  /** The reason why the writes ended early; the writes in `changes` were made. */
   readonly error?: EndpointsError;
 }
 
 /**
- * Endpoints first, then the EndpointSlice that mirrors what the API server answered; when the Endpoints cannot be
+ * Writes the Endpoints first, then the EndpointSlice that mirrors the API server's answer; if the Endpoints cannot be
  * written the slice is not touched (`pkg/controlplane/reconcilers/endpointsadapter.go`).
  * @param slice as it was read
  */
@@ -63,7 +63,7 @@ async function applySliceWrite(
 
   const object = write.verb === 'replace' ? write.replacement : write.object;
   const result = write.verb === 'update' ? await kubernetes.update(object) : await kubernetes.create(object);
-  // Another writer created it since it was read: the next pass reads it.
+  // Another writer created the slice after it was read: the next pass reads it.
   if (result.outcome === 'alreadyExists') return { changes: before };
   const slice = writtenObject(result, 'EndpointSlice');
   if (slice instanceof EndpointsError) return { changes: before, error: slice };
@@ -72,7 +72,7 @@ async function applySliceWrite(
   return { changes: [...before, `${done} endpointslice ${described(sliceAddresses(slice))}`], slice };
 }
 
-/** The object as the API server has it now, or why it was not written. */
+/** The object as the API server has it now, or the reason why it was not written. */
 export function writtenObject<T extends KubernetesObject>(
   result: CreateResult<T> | UpdateResult<T>,
   kind: string,

@@ -2,7 +2,7 @@ import type { EndpointAddress, EndpointsObject } from './objects.ts';
 import { addMaster, type EndpointsDecision, type MasterCountObservation, onlySubset } from './reconcilers.ts';
 import { addressKey } from './repack-subsets.ts';
 
-/** More servers than are counted displace each other: the same addresses are left from the second sequence on. */
+/** With more servers than the master count, servers displace each other: the result is stable from the second sequence on. */
 const MOST_SEQUENCES = 3;
 
 /**
@@ -42,7 +42,7 @@ function addInOrder(
   return endpoints;
 }
 
-/** In place of {@link addMaster} where the subset is repacked and its ports are right. */
+/** Adds the remaining servers as {@link addMaster} does, to a subset that is repacked and has the right ports. */
 function withRest(endpoints: EndpointsObject, live: readonly string[], masterCount: number): EndpointsObject {
   const [only, ...others] = endpoints.subsets ?? [];
   const addresses = [...(only?.addresses ?? [])];
@@ -53,7 +53,7 @@ function withRest(endpoints: EndpointsObject, live: readonly string[], masterCou
     addresses.splice(at, 0, { ip });
     present.add(ip);
     if (addresses.length <= masterCount) continue;
-    // One too many: that after ours is removed; the first, when ours is last.
+    // One address too many: the address after the added one is removed; the first, if the added one is last.
     const next = (at + 1) % addresses.length;
     const [removed] = addresses.splice(next, 1);
     const isLeft = [addresses[next - 1], addresses[next]].some((other) => other?.ip === removed?.ip);
@@ -62,7 +62,7 @@ function withRest(endpoints: EndpointsObject, live: readonly string[], masterCou
   return { ...endpoints, subsets: [{ ...only, addresses }, ...others] };
 }
 
-/** Where the address is in the order of repacked addresses. */
+/** Returns the index at which the address is inserted to keep the order of repacked addresses. */
 function placeOf(address: EndpointAddress, addresses: readonly EndpointAddress[]): number {
   const key = addressKey(address);
   let [from, to] = [0, addresses.length];

@@ -5,38 +5,38 @@ const ownWriteShape = z.object({
   wanted: z.string(),
   atMs: z.number(),
   passesSince: z.number(),
-  /** resourceVersions of Endpoints and EndpointSlice as our write left them. */
+  /** The resourceVersions of Endpoints and EndpointSlice after our write. */
   versions: z.readonly(z.array(z.string())),
 });
 
 const contestShape = z.object({
-  /** When the objects were last seen changed by the other writer. */
+  /** The last time at which a pass saw a change of the other writer. */
   lastSeenMs: z.number(),
   nextWriteMs: z.number(),
   delayMs: z.number(),
 });
 
 const stateShape = z.object({
-  /** Addresses and ports that the last pass wanted published, as one text. */
+  /** The addresses and ports that the last pass had to publish, as one text. */
   wanted: z.exactOptional(z.string()),
   lastWrite: z.exactOptional(z.readonly(ownWriteShape)),
   contest: z.exactOptional(z.readonly(contestShape)),
 });
 
-/** Our last correction of what another writer had changed, so that the next passes see whether it was undone. */
+/** Our last correction of another writer's change: the next passes see whether the writer undid it. */
 type OwnWrite = Readonly<z.infer<typeof ownWriteShape>>;
 /** Another writer writes the same objects. */
 type Contest = Readonly<z.infer<typeof contestShape>>;
-/** Kept from pass to pass; the same as long as nothing happens, so that it need not be saved again. */
+/** The state between passes. It stays equal while nothing happens, so that it need not be saved again. */
 export type ContestState = Readonly<z.infer<typeof stateShape>>;
 
 export interface ContestObservation {
   readonly wanted: string;
-  /** Whether the objects differ from what is wanted. */
+  /** Whether the objects differ from what the pass has to publish. */
   readonly differs: boolean;
-  /** resourceVersions as they were read; empty text for an object that is not there. */
+  /** The resourceVersions that the pass read; an empty text for a missing object. */
   readonly versions: readonly string[];
-  /** The objects publish no address, or one whose lease is known to have ended: that is never left. */
+  /** The objects publish no address, or one whose lease has expired: the pass always corrects this at once. */
   readonly urgent: boolean;
   readonly nowMs: number;
   readonly intervalMs: number;
@@ -44,23 +44,23 @@ export interface ContestObservation {
 
 export interface ContestVerdict {
   readonly state: ContestState;
-  /** This pass wants what the last one wrote: another writer changed the objects. */
+  /** The pass has to publish the same as the last one, so that another writer changed the objects. */
   readonly corrects: boolean;
-  /** The write would only contest, and its time has not come yet. */
+  /** The write would only contest, and its delay is not over. */
   readonly withhold: boolean;
   /** Another writer undid what we wrote. */
   readonly twoOwners: boolean;
 }
 
 const PASSES_TO_BE_UNDONE = 2;
-/** Ticks that come this much later prove nothing. */
+/** A difference after more intervals than this begins no contest. */
 const INTERVALS_TO_BE_UNDONE = 6;
 const LONGEST_DELAY_MS = 600_000;
 const QUIET_MS = 600_000;
 
 /**
- * What another writer changed is corrected at once. When that is undone within two ticks, there are two owners: from then on
- * writes that only contest wait, each twice as long as the one before, until the objects were unchanged for ten minutes. A
+ * Corrects a change of another writer at once. If the writer undoes this within two ticks, there are two owners: from then on
+ * writes that only contest wait, each twice as long as the last one, until the objects are unchanged for ten minutes. A
  * write that adds or removes an address does not contest.
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
@@ -79,7 +79,7 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   };
 }
 
-/** The state after our write was made. A write that contested doubles the wait for the next. */
+/** Returns the state after our write. A write that contested doubles the delay of the next one. */
 export function afterWrite(
   { state: { contest }, corrects, twoOwners }: ContestVerdict,
   { wanted, versions, nowMs }: Pick<ContestObservation, 'wanted' | 'versions' | 'nowMs'>,
@@ -98,12 +98,12 @@ export function lastManager(objects: readonly (KubernetesObject | undefined)[], 
   return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;
 }
 
-/** State of another layout counts as none: a contest shows again within two ticks. */
+/** Returns the saved state; empty if its layout is unknown: a contest is found again within two ticks. */
 export function contestStateFrom(value: unknown): ContestState {
   return stateShape.safeParse(value).data ?? {};
 }
 
-/** A write of something else than what is wanted now proves nothing. */
+/** Returns our last write, one pass older; undefined if it published other addresses or ports than the pass has to. */
 function counted({ lastWrite }: ContestState, { wanted }: ContestObservation): OwnWrite | undefined {
   if (lastWrite === undefined || lastWrite.wanted !== wanted) return undefined;
   return { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_UNDONE + 1) };

@@ -9,15 +9,15 @@ import { REFUSAL } from './reconcilers.ts';
 
 const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
 
-/** A cluster none of whose addresses may be published. */
+/** A cluster without an address that may be published. */
 export interface NoLiveAddress {
   readonly cluster: string;
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  /** By address: until when, as text. */
+  /** The end of each withdrawal as text, by address. */
   readonly withdrawn: ReadonlyMap<string, string>;
 }
 
-/** Returns the original's refusal with the reason for each address: until when it is withdrawn, or what it answered. */
+/** Returns the original's refusal with the reason for each address: the end of its withdrawal, or its last answer. */
 export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress): Finding {
   const others = [...outcomes].filter(([address]) => !withdrawn.has(address));
   const [first] = withdrawn.keys();
@@ -37,12 +37,12 @@ export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress): Fi
   return { type: 'noLiveLease', message: `${REFUSAL}: ${why}` };
 }
 
-/** A server that is to end does so within minutes of its withdrawal. */
+/** A server that shuts down ends within minutes of its withdrawal. */
 const DRAINED_WITHIN_MS = 600_000;
 
 /**
  * Returns a finding for each server that is withdrawn and was not seen down, ten minutes after its lease expired: a restored
- * table brings withdrawals back that were undone since.
+ * table may contain withdrawals that were undone after the backup.
  */
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(
@@ -104,7 +104,7 @@ export type EndpointsErrorCode =
   /** The namespace `default` is missing, or is being deleted. */
   | 'NamespaceUnavailable';
 
-/** Why the Service or its endpoints are not as they should be; the next pass tries again. */
+/** The reason why a pass did not correct the Service or its endpoints; the next pass tries again. */
 export class EndpointsError extends CodedError<EndpointsErrorCode> {
   override readonly name = 'EndpointsError';
 }

@@ -9,7 +9,7 @@ import {
   sameJson,
 } from './objects.ts';
 
-/** What to do to the slice; `replace` deletes `object` and creates `replacement`, for an address type cannot change. */
+/** A write of the slice; `replace` deletes `object` and creates `replacement`, because an address type cannot change. */
 export type SliceWrite =
   | { readonly verb: 'create'; readonly object: EndpointSliceObject }
   | { readonly verb: 'update'; readonly object: EndpointSliceObject }
@@ -43,7 +43,7 @@ export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObj
   };
 }
 
-/** What makes `current` the slice of these Endpoints; `undefined` when it is. Unknown fields of `current` stay. */
+/** Returns the write that makes `current` the slice of these Endpoints; undefined if it is. Keeps unknown fields of `current`. */
 export function ensureSlice(
   endpoints: EndpointsObject,
   current: EndpointSliceObject | undefined,

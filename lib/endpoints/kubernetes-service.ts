@@ -9,7 +9,7 @@ export interface ServiceWrite {
 }
 
 /**
- * Returns the Service to create where it is missing, or to update where its type or ports differ and the spec sets
+ * Returns the Service to create if it is missing, or to update if its type or ports differ and the spec sets
  * `service.reconcile`.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
@@ -20,7 +20,7 @@ export function planService(spec: ClusterSpec, current: ServiceObject | undefine
 }
 
 /**
- * The Service `default/kubernetes` as the original creates it (`CreateOrUpdateMasterServiceIfNeeded` of
+ * Returns the Service `default/kubernetes` as the original creates it (`CreateOrUpdateMasterServiceIfNeeded` of
  * `pkg/controlplane/controller/kubernetesservice/controller.go`): no selector, one family, the first address of the
  * primary range.
  */
@@ -41,7 +41,7 @@ export function desiredService(spec: ClusterSpec): ServiceObject {
 
 /**
  * Returns the Service with its type and ports corrected (`spec.service.reconcile`), compared position by position;
- * `undefined` when both are as they should be.
+ * `undefined` if both are correct.
  */
 export function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
   const ports = desired.spec.ports ?? [];

@@ -11,7 +11,7 @@ import {
 import { hasMissedTwice, newLease, nextLease, type ServerAnswer } from './next-lease.ts';
 import { hasAnswered, type ProbeOutcome, shortDetail } from './probe-outcome.ts';
 
-/** An address that the spec names, or that a host name of the spec stands for. */
+/** An address of the spec, or a record of a host name of the spec. */
 export interface ExpectedAddress {
   /** Canonical text. */
   readonly address: string;
@@ -22,25 +22,25 @@ export interface ExpectedAddress {
 export interface LeaseObservation {
   readonly leases: readonly Lease[];
   readonly expected: readonly ExpectedAddress[];
-  /** By address. An address without an outcome was not probed. */
+  /** The outcomes by address. An address without an outcome was not probed. */
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  /** Host names of the spec: the lease of a former record expires, it is not dropped. */
+  /** The host names of the spec: the lease of a former record is kept until it expires. */
   readonly hosts: readonly string[];
   readonly nowMs: number;
   readonly leaseMs: number;
   readonly intervalMs: number;
-  /** The time between tries at present. */
+  /** The current time between passes. */
   readonly triesEveryMs: number;
 }
 
 /** A lease is removed an hour after it and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
-/** Two misses count together if they are at most so many tries apart: tries in between may be lost or late. */
+/** Two misses count together if they are at most this many passes apart: passes in between may be lost or late. */
 const TRIES_TO_MISS_AGAIN = 3;
-/** A single late probe does not count as a miss. After so many intervals of lateness, a probe without an answer does. */
+/** A single late probe does not count as a miss. After this many intervals of late probes, the next one does. */
 const LATE_INTERVALS = 2;
 
-/** Returns every change that a tick makes to the leases: none that changes nothing. */
+/** Returns the leases that a tick changes, by address; undefined deletes a lease. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
   const { leases, expected, nowMs } = observation;
   const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
@@ -67,7 +67,7 @@ export function decideLeases(observation: LeaseObservation): LeaseChanges {
   ]);
 }
 
-/** Returns what the probe of an address means for its lease; undefined if it was not probed, or not to the end. */
+/** Returns the answer of an address for its lease; undefined if the address was not probed, or the probe was cut off. */
 function answerOf(
   { address, kind, host }: ExpectedAddress,
   { source }: Lease,
@@ -77,7 +77,7 @@ function answerOf(
   if (outcome === undefined || (outcome.verdict === 'unknown' && !outcome.late)) return undefined;
   const verdict = verdictFor(kind, outcome);
   // Silence may be our own network's, unless another address answered in this tick. For an agent that stopped refreshing its
-  // lease, another agent that did not is proof enough: the lease expired without any probe.
+  // lease, another agent that still refreshes its own is proof enough: the lease expired without any probe.
   const isProven = hasAnswered(outcome) || isAnyAnswered(outcomes);
   const isAgents = source === 'agent' && leases.some((other) => other.source === 'agent' && isActive(other, nowMs));
   const miss = { shortestMs: intervalMs / 2, longestMs: TRIES_TO_MISS_AGAIN * triesEveryMs };
@@ -87,7 +87,7 @@ function answerOf(
     leaseMs,
     ...(host !== undefined && { host }),
     lastProbe: shortDetail(outcome),
-    // Where there is no other address to probe, silence is all that a server that went down will ever give.
+    // If there is no other address to probe, only silence can show that the server is down.
     provesEnd: !hasAnswered(outcome) && (isProven || outcomes.size === 1),
     ...((isProven || isAgents) && { miss }),
     // Ticks come a little early or late.
@@ -95,7 +95,7 @@ function answerOf(
   };
 }
 
-/** One of several servers behind a shared address shuts down: what is in front of them lives. */
+/** Counts a shared address as alive if one of the servers behind it shuts down: its load balancer answers. */
 function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcome['verdict'] {
   return kind === 'shared' && verdict === 'shuttingDown' ? 'alive' : verdict;
 }
@@ -106,7 +106,7 @@ export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): bool
 }
 
 /**
- * The lease of an address that is published without one, as in the first pass over an adopted cluster or after the table
+ * Returns the lease of an address that is published without one, as in the first pass over an adopted cluster or after the table
  * lost an item: it expires now, and two misses remove the address.
  */
 export function rememberedLease(
@@ -126,7 +126,7 @@ export function rememberedLease(
   };
 }
 
-/** A lease of ours whose address is no longer in the spec is deleted at once if another is live, or else when it expires. */
+/** Returns whether to delete a probed lease outside the spec: at once if another address is live, or else when it expires. */
 function departs(lease: Lease, othersLive: boolean, { hosts, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
   if (lease.expiresAtMs <= nowMs) return true;
@@ -178,7 +178,7 @@ export function excludedAddresses(
 }
 
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
-  // The first answer after a withdrawal removes the mark: until then, the lease of before proves nothing.
+  // The first answer after a withdrawal ends this state: until then, the lease from before the withdrawal does not count.
   if (lease.state === 'withdrawn') return lease.source === 'agent' && isActive(lease, nowMs);
   return isActive(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
 }

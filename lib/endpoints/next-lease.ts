@@ -17,20 +17,20 @@ const NEXT: Readonly<Record<StateNow, Readonly<Record<ServerAnswer['answer'], St
 type StateNow = Lease['state'] | 'unknown' | 'seenDown' | 'readmitted';
 type Step = (lease: Lease, answer: ServerAnswer, nowMs: number) => Lease;
 
-/** The answer of an API server to its probe, and what it proves. */
+/** The answer of an API server to its probe, and its consequences for the lease. */
 export interface ServerAnswer {
   /** `alive`: 401, 403 or 429. `late`: this process was too busy to receive the answer. */
   readonly answer: 'ready' | 'alive' | 'shuttingDown' | 'error' | 'silence' | 'late';
   readonly source: Lease['source'];
   readonly leaseMs: number;
   readonly host?: string;
-  /** Absent: what the last probe said stays. */
+  /** The detail of the probe; absent: the lease keeps the last one. */
   readonly lastProbe?: string;
-  /** Whether silence is the server's: the process that it was, has ended. */
+  /** Whether silence proves that the process of the server has ended. */
   readonly provesEnd: boolean;
   /** Absent: the answer counts no miss. */
   readonly miss?: MissSpacing;
-  /** From when on late answers count as silence. */
+  /** Late answers count as silence after this time. */
   readonly lateAfterMs?: number;
 }
 
@@ -39,7 +39,7 @@ export interface MissSpacing {
   readonly longestMs: number;
 }
 
-/** An address is removed when so many probes in a row missed, the last of them after its lease expired. */
+/** An address is removed after this many misses in a row, the last of them after its lease expired. */
 const MISSES_TO_GO = 2;
 
 export function newLease(address: string): Lease {
@@ -95,7 +95,7 @@ function miss(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   return { ...lease, ...(misses !== undefined && { misses, missedAtMs: nowMs }), ...probed(answer) };
 }
 
-/** The process that reported its shutdown has ended: what answers from now on is another. */
+/** Ends a reported shutdown: a later answer is from a new process. */
 function end(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   const ended: Lease = answer.provesEnd ? { ...recordOf(lease), ...probed(answer), state: 'leased' } : lease;
   return miss(ended, answer, nowMs);
@@ -116,7 +116,7 @@ function seeEnd(lease: Lease, answer: ServerAnswer): Lease {
   return answer.provesEnd ? seeDown(lease, answer) : lease;
 }
 
-/** The misses in a row with this one; undefined when it proves nothing new, or comes too soon after the last one. */
+/** Returns the misses in a row with this one; undefined if the address is removed already, or the last miss was too recent. */
 function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs: number): number | undefined {
   if (hasMissedTwice(lease) && lease.expiresAtMs <= nowMs) return undefined;
   const sinceMs = nowMs - (lease.missedAtMs ?? Number.NEGATIVE_INFINITY);
@@ -124,18 +124,18 @@ function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs:
   return sinceMs < shortestMs ? undefined : Math.min(lease.misses + 1, MISSES_TO_GO);
 }
 
-/** Misses that were counted while the lease was valid, and without a date since, prove nothing of the time after it. */
+/** Returns whether two misses remove the address. Ignores misses from before the expiry. */
 export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): boolean {
   return misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs);
 }
 
 export interface Withdrawal {
   readonly untilMs: number;
-  /** The server itself shuts down and releases its lease: the next 200 is the server again, and ends the withdrawal. */
+  /** The server itself shuts down and releases its lease: the next 200 is from its next start, and ends the withdrawal. */
   readonly goingDown?: boolean;
 }
 
-/** A withdrawal that is not over keeps what was observed since, and a later end. */
+/** Returns the withdrawn lease. Keeps the observations and a later end of an active withdrawal. */
 export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
   const already = lease.state === 'withdrawn' ? lease : undefined;
   return {

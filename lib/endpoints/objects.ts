@@ -96,7 +96,7 @@ export function samePort(one: EndpointPort, other: EndpointPort): boolean {
   return portText(one) === portText(other);
 }
 
-/** What a port is known by: the same text for ports that are the same. */
+/** Returns the key of a port: ports that are the same have the same key. */
 export function portText({ name = '', port, protocol = 'TCP', appProtocol }: EndpointPort): string {
   return JSON.stringify([name, port, protocol, appProtocol]);
 }

@@ -18,7 +18,7 @@ export interface EndpointsObservation {
   readonly slice: EndpointSliceObject | undefined;
   /** Addresses to publish, in byte order. */
   readonly live: readonly string[];
-  /** Addresses whose lease is known, and which must not be published. */
+  /** Addresses with a lease that must not be published. */
   readonly excluded: readonly string[];
 }
 
@@ -47,7 +47,7 @@ export function isUrgent({ current, slice, excluded }: EndpointsObservation): bo
   return published.some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
 }
 
-/** Removes what must not be published, and then adds the servers as their master-count reconcilers do. */
+/** Removes the excluded addresses, and then adds the servers as their master-count reconcilers do. */
 function planMasters(
   { spec, current, live, excluded }: EndpointsObservation,
   base: EndpointsObject | undefined,
@@ -63,14 +63,14 @@ function planMasters(
   return { outcome: current === undefined ? 'create' : 'update', endpoints };
 }
 
-/** Some API servers sort ports: the order that is there is as good as ours. */
+/** Keeps the current order of ports, because some API servers sort them. */
 function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
   const found = (current && onlySubset(current)?.ports) ?? [];
   const isFound = new Set(found.map(portText));
   return found.length === wanted.length && wanted.every((port) => isFound.has(portText(port))) ? found : wanted;
 }
 
-/** A live address that another writer marked as not ready would stay so for ever: repacking lets not ready win. */
+/** Removes live addresses from those that another writer marked as not ready: repacking would keep them not ready forever. */
 function withReadyOnly(current: EndpointsObject | undefined, live: readonly string[]): EndpointsObject | undefined {
   const isLive = new Set(live);
   const calledNotReady = (current?.subsets ?? []).some(({ notReadyAddresses = [] }) =>

@@ -12,15 +12,15 @@ export type ProbeReply = { readonly late?: true } & (
 );
 
 /**
- * What an answer means for the lease. `ready` and `alive` refresh it, but only `ready` ends a withdrawal; `unknown` changes
- * nothing; `error` and `silence` can count as a miss. `odd` is one that a person should check.
+ * The meaning of an answer for the lease. `ready` and `alive` refresh it, but only `ready` ends a withdrawal; `unknown` changes
+ * nothing; `error` and `silence` can count as a miss. `odd` is one that is reported as a finding.
  */
 export interface ProbeOutcome {
   readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'error' | 'silence' | 'unknown';
   readonly odd: boolean;
   /** This process was busy while it waited for the answer. */
   readonly late?: true;
-  /** For people: `answered 503`, `no answer: connect ECONNREFUSED`. */
+  /** The text for logs and findings: `answered 503`, `no answer: connect ECONNREFUSED`. */
   readonly detail: string;
 }
 
@@ -54,7 +54,7 @@ export function hasAnswered({ verdict }: ProbeOutcome): boolean {
   return verdict !== 'silence' && verdict !== 'unknown';
 }
 
-/** The detail as a lease remembers it: one line, a part of which the server may have written, cut to 200 characters. */
+/** Returns the detail for the lease: one line of at most 200 characters. The server may have written a part of it. */
 export function shortDetail({ detail }: ProbeOutcome): string {
   const line = detail.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
   return line.length <= LONGEST_DETAIL ? line : `${line.slice(0, LONGEST_DETAIL - 1).toWellFormed()}…`;
@@ -71,7 +71,7 @@ function statusOutcome(status: number, body: string): ProbeOutcome {
   return { verdict: 'error', odd, detail: `${detail}${failedChecks(body)}` };
 }
 
-/** `: etcd, poststarthook/rbac/bootstrap-roles`: what a real `/readyz` names as failed. */
+/** Returns the failed checks of `/readyz`: `: etcd, poststarthook/rbac/bootstrap-roles`. */
 function failedChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\](\S+) failed/gm)].flatMap(([, name]) => name ?? []);
   return names.length > 0 ? `: ${boundedText(names.slice(0, 5).join(', '))}` : '';

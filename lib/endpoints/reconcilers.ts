@@ -9,13 +9,13 @@ import {
 } from './objects.ts';
 import { repackSubsets } from './repack-subsets.ts';
 
-/** To the letter the original's (`pkg/controlplane/reconcilers/lease.go`). */
+/** The exact message of the original (`pkg/controlplane/reconcilers/lease.go`). */
 export const REFUSAL =
   'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service';
 
 /**
- * What to do to the Endpoints. `keep`: they are right, only the EndpointSlice is still to be ensured; `nothing`: not
- * even that.
+ * The write of the Endpoints. `keep`: they are correct, and only the EndpointSlice is checked; `nothing`: the slice is
+ * not checked either.
  */
 export type EndpointsDecision =
   | { readonly outcome: 'nothing' }
@@ -24,12 +24,12 @@ export type EndpointsDecision =
 
 export interface EndpointsObservation {
   readonly current: EndpointsObject | undefined;
-  /** Addresses whose lease is held, in byte order. */
+  /** The addresses with an active lease, in byte order. */
   readonly live: readonly string[];
   readonly ports: readonly EndpointPort[];
-  /** `false`: wrong ports alone are left as they are. */
+  /** `false`: wrong ports alone cause no write. */
   readonly reconcilePorts: boolean;
-  /** An address stopped for good: the last one may go, and missing Endpoints stay missing. */
+  /** An address is being removed: it may be the last one, and missing Endpoints are not created. */
   readonly stopped: boolean;
 }
 
@@ -60,7 +60,7 @@ function emptyEndpoints(): EndpointsObject {
   return { apiVersion: 'v1', kind: 'Endpoints', metadata: { ...KUBERNETES_SERVICE }, subsets: [] };
 }
 
-/** The same object when it carries the label already. */
+/** Returns the Endpoints with the label; the same object if it has the label already. */
 function withSkipMirror(endpoints: EndpointsObject): EndpointsObject {
   const { metadata } = endpoints;
   if (metadata.labels?.[SKIP_MIRROR_LABEL] === 'true') return endpoints;
@@ -81,12 +81,12 @@ function samePorts(found: readonly EndpointPort[], wanted: readonly EndpointPort
   );
 }
 
-/** The first subset's ports replaced. */
+/** Returns the subsets with the ports of the first one replaced. */
 function withPorts(subsets: readonly EndpointSubset[], ports: readonly EndpointPort[]): EndpointSubset[] {
   return subsets.map((subset, position) => (position === 0 ? { ...subset, ports } : subset));
 }
 
-/** Order says nothing; an address that is there twice makes them differ. */
+/** Compares without regard to order; a duplicate address is a difference. */
 function sameAddresses({ addresses = [] }: EndpointSubset, live: readonly string[]): boolean {
   const found = new Set(addresses.map(({ ip }) => ip));
   return addresses.length === live.length && found.size === live.length && live.every((ip) => found.has(ip));
@@ -100,7 +100,7 @@ export interface MasterCountObservation {
   readonly reconcilePorts: boolean;
 }
 
-/** `ReconcileEndpoints` of `pkg/controlplane/reconcilers/instancecount.go`: one address puts itself in. */
+/** `ReconcileEndpoints` of `pkg/controlplane/reconcilers/instancecount.go`: adds one address. */
 export function addMaster(observation: MasterCountObservation): EndpointsDecision {
   const { current, address, masterCount, ports, reconcilePorts } = observation;
   const labelled = withSkipMirror(current ?? emptyEndpoints());
@@ -119,7 +119,7 @@ export function addMaster(observation: MasterCountObservation): EndpointsDecisio
   return { outcome: 'update', endpoints: { ...labelled, subsets } };
 }
 
-/** `RemoveEndpoints`: addresses take themselves out of the first subset. It never refuses. */
+/** `RemoveEndpoints`: removes addresses from the first subset, even the last one. */
 export function removeMasters(
   current: EndpointsObject | undefined,
   isRemoved: Pick<ReadonlySet<string>, 'has'>,
@@ -137,7 +137,7 @@ function withAddress(only: EndpointSubset, address: string, masterCount: number)
   return [{ ...first, addresses: trimmed(first.addresses ?? [], address, masterCount) }, ...others];
 }
 
-/** While there are too many, the one after ours goes; the first, when ours is last. Ours stays where it was counted. */
+/** Removes the address after ours, or the first if ours is last, while there are too many. Our index is fixed, as in the original. */
 function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount: number): EndpointAddress[] {
   const kept = [...addresses];
   const position = kept.findIndex(({ ip }) => ip === own);

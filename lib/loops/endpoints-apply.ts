@@ -6,7 +6,7 @@ import { type EndpointsPlan, type Publication, versionsOf, type World } from './
 import { ensureService } from './ensure-service.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
-/** Writes the Service, the Endpoints, the slice, and removes what was deregistered meanwhile; then reports. */
+/** Writes the Service, the Endpoints, the slice, and removes addresses that were deregistered during the writes; then reports. */
 export async function apply(context: PassContext, world: World, plan: EndpointsPlan): Promise<PassReport> {
   const service = await ensureService(context, plan.service);
   const errors = service.error === undefined ? [] : [service.error];
@@ -39,7 +39,7 @@ async function publish(
     const wouldWrite = removed.map((line) => `remove ${line}`);
     return { changes: written.changes, wouldWrite, errors, state: plainValue(verdict.state) };
   }
-  // Another writer can only undo what was written.
+  // Another writer can only undo a write that was made.
   const versions = versionsOf(written.endpoints, written.slice);
   const after = errors.length === 0 ? afterWrite(verdict, { wanted, versions, nowMs: world.nowMs }) : verdict.state;
   const withdrawn = await removeWithdrawn(context, { current, slice }, written);

@@ -37,18 +37,18 @@ import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import { isSameLease, leaseOf, type StoredLeases } from '../table/leases.ts';
 
-/** What a pass found out about the API servers. */
+/** The leases and probe outcomes of the API servers in a pass. */
 export interface ObservedServers {
-  /** What the table has, as far as this pass knows. */
+  /** The leases in the table, as far as this pass knows. */
   readonly stored: StoredLeases;
   readonly expected: readonly ExpectedAddress[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   /** Host names whose look-up failed. */
   readonly unresolved: readonly string[];
-  /** What was decided about the leases as they were before. Some may not have been written. */
+  /** The decided changes of the leases in `before`. Some may not have been written. */
   readonly decided: LeaseChanges;
   readonly before: StoredLeases;
-  /** The changes of leases that were written. */
+  /** One line for each written change of a lease. */
   readonly lines: readonly string[];
   readonly findings: readonly Finding[];
 }
@@ -58,21 +58,21 @@ export interface World extends ObservedServers {
   readonly nowMs: number;
   readonly service: ServiceObject | undefined;
   readonly endpoints: EndpointsObject | undefined;
-  /** Those of the Service, and the one with our name. */
+  /** The slices of the Service, and the slice with our name. */
   readonly slices: readonly EndpointSliceObject[];
-  /** As the last pass left it. */
+  /** The state after the last pass. */
   readonly contest: ContestState;
 }
 
 export interface EndpointsPlan {
-  /** The pass has nothing to write, and may publish: it decides only once. */
+  /** The pass has nothing to write, and publishing is not refused: it decides only once. */
   readonly isQuiet: boolean;
   readonly service: ServiceWrite | undefined;
   /** Leases of addresses that are published without one. */
   readonly remembered: LeaseChanges;
-  /** What is written to Endpoints and slice. */
+  /** The write of Endpoints and slice. */
   readonly publication?: Publication;
-  /** Kept for the next pass, unless something is published. */
+  /** The state for the next pass, unless the pass writes a publication. */
   readonly contest: ContestState;
   readonly counts: Readonly<Record<string, number>>;
   readonly findings: readonly Finding[];
@@ -83,9 +83,9 @@ export interface Publication {
   readonly endpoints: Exclude<EndpointsDecision, { readonly outcome: 'nothing' | 'refused' }>;
   readonly slice: EndpointSliceObject | undefined;
   readonly verdict: ContestVerdict;
-  /** What the write publishes, as the next passes compare it. */
+  /** The addresses and ports of the write, as the next passes compare them. */
   readonly wanted: string;
-  /** Each address that leaves the Endpoints, and why. */
+  /** Each address that the write removes, with the reason. */
   readonly removals: readonly string[];
 }
 
@@ -181,7 +181,7 @@ function withdrawals(leases: readonly Lease[], nowMs: number): ReadonlyMap<strin
   return new Map(ends.flatMap(([address, ms]) => (ms === undefined ? [] : [[address, new Date(ms).toISOString()]])));
 }
 
-/** Returns one line for each address that leaves the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
+/** Returns one line for each address that is removed from the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
 function removalsOf(
   { endpoints, outcomes, nowMs }: World,
   leases: readonly Lease[],

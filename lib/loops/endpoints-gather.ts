@@ -26,12 +26,12 @@ import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
 import { isNamedAsOurs, type ObservedServers, type World } from './endpoints-decide.ts';
 import type { PassContext } from './pass.ts';
 
-/** Of the 9 s of a pass. A silent probe takes 3 s, and 1 s more where this process was busy. */
+/** A part of the 9 s of a pass. A silent probe takes 3 s, and 1 s more if this process was busy. */
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 4_000;
 const WITNESSES_AT_ONCE = 2;
 
-/** Reads everything that the pass decides by. The leases are saved before the cluster is read, which may give no answer. */
+/** Reads the input of the decision. The leases are saved before the cluster is read, because the cluster may not answer. */
 export async function gather(context: PassContext): Promise<World> {
   const { spec, kubernetes, nowMs, state } = context;
   const servers = await observeServers(context);
@@ -110,14 +110,14 @@ async function probeWithWitnesses(
   const toProbe = expected.filter(({ address }) => !kept.has(address));
   const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
   const witnesses = expected.filter(({ address }) => kept.has(address));
-  // The silence of so many would use up the time for the witnesses.
+  // Many silent addresses would use up the time for the witnesses.
   const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : witnesses.slice(0, WITNESSES_AT_ONCE);
   const outcomes = await probeAddresses([...atOnce, ...inTurn(toProbe, leases, turn)], probe, signal);
   if (outcomes.size === 0 || isAnyAnswered(outcomes)) return outcomes;
   return new Map([...outcomes, ...(await probeAddresses(witnesses.slice(atOnce.length), probe, signal))]);
 }
 
-/** Returns what is reported of a lease. A refresh, and a miss, are not. */
+/** Returns the reported change of a lease. A refresh and a miss are not reported. */
 function describeChange(before: Lease | undefined, after: Lease | undefined, nowMs: number): string | undefined {
   if (after === undefined) return 'removed lease';
   if (before === undefined) return 'took lease';
@@ -125,7 +125,7 @@ function describeChange(before: Lease | undefined, after: Lease | undefined, now
   return isActive(after, nowMs) ? 'took lease again' : 'dropped lease';
 }
 
-/** Our slice is in no list when it lost its label: then it is read by its name. */
+/** Reads our slice by its name if it lost its label and so is in no list. */
 async function readSlices({ kubernetes }: PassContext): Promise<EndpointSliceObject[]> {
   const { namespace, name } = KUBERNETES_SERVICE;
   const slices = await kubernetes.list<EndpointSliceObject>(

@@ -67,7 +67,7 @@ export function mergeOntoNewest(
   };
 }
 
-/** Returns false if the range has changed, or another pass has struck since: that was the strike of this interval. */
+/** Returns false if the range has changed, or another pass has struck since the read: an interval has one strike. */
 function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
   return read !== undefined && read.range === newest.range && sameLastStrike(read.strikes, newest.strikes);
 }

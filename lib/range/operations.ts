@@ -95,7 +95,7 @@ export function allocateAll<Item>(
   return { result: { outcome: 'allocated', items }, range: held };
 }
 
-/** Adds how many are free to the refusal of several. An API server has the original's words alone. */
+/** Adds the number of free items if a range is too full for several items. For one item, the original's message is kept. */
 function withFree(refusal: AllocatorError, free: number, requested: number): AllocatorError {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
   return new AllocatorError('Full', `${refusal.message}: ${free} free, ${requested} requested`);

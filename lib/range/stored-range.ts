@@ -3,7 +3,7 @@ import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { type Hold, sameHolds } from './hold.ts';
 
 /**
- * What is kept of a range. Bitmaps are in the byte format of `data` and are numbered by the range that `range` names.
+ * The stored state of a range. Bitmaps are in the byte format of `data` and are numbered by the range in `range`.
  *
  * Invariants: a bit is below the number of items. An item that is held, unclaimed or struck is taken. No item has two
  * holds, none is unclaimed by two Services, and none that is held has a strike.
