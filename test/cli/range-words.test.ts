@@ -26,12 +26,12 @@ describe('a hold', () => {
     [`${'a'.repeat(62)}.b`, 'a'.repeat(62)],
     ['日本', 'kbctl'],
     ['', 'kbctl'],
-  ])('has for the user %j the owner %s', (name, owner) => {
+  ])('a hold of the user %j has the owner %s', (name, owner) => {
     expect(ownerFrom(name)).toBe(owner);
     expect(badHold({ owner, takenUpBy: 'any' })).toBeUndefined();
   });
 
-  test('is for a time or without end', () => {
+  test('a hold ends at a time or never', () => {
     expect(parseHoldFor('forever')).toBe('forever');
     expect(parseHoldFor('1h30m')).toBe(5_400_000);
     expect(() => parseHoldFor('soon')).toThrow(InvalidArgumentError);

@@ -77,7 +77,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       }
     });
 
-    test('names its groups', async () => {
+    test('the API server lists its groups', async () => {
       expect((await call('GET', '/api')).body).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
       const { body } = await call('GET', '/apis');
       const groups = body.groups.map((group: { name: string }) => group.name);
@@ -170,7 +170,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       ]);
     });
 
-    test('selects by the field of a name', async () => {
+    test('the API server selects objects by the field of a name', async () => {
       const { rows } = await tableOf(`/api/v1/namespaces?fieldSelector=metadata.name%3D${namespace}`);
       expect(rows.map(({ cells }) => cells[0])).toEqual([namespace]);
     });

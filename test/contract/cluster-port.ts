@@ -96,7 +96,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         ['an object', { kind: 'Service', namespace, name: 'nothing' }],
         ['an object without a namespace', { kind: 'Namespace', name: `nothing-${run}` }],
         ['an object in a namespace', { kind: 'Service', namespace: `nothing-${run}`, name: 'nothing' }],
-      ])('%s that is not there reads as undefined', async (_, ref) => {
+      ])('%s that does not exist is read as undefined', async (_, ref) => {
         await expect(port.get(ref)).resolves.toBeUndefined();
       });
 
@@ -210,7 +210,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         });
       });
 
-      test('nothing is created in a namespace that is not there', async () => {
+      test('nothing is created in a missing namespace', async () => {
         const result = await port.create(service(`nothing-${run}`, 'orphan'));
         expect(result).toEqual({ outcome: 'namespaceUnavailable', message: expect.stringContaining(`nothing-${run}`) });
       });
@@ -241,20 +241,20 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         updated(await port.update(labelled(definitely(items[0]), { parity: '0', again: 'yes' })));
       });
 
-      test('a label selector chooses', async () => {
+      test('a label selector limits the list to the matching objects', async () => {
         const odd = await port.list('EndpointSlice', namespace, 'parity=1');
         expect(odd.map((item) => item.metadata.name)).toEqual(['item-1', 'item-3', 'item-5']);
         await expect(port.list('EndpointSlice', namespace, 'parity=2')).resolves.toEqual([]);
       });
 
-      test('a list without a namespace has those of all', async () => {
+      test('a list without a namespace has the objects of all namespaces', async () => {
         const all = await port.list('EndpointSlice', undefined);
         expect(all.filter((item) => item.metadata.namespace === namespace).map((item) => item.metadata.name)).toEqual(
           names,
         );
       });
 
-      test('a namespace that is not there has none', async () => {
+      test('the list of a missing namespace is empty', async () => {
         await expect(port.list('Endpoints', `nothing-${run}`)).resolves.toEqual([]);
       });
     });
@@ -279,7 +279,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         created(await port.create({ ...service(namespace, 'elsewhere'), spec: externalName }));
       });
 
-      test('each comes once, in order', async () => {
+      test('a list has each Service once, in order', async () => {
         expect(here(await listAllServices(port)).map(({ name }) => name)).toEqual([
           'elsewhere',
           'headless',
@@ -379,7 +379,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
     });
 
     describe('ServiceCIDRs', () => {
-      test('the one of the cluster can be read and listed', async () => {
+      test('the ServiceCIDR of the cluster can be read and listed', async () => {
         const read = await port.get<ServiceCidrObject>({ kind: 'ServiceCIDR', name: 'kubernetes' });
         expect(read?.spec.cidrs.length).toBeGreaterThan(0);
         const listed = await port.list<ServiceCidrObject>('ServiceCIDR', undefined);

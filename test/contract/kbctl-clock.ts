@@ -34,7 +34,7 @@ export function describeClock(world: () => KbctlWorld): void {
       expect(await stored()).toEqual(before);
     });
 
-    test('pauses until a time of the table, as a brake works by any clock', async () => {
+    test('pauses until a time of the table, although the clock of the host is wrong', async () => {
       const beforeMs = Date.now();
       const words = ['pause', '--all', '--for', '1h', '--reason', 'x'];
       const { code, stderr } = await world().kbctl(words, { aheadMs: -QUARTER_MS });

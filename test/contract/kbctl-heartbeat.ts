@@ -66,14 +66,14 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       expect(stderr).toContain(`${OWN} is removed from the endpoints.\n`);
     });
 
-    test('left the endpoints at its end, and no tick of the loops brings it back', async () => {
+    test('an ended agent has left the endpoints, and no tick of the loops publishes it again', async () => {
       expect(published()).not.toContain(OWN);
       expect(await leaseOf(OWN)).toMatchObject({ source: 'agent', seenDown: true });
       await world().runAllLoops();
       expect(published()).not.toContain(OWN);
     });
 
-    test('comes back at its next start', async () => {
+    test('a restarted agent is published again', async () => {
       const running = start('spawn');
       await running.untilItPrints(HELD);
       await world().runAllLoops();

@@ -173,7 +173,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         ['an empty list', []],
         ['an empty map', {}],
         ['a deep map', { list: [{ bytes: new Uint8Array([0, 1]) }, [null, false]], name: { of: { it: 'x' } } }],
-      ])('come back as they went in: %s', async (_, value) => {
+      ])('a value is read back unchanged: %s', async (_, value) => {
         const cluster = newCluster();
         const written = await put(cluster, 'a', value);
         expect(written.value).toEqual(value);
@@ -181,14 +181,14 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect((await open().list(cluster, ''))[0]?.value).toEqual(value);
       });
 
-      test('come back without the fields that are undefined', async () => {
+      test('a value is read back without the fields that are undefined', async () => {
         const cluster = newCluster();
         await put(cluster, 'a', { kept: 1, dropped: undefined, inner: { dropped: undefined } });
         const value = (await open().get(cluster, 'a'))?.value;
         expect(value).toStrictEqual({ kept: 1, inner: {} });
       });
 
-      test('do not change with later changes by the caller', async () => {
+      test('a stored value does not change with later changes by the caller', async () => {
         const cluster = newCluster();
         const bytes = new Uint8Array([1]);
         await put(cluster, 'a', { bytes });
@@ -198,7 +198,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
     });
 
     describe('get', () => {
-      test('finds nothing where nothing was written, in other clusters either', async () => {
+      test('a get finds nothing where nothing was written, in other clusters either', async () => {
         const cluster = newCluster();
         await put(cluster, 'a', 1);
         expect(await open().get(cluster, 'b')).toBeUndefined();

@@ -60,7 +60,7 @@ describe('Spec files', () => {
     }
   });
 
-  test('come from standard input, once, and may begin with a byte order mark', async () => {
+  test('spec files are read from standard input, once, and can begin with a byte order mark', async () => {
     const { names, files } = await read(['-', '-'], { stdin: `\ufeff${specOf('piped')}` });
     expect(names).toEqual(['piped']);
     expect(files).toMatchObject([{ place: 'standard input', folder: '.' }]);
@@ -110,7 +110,7 @@ describe('Spec files', () => {
     ]);
   });
 
-  test('may have names that are not text', async () => {
+  test('a spec file can have a name that is not text', async () => {
     const named = Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.of(0xe9), Buffer.from('.yml')]);
     renameSync(write('a.yml', 'a'), named);
     expect(await read([folder])).toMatchObject({ names: ['a'], faults: [] });

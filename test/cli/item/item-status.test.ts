@@ -151,7 +151,7 @@ describe('the IPAddress of an address', () => {
       ipAddress('', { managedBy: 'x', parent: { group: 'g.io', resource: 'gateways', namespace: 'n', name: 'gw' } }),
       'its IPAddress belongs to gateways.g.io n/gw, although shop/new has it',
     ],
-  ])('may belong to %s', (_, record, fault) => {
+  ])('an IPAddress can belong to %s', (_, record, fault) => {
     expect(ipAddressFault({ services, ipAddress: record })).toBe(fault);
     expect(ipAddressFault({ services })).toBeUndefined();
   });

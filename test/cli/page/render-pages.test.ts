@@ -235,14 +235,14 @@ describe('the page of all clusters', () => {
 describe('details that do not fit', () => {
   const clusters = manyClusters(1_000);
 
-  test('are those of healthy clusters', () => {
+  test('a page that is too large omits the details of healthy clusters', () => {
     const page = renderFleetPage(aFleetStatus(clusters));
 
     for (const { name } of clusters.slice(0, 3)) expect(page).toContain(`<details id="c-${name}">`);
     expect(page).not.toContain('<details id="c-cluster-0999">');
   });
 
-  test('are a command in a file', () => {
+  test('a file shows a command instead of the omitted details', () => {
     const page = renderFleetPage(aFleetStatus(clusters));
 
     expect(textOf(page)).toMatch(
@@ -251,7 +251,7 @@ describe('details that do not fit', () => {
     expect(page).toContain('<tr><th scope="row">cluster-0999<td');
   });
 
-  test('are a link in a live page', () => {
+  test('a live page links to the omitted details', () => {
     const page = renderFleetPage(aFleetStatus(clusters), { live: { pollMs: 2_000 } });
 
     expect(page).toContain('<a href="clusters/cluster-0999">cluster-0999</a>');

@@ -47,7 +47,7 @@ describe('the line of a cluster', () => {
     { name: 'one that is late', loop: {}, ageMs: 61_000, shown: '61s ago' },
     { name: 'one that failed', loop: { state: 'failing' }, ageMs: 39_000, shown: '39s ago' },
     { name: 'one of a loop that is rarely due', loop: { intervalSeconds: 60 }, ageMs: 39_000, shown: '39s ago' },
-  ] as const)('show when the last pass was: $name', ({ loop, ageMs, shown }) => {
+  ] as const)('the line shows when the last pass was: $name', ({ loop, ageMs, shown }) => {
     const lastPass = {
       startedAtMs: STATUS_AT_MS - ageMs,
       durationMs: 5,
