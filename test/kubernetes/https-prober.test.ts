@@ -211,13 +211,13 @@ describe('a probe during which this process was busy, as with the reply of anoth
 });
 
 describe('a probe without information about the server', () => {
-  test('ran into its timeout while our own event loop was late', async () => {
+  test('a probe has no result if its timeout expired while our own event loop was late', async () => {
     const { probe, target } = await hangingServerAnd({ lagMs: 500 });
     const message = 'this process was busy for 500 ms while it waited for the answer';
     await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });
   });
 
-  test.each(['pass', 'time for probes'])('was ended by the end of the %s', async (which) => {
+  test.each(['pass', 'time for probes'])('a probe has no result if the end of the %s ended it', async (which) => {
     const end = new AbortController();
     const react = (): Reaction => {
       setImmediate(() => end.abort());

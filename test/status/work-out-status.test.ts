@@ -20,7 +20,7 @@ function loopOf(status: ClusterStatus, loop: Loop): LoopStatus | undefined {
 }
 
 describe('a healthy cluster', () => {
-  test('is good, with its spec, owner and loops', () => {
+  test('a healthy cluster is shown with its spec, owner and loops', () => {
     const paused = { untilMs: NOW_MS, reason: 'over', by: 'me' };
     const owner = { stack: 'prod' };
     const writes = { wouldWrite: ['create Namespace kube-public'], lastChange: { atMs: 1, changes: ['created it'] } };
@@ -60,7 +60,7 @@ describe('a healthy cluster', () => {
       'publishes nothing',
       { cluster: aCluster({ endpoints: { ...aCluster().spec.endpoints, reconciler: 'none' } }), leases: [] },
     ],
-  ] as const)('is good also if it %s', (_, given) => {
+  ] as const)('a cluster is healthy also if it %s', (_, given) => {
     expect(statusOf(given)).toMatchObject({ health: 'good', attention: [] });
   });
 });

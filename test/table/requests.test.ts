@@ -29,7 +29,7 @@ describe('The record of a request', () => {
     expect(await readRequest(table, 'c', 'r1')).toEqual({ record, item });
   });
 
-  test('counts for a day from its last step on, and is overwritten only by a reader of it', async () => {
+  test('a record is valid for a day after its last step, and only a caller that has read it overwrites it', async () => {
     const table = memoryTable();
     const begun = { fingerprint: 'f', state: 'begun' } as const;
     const first = won(await writeRequest(table, at(10), begun, undefined));

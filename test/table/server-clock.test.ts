@@ -56,7 +56,7 @@ describe('the correction by the dates of replies', () => {
     expect(await correctionBy(replies)).toBe(correctionMs);
   });
 
-  test('is never further off than the second that a date leaves open', async () => {
+  test('the corrected clock is at most one second wrong, because a date has whole seconds', async () => {
     const aReply = fc.record({ atMs: fc.nat(1e9), waitMs: fc.nat(50), answerMs: fc.nat(50) });
     await fc.assert(
       fc.asyncProperty(
@@ -90,7 +90,7 @@ describe('the clock of a table in DynamoDB', () => {
     await server.close();
   });
 
-  test('is seen in every reply, a refusal too, and corrects the clock of the host', async () => {
+  test('the client reads the date of every reply, also of a refusal, and corrects the clock of the host', async () => {
     const client = testDynamoClient(proxy.endpoint);
     const clock = serverClock(client, () => 0);
     expect({ now: clock.nowMs(), skew: clock.skewMs() }).toEqual({ now: 0, skew: 0 });
