@@ -56,7 +56,7 @@ describe('the correction by the dates of replies', () => {
     expect(await correctionBy(replies)).toBe(correctionMs);
   });
 
-  test('the corrected clock is at most one second wrong, because a date has whole seconds', async () => {
+  test('the corrected clock is wrong by at most the second that a date leaves open and the time of a reply', async () => {
     const aReply = fc.record({ atMs: fc.nat(1e9), waitMs: fc.nat(50), answerMs: fc.nat(50) });
     await fc.assert(
       fc.asyncProperty(
