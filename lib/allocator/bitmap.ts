@@ -31,6 +31,13 @@ export class AllocationBitmap {
     this.#pick = pick;
   }
 
+  copy(): AllocationBitmap {
+    const copy = new AllocationBitmap({ max: this.#max, reserved: this.#reserved, pick: this.#pick });
+    copy.#data = this.#data.slice();
+    copy.#used = this.#used;
+    return copy;
+  }
+
   get used(): number {
     return this.#used;
   }

@@ -33,20 +33,18 @@ export class RangeAllocator<Item> {
   readonly #pick: Pick;
   readonly #bitmap: AllocationBitmap;
 
-  constructor(kind: RangeKind<Item>, pick: Pick) {
+  constructor(kind: RangeKind<Item>, pick: Pick, bitmap?: AllocationBitmap) {
     const { spec, max, reserved } = kind;
     this.spec = spec;
     this.max = max;
     this.reserved = reserved;
     this.#kind = kind;
     this.#pick = pick;
-    this.#bitmap = new AllocationBitmap({ max, reserved, pick });
+    this.#bitmap = bitmap ?? new AllocationBitmap({ max, reserved, pick });
   }
 
   copy(): RangeAllocator<Item> {
-    const copy = new RangeAllocator(this.#kind, this.#pick);
-    copy.#bitmap.restore(this.#bitmap.snapshot());
-    return copy;
+    return new RangeAllocator(this.#kind, this.#pick, this.#bitmap.copy());
   }
 
   get free(): number {

@@ -2,7 +2,7 @@ import type { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hold.ts';
-import { keepUnclaimed, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
+import { keepUnclaimed, type LeakStrikes, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
 
 /** The state of an item. An item outside the range is neither free nor taken. */
 export type ItemState =
@@ -29,13 +29,21 @@ export interface Taken<Item> {
  * as unclaimed, because both belong to one allocation.
  */
 export class Range<Item> {
-  readonly content: StoredRange;
   readonly #taken: RangeAllocator<Item>;
+  readonly #kept: Omit<StoredRange, 'data'>;
 
-  /** `taken` has the items of `content`, and does not change after this. */
-  constructor(content: StoredRange, taken: RangeAllocator<Item>) {
-    this.content = content;
+  /** `taken` has the items of the range, and does not change after this. */
+  constructor(kept: Omit<StoredRange, 'data'>, taken: RangeAllocator<Item>) {
+    this.#kept = kept;
     this.#taken = taken;
+  }
+
+  get content(): StoredRange {
+    return { ...this.#kept, data: this.#taken.snapshot().data };
+  }
+
+  get unclaimed(): readonly Unclaimed[] {
+    return this.#kept.unclaimed;
   }
 
   get free(): number {
@@ -69,13 +77,13 @@ export class Range<Item> {
   /** Holds taken items, and ends their earlier holds. */
   hold(items: readonly Item[], terms: HoldTerms): Range<Item> {
     const texts = items.map((item) => this.textOf(item));
-    return this.#after(items, { holds: withHold(this.content.holds, texts, terms) });
+    return this.#after(items, { holds: withHold(this.#kept.holds, texts, terms) });
   }
 
   /** Records the unclaimed items of a Service; `items` are those of this review. */
   withUnclaimed(unclaimed: Unclaimed, items: readonly Item[]): Range<Item> {
-    const { content } = this.#after(items, {});
-    return new Range({ ...content, unclaimed: withUnclaimed(content.unclaimed, unclaimed) }, this.#taken);
+    const kept = this.#after(items, {}).#kept;
+    return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.#taken);
   }
 
   has(item: Item): boolean {
@@ -83,12 +91,12 @@ export class Range<Item> {
   }
 
   holdOn(item: Item): Hold | undefined {
-    return holdOn(this.content.holds, this.textOf(item));
+    return holdOn(this.#kept.holds, this.textOf(item));
   }
 
   /** Returns the items that a request holds. */
   heldBy(requestId: string): readonly Item[] {
-    return this.content.holds
+    return this.#kept.holds
       .filter((hold) => hold.requestId === requestId)
       .flatMap(({ items }) => items.flatMap((text) => this.itemOf(text) ?? []));
   }
@@ -96,7 +104,7 @@ export class Range<Item> {
   stateOf(item: Item): ItemState {
     const bit = this.bitOf(item);
     if (bit === undefined) return { inRange: false };
-    const { once, twice } = this.content.strikes;
+    const { once, twice } = this.#kept.strikes;
     const hold = this.holdOn(item);
     return {
       inRange: true,
@@ -129,23 +137,28 @@ export class Range<Item> {
   }
 
   #holdsWithout(item: Item): readonly Hold[] {
-    return withoutHolds(this.content.holds, [this.textOf(item)]);
+    return withoutHolds(this.#kept.holds, [this.textOf(item)]);
   }
 
-  #after(items: readonly Item[], { taken = this.#taken, holds = this.content.holds }: Changed<Item>): Range<Item> {
+  #after(items: readonly Item[], { taken = this.#taken, holds = this.#kept.holds }: Changed<Item>): Range<Item> {
     const bits = items.flatMap((item) => this.bitOf(item) ?? []);
-    const { strikes, unclaimed, ...content } = this.content;
-    const { once, twice } = strikes;
-    const touched = fromBits(bits);
+    const { strikes, unclaimed, ...others } = this.#kept;
     const next = {
-      ...content,
-      data: taken.snapshot().data,
-      strikes: { ...strikes, once: subtract(once, touched), twice: subtract(twice, touched) },
+      ...others,
+      strikes: withoutStrikes(strikes, bits),
       holds,
       unclaimed: keepUnclaimed(unclaimed, (bit) => !bits.includes(bit)),
     };
     return new Range(next, taken);
   }
+}
+
+/** A bitmap of a /12 has 128 KB, and nearly no change meets a strike. */
+function withoutStrikes(strikes: LeakStrikes, bits: readonly number[]): LeakStrikes {
+  const { once, twice } = strikes;
+  if (!bits.some((bit) => hasBit(once, bit) || hasBit(twice, bit))) return strikes;
+  const touched = fromBits(bits);
+  return { ...strikes, once: subtract(once, touched), twice: subtract(twice, touched) };
 }
 
 interface Changed<Item> {

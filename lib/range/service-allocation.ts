@@ -44,7 +44,7 @@ export function allocateForService<Item>(
   options: ServiceAllocationOptions<Item>,
 ): Changed<Item, ServiceAllocation<Item>> {
   const { service, isNew, claim } = options;
-  const before = unclaimedOf(range.content.unclaimed, service);
+  const before = unclaimedOf(range.unclaimed, service);
   const mayAllocate = limitFor(range, service);
   const items = ownItems(range, requested, options, mayAllocate);
   const missing = [...requested.keys()].filter((place) => items[place] === undefined);
@@ -79,7 +79,7 @@ export function undoAllocation<Item>(
   range: Range<Item>,
   { service, reviews, items }: Undo<Item>,
 ): Changed<Item, undefined> {
-  const now = unclaimedOf(range.content.unclaimed, service);
+  const now = unclaimedOf(range.unclaimed, service);
   const own = new Set(now.reviews === reviews ? [...now.first, ...now.later] : []);
   const released = items.filter((item) => own.has(range.bitOf(item) ?? -1));
   return { result: undefined, range: released.reduce((left, item) => left.release(item), range) };
@@ -92,7 +92,7 @@ function ownItems<Item>(
   { service, isNew, named }: ServiceAllocationOptions<Item>,
   mayAllocate: (count: number) => boolean,
 ): (Item | undefined)[] {
-  const { first, later } = unclaimedOf(range.content.unclaimed, service);
+  const { first, later } = unclaimedOf(range.unclaimed, service);
   const isOwn = (bit: number) => range.has(range.itemAt(bit)) && range.holdOn(range.itemAt(bit)) === undefined;
   const own = new Set([...later, ...first].filter(isOwn));
   const isNamed = new Set(bitsOf(range, named));
@@ -114,7 +114,7 @@ function ownItems<Item>(
  * and of the bytes that record them.
  */
 function limitFor<Item>(
-  { content: { unclaimed }, free }: Range<Item>,
+  { unclaimed, free }: Range<Item>,
   { namespace, name }: ServiceName,
 ): (count: number) => boolean {
   const own = unclaimed.filter((each) => each.namespace === namespace);
