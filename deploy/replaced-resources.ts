@@ -6,8 +6,8 @@ import { ALIASED } from './versions.ts';
 export type HashOfPackage = (name: string) => string;
 
 /**
- * Renames the resources that CloudFormation must make again when what they are made of changes, after a hash of that: an
- * API answers as it was when it was last deployed, and an alias as the function was when its version was published.
+ * Adds a hash of their content to the logical ids of the resources that CloudFormation must create again when their content
+ * changes: the deployment of the API, and the versions of functions.
  */
 export function nameReplacedResources<T extends Template>(template: T, hashOf: HashOfPackage): T {
   const { AdmissionApi: api, AdmissionApiResource: resource, AdmissionApiMethod: method } = template.Resources;
@@ -20,7 +20,7 @@ export function nameReplacedResources<T extends Template>(template: T, hashOf: H
   }, deployed);
 }
 
-/** What a version keeps of a function beside its packages, whose places change with each deployment. */
+/** Returns the properties of a function that a version contains, without its packages: their keys change with each deployment. */
 function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
   const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};
   return kept;

@@ -12,21 +12,21 @@ import {
   whether,
 } from './cloudformation.ts';
 
-/** Functions with synchronous callers, who call an alias: an update of code, layer and settings takes effect in one step. */
+/** The functions with synchronous callers. They are called by an alias, so that code, layer and settings change in one step. */
 export const ALIASED = ['allocate', 'admission'] as const;
 type Aliased = (typeof ALIASED)[number];
 /** Also in deploy/admission-endpoint.yml, deploy/policies and the docs. */
 const ALIAS = 'live';
 
 /**
- * A version keeps the function as it was when it was published, and CloudFormation publishes one only as a new resource:
- * under another logical id, which deploy/replaced-resources.ts derives from the code, or with another description.
+ * Returns a version and an alias for each of these functions. A version never changes. CloudFormation publishes a new one only
+ * for a new logical id, which deploy/replaced-resources.ts derives from the code, or for a new description.
  */
 export function versions(): Resources {
   return Object.fromEntries(ALIASED.flatMap((name) => Object.entries(versionOf(name))));
 }
 
-/** Invocations may be on their way to the version before. Lambda deletes all versions with their function. */
+/** Callers may still invoke the previous version during an update. Lambda deletes all versions with their function. */
 const KEPT = { DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' };
 
 function versionOf(name: Aliased): Resources {
@@ -40,15 +40,16 @@ function versionOf(name: Aliased): Resources {
   };
 }
 
-/** The qualifier of what callers invoke, and what must exist before it can be named. */
+/** Returns the qualifier by which a function is invoked, and the alias that must exist before a resource uses it. */
 export function qualifierOf(name: string): { readonly Qualifier: string; readonly DependsOn?: string } {
   const isAliased = ALIASED.some((one) => one === name);
   return isAliased ? { Qualifier: ALIAS, DependsOn: `${logicalId(name)}Alias` } : { Qualifier: '$LATEST' };
 }
 
 /**
- * What parameters set in a version, which a change of them must replace. At most 256 characters: ids lose what all
- * begin with. A value that a version does not have must not be here: Lambda publishes no version without a change.
+ * Returns the description of a version: the values of all parameters that the version contains, so that a change of one
+ * publishes a new version. At most 256 characters: ids are written without their common beginning. Other parameters must
+ * not be here: Lambda publishes no version of an unchanged function.
  */
 function settingsOf(name: Aliased): Fields {
   const settings = ['RolePath', 'LogLevel', 'LoopMemory'].map(ref);

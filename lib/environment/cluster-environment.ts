@@ -9,8 +9,9 @@ import { createEnvironment } from './create-environment.ts';
 import { required, tableEnvironmentFrom, type Variables } from './process-environment.ts';
 
 /**
- * Returns the environment of a function that connects to clusters. Beside the variables of `tableEnvironmentFrom`, `REPORTING_INSTANCE` names the reporter of events, `TICK_QUEUE_URL` this
- * loop's queue if it has one, `CLUSTERS_PER_TICK` how many clusters share a message (16).
+ * Returns the environment of a function that connects to clusters. Besides the variables of `tableEnvironmentFrom`,
+ * `REPORTING_INSTANCE` names the reporter of events, `TICK_QUEUE_URL` this loop's queue if it has one, and
+ * `CLUSTERS_PER_TICK` is the number of clusters per message (default: 16).
  */
 export function environmentFrom(variables: Variables): Environment {
   const queueUrl = variables['TICK_QUEUE_URL'];

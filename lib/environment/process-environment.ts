@@ -19,12 +19,12 @@ export function deployed<Answer, Of extends TableEnvironment>(
   handler: Handler<Answer, Of>,
   environmentFrom: (variables: Variables) => Of,
 ): (event: unknown, context: LambdaContext) => Promise<Answer> {
-  let made: { readonly environment: Of } | undefined;
+  let environment: Of | undefined;
   return async (event, context) => {
-    made ??= { environment: environmentFrom(process.env) };
+    environment ??= environmentFrom(process.env);
     const { awsRequestId } = context;
     return handler(event, {
-      environment: made.environment,
+      environment,
       getRemainingTimeInMillis: () => context.getRemainingTimeInMillis(),
       ...(awsRequestId !== undefined && { awsRequestId }),
     });
@@ -33,7 +33,7 @@ export function deployed<Answer, Of extends TableEnvironment>(
 
 /**
  * Returns the environment of a function that connects to no cluster. `TABLE_NAME` names the table, `STACK` the stack that
- * owns its clusters; region, endpoint and credentials are those of the AWS SDK, the log level is that of Powertools (`POWERTOOLS_LOG_LEVEL`).
+ * owns its clusters. Region, endpoint and credentials are those of the AWS SDK; `POWERTOOLS_LOG_LEVEL` is the log level.
  */
 export function tableEnvironmentFrom(variables: Variables): TableEnvironment {
   const tableName = required(variables, 'TABLE_NAME');

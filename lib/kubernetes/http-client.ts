@@ -11,7 +11,7 @@ import { OverBound } from './reply-bounds.ts';
 export interface HttpClientOptions {
   readonly tls: TlsMaterial;
   readonly lookup?: LookupFunction | undefined;
-  /** How many connections are open at most, and kept. Absent: each request has one of its own. */
+  /** The most open connections, which are kept. Absent: each request has its own connection. */
   readonly connections?: number;
 }
 
@@ -27,9 +27,9 @@ export interface HttpRequest {
 
 export interface HttpReply {
   readonly status: number;
-  /** Names in lower case; what was sent several times is joined by `, `. */
+  /** Names are in lower case; repeated headers are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Throws when it does not come whole. */
+  /** Throws if the body is incomplete. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
@@ -56,7 +56,7 @@ export class HttpClient {
   readonly #port: string;
   readonly #isTls: boolean;
   readonly #agent: Agent;
-  /** Connections that were waited for. */
+  /** Connections that have a time limit for their handshake already. */
   readonly #known = new WeakSet<Socket>();
 
   /** @param origin scheme, host and port */
@@ -68,7 +68,7 @@ export class HttpClient {
     const { servername, ...material } = tls;
     const options = {
       ...(connections !== undefined && { keepAlive: true, maxSockets: connections }),
-      // Of a connection that is not used.
+      // For an idle connection.
       timeout: KEEP_ALIVE_MS,
       ...(lookup && { lookup }),
     };

@@ -107,7 +107,7 @@ export class Clock {
     }
   }
 
-  /** Everything that does not wait for this clock comes to its next wait: a tick of Node runs after all promises. */
+  /** Runs all work that does not wait for this clock, up to its next wait: a tick of Node runs after all promises. */
   async #settled(): Promise<void> {
     // Node forgets what weak references lead to only between the turns of its loop.
     if (this.steps % STEPS_OF_A_TURN === 0) await new Promise((resolve) => void setImmediate(resolve));

@@ -58,7 +58,7 @@ export class EndpointTruth {
   readonly #withdrawnUntilMs = new Map<string, number>();
   /** How many deregistrations of each are under way. */
   readonly #leaving = new Map<string, number>();
-  /** A deregistration that began before this time may have been undone: its answer proves nothing. */
+  /** A deregistration that began before this time may have been undone: its answer is not checked. */
   readonly #mayReturnMs = new Map<string, number>();
   /** Since when deregistrations that overlap may have had an effect. */
   readonly #leavingSinceMs = new Map<string, number>();
