@@ -53,7 +53,7 @@ describe('two Services with one cluster IP, where the API servers allocate', () 
     const annotation = { metadata: { annotations: { checked: 'now' } } };
     const patched = await apiserver.request('PATCH', `${SERVICES}/${left}`, annotation);
     expect(patched).toMatchObject({ status: 200 });
-    await eventually(async () => expect(await parentOf(address)).toBe(left), 5_000);
+    await eventually(async () => expect(await parentOf(address)).toBe(left));
   });
 
   test('leave their address to a third one, when one of them is deleted and nothing is changed', async () => {

@@ -109,7 +109,8 @@ test('a killed API server is removed within 25 seconds', async () => {
 
   await tickUntilPublished([FIRST], 3);
 
-  expect(Date.now() - killedAtMs).toBeLessThan(25_000);
+  // The start of the tick that removed it, because the speed of this machine counts for the rest.
+  expect(nextTickAtMs - TICK_MS - killedAtMs).toBeLessThan(25_000);
 });
 
 test('one that comes back is in again with the next tick', async () => {
