@@ -28,7 +28,6 @@ const arrows = {
   'lib/dispatch': [
     'lib/allocator',
     'lib/cluster',
-    'lib/spec',
     'lib/table',
     'lib/kubernetes',
     'lib/aws',
@@ -37,7 +36,6 @@ const arrows = {
     'lib/loops',
     'lib/runtime',
   ],
-  'lib/status': ['lib/allocator', 'lib/cluster', 'lib/range', 'lib/table', 'lib/runtime', 'lib/dispatch'],
   'lib/allocate': ['lib/allocator', 'lib/cluster', 'lib/range', 'lib/table', 'lib/telemetry', 'lib/runtime'],
   'lib/admission': [
     'lib/allocator',

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
-import { LOOP_HANDLERS } from '../lib/dispatch/loop-handlers.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { readCluster } from '../lib/table/clusters.ts';
+import { LOOP_HANDLERS } from './loop-handlers.ts';
 import { StartError } from './start-options.ts';
 
 export interface ScheduledHandler {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Explanation, Severity } from '../lib/status/explanation.ts';
-import { EXPLANATIONS } from '../lib/status/explanations.ts';
+import type { Explanation, Severity } from '../cli/explain/explanation.ts';
+import { EXPLANATIONS } from '../cli/explain/explanations.ts';
 
 const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { boundedText } from '../../lib/cluster/values.ts';
-import type { Explanation } from '../../lib/status/explanation.ts';
-import { EXPLANATIONS, explain } from '../../lib/status/explanations.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
+import type { Explanation } from '../explain/explanation.ts';
+import { EXPLANATIONS, explain } from '../explain/explanations.ts';
 import { withExamples } from '../options.ts';
 import type { Output } from '../output.ts';
 import { wrapped } from '../text-table.ts';

@@ -1,17 +1,17 @@
 import { Command } from 'commander';
 import type { Hold } from '../../lib/range/hold.ts';
+import type { Act, Cli } from '../cli.ts';
+import { EXIT } from '../errors.ts';
+import { withExamples } from '../options.ts';
+import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
+import { clusterStatusOf, statusOfAll } from '../registered.ts';
 import type {
   ApiServerStatus,
   ClusterStatus,
   FindingStatus,
   LoopStatus,
   RangeStatus,
-} from '../../lib/status/cluster-status.ts';
-import type { Act, Cli } from '../cli.ts';
-import { EXIT } from '../errors.ts';
-import { withExamples } from '../options.ts';
-import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
-import { clusterStatusOf, statusOfAll } from '../registered.ts';
+} from '../status/cluster-status.ts';
 import { ago, apiServerColumns, loopColumns, RANGE_COLUMNS } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';

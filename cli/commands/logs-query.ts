@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import { explain } from '../../lib/status/explanations.ts';
-import { logsQuery } from '../../lib/status/logs-query.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
+import { explain } from '../explain/explanations.ts';
+import { logsQuery } from '../explain/logs-query.ts';
 import { parseDuration, withExamples } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 

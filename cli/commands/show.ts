@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type Hold, isOver } from '../../lib/range/hold.ts';
-import { formatAge } from '../../lib/status/age.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, worst } from '../errors.ts';
 import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';
@@ -11,6 +10,7 @@ import { type ConnectionOptions, withConnectionOptions, withExamples } from '../
 import type { Output } from '../output.ts';
 import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
+import { formatAge } from '../status/age.ts';
 import type { Style } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 

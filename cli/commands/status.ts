@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { clusterStatusOf, describePause, statusOfAll } from '../registered.ts';
+import type { ClusterStatus } from '../status/cluster-status.ts';
 import { fleetColumns, statusLines } from '../status/status-lines.ts';
 import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 

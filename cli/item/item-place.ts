@@ -6,8 +6,8 @@ import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { boundedText } from '../../lib/cluster/values.ts';
-import { textRange } from '../../lib/status/range-status.ts';
 import { CliError, EXIT, usageError } from '../errors.ts';
+import { textRange } from '../status/range-status.ts';
 
 export type ItemKind = 'ip' | 'port';
 

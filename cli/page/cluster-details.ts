@@ -1,12 +1,6 @@
-import { formatAge, formatDuration } from '../../lib/status/age.ts';
-import type {
-  ApiServerStatus,
-  Attention,
-  ClusterStatus,
-  FindingStatus,
-  LoopStatus,
-} from '../../lib/status/cluster-status.ts';
-import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
+import { formatAge, formatDuration } from '../status/age.ts';
+import type { ApiServerStatus, Attention, ClusterStatus, FindingStatus, LoopStatus } from '../status/cluster-status.ts';
+import { isOneOfMany } from '../status/loops-and-leases.ts';
 
 import { type Child, clipped, type Html, html, name, table, upTo } from './html.ts';
 import { rangeSection } from './range-map.ts';

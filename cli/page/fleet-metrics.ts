@@ -1,5 +1,5 @@
 import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
-import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
+import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
 import { HEALTHS } from './words.ts';
 
 interface Sample {

@@ -1,5 +1,5 @@
 import { parseIPv4, parseIPv6 } from '../../lib/allocator/ip-address.ts';
-import { CELL_STATES, type CellState, type RangeMap } from '../../lib/status/cluster-status.ts';
+import { CELL_STATES, type CellState, type RangeMap } from '../status/cluster-status.ts';
 
 /** How a cell is drawn: one of the states, with `U` of a bucket in four levels. */
 export type CellLook = CellState | 'U1' | 'U2' | 'U3' | 'U4';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
 import { isSame } from '../../local/local-request.ts';
+import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
 import { contentSecurityPolicy, type PageOptions } from './page-frame.ts';
 import { renderClusterPage, renderFleetPage, renderMessagePage, TO_ALL_CLUSTERS } from './render-pages.ts';
 import type { LatestRead } from './shared-read.ts';

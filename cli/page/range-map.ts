@@ -1,4 +1,4 @@
-import { CELL_STATES, levelOfUse, type RangeMap, type RangeStatus } from '../../lib/status/cluster-status.ts';
+import { CELL_STATES, levelOfUse, type RangeMap, type RangeStatus } from '../status/cluster-status.ts';
 import { type Child, clipped, type Html, html, name, upTo } from './html.ts';
 import { type CellLook, itemsFrom, layoutOf, type MapLayout } from './map-layout.ts';
 import { counted, grouped, percentage, relative, when } from './words.ts';

@@ -1,11 +1,11 @@
-import { formatAge } from '../../lib/status/age.ts';
+import { formatAge } from '../status/age.ts';
 import {
   type ClusterStatus,
   type FleetStatus,
   type Health,
   type LoopStatus,
   wholeRanges,
-} from '../../lib/status/cluster-status.ts';
+} from '../status/cluster-status.ts';
 import { attentionList, clusterDetails, figuresOf, foldedDetails } from './cluster-details.ts';
 import { type Child, clipped, type Fitted, type Html, html, name, table, upTo } from './html.ts';
 import { type PageOptions, page } from './page-frame.ts';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ClusterStatus, FleetStatus } from '../../lib/status/cluster-status.ts';
-import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { configurationError, failureCode } from '../errors.ts';
+import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
+import { readClusterStatus, readFleetStatus } from '../status/read-status.ts';
 import { answerPageRequest, type PageSources } from './page-requests.ts';
 import { SharedRead, type SharedReadOptions } from './shared-read.ts';
 

@@ -1,5 +1,5 @@
-import { formatAge } from '../../lib/status/age.ts';
-import { type ApiServerStatus, type Health, LEASE_WORDS, type LoopStatus } from '../../lib/status/cluster-status.ts';
+import { formatAge } from '../status/age.ts';
+import { type ApiServerStatus, type Health, LEASE_WORDS, type LoopStatus } from '../status/cluster-status.ts';
 import { type Html, html } from './html.ts';
 
 /** The health states, the worst first. The keys are classes of the style sheet, each with its own shape. */

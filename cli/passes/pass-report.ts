@@ -2,9 +2,9 @@ import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Finding } from '../../lib/cluster/finding.ts';
 import { type EndedPass, unlistedCount } from '../../lib/dispatch/record-pass.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { findingHint } from '../../lib/status/explanations.ts';
 import { describeError, errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
+import { findingHint } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
 import type { Style } from '../terminal.ts';
 

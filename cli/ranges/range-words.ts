@@ -1,6 +1,6 @@
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { type Hold, type HoldTerms, isOver } from '../../lib/range/hold.ts';
-import { formatAge } from '../../lib/status/age.ts';
+import { formatAge } from '../status/age.ts';
 
 const PREFIX = 'ranges/';
 

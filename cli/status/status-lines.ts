@@ -1,4 +1,7 @@
-import { formatAge, formatDuration } from '../../lib/status/age.ts';
+import type { Output } from '../output.ts';
+import type { Style } from '../terminal.ts';
+import { type Column, wrapped } from '../text-table.ts';
+import { formatAge, formatDuration } from './age.ts';
 import {
   type ApiServerStatus,
   type ClusterStatus,
@@ -8,11 +11,8 @@ import {
   type LoopStatus,
   type RangeStatus,
   wholeRanges,
-} from '../../lib/status/cluster-status.ts';
-import { isOneOfMany } from '../../lib/status/loops-and-leases.ts';
-import type { Output } from '../output.ts';
-import type { Style } from '../terminal.ts';
-import { type Column, wrapped } from '../text-table.ts';
+} from './cluster-status.ts';
+import { isOneOfMany } from './loops-and-leases.ts';
 
 const CELLS = 10;
 /** Eighths of a cell. */

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { answerShape } from '../../lib/allocate/answer.ts';
-import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { registerCluster, setClusterMode, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { answerJsonSchema } from '../../tools/allocate-schemas.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';

@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { stringify } from 'yaml';
 import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
-import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
@@ -14,6 +13,7 @@ import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
+import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';

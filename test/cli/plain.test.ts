@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { plainOf } from '../../cli/plain.ts';
-import { NOW_MS } from '../status/status-support.ts';
+import { NOW_MS } from './status/status-support.ts';
 
 const AT = '2023-11-14T22:13:20.000Z';
 

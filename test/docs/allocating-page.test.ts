@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { answerJsonSchema } from '../../lib/allocate/json-schemas.ts';
 import { reservedAddresses, reservedPorts } from '../../lib/allocator/reserved-band.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { answerJsonSchema } from '../../tools/allocate-schemas.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { fencedBlocks } from '../support/console-blocks.ts';
 import { openTaskWorld, type TaskWorld } from '../support/task-world.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
-import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
+import type { ClusterStatus } from '../../cli/status/cluster-status.ts';
 import {
   aClusterStatus,
   aFinding,

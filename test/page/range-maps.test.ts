@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Locator, Page } from 'playwright-core';
 import { renderClusterPage } from '../../cli/page/render-pages.ts';
-import type { RangeStatus } from '../../lib/status/cluster-status.ts';
+import type { RangeStatus } from '../../cli/status/cluster-status.ts';
 import { aClusterStatus, anIPv6Range, aSlash16, aSlash24, nodePorts, STATUS_AT_MS } from '../support/a-fleet-status.ts';
 import { type PageViewer, startViewer } from '../support/status-page.ts';
 

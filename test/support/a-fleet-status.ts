@@ -1,7 +1,3 @@
-import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type {
   ApiServerStatus,
   ClusterStatus,
@@ -10,9 +6,13 @@ import type {
   Health,
   LoopStatus,
   RangeStatus,
-} from '../../lib/status/cluster-status.ts';
-import { drawRange } from '../../lib/status/range-map.ts';
-import { textRange } from '../../lib/status/range-status.ts';
+} from '../../cli/status/cluster-status.ts';
+import { drawRange } from '../../cli/status/range-map.ts';
+import { textRange } from '../../cli/status/range-status.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 
 /** 21 November 2026, 06:15:39 UTC. */

@@ -1,6 +1,5 @@
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
-import { LOOP_HANDLERS } from '../../lib/dispatch/loop-handlers.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
@@ -8,6 +7,7 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
+import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from './misbehaving-cluster.ts';

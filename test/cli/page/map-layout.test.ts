@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type CellLook, itemsFrom, itemText, layoutOf } from '../../../cli/page/map-layout.ts';
+import { CELL_STATES, type CellState, type RangeMap } from '../../../cli/status/cluster-status.ts';
 import { addressOf, formatAddress, formatIPv4 } from '../../../lib/allocator/ip-address.ts';
-import { CELL_STATES, type CellState, type RangeMap } from '../../../lib/status/cluster-status.ts';
 
 const letters = Object.keys(CELL_STATES) as CellState[];
 const anyMap: fc.Arbitrary<RangeMap> = fc

@@ -8,7 +8,7 @@ import {
   type ClusterStatus,
   type LoopStatus,
   type RangeStatus,
-} from '../../../lib/status/cluster-status.ts';
+} from '../../../cli/status/cluster-status.ts';
 import {
   aClusterStatus,
   aFinding,

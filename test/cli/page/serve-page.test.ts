@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type PageServer, type PageServerOptions, readsOf, servePage } from '../../../cli/page/serve-page.ts';
-import type { FleetStatus } from '../../../lib/status/cluster-status.ts';
+import type { FleetStatus } from '../../../cli/status/cluster-status.ts';
 import { registerCluster } from '../../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';

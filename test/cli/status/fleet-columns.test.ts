@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { Output } from '../../../cli/output.ts';
+import type { ClusterStatus } from '../../../cli/status/cluster-status.ts';
 import { fleetColumns, RANGE_COLUMNS, statusLines } from '../../../cli/status/status-lines.ts';
-import type { ClusterStatus } from '../../../lib/status/cluster-status.ts';
 import { aClusterStatus, aSlash24, loopsOf, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
 
 const cell = (name: string, status: Partial<ClusterStatus>) =>

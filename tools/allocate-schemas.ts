@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { withoutIntegerBounds } from '../cluster/described.ts';
-import { answerShape } from './answer.ts';
-import { requestShape } from './request.ts';
+import { answerShape } from '../lib/allocate/answer.ts';
+import { requestShape } from '../lib/allocate/request.ts';
+import { withoutIntegerBounds } from '../lib/cluster/described.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

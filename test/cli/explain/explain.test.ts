@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { callKbctl } from '../support/kbctl-in-process.ts';
+import { callKbctl } from '../../support/kbctl-in-process.ts';
 
 const explain = async (...words: string[]) => (await callKbctl(['explain', ...words], { cwd: '.', env: {} })).ran;
 

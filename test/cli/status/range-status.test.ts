@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import type { RangeStatus } from '../../lib/status/cluster-status.ts';
-import type { StatusInputs } from '../../lib/status/read-inputs.ts';
-import { workOutStatus } from '../../lib/status/work-out-status.ts';
-import type { TableValue } from '../../lib/table/key-value-table.ts';
-import type { RunRecord } from '../../lib/table/run-records.ts';
-import { aRunRecord, runRecords } from '../support/run-records.ts';
+import type { RangeStatus } from '../../../cli/status/cluster-status.ts';
+import type { StatusInputs } from '../../../cli/status/read-inputs.ts';
+import { workOutStatus } from '../../../cli/status/work-out-status.ts';
+import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
+import type { TableValue } from '../../../lib/table/key-value-table.ts';
+import type { RunRecord } from '../../../lib/table/run-records.ts';
+import { aRunRecord, runRecords } from '../../support/run-records.ts';
 import { aCluster, aStoredRange, inputs, NOW_MS, statusOf } from './status-support.ts';
 
 const SAVED_AT_MS = NOW_MS - 60_000;

@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import type { RangeMap } from '../../lib/status/cluster-status.ts';
-import { drawRange, type RangeBits } from '../../lib/status/range-map.ts';
-import { type TextRange, textRange } from '../../lib/status/range-status.ts';
+import type { RangeMap } from '../../../cli/status/cluster-status.ts';
+import { drawRange, type RangeBits } from '../../../cli/status/range-map.ts';
+import { type TextRange, textRange } from '../../../cli/status/range-status.ts';
+import { AllocatorError } from '../../../lib/allocator/errors.ts';
+import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
+import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
 
 function layout(text: string): TextRange {
   const range = textRange(text.includes('/') ? RANGE_KEYS.primary : RANGE_KEYS.nodePorts, text);

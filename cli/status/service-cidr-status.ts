@@ -1,11 +1,18 @@
-import { AllocatorError } from '../allocator/errors.ts';
-import { sizeOf } from '../allocator/intervals.ts';
-import { parseAddress } from '../allocator/ip-address.ts';
-import { firstUsable, lastUsable, type Network, networkContains, parseCidr, rangeSize } from '../allocator/network.ts';
-import { reservedAddresses } from '../allocator/reserved-band.ts';
-import { type ServiceCidrUsage, serviceCidrUsageIn } from '../cluster/service-cidr-usage.ts';
-import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
-import type { RunRecord } from '../table/run-records.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { sizeOf } from '../../lib/allocator/intervals.ts';
+import { parseAddress } from '../../lib/allocator/ip-address.ts';
+import {
+  firstUsable,
+  lastUsable,
+  type Network,
+  networkContains,
+  parseCidr,
+  rangeSize,
+} from '../../lib/allocator/network.ts';
+import { reservedAddresses } from '../../lib/allocator/reserved-band.ts';
+import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
+import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import type { RunRecord } from '../../lib/table/run-records.ts';
 import type { RangeMap, RangeStatus } from './cluster-status.ts';
 import { drawRange, drawUsage, type NetworkUsage } from './range-map.ts';
 import { figures, TITLES, textRange } from './range-status.ts';

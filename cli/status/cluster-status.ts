@@ -1,9 +1,9 @@
-import type { AllocatorOfRecord, ApiServerKind, Loop, Mode } from '../cluster/cluster-spec.ts';
-import type { Lease } from '../cluster/lease.ts';
-import type { RangeKey } from '../cluster/spec-ranges.ts';
-import type { Hold } from '../range/hold.ts';
-import type { Pause } from '../table/clusters.ts';
-import type { RecordedFinding, RunRecord } from '../table/run-records.ts';
+import type { AllocatorOfRecord, ApiServerKind, Loop, Mode } from '../../lib/cluster/cluster-spec.ts';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import type { Hold } from '../../lib/range/hold.ts';
+import type { Pause } from '../../lib/table/clusters.ts';
+import type { RecordedFinding, RunRecord } from '../../lib/table/run-records.ts';
 
 /**
  * The status of one cluster, computed from the table, for `kbctl status` and the page. It contains no credential. Times

@@ -1,5 +1,6 @@
-import { LOOPS } from '../cluster/cluster-spec.ts';
-import { pauseInForce } from '../dispatch/due.ts';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { pauseInForce } from '../../lib/dispatch/due.ts';
+import { explain, findingHint, stateHint } from '../explain/explanations.ts';
 import { formatAge } from './age.ts';
 import {
   type ApiServerStatus,
@@ -12,7 +13,6 @@ import {
   type PauseStatus,
   wholeRanges,
 } from './cluster-status.ts';
-import { explain, findingHint, stateHint } from './explanations.ts';
 import { apiServerStatuses, type LoopsHealth, loopsHealth } from './loops-and-leases.ts';
 import { rangeStatuses } from './range-status.ts';
 import type { StatusInputs, UnreadableItem } from './read-inputs.ts';

@@ -1,7 +1,7 @@
-import { formatAddress, parseAddress } from '../allocator/ip-address.ts';
-import { hostBits, type Network } from '../allocator/network.ts';
-import { bitsOf, fromBits } from '../allocator/snapshot-bytes.ts';
-import { USAGE_CELLS } from '../cluster/service-cidr-usage.ts';
+import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { hostBits, type Network } from '../../lib/allocator/network.ts';
+import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { USAGE_CELLS } from '../../lib/cluster/service-cidr-usage.ts';
 import type { RangeMap } from './cluster-status.ts';
 
 export interface RangeLayout {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { formatAge, formatDuration } from '../../lib/status/age.ts';
+import { formatAge, formatDuration } from '../../../cli/status/age.ts';
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

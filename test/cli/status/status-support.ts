@@ -1,14 +1,14 @@
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { Lease } from '../../lib/cluster/lease.ts';
-import type { StoredRange } from '../../lib/range/stored-range.ts';
-import type { ClusterStatus } from '../../lib/status/cluster-status.ts';
-import type { StatusInputs } from '../../lib/status/read-inputs.ts';
-import { workOutStatus } from '../../lib/status/work-out-status.ts';
-import type { ListedCluster } from '../../lib/table/clusters.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { type LeaseFields, aLease as leaseWith } from '../support/put-lease.ts';
-import { runRecords } from '../support/run-records.ts';
+import type { ClusterStatus } from '../../../cli/status/cluster-status.ts';
+import type { StatusInputs } from '../../../cli/status/read-inputs.ts';
+import { workOutStatus } from '../../../cli/status/work-out-status.ts';
+import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
+import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { Lease } from '../../../lib/cluster/lease.ts';
+import type { StoredRange } from '../../../lib/range/stored-range.ts';
+import type { ListedCluster } from '../../../lib/table/clusters.ts';
+import { aClusterSpec } from '../../support/a-cluster-spec.ts';
+import { type LeaseFields, aLease as leaseWith } from '../../support/put-lease.ts';
+import { runRecords } from '../../support/run-records.ts';
 
 export const NOW_MS = 1_700_000_000_000;
 export const MINUTE_MS = 60_000;

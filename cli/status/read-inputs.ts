@@ -1,14 +1,14 @@
-import { LOOPS } from '../cluster/cluster-spec.ts';
-import { eachOf } from '../cluster/each-of.ts';
-import type { Lease } from '../cluster/lease.ts';
-import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
-import type { StoredRange } from '../range/stored-range.ts';
-import type { ListedCluster, Pause } from '../table/clusters.ts';
-import { TableError } from '../table/errors.ts';
-import type { Item, KeyValueTable } from '../table/key-value-table.ts';
-import { decodeLeases, LEASES } from '../table/leases.ts';
-import { decodeRange } from '../table/ranges.ts';
-import { decodeRunRecord, type RunRecords, runKey } from '../table/run-records.ts';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { eachOf } from '../../lib/cluster/each-of.ts';
+import type { Lease } from '../../lib/cluster/lease.ts';
+import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { ListedCluster, Pause } from '../../lib/table/clusters.ts';
+import { TableError } from '../../lib/table/errors.ts';
+import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { decodeLeases, LEASES } from '../../lib/table/leases.ts';
+import { decodeRange } from '../../lib/table/ranges.ts';
+import { decodeRunRecord, type RunRecords, runKey } from '../../lib/table/run-records.ts';
 
 export interface StatusInputs {
   readonly cluster: ListedCluster;

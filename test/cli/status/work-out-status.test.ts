@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
-import type { FindingType } from '../../lib/cluster/finding.ts';
-import type { ClusterStatus, LoopStatus } from '../../lib/status/cluster-status.ts';
-import type { StatusInputs } from '../../lib/status/read-inputs.ts';
-import { aRunRecord, runRecords } from '../support/run-records.ts';
+import type { ClusterStatus, LoopStatus } from '../../../cli/status/cluster-status.ts';
+import type { StatusInputs } from '../../../cli/status/read-inputs.ts';
+import type { Loop } from '../../../lib/cluster/cluster-spec.ts';
+import type { FindingType } from '../../../lib/cluster/finding.ts';
+import { aRunRecord, runRecords } from '../../support/run-records.ts';
 import { aCluster, aLease, inputs, MINUTE_MS, NOW_MS, statusOf } from './status-support.ts';
 
 const NOT_LONG_AGO_MS = NOW_MS - 10_000;

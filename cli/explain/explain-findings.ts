@@ -1,4 +1,4 @@
-import type { FindingType } from '../cluster/finding.ts';
+import type { FindingType } from '../../lib/cluster/finding.ts';
 import {
   APPLY_SPEC,
   DELETE_SERVICES,

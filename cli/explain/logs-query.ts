@@ -1,4 +1,4 @@
-import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 
 export interface LogsQueryOptions {
   readonly cluster: string;

@@ -1,17 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { readClusterStatus, readFleetStatus } from '../../lib/status/read-status.ts';
-import { pauseAllClusters, registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
-import { TableError } from '../../lib/table/errors.ts';
-import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
-import { saveRange } from '../../lib/table/ranges.ts';
-import { writeRunRecord } from '../../lib/table/run-records.ts';
-import { won } from '../contract/key-value-table.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { describeInEachTable } from '../support/each-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
-import { refreshLease } from '../support/put-lease.ts';
-import { aRunRecord } from '../support/run-records.ts';
+import { readClusterStatus, readFleetStatus } from '../../../cli/status/read-status.ts';
+import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
+import { pauseAllClusters, registerCluster, unregisterCluster } from '../../../lib/table/cluster-registration.ts';
+import { TableError } from '../../../lib/table/errors.ts';
+import type { KeyValueTable, TableValue } from '../../../lib/table/key-value-table.ts';
+import { saveRange } from '../../../lib/table/ranges.ts';
+import { writeRunRecord } from '../../../lib/table/run-records.ts';
+import { won } from '../../contract/key-value-table.ts';
+import { aClusterSpec } from '../../support/a-cluster-spec.ts';
+import { describeInEachTable } from '../../support/each-table.ts';
+import { countedWriteIds, memoryTable } from '../../support/memory-table.ts';
+import { refreshLease } from '../../support/put-lease.ts';
+import { aRunRecord } from '../../support/run-records.ts';
 import { aStoredRange } from './status-support.ts';
 
 /** The tables of these tests write all at time 0. */

@@ -4,12 +4,12 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { logPass } from '../../lib/dispatch/log-pass.ts';
-import { type LogsQueryOptions, logsQuery } from '../../lib/status/logs-query.ts';
-import { recordingTelemetry } from '../support/recording-telemetry.ts';
+import { type LogsQueryOptions, logsQuery } from '../../../cli/explain/logs-query.ts';
+import { LOOPS } from '../../../lib/cluster/cluster-spec.ts';
+import { logPass } from '../../../lib/dispatch/log-pass.ts';
+import { recordingTelemetry } from '../../support/recording-telemetry.ts';
 
-const repository = path.join(import.meta.dirname, '..', '..');
+const repository = path.join(import.meta.dirname, '..', '..', '..');
 const HOUR_MS = 3_600_000;
 
 const aQuery = (options: Partial<LogsQueryOptions> = {}) =>
