@@ -95,14 +95,19 @@ export function withAlarmTable(runbook: string): string {
   return `${before}${begin}\n\n${alarmTable()}\n\n${end}${rest}`;
 }
 
+/** Alarms with the same condition share a row. */
 function alarmTable(): string {
-  const rows = Object.entries(ALARMS).map(([name, alarm]) => {
-    const { threshold, comparison, missing, description, section = name } = alarm;
+  const alarms = Object.entries(ALARMS).map(([name, alarm]) => {
+    const { threshold, comparison, missing, section = name } = alarm;
     const sign = comparison === undefined ? '>' : comparison === 'LessThanThreshold' ? '<' : '≥';
     const limit = typeof threshold === 'number' ? threshold : '`alarmSharePercent`';
-    return `| [${name}](#${section}) | ${description} | ${measureOf(alarm)} ${sign} ${limit} | ${spanOf(alarm)} | ${MISSING[missing]} |`;
+    const condition = `${measureOf(alarm)} ${sign} ${limit} | ${spanOf(alarm)} | ${MISSING[missing]}`;
+    return { link: `[${name}](#${section})`, condition };
   });
-  return ['| alarm | meaning | fires at | in | without data |', '| --- | --- | --- | --- | --- |', ...rows].join('\n');
+  const rows = Object.entries(Object.groupBy(alarms, ({ condition }) => condition)).map(
+    ([condition, group = []]) => `| ${group.map(({ link }) => link).join(', ')} | ${condition} |`,
+  );
+  return ['| alarm | fires at | in | without data |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 
 const MISSING = { breaching: 'fires', notBreaching: 'ends', ignore: 'keeps its state' } as const;

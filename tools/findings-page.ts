@@ -7,7 +7,7 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-Reference; \`kbctl explain <word>\` prints the same, and the resolution of a state or error code. To start from a finding, see
+\`kbctl explain <word>\` prints the same, and the causes and resolution of a state or error code. To start from a finding, see
 [Reading a finding](tasks/reading-a-finding.md). Replace what is in angle brackets.
 `;
 
@@ -35,12 +35,12 @@ function findings(): string[] {
   return [`## Findings\n\nResults of a pass.\n\n${rows.join('\n')}\n`, ...all.map(section)];
 }
 
-/** One table per severity. Resolutions are in messages and in `kbctl explain`. */
+/** One table per severity. Causes and resolutions are in `kbctl explain`. */
 function tables(kind: Explanation['kind']): string[] {
   return SEVERITIES.flatMap((severity) => {
     const all = EXPLANATIONS.filter((one) => one.kind === kind && one.severity === severity);
     if (all.length === 0) return [];
-    const rows = all.map((one) => `| \`${one.word}\` | ${[`${one.title}.`, one.what, ...links(one)].join(' ')} |`);
+    const rows = all.map((one) => `| \`${one.word}\` | ${[`${one.title}.`, ...links(one)].join(' ')} |`);
     const heading = `### ${kind === 'state' ? 'States' : 'Codes'}: ${severity}\n`;
     return [[heading, `| ${kind} | meaning |`, '| --- | --- |', ...rows, ''].join('\n')];
   });
