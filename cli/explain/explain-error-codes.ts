@@ -91,7 +91,7 @@ const OF_FAILING_PASSES = group(
     },
     ReplyTooLarge: {
       title: 'The answer of an API server is too large',
-      what: 'The limits are 2 MiB for an object, and 64 MiB and 100,000 Services for the list (8 MiB as JSON); SECURITY.md has those of each field. Nothing was changed.',
+      what: 'The limits are 2 MiB for an object, and 64 MiB and 100,000 Services for the list (8 MiB as JSON); the error has the limit. Nothing was changed.',
       causes: [
         'The server URL leads to another, perhaps hostile, server.',
         'An object or one of its fields is larger than a pass reads: the error names both.',

@@ -2,7 +2,7 @@ import { isRecord } from './values.ts';
 
 /**
  * Bounds of everything that comes from outside, in entries, because bytes say little about the work that they cause.
- * Each is checked where the text becomes an object. SECURITY.md has the same table.
+ * Each is checked where the text becomes an object.
  *
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
  */
