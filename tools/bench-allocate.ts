@@ -111,12 +111,13 @@ async function bareUpdates(callers: number, requests: number): Promise<Measured>
     const backoff = new Backoff();
     return async () => {
       await backoff.begin();
-      for (;;) {
+      for (let attempt = 0; ; attempt++) {
+        const at = performance.now();
         const previous = await store.get(cluster, 'counter');
         const written = await store.put({ cluster, key: 'counter', value: 0, schema: 1 }, previous);
         if (written.outcome === 'won') break;
         retries += 1;
-        await backoff.lost();
+        await backoff.lost(attempt, performance.now() - at);
       }
       backoff.won();
       return 1;

@@ -41,13 +41,16 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
       const endsAtMs = environment.nowMs() + budgetMs;
       const deadline = environment.startDeadline(budgetMs);
       const log: AnswerLog = { retries: 0, errors: [] };
-      const wait = () => {
+      let begunMs = 0;
+      const wait = async (attempt: number) => {
         log.retries += 1;
-        return backoff.lost();
+        await backoff.lost(attempt, environment.nowMs() - begunMs);
+        begunMs = environment.nowMs();
       };
       try {
         if (request.operation !== 'lookUp') await backoff.begin();
-        const options = { pick, update: { attempts: ATTEMPTS, wait } };
+        begunMs = environment.nowMs();
+        const options = { pick, update: { attempts: ATTEMPTS, wait, isCalm: () => backoff.isCalm } };
         const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, log);
         if (request.operation !== 'lookUp') backoff.won();
         logAnswer(invocation, answer, log);
@@ -133,12 +136,14 @@ function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: T
 }
 
 const SHORTEST_WAIT_MS = 20;
-const LONGEST_WAIT_MS = 2_000;
+const LONGEST_WAIT_MS = { least: 1_000, most: 8_000 };
+/** The more callers there are, and the longer their attempts take, the further apart these must be. */
+const LONGEST_WAIT_IN_ATTEMPTS = 50;
 
 /**
  * Delays callers that change one range at the same time. A lost attempt doubles the waits, a successful one halves
- * them, and a warm function keeps them for its next invocation: otherwise new callers would starve those that wait
- * already.
+ * them, and a warm function keeps them for its next invocation. A request that has lost more attempts waits less, so
+ * that new callers do not overtake it again and again.
  */
 export class Backoff {
   readonly #pause: (ms: number) => Promise<void>;
@@ -149,15 +154,22 @@ export class Backoff {
     this.#pause = pause;
   }
 
-  /** Waits before the first attempt, only after recent contention. */
-  async begin(): Promise<void> {
-    if (this.#windowMs > SHORTEST_WAIT_MS) await this.#wait();
+  /** Whether there was no contention lately. */
+  get isCalm(): boolean {
+    return this.#windowMs <= SHORTEST_WAIT_MS;
   }
 
-  /** Waits after an attempt that another writer preceded. */
-  async lost(): Promise<void> {
-    this.#windowMs = Math.min(2 * this.#windowMs, LONGEST_WAIT_MS);
-    await this.#wait();
+  /** Waits before the first attempt, only after recent contention. */
+  async begin(): Promise<void> {
+    if (!this.isCalm) await this.#wait(1);
+  }
+
+  /** Waits after attempt number 0, 1, 2 ... of a request, which another writer preceded. */
+  async lost(attempt: number, tookMs: number): Promise<void> {
+    const { least, most } = LONGEST_WAIT_MS;
+    const longestMs = Math.min(Math.max(least, LONGEST_WAIT_IN_ATTEMPTS * tookMs), most);
+    this.#windowMs = Math.min(2 * this.#windowMs, longestMs);
+    await this.#wait(attempt + 1);
   }
 
   won(): void {
@@ -165,7 +177,7 @@ export class Backoff {
   }
 
   /** Waits with full jitter, so that the callers do not retry together. */
-  #wait(): Promise<void> {
-    return this.#pause(Math.random() * this.#windowMs);
+  #wait(share: number): Promise<void> {
+    return this.#pause((Math.random() * this.#windowMs) / share);
   }
 }

@@ -4,13 +4,13 @@ import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
 import { listClusters, otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
-import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import {
   addressRange,
   type ConfiguredRange,
   nodePortRange,
   type RangeAllocations,
+  type RangeOptions,
   rangeAllocations,
 } from '../table/range-allocations.ts';
 import type { Refusal } from './answer.ts';
@@ -67,7 +67,7 @@ export type OpenRange = RangeAllocations<ItemValue>;
 
 export interface OpenRangeOptions {
   readonly pick: Pick;
-  readonly update: UpdateOptions;
+  readonly update: RangeOptions;
 }
 
 /** The table's keys of the ranges in requests. */

@@ -3,10 +3,10 @@ import { TableError } from './errors.ts';
 import { sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
 
+type Content = Omit<NewItem, 'cluster' | 'key'>;
+
 /** The result of a change: a new content or none, and the caller's result. */
-export type Change<Result> =
-  | { readonly write: Omit<NewItem, 'cluster' | 'key'>; readonly result: Result }
-  | { readonly keep: Result };
+export type Change<Result> = { readonly write: Content; readonly result: Result } | { readonly keep: Result };
 
 export interface UpdateOptions {
   /** The most attempts. Default: 8. */
@@ -15,6 +15,11 @@ export interface UpdateOptions {
   readonly wait?: (attempt: number) => Promise<void>;
   /** The change is idempotent: it is repeated even if the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;
+  /**
+   * The item as it was read a moment ago. It is written over first, in place of a read; if that is lost, the attempts
+   * begin without a wait.
+   */
+  readonly recent?: Item | undefined;
 }
 
 const FIRST_WAIT_MS = 20;
@@ -35,17 +40,25 @@ export async function guaranteedUpdate<Result>(
   cluster: string,
   key: string,
   change: (current: Item | undefined) => Change<Result>,
-  { attempts = 8, wait = jitteredWait, isRepeatable = false }: UpdateOptions = {},
+  { attempts = 8, wait = jitteredWait, isRepeatable = false, recent }: UpdateOptions = {},
 ): Promise<Result> {
+  const wins = async (content: Content, current: Item | undefined): Promise<boolean> => {
+    const { outcome } = await table.put({ ...content, cluster, key }, current);
+    if (outcome === 'unclear' && !isRepeatable) throw unclear(cluster, key);
+    return outcome === 'won';
+  };
+  if (recent !== undefined) {
+    const changed = change(recent);
+    // Only a write proves that the item is still the same. A refusal follows from a read.
+    if ('write' in changed && (await wins(changed.write, recent))) return changed.result;
+  }
   for (let attempt = 0; attempt < attempts; attempt++) {
     if (attempt > 0) await wait(attempt - 1);
     const current = await table.get(cluster, key);
     const changed = change(current);
     if ('keep' in changed) return changed.keep;
     if (current !== undefined && changesNothing(changed.write, current)) return changed.result;
-    const { outcome } = await table.put({ ...changed.write, cluster, key }, current);
-    if (outcome === 'won') return changed.result;
-    if (outcome === 'unclear' && !isRepeatable) throw unclear(cluster, key);
+    if (await wins(changed.write, current)) return changed.result;
   }
   throw new TableError(
     'Contended',
@@ -54,7 +67,7 @@ export async function guaranteedUpdate<Result>(
 }
 
 /** Returns true if writing `content` over `current` would change nothing. */
-export function changesNothing(content: Omit<NewItem, 'cluster' | 'key'>, current: Item): boolean {
+export function changesNothing(content: Content, current: Item): boolean {
   return (
     content.schema === current.schema &&
     content.expiresAtMs === current.expiresAtMs &&

@@ -31,6 +31,11 @@ import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
 
+export interface RangeOptions extends UpdateOptions {
+  /** Whether no other writer changed the range lately: then `allocate` does not read it a second time. Default: no. */
+  readonly isCalm?: () => boolean;
+}
+
 export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
 
 /**
@@ -39,9 +44,15 @@ export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
  * happened, and must not be repeated: items without a Service are freed as leaks or when their hold ends, and released
  * items may have another owner.
  */
-export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options?: UpdateOptions) {
-  const update = <Result>(operation: Operation<Item, Result>): Promise<Result | AllocatorError> =>
-    guaranteedUpdate(table, range.cluster, range.key, (current) => changeRange(range, current, operation), options);
+export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options: RangeOptions = {}) {
+  let lastRead: TableItem | undefined;
+  const update = <Result>(operation: Operation<Item, Result>, recent?: TableItem): Promise<Result | AllocatorError> => {
+    const change = (current: TableItem | undefined) => {
+      lastRead = current;
+      return changeRange(range, current, operation);
+    };
+    return guaranteedUpdate(table, range.cluster, range.key, change, { ...options, recent });
+  };
 
   return {
     /**
@@ -57,10 +68,13 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       if (refusal !== undefined) return refusal;
       if (requested.length === 0) return { outcome: 'allocated', items: [] };
       return asRefused(
-        await update((each) => {
-          const allocated = allocateAll(each, requested, allocateOptions);
-          return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
-        }),
+        await update(
+          (each) => {
+            const allocated = allocateAll(each, requested, allocateOptions);
+            return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
+          },
+          options.isCalm?.() ? lastRead : undefined,
+        ),
       );
     },
 

@@ -109,6 +109,53 @@ describe('guaranteedUpdate', () => {
     expect(waits).toEqual([0, 1, 2]);
   });
 
+  describe('With an item that was read a moment ago', () => {
+    /** The gets of a table that has 1, after it was read as it is handed over. */
+    async function recentlyRead() {
+      const table = memoryTable();
+      await write(table, 1);
+      const recent = await table.get(CLUSTER, KEY);
+      let gets = 0;
+      const counted: KeyValueTable = {
+        ...table,
+        get: (...of) => {
+          gets += 1;
+          return table.get(...of);
+        },
+      };
+      const wait = () => Promise.reject(new Error('expected no wait'));
+      return { table: counted, options: { recent, wait }, gets: () => gets, inner: table };
+    }
+
+    test('writes over it without a read', async () => {
+      const { table, options, gets } = await recentlyRead();
+      expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(2);
+      expect(gets()).toBe(0);
+    });
+
+    test('reads it again, without a wait, when another writer changed it', async () => {
+      const { table, options, gets, inner } = await recentlyRead();
+      await write(inner, 10);
+      expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(11);
+      expect(gets()).toBe(1);
+    });
+
+    test('refuses nothing because of it, but because of the present item', async () => {
+      const { table, options, inner } = await recentlyRead();
+      await write(inner, 10);
+      const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });
+      expect(await guaranteedUpdate(table, CLUSTER, KEY, change, options)).toBe('there is 10');
+    });
+
+    test('repeats no write over it whose outcome is unclear', async () => {
+      const { table, options } = await recentlyRead();
+      const lossy: KeyValueTable = { ...table, put: async () => ({ outcome: 'unclear' }) };
+      await expect(guaranteedUpdate(lossy, CLUSTER, KEY, increment, options)).rejects.toMatchObject({
+        code: 'Contended',
+      });
+    });
+  });
+
   test('never repeats a write with an unclear outcome', async () => {
     const inner = memoryTable();
     const { table, puts } = interfered(inner, async (_, attempt) => {
