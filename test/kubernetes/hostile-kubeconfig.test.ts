@@ -76,7 +76,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     ['deep nesting', `clusters: ${'['.repeat(20_000)}`],
     ['65 KiB of text', `${kubeconfig(admin({ token: 'x' }))}# ${'x'.repeat(65 * 1024)}`],
     ['a billion keys', Array.from({ length: 7_000 }, (_, key) => `k${key}: 1`).join('\n')],
-  ])('%s', async (_, text) => {
+  ])('a kubeconfig with %s is refused with a short message', async (_, text) => {
     const error: unknown = await parseKubeconfig(text, 'of a tenant').catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       code: 'BadKubeconfig',
@@ -85,7 +85,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     expect(String(error).length).toBeLessThan(600);
   });
 
-  test('64 KB of nothing but punctuation is not parsed', async () => {
+  test('64 KB of punctuation are not parsed', async () => {
     await expect(parseKubeconfig(':\n'.repeat(32_000), 'of a tenant')).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringContaining('has more than 8000 line breaks and punctuation marks'),
@@ -93,11 +93,11 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
   });
 
   test.each([
-    ['a client key whose password takes as many rounds as it says', (key: string) => key],
-    ['such a key that passes for a plain one', (key: string) => key.replaceAll('ENCRYPTED ', '')],
-  ])('%s', async (_, changed) => {
+    ['that names any number of password rounds', (key: string) => key],
+    ['with a password, labelled as a plain key,', (key: string) => key.replaceAll('ENCRYPTED ', '')],
+  ])('a client key %s is refused without a round', async (_, changed) => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    // TLS tries the empty password by itself: that it is not accepted proves that no round was made.
+    // TLS tries the empty password by itself: a refusal proves that no round was made.
     const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: '' }).toString();
     const data = { 'client-key-data': Buffer.from(changed(key)).toString('base64') };
     await expect(parseKubeconfig(kubeconfig(admin(data)), 'of a tenant')).rejects.toMatchObject({
@@ -106,7 +106,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     });
   });
 
-  test('a client key with which a handshake takes seconds is refused', async () => {
+  test('a client key that slows down a handshake by seconds is refused', async () => {
     const number = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');
     const [whole, half] = [number(2048), number(1024)];
     const jwk = { kty: 'RSA', n: whole, e: 'AQAB', d: whole, p: half, q: half, dp: half, dq: half, qi: half };
@@ -118,7 +118,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     });
   });
 
-  test('a file without end is refused', async () => {
+  test('an endless file is refused', async () => {
     await expect(loadKubeconfigFile('/dev/zero')).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringContaining('is longer than'),
@@ -131,7 +131,7 @@ describe('a credential that no HTTP header can carry, such as a token with a new
     ['a token of two lines', { token: `${SECRET}\nX-Remote-User: admin` }],
     ['a token with a space', { token: `${SECRET} x` }],
     ['an impersonated user of two lines', { token: 'x', as: `${SECRET}\r\nX: y` }],
-  ])('%s', async (_, user) => {
+  ])('a kubeconfig with %s is refused', async (_, user) => {
     const error: unknown = await parseKubeconfig(kubeconfig(admin(user)), 'of a tenant').catch(
       (reason: unknown) => reason,
     );

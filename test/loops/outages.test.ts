@@ -36,7 +36,7 @@ async function tickThatLoses(world: EndpointsWorld): Promise<void> {
 }
 
 describe('an outage of our own network removes no healthy server', () => {
-  test('when only one server answers in the first tick after it', async () => {
+  test('no healthy server is removed when only one answers in the first tick after an outage', async () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
     for (let tick = 0; tick < 5; tick++) await world.tick();
@@ -46,7 +46,7 @@ describe('an outage of our own network removes no healthy server', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('when it lasts longer than any lease item is kept', async () => {
+  test('no healthy server is removed by an outage that lasts longer than lease items are kept', async () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
     for (const afterMs of [10_000, 10_000, 3_700_000, DAY_MS + 3_700_000, 10_000]) await world.tick(afterMs);
@@ -54,7 +54,7 @@ describe('an outage of our own network removes no healthy server', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('when the first pass finds leases that ran out and no server answers', async () => {
+  test('no server is removed when the first pass finds expired leases and no server answers', async () => {
     const world = worldOf(A, B, C).answer(SILENT, A, B, C);
     for (const address of [A, B, C]) await world.setLease({ address, expiresAtMs: world.nowMs - 60_000 });
     world.cluster.place(anEndpoints([A, B, C]));
@@ -63,7 +63,7 @@ describe('an outage of our own network removes no healthy server', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('but is reported as soon as no lease is valid, in each pass', async () => {
+  test('each pass reports the outage as soon as no lease is valid', async () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
     expect(await world.tick()).toMatchObject({ errors: [], counts: { activeLeases: 3 } });
@@ -76,7 +76,7 @@ describe('an outage of our own network removes no healthy server', () => {
     expect(await world.lease(B)).toMatchObject({ misses: 0, lastProbe: 'no answer: connect ECONNREFUSED' });
   });
 
-  test('and a cluster of one API server has its endpoints after any outage', async () => {
+  test('a cluster with one API server keeps its endpoints through any outage', async () => {
     const world = await settled(worldOf(A));
     world.answer(SILENT, A);
     for (const afterMs of [10_000, 10_000, 7_200_000, 10_000]) await world.tick(afterMs);
@@ -85,7 +85,7 @@ describe('an outage of our own network removes no healthy server', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('nor lets an API server return that said that it shuts down', async () => {
+  test('an API server that announced its shutdown before an outage does not return after it', async () => {
     const world = await settled();
     await world.answer(SHUTTING_DOWN, B).tick();
     world.answer(SILENT, A, B, C);
@@ -97,14 +97,14 @@ describe('an outage of our own network removes no healthy server', () => {
 });
 
 describe('a published address without a lease', () => {
-  test('stays when the first pass over an adopted cluster cannot write its lease', async () => {
+  test('an address stays when the first pass over an adopted cluster cannot write its lease', async () => {
     const world = worldOf(A, B, C);
     world.cluster.place(anEndpoints([A, B, C]));
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('stays when a pass with an older spec removes its lease during the probes', async () => {
+  test('an address stays when a pass with an older spec removes its lease during the probes', async () => {
     const world = await settled();
     world.whileProbing = async () => {
       const stored = await readLeases(world.table, world.spec.name);
@@ -114,7 +114,7 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('stays after one lost probe in the first pass over an adopted cluster', async () => {
+  test('an address stays after one lost probe in the first pass over an adopted cluster', async () => {
     const world = worldOf(A, B, C).answer(SILENT, B);
     world.cluster.place(anEndpoints([A, B]));
     const report = await world.tick();
@@ -124,7 +124,7 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('stays after one lost probe when the table lost its lease', async () => {
+  test('an address stays after one lost probe when the table lost its lease', async () => {
     const world = await settled();
     const item = await world.table.get(world.spec.name, LEASES);
     if (item !== undefined) await world.table.delete(item);
@@ -134,14 +134,14 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('is removed at once when it says that it shuts down, or is not in the spec', async () => {
+  test('an address is removed at once when the server announces its shutdown or the spec lacks it', async () => {
     const world = worldOf(A, B, C).answer(SHUTTING_DOWN, B);
     world.cluster.place(anEndpoints([A, B, C, '10.0.0.4']));
     await world.tick();
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('stays while the host name that may stand for it is not resolved', async () => {
+  test('an address stays while a host name that may have it is not resolved', async () => {
     const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
     world.cluster.place(anEndpoints([A, C]));
     await world.tick();
@@ -173,19 +173,19 @@ describe('a published address whose restored lease is older than what is publish
   test.each([
     ['a withdrawal that is over', withdrawnFor(-300_000)],
     ['two misses', missedTwice],
-  ])('stays when it answers and the write over %s is lost', async (_, given) => {
+  ])('an address that answers stays when the write over %s is lost', async (_, given) => {
     const world = await restored(given);
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('is removed when the write is lost that would end its withdrawal', async () => {
+  test('an address is removed when the write that would end its withdrawal is lost', async () => {
     const world = await restored(withdrawnFor(300_000));
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('is removed when it was deregistered again during the probes', async () => {
+  test('an address is removed when it is deregistered again during the probes', async () => {
     const world = await restored(withdrawnFor(-300_000));
     const withdrawnUntilMs = world.nowMs + 300_000;
     world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
@@ -193,7 +193,7 @@ describe('a published address whose restored lease is older than what is publish
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('that is no longer published returns only with its lease', async () => {
+  test('an address that is no longer published returns only with its lease', async () => {
     const world = await settled();
     await world.answer(SHUTTING_DOWN, B).tick();
     await tickThatLoses(world.answer(READY, B));
@@ -216,7 +216,7 @@ describe('slow name servers and many records', () => {
     return { asked, tick };
   }
 
-  test('leave time for probes, and for the reads and writes after them', async () => {
+  test('slow name servers leave time for probes, and for the reads and writes after them', async () => {
     const world = await settled(new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C));
     const { asked, tick } = budgets(world, (ms) => ms < 3_000);
     const resolveHost: HostResolver = (_host, signal) =>
@@ -231,7 +231,7 @@ describe('slow name servers and many records', () => {
     expect(all - lookUps).toBeGreaterThanOrEqual(3_000);
   });
 
-  test('and what is not probed when the time for probes is over is neither refreshed nor missed', async () => {
+  test('an address that is not probed before the time for probes ends is neither refreshed nor missed', async () => {
     const world = await settled();
     const { tick } = budgets(world, () => true);
     for (let pass = 0; pass < 4; pass++) await tick();
@@ -239,7 +239,7 @@ describe('slow name servers and many records', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('a probe that says nothing of the server is neither an answer nor a miss', async () => {
+  test('a probe that fails on our side is neither an answer nor a miss', async () => {
     const world = await settled();
     world.answer({ kind: 'unknown', message: 'this process was busy' }, B);
     for (let pass = 0; pass < 3; pass++) await world.tick();
@@ -258,7 +258,7 @@ describe('slow name servers and many records', () => {
     expect((await world.tick()).findings.length).toBeLessThan(40);
   });
 
-  test('come to at most 16 probes of a pass at a time', async () => {
+  test('a pass runs at most 16 probes at a time', async () => {
     const world = new EndpointsWorld([aHost(HOST)]);
     world.records.set(HOST, records(32));
     let [now, most] = [0, 0];
@@ -292,7 +292,7 @@ describe('more than 16 silent API servers', () => {
     await world.tick(10_000, { probe, passId: `pass-${pass}` });
   }
 
-  test.each([17, 24, 39])('are removed, all %i of them, and each returns when it answers', async (crashed) => {
+  test.each([17, 24, 39])('all %i silent servers are removed, and each returns when it answers', async (crashed) => {
     const world = await settled(worldOf(...addresses));
     const dead = addresses.slice(0, crashed);
     world.answer(SILENT, ...dead);
@@ -328,7 +328,7 @@ describe('a process that is too busy to receive the answers of probes', () => {
     }
   });
 
-  test('removes nothing while it receives no answer at all', async () => {
+  test('a process that receives no answer at all removes nothing', async () => {
     const world = await settled();
     world.answer(LATE, A, B, C);
     for (let tick = 0; tick < 8; tick++) await world.tick();
@@ -336,7 +336,7 @@ describe('a process that is too busy to receive the answers of probes', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('also reports a probe that was answered only when it was made again', async () => {
+  test('a probe that is answered only when it is repeated is reported, too', async () => {
     const world = await settled();
     const report = await world.answer({ ...READY, late: true }, B).tick();
     expect(report).toMatchObject({ findings: [{ type: 'other', item: B }], counts: { lateProbes: 1 } });
@@ -351,7 +351,7 @@ describe('an API server whose agent died', () => {
     return world;
   }
 
-  test('stays as long as it answers its probe', async () => {
+  test('a server without its agent stays while it answers its probe', async () => {
     const world = await agentOf(B);
     expect(world.probed.map(({ url }) => new URL(url).hostname)).toEqual([A, C]);
     for (let tick = 0; tick < 4; tick++) {
@@ -361,7 +361,7 @@ describe('an API server whose agent died', () => {
     expect(await world.lease(B)).toMatchObject({ source: 'probe', lastProbe: 'answered 200' });
   });
 
-  test('is removed after two missed probes', async () => {
+  test('a server without its agent is removed after two missed probes', async () => {
     const world = await agentOf(B);
     await world.answer(SILENT, B).tick();
     expect(world.published()).toEqual([A, B, C]);
@@ -369,7 +369,7 @@ describe('an API server whose agent died', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('is removed where no probe reaches any API server, as long as another agent refreshes its lease', async () => {
+  test('a server without its agent is removed while another agent refreshes its lease, even if no probe reaches any server', async () => {
     const world = worldOf(A, B, C).answer(SILENT, A, B, C);
     for (const address of [A, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
     await agentOf(B, world);
@@ -379,7 +379,7 @@ describe('an API server whose agent died', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('stays while its withdrawal lasts where the agent put it', async () => {
+  test('a withdrawn server stays withdrawn until its end after its agent died', async () => {
     const world = await agentOf(B);
     const withdrawnUntilMs = world.nowMs + 3_600_000;
     await world.setLease({ address: B, expiresAtMs: world.nowMs, withdrawnUntilMs, seenDown: true });
@@ -388,7 +388,7 @@ describe('an API server whose agent died', () => {
     expect(world.probed).toHaveLength(2);
   });
 
-  test('is a witness: a silent server beside agents alone is removed if one of them answers', async () => {
+  test('a silent server beside servers with agents is removed if one of them answers its probe', async () => {
     const world = worldOf(A, B, C);
     for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
     await world.tick();
@@ -399,7 +399,7 @@ describe('an API server whose agent died', () => {
     expect(await world.lease(B)).toMatchObject({ source: 'agent', misses: 0 });
   });
 
-  test('is a witness among the first probes where so many are silent that no time is left after them', async () => {
+  test('a server with an agent is among the first probes when many silent servers use up the time', async () => {
     const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
     const world = worldOf(B, C, ...silent);
     for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });

@@ -12,7 +12,7 @@ const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 
 describe('an audit', () => {
-  test('checks cluster IPs, and does not warn about unchanged ones', async () => {
+  test('an audit checks cluster IPs, and does not warn about unchanged ones', async () => {
     const cluster = new RepairCluster({
       allocator: 'apiserver',
       services: [
@@ -51,7 +51,7 @@ describe('an audit', () => {
     expect(selections).toEqual([given.selection]);
   });
 
-  test('checks node ports', async () => {
+  test('an audit checks node ports', async () => {
     const cluster = new RepairCluster({
       allocator: 'apiserver',
       serviceNodePortRange: '30000-30001',
@@ -80,7 +80,7 @@ describe('an audit', () => {
     },
   );
 
-  test('never takes a narrower range from ServiceCIDR kubernetes', async () => {
+  test('an audit takes no narrower range from ServiceCIDR kubernetes', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     const services = () => [withAddresses('first', '10.0.0.5'), withAddresses('later', '10.0.0.200')];
     const kubernetes = listing(services, { kubernetes: ['10.0.0.0/28', 'fd00::/112'] });
@@ -100,7 +100,7 @@ describe('an audit', () => {
     expect(report.counts['outside'] ?? 0).toBe(given.outside);
   });
 
-  test('counts changes since the last one, and frees nothing', async () => {
+  test('an audit counts changes since the last one, and frees nothing', async () => {
     const cluster = new RepairCluster({
       allocator: 'apiserver',
       services: [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')],
@@ -132,7 +132,7 @@ describe('an audit', () => {
     expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
   });
 
-  test('under an older spec than the stored usage bitmap ends without a write', async () => {
+  test('an audit under an older spec than the stored usage bitmap ends without a write', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
     const item = await cluster.table.get('test', PRIMARY);
@@ -149,19 +149,22 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
     { name: 'the first range alone', range: RANGE, outside: 1 },
     { name: 'a range within the first', range: '10.0.0.0/28', outside: 1 },
     { name: 'a range that contains neither', range: '10.7.0.0/24', outside: 2 },
-  ])('reports no address of either, and keeps the range of the spec: $name', async ({ range, outside }) => {
-    const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
-    const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
-    const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
-    const inside = 2 - outside;
-    expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
-    // API servers allocate from both, whatever the spec has.
-    const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
-    expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
-  });
+  ])(
+    'an address of the spec or of a ServiceCIDR is not reported, and the range of the spec is kept: $name',
+    async ({ range, outside }) => {
+      const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
+      const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
+      const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
+      const inside = 2 - outside;
+      expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
+      // API servers allocate from both, whatever the spec has.
+      const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
+      expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
+      expect(await cluster.stored(PRIMARY)).toMatchObject({ range });
+    },
+  );
 
-  test('reports an address in neither', async () => {
+  test('an address outside the spec and every ServiceCIDR is reported', async () => {
     const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
     const services = [withAddresses('outside', '10.0.2.5'), withAddresses('broadcast', '10.0.1.255')];
     const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
@@ -171,7 +174,7 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
     ]);
   });
 
-  test('reports no address of a family that only a ServiceCIDR has', async () => {
+  test('an address of a family that only a ServiceCIDR has is not reported', async () => {
     const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: ['10.0.0.0/23'] });
     const kubernetes = listing(() => [withAddresses('dual', 'fd00::5')], { ...TWO, six: ['fd00::/112'] });
     const report = await cluster.pass(clusterIpRepair, { kubernetes });

@@ -14,7 +14,7 @@ const RANGE = '10.0.0.0/24';
 const THROTTLED = new TableError('Throttled', 'test error');
 
 describe('the list of Services', () => {
-  test('is read after the ranges', async () => {
+  test('the list of Services is read after the ranges', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     const calls: string[] = [];
     const table = tableWith(cluster.table, {
@@ -34,7 +34,7 @@ describe('the list of Services', () => {
   test.each([
     { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
     { loop: nodePortRepair, key: NODE_PORTS, message: 'unable to refresh the port block: it broke off' },
-  ])('that breaks off proves nothing, in the words of the original: $loop.id', async ({ loop, key, message }) => {
+  ])('$loop.id discards an incomplete list, with the error of the original', async ({ loop, key, message }) => {
     const cluster = new RepairCluster();
     const cause = new ClusterError('Unavailable', 'it broke off');
     const kubernetes = brokenList([withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)], cause);
@@ -48,7 +48,7 @@ describe('a table that fails', () => {
     { loop: clusterIpRepair, cause: THROTTLED, message: 'unable to refresh the service IP block: test error' },
     { loop: nodePortRepair, cause: THROTTLED, message: 'unable to refresh the port allocations: test error' },
     { loop: clusterIpRepair, cause: new RangeError('odd'), message: 'unable to refresh the service IP block: odd' },
-  ])('fails the pass of $loop.id in the words of the original: $cause', async ({ loop, message, cause }) => {
+  ])('$loop.id fails with the error of the original: $cause', async ({ loop, message, cause }) => {
     const cluster = new RepairCluster();
     const table = tableWith(cluster.table, { get: () => Promise.reject(cause) });
     const code = cause === THROTTLED ? { code: 'Throttled' } : {};
@@ -56,7 +56,7 @@ describe('a table that fails', () => {
   });
 
   test.each<TableErrorCode>(['SchemaTooNew', 'TableMissing', 'DeadlineExceeded'])(
-    'with %s changes nothing',
+    'a write that fails with %s changes nothing',
     async (code) => {
       const cluster = new RepairCluster();
       const table = tableWith(cluster.table, { put: () => Promise.reject(new TableError(code, 'test error')) });
@@ -68,7 +68,7 @@ describe('a table that fails', () => {
   test.each([
     { what: 'save', outcomes: ['unclear'] as const },
     { what: 'merge', outcomes: ['lost', 'unclear'] as const },
-  ])('leaves a $what whose reply was lost unresolved, and the next pass continues', async ({ outcomes }) => {
+  ])('a $what with a lost reply stays unresolved, and the next pass continues', async ({ outcomes }) => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
     cluster.services = [withAddresses('s', '10.0.0.5')];
@@ -92,7 +92,7 @@ describe('a snapshot that does not parse', () => {
       why: 'unable to rebuild allocator from snapshots for family:IPv4 with error:invalid CIDR address: garbage',
     },
     { loop: nodePortRepair, key: NODE_PORTS, why: 'unable to rebuild allocator from snapshot: ' },
-  ])('ends the pass of $loop.id and is left as it is', async ({ loop, key, why }) => {
+  ])('a snapshot that does not parse ends the pass of $loop.id and stays unchanged', async ({ loop, key, why }) => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_000)] });
     await cluster.store(key, garbage);
     const before = await cluster.table.get('test', key);
@@ -106,7 +106,7 @@ describe('a snapshot that does not parse', () => {
     expect(await cluster.table.get('test', key)).toEqual(before);
   });
 
-  test('may be an item of the wrong shape', async () => {
+  test('an item of the wrong shape is a snapshot that does not parse', async () => {
     const cluster = new RepairCluster();
     await cluster.table.put({ cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 }, undefined);
     expect(await cluster.pass(clusterIpRepair)).toMatchObject({
@@ -116,7 +116,7 @@ describe('a snapshot that does not parse', () => {
     expect((await cluster.table.get('test', PRIMARY))?.value).toBe('half a bitmap');
   });
 
-  test('of one family keeps both from being written', async () => {
+  test('a corrupt snapshot of one family prevents the write of both', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: [RANGE, 'fd00::/112'] });
     await cluster.store(SECONDARY, garbage);
     const report = await cluster.pass(clusterIpRepair);
@@ -124,7 +124,7 @@ describe('a snapshot that does not parse', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('is rebuilt from the Services once it is removed', async () => {
+  test('a range is rebuilt from the Services after its corrupt snapshot is removed', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     await cluster.store(PRIMARY, garbage);
     await cluster.pass(clusterIpRepair);
@@ -134,7 +134,7 @@ describe('a snapshot that does not parse', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4]));
   });
 
-  test('of an audit is not replaced, and the Services are checked', async () => {
+  test('an audit does not replace a corrupt snapshot, and checks the Services', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver', services: [withAddresses('s', '10.1.0.5')] });
     await cluster.table.put({ cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 }, undefined);
     const report = await cluster.pass(clusterIpRepair);
@@ -144,7 +144,7 @@ describe('a snapshot that does not parse', () => {
 });
 
 describe('a range that was saved otherwise', () => {
-  test('under a newer spec ends the pass without a write', async () => {
+  test('a range that was saved under a newer spec ends the pass without a write', async () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
     const before = await cluster.table.get('test', PRIMARY);
@@ -157,7 +157,7 @@ describe('a range that was saved otherwise', () => {
     expect(await cluster.table.get('test', PRIMARY)).toEqual(before);
   });
 
-  test('under an older spec is stamped again, even if nothing else differs', async () => {
+  test('a range that was saved under an older spec is saved under the new one, even if nothing else differs', async () => {
     const cluster = new RepairCluster();
     await cluster.pass(clusterIpRepair);
     cluster.rangesGeneration = 2;
@@ -165,7 +165,7 @@ describe('a range that was saved otherwise', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject({ generation: 2 });
   });
 
-  test('as the usage bitmap of an audit is no record: the range is initialised from the Services alone', async () => {
+  test('the usage bitmap of an audit is ignored, and the range is initialised from the Services alone', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 4]), allocator: 'apiserver' });
     const report = await cluster.pass(clusterIpRepair);
@@ -173,7 +173,7 @@ describe('a range that was saved otherwise', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'table' });
   });
 
-  test('without the text of a range is one of the configured range', async () => {
+  test('a snapshot without the text of its range belongs to the configured range', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     await cluster.store(PRIMARY, { range: '', data: fromBits([4]) });
     const report = await cluster.pass(clusterIpRepair);
@@ -181,7 +181,7 @@ describe('a range that was saved otherwise', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE, data: fromBits([4]) });
   });
 
-  test('for another network is rebuilt for the configured one', async () => {
+  test('a range of another network is rebuilt for the configured one', async () => {
     const cluster = new RepairCluster({
       serviceClusterIPRanges: ['10.0.0.0/23'],
       services: [withAddresses('s', '10.0.1.5')],
@@ -211,7 +211,7 @@ describe('a range that is written while the Services are listed', () => {
     await cluster.store(PRIMARY, { ...stored, data: fromBits(bits), strikes });
   }
 
-  test('gets what the list proves, and keeps what was allocated since', async () => {
+  test('the newer range gets the addresses of the list, and keeps what was allocated since', async () => {
     const cluster = new RepairCluster();
     await cluster.pass(clusterIpRepair);
     cluster.services = [withAddresses('s', '10.0.0.5')];
@@ -221,7 +221,7 @@ describe('a range that is written while the Services are listed', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
   });
 
-  test('keeps a leak that was allocated again, and frees the one that was not', async () => {
+  test('a leak that was allocated again is kept, and the other leak is freed', async () => {
     const cluster = new RepairCluster();
     const strikes = { once: fromBits([]), twice: fromBits([7, 8]) };
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([7, 8]), strikes });
@@ -236,7 +236,7 @@ describe('a range that is written while the Services are listed', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([7]));
   });
 
-  test('by another first pass is merged with', async () => {
+  test('the result of another first pass is merged with this one', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) }));
     await cluster.pass(clusterIpRepair, { kubernetes });
@@ -247,7 +247,7 @@ describe('a range that is written while the Services are listed', () => {
     { name: 'under a newer spec', changed: { generation: 2 } },
     { name: 'for another range', changed: { range: '10.0.0.0/16' } },
     { name: 'by the audit of another allocator', changed: { allocator: 'apiserver' as const } },
-  ])('$name is left as it is', async ({ changed }) => {
+  ])('a range that was saved $name stays unchanged', async ({ changed }) => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     const other = { range: RANGE, data: fromBits([20]), ...changed };
     const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, other));
@@ -259,7 +259,7 @@ describe('a range that is written while the Services are listed', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject(other);
   });
 
-  test('and removed is not created again', async () => {
+  test('a range that is removed meanwhile is not created again', async () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
     const kubernetes = whileListing(cluster, async () => {
@@ -296,7 +296,7 @@ describe('strikes between passes', () => {
     expect((await cluster.stored(PRIMARY))?.strikes.once).toEqual(fromBits([9]));
   });
 
-  test('a time of observing starts them from zero', async () => {
+  test('strikes start from zero after passes that only observed', async () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([9]) });
     await cluster.pass(clusterIpRepair);
@@ -310,7 +310,7 @@ describe('strikes between passes', () => {
 });
 
 describe('a pass that only observes', () => {
-  test('reports what it would save, and saves nothing', async () => {
+  test('an observing pass reports what it would save, and saves nothing', async () => {
     const cluster = new RepairCluster({
       mode: 'observe',
       serviceClusterIPRanges: [RANGE, 'fd00::/112'],
@@ -326,7 +326,7 @@ describe('a pass that only observes', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('saves the usage bitmap of an audit, from which nothing is allocated', async () => {
+  test('an observing audit saves its usage bitmap, from which nothing is allocated', async () => {
     const cluster = new RepairCluster({ mode: 'observe', allocator: 'apiserver' });
     await cluster.pass(clusterIpRepair);
     expect(await cluster.stored(PRIMARY)).toMatchObject({ allocator: 'apiserver' });

@@ -31,7 +31,7 @@ describe('a rebuilding pass', () => {
     },
   );
 
-  test('replaces a snapshot whose bytes belong to no range, and loses its holds', async () => {
+  test('a rebuilding pass replaces a snapshot whose bytes belong to no range, without its holds', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     const holds = [{ items: ['10.0.0.9'], owner: 'migration', takenUpBy: 'any' as const }];
     await cluster.store(PRIMARY, { range: 'garbage', data: fromBits([8]), holds });
@@ -39,7 +39,7 @@ describe('a rebuilding pass', () => {
     expect(await cluster.stored(PRIMARY)).toEqual(storedRange({ range: RANGE, data: fromBits([4]) }));
   });
 
-  test('reports faults of the Services themselves', async () => {
+  test('a rebuilding pass reports faults of the Services', async () => {
     const cluster = new RepairCluster({
       services: [withAddresses('one', '10.0.0.5'), withAddresses('two', '10.0.0.5')],
     });
@@ -47,7 +47,7 @@ describe('a rebuilding pass', () => {
     expect(countsByType(await cluster.pass(clusterIpRebuild))).toEqual({ duplicate: 1 });
   });
 
-  test('repairs the range of the other family as ever', async () => {
+  test('a rebuilding pass repairs the range of the other family as any pass does', async () => {
     const cluster = new RepairCluster({
       serviceClusterIPRanges: [RANGE, 'fd00::/112'],
       services: [withAddresses('s', '10.0.0.5', 'fd00::5')],
@@ -62,14 +62,14 @@ describe('a rebuilding pass', () => {
     ]);
   });
 
-  test('replaces a corrupt usage bitmap where the API servers allocate', async () => {
+  test('a rebuilding pass replaces a corrupt usage bitmap where the API servers allocate', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver', services: [withAddresses('s', '10.0.0.5')] });
     await putCorrupt(cluster);
     expect(await cluster.pass(clusterIpRebuild)).toMatchObject({ findings: [], errors: [] });
     expect(await cluster.stored(PRIMARY)).toMatchObject({ allocator: 'apiserver', data: fromBits([4]) });
   });
 
-  test('reports its save in observe, and writes nothing', async () => {
+  test('a rebuilding pass in observe reports its save, and writes nothing', async () => {
     const cluster = new RepairCluster({ mode: 'observe' });
     await putCorrupt(cluster);
     const before = await cluster.table.get('test', PRIMARY);
@@ -93,7 +93,7 @@ describe('a rebuilding pass writes nothing', () => {
       code: 'SchemaTooNew',
       store: (cluster) => putCorrupt(cluster, PRIMARY, 99),
     },
-  ])('if $name', async ({ code, store }) => {
+  ])('nothing is written if $name', async ({ code, store }) => {
     const cluster = new RepairCluster();
     await store(cluster);
     const before = await cluster.table.list('test', '');
@@ -101,7 +101,7 @@ describe('a rebuilding pass writes nothing', () => {
     expect(await cluster.table.list('test', '')).toEqual(before);
   });
 
-  test('if another writer corrected the range while the Services were listed', async () => {
+  test('nothing is written if another writer corrected the range while the Services were listed', async () => {
     const cluster = new RepairCluster();
     await putCorrupt(cluster);
     const kubernetes = listing(async function* putRight() {
@@ -113,7 +113,7 @@ describe('a rebuilding pass writes nothing', () => {
     expect(await cluster.stored(PRIMARY)).toEqual(storedRange(readable));
   });
 
-  test('if the stored value is not an item of this program', async () => {
+  test('nothing is written if the stored value is not an item of this program', async () => {
     const cluster = new RepairCluster();
     const { table } = cluster;
     const unreadable = tableWith(table, { get: () => Promise.reject(new TableError('Corrupt', 'no writeId')) });

@@ -41,7 +41,7 @@ async function attributesOf(cluster: string, key: string) {
 }
 
 describe('DynamoDB item', () => {
-  test('has the documented attributes, its sweeping due in whole seconds an hour after it expired', async () => {
+  test('an item has the documented attributes, and a ttl of whole seconds an hour after its expiry', async () => {
     const cluster = newCluster();
     const value = { generation: 1 };
     const item = { cluster, key: 'masterleases/10.0.0.1', value, schema: 3, expiresAtMs: NOW_MS + 1 };
@@ -59,7 +59,7 @@ describe('DynamoDB item', () => {
     });
   });
 
-  test('an item without an expiry is never swept', async () => {
+  test('an item without an expiry has no ttl', async () => {
     const cluster = newCluster();
     won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
     expect(await attributesOf(cluster, 'a')).not.toHaveProperty('ttl');
@@ -145,23 +145,18 @@ describe('DynamoDB table behind a bad network', () => {
 
   describe('put', () => {
     test.each<[string, 'won' | 'unclear', string, Fault[]]>([
-      ['whose reply was lost', 'won', 'ours', [dropReply]],
-      ['whose reply was lost, and that another write followed', 'won', 'theirs', [overwrittenTimes(1)]],
-      ['whose reply was lost, and that 64 others followed', 'won', 'theirs', [overwrittenTimes(64)]],
-      ['whose reply was lost, and that 65 others followed', 'unclear', 'theirs', [overwrittenTimes(65)]],
-      [
-        'whose reply was lost, and that a version without traces followed',
-        'unclear',
-        'theirs',
-        [overwrittenByAnOlderVersion],
-      ],
-      ['that the table did not see at first', 'won', 'ours', [drop]],
-      ['of which every reply is dropped', 'won', 'ours', thrice(dropReply)],
-      ['of which every reply is cut off', 'won', 'ours', thrice({ kind: 'cutReply' })],
-      ['of which every reply is cut off as if it was all', 'won', 'ours', thrice({ kind: 'truncateReply' })],
-      ['done by its last attempt, and written over since', 'won', 'theirs', [drop, drop, overwrittenTimes(1)]],
-      ['that was done before it was throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
-    ])('%s is %s', async (_, outcome, value, faults) => {
+      ['with a lost reply', 'won', 'ours', [dropReply]],
+      ['with a lost reply that another write followed', 'won', 'theirs', [overwrittenTimes(1)]],
+      ['with a lost reply that 64 others followed', 'won', 'theirs', [overwrittenTimes(64)]],
+      ['with a lost reply that 65 others followed', 'unclear', 'theirs', [overwrittenTimes(65)]],
+      ['with a lost reply that a version without traces followed', 'unclear', 'theirs', [overwrittenByAnOlderVersion]],
+      ['that arrives with its second attempt', 'won', 'ours', [drop]],
+      ['without any reply', 'won', 'ours', thrice(dropReply)],
+      ['with every reply cut off', 'won', 'ours', thrice({ kind: 'cutReply' })],
+      ['with every reply truncated at its end', 'won', 'ours', thrice({ kind: 'truncateReply' })],
+      ['that its last attempt made, and another write replaced,', 'won', 'theirs', [drop, drop, overwrittenTimes(1)]],
+      ['that was made before it was throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
+    ])('a put %s is %s', async (_, outcome, value, faults) => {
       const previous = await putNew();
       proxy.plan('PutItem', ...faults);
       expect(await table.put(ours(), previous)).toMatchObject({ outcome });
@@ -182,9 +177,9 @@ describe('DynamoDB table behind a bad network', () => {
     });
 
     test.each([
-      ['at its only attempt is lost, and nothing is read back', [], ['PutItem']],
-      ['in a reply that was lost, is lost', [dropReply], ['PutItem', 'PutItem', 'GetItem']],
-    ])('refused %s', async (_, faults, operations) => {
+      ['at its only attempt is lost, without a read', [], ['PutItem']],
+      ['with a lost reply is lost', [dropReply], ['PutItem', 'PutItem', 'GetItem']],
+    ])('a refused put %s', async (_, faults, operations) => {
       const previous = await putNew();
       await overwrite();
       proxy.plan('PutItem', ...faults);
@@ -195,7 +190,7 @@ describe('DynamoDB table behind a bad network', () => {
 
     const ON_TABLE = /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*next pass/;
     test.each<[string, string, Fault[], number, RegExp]>([
-      ['of which no attempt was seen, as one may arrive yet,', 'Unavailable', thrice(drop), 3, ON_TABLE],
+      ['that the table did not get yet', 'Unavailable', thrice(drop), 3, ON_TABLE],
       ['that is throttled at every attempt', 'Throttled', throttle(9), 3, ON_TABLE],
       [
         'that is denied',
@@ -204,8 +199,8 @@ describe('DynamoDB table behind a bad network', () => {
         1,
         /allow dynamodb:PutItem on this table/,
       ],
-      ['that the table finds invalid', 'Unexpected', [serviceError(400, 'ValidationException', 'No key')], 1, /keys/],
-    ])('%s is %s, and was not made', async (_, code, faults, tries, message) => {
+      ['that is invalid', 'Unexpected', [serviceError(400, 'ValidationException', 'No key')], 1, /keys/],
+    ])('a put %s fails with %s', async (_, code, faults, tries, message) => {
       const previous = await putNew();
       proxy.plan('PutItem', ...faults);
       const failure = { code, message: expect.stringMatching(message) };
@@ -268,8 +263,8 @@ describe('DynamoDB table behind a bad network', () => {
     test.each<[string, Fault]>([
       ['that answer 500 once', serviceError(500, 'InternalServerError')],
       ['that answer 503 once', serviceError(503, 'InternalServerError')],
-      ['whose reply is cut off once', { kind: 'cutReply' }],
-    ])('%s are answered by the retry', async (_, fault) => {
+      ['with one reply cut off', { kind: 'cutReply' }],
+    ])('reads %s are answered by the retry', async (_, fault) => {
       const item = await putNew();
       proxy.plan('GetItem', fault);
       expect(await table.get(cluster, 'a')).toEqual(item);
@@ -278,13 +273,13 @@ describe('DynamoDB table behind a bad network', () => {
     test.each<[string, string, Fault[]]>([
       ['that keep answering 500', 'Unavailable', thrice(serviceError(500, 'InternalServerError'))],
       [
-        'whose reply is no JSON but a page of something in between',
+        'with an HTML page as reply',
         'Unavailable',
         thrice({ kind: 'answer', status: 502, body: '<html>Bad Gateway</html>' }),
       ],
-      ['whose reply is always cut off', 'Unavailable', thrice({ kind: 'cutReply' })],
-      ['that are throttled throughout', 'Throttled', throttle(9)],
-    ])('%s are %s after three attempts', async (_, code, faults) => {
+      ['with every reply cut off', 'Unavailable', thrice({ kind: 'cutReply' })],
+      ['that are always throttled', 'Throttled', throttle(9)],
+    ])('reads %s fail with %s after three attempts', async (_, code, faults) => {
       proxy.plan('Query', ...faults);
       await expect(table.list(cluster, '')).rejects.toMatchObject({ code });
       expect(attempts('Query')).toBe(3);
@@ -307,7 +302,7 @@ describe('DynamoDB table behind a bad network', () => {
       ['delete', 'DeleteItem', (item) => table.delete(item)],
     ];
 
-    test.each(calls)('is aborted by %s at the deadline of the pass', async (_, operation, call) => {
+    test.each(calls)('%s aborts at the deadline of the pass', async (_, operation, call) => {
       const item = await putNew();
       const pass = new AbortController();
       table = openTable(client, pass.signal);
@@ -354,14 +349,14 @@ describe('DynamoDB table behind a bad network', () => {
 });
 
 describe('createTable', () => {
-  test('keeps an existing table and its content', async () => {
+  test('createTable keeps an existing table and its content', async () => {
     const cluster = newCluster();
     const item = won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
     await createTable(direct, TABLE, { pollMs: 1 });
     expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
   });
 
-  test('reports the fault of an invalid name', async () => {
+  test('createTable reports an invalid name', async () => {
     await expect(createTable(direct, 'no', { pollMs: 1 })).rejects.toMatchObject({
       name: 'TableError',
       code: 'Unexpected',

@@ -71,7 +71,7 @@ function worstMap(range: RangeStatus): RangeStatus {
   };
 }
 
-test('no text from elsewhere makes a tag or an attribute', () => {
+test('no text from a cluster becomes a tag or an attribute', () => {
   const tagsWith = (text: string) =>
     tagsOf(
       renderFleetPage(aFleetStatus([withText(text)], { table: text, unreadable: [{ name: text, message: text }] })),
@@ -121,20 +121,20 @@ describe('the page stays under 300 KB', () => {
       () => Array.from({ length: 200 }, (_, index) => aClusterStatus({ ...heavy, name: `heavy-${index}` })),
     ],
     ['with one of hostile texts', () => [withText(bidi)]],
-  ])('%s', (_, clusters) => {
+  ])('the page with %s stays under 300 KB', (_, clusters) => {
     const fleet = aFleetStatus(clusters());
     for (const options of [{}, { live: { pollMs: 2_000 } }]) {
       expect(Buffer.byteLength(renderFleetPage(fleet, options))).toBeLessThan(MOST_BYTES);
     }
   });
 
-  test('one cluster', () => {
+  test('the page of one cluster stays under 300 KB', () => {
     expect(Buffer.byteLength(renderClusterPage(aClusterStatus(heavy), { atMs: STATUS_AT_MS }))).toBeLessThan(
       MOST_BYTES,
     );
   });
 
-  test('specs that cannot be read', () => {
+  test('the page with unreadable specs stays under 300 KB', () => {
     const unreadable = Array.from({ length: 1_000 }, (_, index) => ({ name: `broken-${index}`, message: long }));
     const page = renderFleetPage(aFleetStatus(manyClusters(1_000), { unreadable }));
 
@@ -146,7 +146,7 @@ describe('the page of all clusters', () => {
   const page = renderFleetPage(aFleetStatus(clustersOfEachKind()));
   const text = textOf(page);
 
-  test('begins with the number of clusters that need attention, their problems and resolutions', () => {
+  test('the page begins with the number of clusters that need attention, their problems and resolutions', () => {
     expect(text).toContain(
       '2 of 6 clusters need attention, 1 has a warning, 1 is not known yet, 1 is paused, 1 is good.',
     );
@@ -156,7 +156,7 @@ describe('the page of all clusters', () => {
     );
   });
 
-  test('shows when the table was read', () => {
+  test('the page shows when the table was read', () => {
     expect(page).toContain('read <time datetime="2026-11-21T06:15:39Z">2026-11-21T06:15:39Z</time>');
   });
 
@@ -181,16 +181,16 @@ describe('the page of all clusters', () => {
       'a finding with its Service',
       'web/checkout 10.0.0.37 the cluster IP [IPv4]: 10.0.0.37 for service web/checkout has already been allocated',
     ],
-  ])('has %s', (_, words) => {
+  ])('the page has %s', (_, words) => {
     expect(text).toContain(words);
   });
 
-  test('shows that nothing needs attention, also for an empty table', () => {
+  test('the page shows that nothing needs attention, also for an empty table', () => {
     expect(textOf(renderFleetPage(aFleetStatus([])))).toContain('There is no cluster in this table yet.');
     expect(textOf(renderFleetPage(aFleetStatus([aClusterStatus()])))).toContain('Needs attention Nothing right now.');
   });
 
-  test('names specs that cannot be read', () => {
+  test('the page names specs that cannot be read', () => {
     const unreadable = [{ name: 'prod-eu-9', message: 'a later version wrote it' }];
 
     expect(textOf(renderFleetPage(aFleetStatus([], { unreadable })))).toContain(
@@ -198,7 +198,7 @@ describe('the page of all clusters', () => {
     );
   });
 
-  test('shows a problem once: the details omit it', () => {
+  test('the page shows a problem once, and not in the details', () => {
     const message = 'shop/web and shop/web-copy have 10.0.0.77';
     const cluster = aClusterStatus({
       health: 'bad',
@@ -212,7 +212,7 @@ describe('the page of all clusters', () => {
     }
   });
 
-  test('shows the writes of the next pass in enforce and the last changes', () => {
+  test('the page shows the writes of the next pass in enforce and the last changes', () => {
     const [loop, ...others] = loopsOf();
     const lastChange = { atMs: STATUS_AT_MS - 60_000, changes: ['updated Endpoints default/kubernetes: 192.0.2.1'] };
     const loops = [{ ...loop, lastChange, wouldWrite: ['create Namespace kube-public'] }, ...others];
@@ -223,7 +223,7 @@ describe('the page of all clusters', () => {
     );
   });
 
-  test('shows the pause of all clusters', () => {
+  test('the page shows the pause of all clusters', () => {
     const pausedAll = { untilMs: STATUS_AT_MS + 60_000, reason: 'maintenance', by: 'jo' };
 
     expect(textOf(renderFleetPage(aFleetStatus([], { pausedAll })))).toContain(
@@ -242,7 +242,7 @@ describe('details that do not fit', () => {
     expect(page).not.toContain('<details id="c-cluster-0999">');
   });
 
-  test('a file shows a command instead of the omitted details', () => {
+  test('a page in a file shows a command in place of omitted details', () => {
     const page = renderFleetPage(aFleetStatus(clusters));
 
     expect(textOf(page)).toMatch(
@@ -258,7 +258,7 @@ describe('details that do not fit', () => {
     expect(page).toContain('<a href="#c-cluster-0000">cluster-0000</a>');
   });
 
-  test('no link leads nowhere', () => {
+  test('every link of the page has a target', () => {
     const page = renderFleetPage(aFleetStatus(clusters));
     const ids = new Set([...page.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id));
 
