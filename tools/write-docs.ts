@@ -8,6 +8,7 @@ import { answerJsonSchema, requestJsonSchema } from './allocate-schemas.ts';
 import { costPage } from './cost-report.ts';
 import { clusterEventJsonSchema } from './event-schema.ts';
 import { findingsPage } from './findings-page.ts';
+import { withFieldTables } from './spec-table.ts';
 
 const docs = path.join(import.meta.dirname, '..', 'docs');
 
@@ -18,8 +19,13 @@ writeSchema('cluster-event', clusterEventJsonSchema());
 writeFileSync(path.join(docs, 'findings.md'), findingsPage());
 writeFileSync(path.join(docs, 'parameters.md'), parametersPage());
 writeFileSync(path.join(docs, 'cost.md'), costPage());
-const runbook = path.join(docs, 'runbook.md');
-writeFileSync(runbook, withAlarmTable(readFileSync(runbook, 'utf8')));
+rewrite('cluster-spec.md', withFieldTables);
+rewrite('runbook.md', withAlarmTable);
+
+function rewrite(page: string, change: (text: string) => string): void {
+  const file = path.join(docs, page);
+  writeFileSync(file, change(readFileSync(file, 'utf8')));
+}
 
 function writeSchema(name: string, schema: object): void {
   writeFileSync(path.join(docs, `${name}.schema.json`), `${JSON.stringify(schema, null, 2)}\n`);

@@ -1,4 +1,19 @@
 import * as z from 'zod/mini';
+import { described } from './described.ts';
+import {
+  apiServer,
+  DEFAULT_CLUSTER_IP_RANGE,
+  endpointPort,
+  kubeconfig,
+  LABEL,
+  nodePortRange,
+  PORT,
+  servicePort,
+  serviceRanges,
+  text,
+  type webIdentity,
+} from './spec-parts.ts';
+import { storedForm } from './stored-form.ts';
 
 /** The four loops, by the id that files, functions, keys, metrics, logs and commands share. */
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
@@ -8,126 +23,6 @@ export type Loop = (typeof LOOPS)[number];
  * its role alone may write registrations.
  */
 export const STACK_LOOP: Loop = 'kubernetes-service';
-
-const text = z.string();
-const optionalText = z.exactOptional(text);
-/** An integer of at least 0. */
-const count = z.int().check(z.gte(0));
-
-const webIdentity = z.looseObject({
-  /** `https://203.0.113.10:6443`. */
-  server: text,
-  /** As in a kubeconfig: PEM certificates in base64. Absent: the authorities that Node.js trusts. */
-  certificateAuthorityData: optionalText,
-});
-
-/**
- * The place of the kubeconfig, and the context to use: a file, a secret of AWS Secrets Manager (name or ARN), or a
- * parameter of AWS Systems Manager (name or ARN). `roleArn`: the role of another account to read it with. `webIdentity`
- * replaces a stored credential.
- */
-const kubeconfig = z.union([
-  z.looseObject({ secretsManager: text, roleArn: optionalText, context: optionalText }),
-  z.looseObject({ ssm: text, roleArn: optionalText, context: optionalText }),
-  z.looseObject({ webIdentity }),
-  z.looseObject({ file: text, context: optionalText }),
-]);
-
-const probe = z.looseObject({
-  /** The whole URL to probe, if it is not `https://<address>:<securePort><path>`. */
-  url: optionalText,
-  /** `/readyz`. Ignored with `url`. */
-  path: text,
-  /** The TLS server name, if the certificate does not contain the address. */
-  serverName: optionalText,
-  /** Send the kubeconfig's credential. Never sent if verification is disabled. */
-  authenticate: z.boolean(),
-});
-
-/** `server`: one API server. `shared`: a load balancer or the like in front of several. */
-const kind = z.enum(['server', 'shared']);
-
-/**
- * One published address (canonical text), or a host name (lower case) whose A and AAAA records are published (always
- * `shared`).
- */
-const apiServer = z.union(
-  [z.looseObject({ address: text, kind, probe }), z.looseObject({ host: text, kind: z.literal('shared'), probe })],
-  'is neither an address nor a shared host, with its probe',
-);
-
-const endpointPort = z.looseObject({ name: text, protocol: z.enum(['TCP', 'UDP', 'SCTP']), port: count });
-const servicePort = z.extend(endpointPort, { targetPort: count, nodePort: z.exactOptional(z.number()) });
-
-/**
- * A registered cluster spec: validated, with every default filled in. Durations have their unit in the name. Only types
- * are checked, and fields of a later version stay. `lib/spec` reads the form that users write.
- */
-export const clusterSpecShape = z.looseObject({
-  /** `[a-z0-9-]{1,63}`. */
-  name: text,
-  /** `observe`: passes only report what they would write. `enforce`: they write. */
-  mode: z.enum(['observe', 'enforce']),
-  /** The allocator of addresses and ports: this table, or the cluster's own API servers. */
-  allocator: z.enum(['table', 'apiserver']),
-  kubeconfig,
-  apiServers: z.array(apiServer),
-  /**
-   * Canonical CIDR texts: the primary range, and perhaps a secondary one of the other family. Default: `10.0.0.0/24`.
-   */
-  serviceClusterIPRanges: z.union([z.tuple([text]), z.tuple([text, text])], 'is not one range or two'),
-  /** Canonical text. Default: `30000-32767`. */
-  serviceNodePortRange: text,
-  endpoints: z.looseObject({
-    reconciler: z.enum(['lease', 'master-count', 'none']),
-    /** Only for `master-count`. */
-    masterCount: count,
-    leaseSeconds: count,
-    /** `false`: as upstream's periodic pass, which never corrects wrong ports alone. */
-    reconcilePorts: z.boolean(),
-    extraPorts: z.array(endpointPort),
-  }),
-  service: z.looseObject({
-    /** The Service's port, 443. */
-    port: count,
-    /** The API servers' port, 6443. */
-    securePort: count,
-    /** 0: the Service is of type ClusterIP. */
-    nodePort: count,
-    extraPorts: z.array(servicePort),
-    /** Correct type and ports that were changed. Upstream never does in production. */
-    reconcile: z.boolean(),
-  }),
-  repair: z._default(
-    z.looseObject({
-      /** Correct the IPAddresses of the cluster, for API servers that do not; otherwise passes only report them. */
-      ipAddresses: z.boolean(),
-    }),
-    { ipAddresses: false },
-  ),
-  systemNamespaces: z.array(text),
-  intervalSeconds: z.record(z.enum(LOOPS), count),
-  maxEventsPerPass: count,
-  /** SHA-256 of the keys of callers of `allocate` and `deregister`, in hex. Absent: every caller that IAM allows. */
-  callerKeys: z.exactOptional(z.array(text)),
-});
-
-/** The fields that a shape names, read-only, without others that it accepts. */
-type Named<T> = T extends readonly unknown[]
-  ? { readonly [Index in keyof T]: Named<T[Index]> }
-  : T extends object
-    ? { readonly [Field in keyof T as string extends Field ? never : Field]: Named<T[Field]> }
-    : T;
-
-export type ClusterSpec = Named<z.infer<typeof clusterSpecShape>>;
-export type Mode = ClusterSpec['mode'];
-export type AllocatorOfRecord = ClusterSpec['allocator'];
-export type KubeconfigSpec = ClusterSpec['kubeconfig'];
-export type WebIdentity = Named<z.infer<typeof webIdentity>>;
-export type ApiServerSpec = ClusterSpec['apiServers'][number];
-export type ApiServerKind = z.infer<typeof kind>;
-export type ProbeSpec = ApiServerSpec['probe'];
-export type EndpointReconcilerType = ClusterSpec['endpoints']['reconciler'];
 
 /** The shortest interval of each loop in seconds: upstream's intervals, and the schedules. */
 export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
@@ -139,3 +34,189 @@ export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
 
 /** A lease survives one late tick: its seconds are at least this many intervals. */
 export const LEASE_INTERVALS = 1.5;
+
+export const DAY_SECONDS = 86_400;
+export const MOST_EVENTS = 10_000;
+
+function interval(loop: Loop, what: string) {
+  const seconds = SCHEDULE_SECONDS[loop];
+  return z.prefault(
+    described(
+      z.int(),
+      `Seconds from one pass to the next, of the loop that ${what}. A multiple of ${seconds}, at most ${DAY_SECONDS} (a day).`,
+      { minimum: seconds, maximum: DAY_SECONDS, multipleOf: seconds },
+    ),
+    seconds,
+  );
+}
+
+const endpoints = z.strictObject({
+  reconciler: z.prefault(
+    described(
+      z.enum(['lease', 'master-count', 'none'], {
+        error: ({ input }) => (typeof input === 'string' ? `Reconciler not implemented: ${input}` : undefined),
+      }),
+      'lease: publish API servers with a valid lease. master-count: publish up to a number. none: publish nothing, and only keep the Service.',
+    ),
+    'lease',
+  ),
+  masterCount: z.prefault(
+    described(
+      z.int(),
+      'For reconciler master-count: how many API servers there are. No less than the entries of apiServers.',
+      { minimum: 1 },
+    ),
+    1,
+  ),
+  leaseSeconds: z.prefault(
+    described(
+      z.int(),
+      `How long a lease is valid after a successful probe. At most ${DAY_SECONDS} (a day), and at least ${LEASE_INTERVALS} times intervalSeconds.kubernetes-service. Ignored with reconciler none.`,
+    ),
+    15,
+  ),
+  reconcilePorts: z.prefault(
+    described(z.boolean(), "Correct wrong ports on every pass. Upstream's periodic pass never does: false."),
+    true,
+  ),
+  extraPorts: z.prefault(
+    described(
+      z.array(endpointPort),
+      'Ports to publish besides https: name, protocol (TCP, UDP or SCTP; default TCP), port. Default: none.',
+    ),
+    [],
+  ),
+});
+
+const service = z.strictObject({
+  port: z.prefault(described(z.int(), 'The port of the Service.', PORT), 443),
+  securePort: z.prefault(described(z.int(), "The API servers' port, the target port of the Service.", PORT), 6443),
+  nodePort: z.prefault(
+    described(
+      z.int(),
+      '0: the Service is of type ClusterIP. Otherwise it is of type NodePort, on this port of serviceNodePortRange.',
+      { minimum: 0, maximum: 65_535 },
+    ),
+    0,
+  ),
+  extraPorts: z.prefault(
+    described(
+      z.array(servicePort),
+      'More ports of the Service: name, protocol (TCP, UDP or SCTP; default TCP), port, targetPort (default: port) and nodePort. No port and no node port twice for one protocol. Default: none.',
+    ),
+    [],
+  ),
+  reconcile: z.prefault(
+    described(
+      z.boolean(),
+      'Correct type and ports of the Service that another writer changed. Upstream never does in production.',
+    ),
+    false,
+  ),
+});
+
+/**
+ * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here. Limits of
+ * values, and rules between fields, are in the `...-rules.ts` of `lib/spec`.
+ *
+ * `z.prefault` is the default of what users write; what is stored has every field, but those with `z._default`.
+ */
+export const writtenSpecShape = z.strictObject({
+  name: described(
+    text,
+    'The key of everything that is stored of the cluster: a-z, 0-9 and hyphens, 1 to 63 of them. Another name is another cluster.',
+    { pattern: '^[a-z0-9-]{1,63}$', examples: ['prod-eu-1'] },
+  ),
+  mode: described(
+    z.enum(['observe', 'enforce']),
+    'observe: passes only report what they would write. enforce: they write. There is no default.',
+  ),
+  allocator: z.prefault(
+    described(
+      z.enum(['table', 'apiserver']),
+      "What allocates cluster IPs and node ports. apiserver: the cluster's own API servers, and passes audit what Services claim. table: this project's table, for API servers whose Service storage allocates through it.",
+    ),
+    'apiserver',
+  ),
+  kubeconfig,
+  apiServers: z.prefault(
+    described(
+      z.array(apiServer),
+      'API servers that may be published as endpoints of the kubernetes Service. At least one, unless endpoints.reconciler is none; each once.',
+    ),
+    [],
+  ),
+  serviceClusterIPRange: z.prefault(serviceRanges, DEFAULT_CLUSTER_IP_RANGE),
+  serviceNodePortRange: nodePortRange,
+  endpoints: z.prefault(described(endpoints, 'How the endpoints of the kubernetes Service are kept.'), {}),
+  service: z.prefault(described(service, 'The Service default/kubernetes.'), {}),
+  repair: z._default(
+    described(
+      z.strictObject({
+        ipAddresses: z.prefault(
+          described(
+            z.boolean(),
+            'Correct IPAddress objects, for API servers that run without their own repair. Otherwise passes only report them. Only with allocator apiserver.',
+          ),
+          false,
+        ),
+      }),
+      'What the repair of cluster IPs corrects.',
+    ),
+    { ipAddresses: false },
+  ),
+  systemNamespaces: z.prefault(
+    described(
+      z.array(described(text, 'The name of a namespace.', LABEL)),
+      'Namespaces to create if they are missing, in this order. May be empty; each once.',
+      { uniqueItems: true },
+    ),
+    ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
+  ),
+  intervalSeconds: z.prefault(
+    described(
+      z.strictObject({
+        'system-namespaces': interval('system-namespaces', 'creates missing namespaces'),
+        'kubernetes-service': interval('kubernetes-service', 'keeps the kubernetes Service and its endpoints'),
+        'cluster-ip-repair': interval('cluster-ip-repair', 'checks cluster IPs'),
+        'node-port-repair': interval('node-port-repair', 'checks node ports'),
+      }),
+      'Seconds from one pass to the next: multiples of the schedules, as a pass runs only when its schedule does.',
+    ),
+    {},
+  ),
+  maxEventsPerPass: z.prefault(
+    described(z.int(), 'Events that one pass writes before it summarizes the rest: 0 to 10,000.', {
+      minimum: 0,
+      maximum: MOST_EVENTS,
+    }),
+    50,
+  ),
+  callerKeys: z.exactOptional(
+    described(
+      z.array(described(text, 'The SHA-256 of a key, in hex.', { pattern: '^[0-9a-f]{64}$' })),
+      'Callers of the functions allocate and deregister, each by the SHA-256 of its key, in hex. An empty list: no caller. Default: every caller that IAM allows.',
+      { uniqueItems: true },
+    ),
+  ),
+});
+
+const { serviceClusterIPRange, ...fields } = writtenSpecShape.shape;
+
+/** A registered spec, in which the ranges have another name. Only types are checked, and fields of a later version stay. */
+export const clusterSpecShape = storedForm(
+  z.strictObject({ ...fields, serviceClusterIPRanges: serviceClusterIPRange }),
+);
+
+type ReadOnly<T> = { readonly [Field in keyof T]: ReadOnly<T[Field]> };
+
+/** A cluster spec, validated, with every default filled in. Durations have their unit in the name. */
+export type ClusterSpec = ReadOnly<z.infer<typeof clusterSpecShape>>;
+export type Mode = ClusterSpec['mode'];
+export type AllocatorOfRecord = ClusterSpec['allocator'];
+export type KubeconfigSpec = ClusterSpec['kubeconfig'];
+export type WebIdentity = ReadOnly<z.infer<typeof webIdentity>>;
+export type ApiServerSpec = ClusterSpec['apiServers'][number];
+export type ApiServerKind = ApiServerSpec['kind'];
+export type ProbeSpec = ApiServerSpec['probe'];
+export type EndpointReconcilerType = ClusterSpec['endpoints']['reconciler'];

@@ -8,9 +8,6 @@ export const RANGE_KEYS = {
 } as const;
 export type RangeKey = (typeof RANGE_KEYS)[keyof typeof RANGE_KEYS];
 
-/** Upstream's default, and that of a spec without a range of cluster IPs. */
-export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
-
 export interface SpecRange {
   readonly key: RangeKey;
   /** Canonical text: a CIDR or `30000-32767`. */

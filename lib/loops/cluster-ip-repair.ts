@@ -1,7 +1,7 @@
 import { ipRangeOf } from '../allocator/ip-range.ts';
 import { containsNetwork, type Network, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-ranges.ts';
+import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-parts.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { networkLedger } from '../repair/audit.ts';
 import { CLUSTER_IP_WORDS, clusterIpWalk } from '../repair/cluster-ips.ts';

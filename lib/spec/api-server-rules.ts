@@ -1,9 +1,9 @@
 import { type Address, canonicalAddress, parseAddress } from '../allocator/ip-address.ts';
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, isMulticast, isUnspecified } from '../allocator/network.ts';
+import { readServiceRanges } from '../cluster/spec-parts.ts';
 import { firstIndexes, isRecord } from '../cluster/values.ts';
 import type { AddressChoice } from './host-address.ts';
 import { isHostName } from './names.ts';
-import { readServiceRanges } from './network-rules.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import type { ServerDraft, SpecDraft } from './spec-shape.ts';
 

@@ -1,9 +1,7 @@
-import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
 import { isLocalHost } from '../cluster/local-host.ts';
+import { SERVER_URL } from '../cluster/spec-parts.ts';
 import { isAudienceOfSts } from '../cluster/token-audience.ts';
-import { SERVER_URL } from './names.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
-import type { ShapedSpec } from './spec-fields.ts';
 import type { SpecDraft } from './spec-shape.ts';
 
 const AT = 'kubeconfig';
@@ -81,14 +79,4 @@ function roleFaults(source: Store, roleArn: string | undefined): SpecFault[] {
   if (ROLE_ARN.test(roleArn)) return [];
   const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
   return [fault(at, `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
-}
-
-/** Returns a checked kubeconfig as one of its kinds. */
-export function completedKubeconfig(shaped: ShapedSpec['kubeconfig']): KubeconfigSpec {
-  const { file, secretsManager, ssm, webIdentity, roleArn, context } = shaped;
-  if (webIdentity !== undefined) return { webIdentity };
-  const chosen = context === undefined ? {} : { context };
-  if (file !== undefined) return { file, ...chosen };
-  const role = roleArn === undefined ? {} : { roleArn };
-  return secretsManager === undefined ? { ssm: ssm ?? '', ...role, ...chosen } : { secretsManager, ...role, ...chosen };
 }

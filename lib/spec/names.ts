@@ -12,10 +12,3 @@ export function isHostName(text: string): boolean {
 export function isClusterName(name: string): boolean {
   return /^[a-z0-9-]{1,63}$/.test(name);
 }
-
-/**
- * The URL of an API server that accepts tokens of AWS STS. Its text is the audience of the tokens, and an entry of a
- * comma-separated parameter of the stack.
- */
-export const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
-export const SERVER_URL = new RegExp(SERVER_PATTERN);

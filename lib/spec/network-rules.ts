@@ -1,21 +1,18 @@
 import { AllocatorError } from '../allocator/errors.ts';
 import type { IPFamily } from '../allocator/ip-address.ts';
-import { hostBits, type Network, parseCidr, rangeSize } from '../allocator/network.ts';
-import { containsPort, type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
+import { hostBits, type Network, rangeSize } from '../allocator/network.ts';
+import { containsPort, portIntervalText } from '../allocator/port-range.ts';
 import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
+import {
+  readNodePortRange,
+  readServiceRanges,
+  type ServiceRangesText,
+  serviceRangeEntries,
+} from '../cluster/spec-parts.ts';
 import { firstIndexes } from '../cluster/values.ts';
 import { isDnsLabel } from './names.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
-import { SPEC_DEFAULTS } from './spec-fields.ts';
 import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';
-
-/** The service ranges that could be read. */
-export interface ServiceRanges {
-  readonly primary?: Network;
-  readonly secondary?: Network;
-}
-
-export type ServiceRangesText = string | readonly (string | undefined)[];
 
 const FIELD = 'serviceClusterIPRange';
 const FEWEST_ADDRESSES = 8n;
@@ -23,20 +20,11 @@ const FEWEST_ADDRESSES = 8n;
 const MOST_HOST_BITS = 20;
 
 /**
- * Reads `10.0.0.0/24`, `10.0.0.0/16,fd00::/108` or a list of the same. Without text, the default range; texts between
- * commas are not trimmed, as with `--service-cluster-ip-range`.
- */
-export function readServiceRanges(text: ServiceRangesText): ServiceRanges {
-  const [primary, secondary] = entriesOf(text).map((entry) => (entry === undefined ? undefined : parseCidr(entry)));
-  return { ...(primary && { primary }), ...(secondary && { secondary }) };
-}
-
-/**
  * Checks as `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. The limit of 20 host
  * bits applies only if the table allocates, as upstream for its bitmap.
  */
 export function serviceRangeFaults(text: ServiceRangesText, allocator: AllocatorOfRecord | undefined): SpecFault[] {
-  const entries = entriesOf(text);
+  const entries = serviceRangeEntries(text);
   if (entries.length === 0) {
     return [fault([FIELD], '--service-cluster-ip-range must contain at least one valid cidr', EXAMPLE)];
   }
@@ -72,11 +60,6 @@ const TOO_SMALL =
   'error determining service IP ranges for primary service cidr: the service cluster IP range must be at least 8 IP addresses';
 const SAME_FAMILY = '--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family';
 
-function entriesOf(text: ServiceRangesText): readonly (string | undefined)[] {
-  if (typeof text !== 'string') return text;
-  return (text === '' ? SPEC_DEFAULTS[FIELD] : text).split(',');
-}
-
 /** A prefix of 0 or 1 counts as no addresses, so both sides have a limit. */
 function sizeFix({ family }: Network): string {
   return `use a prefix length from 2 to ${family === 'IPv4' ? 29 : 125}`;
@@ -97,16 +80,6 @@ function otherFamily(family: IPFamily): IPFamily {
 /** The name of the API servers' own port, in the Service and in its endpoints. */
 const OWN_PORT_NAME = 'https';
 const HIGHEST_PORT = 65_535;
-
-/**
- * Reads `30000-32767`, `30000+2767` or one port; no ports mean the default range, as with `--service-node-port-range`.
- */
-export function readNodePortRange(text: string | number): PortInterval | AllocatorError {
-  const ports = parsePortInterval(String(text));
-  return ports instanceof AllocatorError || ports.size > 0
-    ? ports
-    : parsePortInterval(SPEC_DEFAULTS.serviceNodePortRange);
-}
 
 export function nodePortRangeFaults({ serviceNodePortRange: text }: SpecDraft): SpecFault[] {
   const ports = text === undefined ? undefined : readNodePortRange(text);

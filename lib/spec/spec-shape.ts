@@ -1,7 +1,9 @@
-import type * as z from 'zod/mini';
-import { isRecord, type JsonRecord, nearestName } from '../cluster/values.ts';
+import * as z from 'zod/mini';
+import { writtenSpecShape } from '../cluster/cluster-spec.ts';
+import { isRecord, nearestName } from '../cluster/values.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
-import { type ShapedSpec, SPEC_DEFAULTS, specShape } from './spec-fields.ts';
+
+type WrittenSpec = z.input<typeof writtenSpecShape>;
 
 /** A value whose faulty parts are `undefined`; the other parts keep their place. */
 type Draft<T> = T extends readonly (infer Item)[]
@@ -10,81 +12,81 @@ type Draft<T> = T extends readonly (infer Item)[]
     ? { readonly [Field in keyof T]?: Draft<T[Field]> } | undefined
     : T | undefined;
 
-export type SpecDraft = NonNullable<Draft<ShapedSpec>>;
+export type SpecDraft = NonNullable<Draft<WrittenSpec>>;
 export type ServerDraft = NonNullable<NonNullable<SpecDraft['apiServers']>[number]>;
 export type ServicePortDraft = NonNullable<NonNullable<NonNullable<SpecDraft['service']>['extraPorts']>[number]>;
 
 export interface ShapeCheck {
   readonly faults: readonly SpecFault[];
-  /** For the rules, which check every part of the right shape. */
+  /** With defaults, for the rules, which check every part of the right shape. */
   readonly draft: SpecDraft;
-  readonly shaped?: ShapedSpec;
 }
-
-type Issue = z.core.$ZodIssue;
 
 /** Fills in the defaults, and reports wrong types, missing and unknown fields. */
 export function checkShape(value: unknown): ShapeCheck {
-  const filled = withDefaults(value, SPEC_DEFAULTS);
-  const parsed = specShape.safeParse(filled);
-  if (parsed.success) return { faults: [], draft: parsed.data, shaped: parsed.data };
-
-  const { issues } = parsed.error;
-  const faulty = issues.filter(({ code }) => code !== 'unrecognized_keys');
-  const draft = faulty.reduce<unknown>((found, issue) => without(found, pathOf(issue)), filled);
-  return {
-    faults: issues.flatMap((issue) => faultsOf(issue, filled)),
-    // Faulty fields are removed; a draft does not guarantee more.
-    draft: (draft ?? {}) as SpecDraft,
-  };
+  const faults: SpecFault[] = [];
+  const draft = draftOf(writtenSpecShape, value, [], faults);
+  // A draft does not guarantee more than this type.
+  return { faults, draft: (draft ?? {}) as SpecDraft };
 }
 
-function withDefaults(value: unknown, defaults: JsonRecord): unknown {
-  if (!isRecord(value)) return value;
-  const filled: Record<string, unknown> = { ...defaults, ...value };
-  for (const [field, standard] of Object.entries(defaults)) {
-    if (filled[field] === undefined) filled[field] = standard;
-    else if (isRecord(standard)) filled[field] = withDefaults(filled[field], standard);
+/** Returns the draft of a part, and adds its faults. */
+function draftOf(type: z.core.$ZodType, value: unknown, at: SpecPath, faults: SpecFault[]): unknown {
+  if (type instanceof z.core.$ZodDefault || type instanceof z.core.$ZodPrefault) {
+    const { innerType, defaultValue } = type._zod.def;
+    return draftOf(innerType, value === undefined ? defaultValue : value, at, faults);
   }
-  return filled;
-}
-
-/** Returns a copy with `undefined` at `path`; list items keep their index. */
-function without(value: unknown, path: SpecPath): unknown {
-  const [step, ...rest] = path;
-  if (step === undefined || value === undefined) return undefined;
-  if (Array.isArray(value)) return value.map((item, index) => (index === step ? without(item, rest) : item));
-  return isRecord(value) ? { ...value, [step]: without(value[step], rest) } : undefined;
-}
-
-function faultsOf(issue: Issue, root: unknown): SpecFault[] {
-  const at = pathOf(issue);
-  if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => unknownField([...at, key], key, issue.message.split(' ')));
+  if (type instanceof z.core.$ZodExactOptional) return draftOf(type._zod.def.innerType, value, at, faults);
+  if (type instanceof z.core.$ZodPipe) return draftOf(type._zod.def.in, value, at, faults);
+  if (type instanceof z.core.$ZodObject && isRecord(value)) {
+    return draftOfFields(type._zod.def.shape, value, at, faults);
   }
-  const value = valueAt(root, at);
-  const expected = expectation(issue);
-  if (value === undefined && at.length > 0) return [fault(at, 'is required', expected && `write ${expected}`)];
-  if (issue.message.startsWith('Reconciler')) return [fault(at, issue.message, expected && `write ${expected}`)];
-  return [fault(at, `is ${shown(value)}`, expected && `write ${expected}`)];
+  if (type instanceof z.core.$ZodArray && Array.isArray(value)) {
+    const { element } = type._zod.def;
+    return value.map((item, index) => draftOf(element, item, [...at, index], faults));
+  }
+  const { success, data, error } = z.safeParse(type, value);
+  faults.push(...(error?.issues.slice(0, 1) ?? []).map((issue) => faultOf(issue, value, at)));
+  return success ? data : undefined;
+}
+
+function draftOfFields(
+  shape: z.core.$ZodShape,
+  value: Readonly<Record<string, unknown>>,
+  at: SpecPath,
+  faults: SpecFault[],
+): unknown {
+  const isAbsent = (field: string, type: z.core.$ZodType) =>
+    type instanceof z.core.$ZodExactOptional && !Object.hasOwn(value, field);
+  const drafts = Object.entries(shape)
+    .filter(([field, type]) => !isAbsent(field, type))
+    .map(([field, type]) => [field, draftOf(type, value[field], [...at, field], faults)]);
+  const known = Object.keys(shape);
+  const unknown = Object.keys(value).filter((field) => !known.includes(field));
+  faults.push(...unknown.map((field) => unknownField([...at, field], field, known)));
+  return Object.fromEntries(drafts);
+}
+
+function faultOf(issue: z.core.$ZodIssue, value: unknown, at: SpecPath): SpecFault {
+  const expected = expectation(issue, at);
+  const fix = expected && `write ${expected}`;
+  if (value === undefined && at.length > 0) return fault(at, 'is required', fix);
+  return fault(at, issue.message.startsWith('Reconciler') ? issue.message : `is ${shown(value)}`, fix);
 }
 
 function unknownField(at: SpecPath, name: string, known: readonly string[]): SpecFault {
   const meant = nearestName(name, known);
-  return fault(
-    at,
-    'is not a field',
-    meant === undefined ? `the fields here are ${known.join(', ')}` : `write ${meant}`,
-  );
+  const fix = meant === undefined ? `the fields here are ${known.join(', ')}` : `write ${meant}`;
+  return fault(at, 'is not a field', fix);
 }
 
 /** Returns what zod expected, as the end of "write ...". */
-function expectation(issue: Issue): string | undefined {
+function expectation(issue: z.core.$ZodIssue, at: SpecPath): string | undefined {
   if (issue.code === 'invalid_type') return NOUNS[issue.expected] ?? issue.expected;
   if (issue.code === 'invalid_value') return `one of ${issue.values.map(String).join(', ')}`;
   if (issue.code === 'too_small' && issue.origin === 'string') return 'some text';
   if (issue.code === 'too_small' || issue.code === 'too_big') return NOUNS['int'];
-  return issue.code === 'invalid_union' ? RANGES[String(issue.path[0])] : undefined;
+  return issue.code === 'invalid_union' ? RANGES[String(at[0])] : undefined;
 }
 
 const RANGES: Readonly<Record<string, string>> = {
@@ -109,15 +111,4 @@ function shown(value: unknown): string {
   if (typeof value === 'object') return 'a mapping';
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
   return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}...` : text;
-}
-
-function pathOf({ path }: Issue): SpecPath {
-  return path.map((step) => (typeof step === 'number' ? step : String(step)));
-}
-
-function valueAt(root: unknown, path: SpecPath): unknown {
-  return path.reduce<unknown>((value, step) => {
-    if (Array.isArray(value)) return value[Number(step)];
-    return isRecord(value) ? value[step] : undefined;
-  }, root);
 }

@@ -1,28 +1,19 @@
-import { AllocatorError } from '../allocator/errors.ts';
-import { canonicalAddress } from '../allocator/ip-address.ts';
-import { portIntervalText } from '../allocator/port-range.ts';
 import { BOUNDS, fieldOver, MOST_HOSTS } from '../cluster/bounds.ts';
 import {
-  type ApiServerSpec,
   type ClusterSpec,
+  DAY_SECONDS,
   LEASE_INTERVALS,
   LOOPS,
+  MOST_EVENTS,
   SCHEDULE_SECONDS,
+  writtenSpecShape,
 } from '../cluster/cluster-spec.ts';
 import { firstIndexes, isRecord } from '../cluster/values.ts';
 import { apiServerFaults, type SpecOptions, withAutoAddress } from './api-server-rules.ts';
-import { completedKubeconfig, kubeconfigFaults } from './kubeconfig-rules.ts';
+import { kubeconfigFaults } from './kubeconfig-rules.ts';
 import { isClusterName, isDnsLabel } from './names.ts';
-import {
-  extraPortFaults,
-  nodePortRangeFaults,
-  readNodePortRange,
-  readServiceRanges,
-  servicePortFaults,
-  serviceRangeFaults,
-} from './network-rules.ts';
+import { extraPortFaults, nodePortRangeFaults, servicePortFaults, serviceRangeFaults } from './network-rules.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
-import type { ShapedSpec } from './spec-fields.ts';
 import { checkShape, type SpecDraft } from './spec-shape.ts';
 
 export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: readonly SpecFault[] };
@@ -35,10 +26,9 @@ export function validateClusterSpec(value: unknown, options: SpecOptions = {}): 
   const tooMuch = boundFaults(value);
   if (tooMuch.length > 0) return { faults: tooMuch };
   const resolved = withAutoAddress(value, options);
-  const { faults: shapeFaults, draft, shaped } = checkShape(resolved.value);
+  const { faults: shapeFaults, draft } = checkShape(resolved.value);
   const faults = [...shapeFaults, ...ruleFaults(draft, resolved.refusal)];
-  const spec = shaped && faults.length === 0 ? completed(shaped) : undefined;
-  return spec === undefined ? { faults } : { spec };
+  return faults.length > 0 ? { faults } : { spec: completed(resolved.value) };
 }
 
 /** Checks the bounds before anything else reads the lists. */
@@ -75,34 +65,11 @@ function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
   ];
 }
 
-/** Returns `undefined` only for a spec that the rules refuse. */
-function completed(shaped: ShapedSpec): ClusterSpec | undefined {
-  const { kubeconfig, serviceClusterIPRange, serviceNodePortRange, apiServers, service, ...asIs } = shaped;
-  const { primary, secondary } = readServiceRanges(serviceClusterIPRange);
-  const nodePorts = readNodePortRange(serviceNodePortRange);
-  if (primary === undefined || nodePorts instanceof AllocatorError) return undefined;
-  return {
-    ...asIs,
-    kubeconfig: completedKubeconfig(kubeconfig),
-    apiServers: apiServers.map(completedApiServer),
-    serviceClusterIPRanges: secondary === undefined ? [primary.text] : [primary.text, secondary.text],
-    serviceNodePortRange: portIntervalText(nodePorts),
-    service: {
-      ...service,
-      extraPorts: service.extraPorts.map((port) => ({ ...port, targetPort: port.targetPort ?? port.port })),
-    },
-  };
+/** Returns the spec with its defaults, in canonical texts. */
+function completed(value: unknown): ClusterSpec {
+  const { serviceClusterIPRange: serviceClusterIPRanges, ...spec } = writtenSpecShape.parse(value);
+  return { ...spec, serviceClusterIPRanges };
 }
-
-function completedApiServer({ address, host, kind, probe }: ShapedSpec['apiServers'][number]): ApiServerSpec {
-  const complete = { ...probe, path: probe.path ?? '/readyz' };
-  return address === undefined
-    ? { host: (host ?? '').toLowerCase(), kind: 'shared', probe: complete }
-    : { address: canonicalAddress(address) ?? address, kind: kind ?? 'server', probe: complete };
-}
-
-const DAY_SECONDS = 86_400;
-const MOST_EVENTS = 10_000;
 
 /** Checks intervals: a pass runs when its schedule does, so an interval must be a multiple of it. */
 function intervalFaults({ intervalSeconds }: SpecDraft): SpecFault[] {

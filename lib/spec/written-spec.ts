@@ -1,6 +1,6 @@
-import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
+import { type ApiServerSpec, type ClusterSpec, writtenSpecShape } from '../cluster/cluster-spec.ts';
+import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-parts.ts';
 import { isRecord } from '../cluster/values.ts';
-import { SPEC_DEFAULTS } from './spec-fields.ts';
 
 /** Returns a spec as a user writes it: without defaults. `validateClusterSpec` returns the same spec again. */
 export function writtenSpec({ apiServers, serviceClusterIPRanges, ...spec }: ClusterSpec): object {
@@ -10,6 +10,11 @@ export function writtenSpec({ apiServers, serviceClusterIPRanges, ...spec }: Clu
   const written = { apiServers: apiServers.map(writtenApiServer), serviceClusterIPRange, ...rest };
   return { name, mode, kubeconfig, ...differing(written, SPEC_DEFAULTS) };
 }
+
+const SPEC_DEFAULTS = {
+  ...writtenSpecShape.parse({ name: '-', mode: 'observe', kubeconfig: { file: '-' } }),
+  serviceClusterIPRange: DEFAULT_CLUSTER_IP_RANGE,
+};
 
 function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServerSpec): object {
   const written = { ...(url === undefined ? { path } : { url }), ...probe };

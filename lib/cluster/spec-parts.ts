@@ -1,0 +1,262 @@
+import * as z from 'zod/mini';
+import { AllocatorError } from '../allocator/errors.ts';
+import { canonicalAddress } from '../allocator/ip-address.ts';
+import { type Network, parseCidr } from '../allocator/network.ts';
+import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
+import { described } from './described.ts';
+
+/** Upstream's defaults, also for an empty text. */
+export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
+const DEFAULT_NODE_PORT_RANGE = '30000-32767';
+
+export const PORT = { minimum: 1, maximum: 65_535 };
+export const LABEL = { pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: 63 };
+/**
+ * The URL of an API server that accepts tokens of AWS STS. Its text is the audience of the tokens, and an entry of a
+ * comma-separated parameter of the stack.
+ */
+const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
+export const SERVER_URL = new RegExp(SERVER_PATTERN);
+
+export const text = z.string().check(z.minLength(1));
+
+/** A part that users write as `written`, and that is stored as `stored`. */
+function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
+  written: Written,
+  complete: (value: z.output<Written>) => unknown,
+  stored: Stored,
+): z.ZodMiniPipe<z.ZodMiniType<unknown, z.input<Written>>, Stored> {
+  return z.pipe<z.ZodMiniType<unknown, z.input<Written>>, Stored>(z.pipe(written, z.transform(complete)), stored);
+}
+
+export const webIdentity = described(
+  z.strictObject({
+    server: described(
+      text,
+      'The API server, which accepts tokens of AWS STS: an https URL without a credential, a query or a comma, not of AWS STS, and not a loopback, link-local or metadata address. Its text is the audience of the tokens.',
+      { pattern: SERVER_PATTERN, examples: ['https://203.0.113.10:6443'] },
+    ),
+    certificateAuthorityData: z.exactOptional(
+      described(
+        text,
+        'The certificate-authority-data of a kubeconfig: PEM certificates in base64. Default: the authorities that Node.js trusts.',
+      ),
+    ),
+  }),
+  'An API server that accepts tokens of AWS STS: no kubeconfig and no token is stored.',
+);
+
+const file = described(text, "A kubeconfig in a file: beside the functions' code, or on your machine.", {
+  examples: ['./prod-eu-1.kubeconfig'],
+});
+const secretsManager = described(
+  text,
+  'A kubeconfig in a secret of AWS Secrets Manager: a name in the region and account of the functions, or an ARN.',
+  { examples: ['kube-bootstrap-controller/dev/prod-eu-1'] },
+);
+const ssm = described(text, 'A kubeconfig in a parameter of AWS Systems Manager, a SecureString: a name, or an ARN.', {
+  examples: ['/kube-bootstrap-controller/dev/prod-eu-1'],
+});
+const roleArn = z.exactOptional(
+  described(
+    text,
+    "The role to assume to read the secret or parameter of another account: one that trusts the functions. Only beside secretsManager or ssm. Default: the function's own.",
+    { pattern: '^arn:aws[\\w-]*:iam::\\d{12}:role/', examples: ['arn:aws:iam::123456789012:role/read-kubeconfigs'] },
+  ),
+);
+const context = z.exactOptional(
+  described(text, 'The context of the kubeconfig to use. Not beside webIdentity. Default: its current context.'),
+);
+
+export const kubeconfig = completed(
+  described(
+    z.strictObject({
+      secretsManager: z.exactOptional(secretsManager),
+      ssm: z.exactOptional(ssm),
+      webIdentity: z.exactOptional(webIdentity),
+      file: z.exactOptional(file),
+      roleArn,
+      context,
+    }),
+    'How the loops reach the cluster: exactly one of secretsManager, ssm, webIdentity and file. docs/kubeconfig-secret.md explains how to make each.',
+    {
+      oneOf: [
+        { required: ['secretsManager'] },
+        { required: ['ssm'] },
+        { required: ['file'], properties: { roleArn: false } },
+        { required: ['webIdentity'], properties: { roleArn: false, context: false } },
+      ],
+    },
+  ),
+  (written) => written,
+  z.union([
+    z.strictObject({ secretsManager, roleArn, context }),
+    z.strictObject({ ssm, roleArn, context }),
+    z.strictObject({ webIdentity }),
+    z.strictObject({ file, context }),
+  ]),
+);
+
+const path = described(text, 'The path to request. Begins with a slash. Not beside url.', {
+  default: '/readyz',
+  pattern: '^/[^\\s#]*$',
+});
+const probe = z.strictObject({
+  url: z.exactOptional(
+    described(
+      text,
+      'The URL to request instead of https://<address>:<service.securePort><path>: a whole http or https URL without a credential, not to a loopback, link-local or metadata address (refused by the functions; kbctl run accepts it). Not beside path.',
+      { examples: ['https://10.20.0.11:6443/readyz'] },
+    ),
+  ),
+  path: z.exactOptional(path),
+  serverName: z.exactOptional(
+    described(text, 'The TLS server name, if the certificate does not contain the address.', {
+      examples: ['kubernetes'],
+    }),
+  ),
+  authenticate: z.prefault(
+    described(
+      z.boolean(),
+      "Send the kubeconfig's credential. Never over http; with url only to a host of this spec or of the kubeconfig's server; with kubeconfig.webIdentity only to the scheme, host and port of its server.",
+    ),
+    false,
+  ),
+});
+const storedProbe = z.extend(probe, { path });
+
+const kind = described(
+  z.enum(['server', 'shared']),
+  'server: one API server. shared: something in front of several, such as a load balancer. Default: server for an address; a host is always shared.',
+);
+const address = described(
+  text,
+  "The address to publish, which clients in the cluster reach: this or host. Not unspecified, loopback, link-local or multicast; of the family of the first service range, unless the reconciler is none. auto: the address of this host's default route, only for npm start on the API server's host.",
+  { examples: ['203.0.113.10', '2001:db8::10'] },
+);
+const host = described(
+  text,
+  'A DNS name whose every A and AAAA record is published, up to 32. No scheme, no port; always of kind shared.',
+  { maxLength: 253, examples: ['api.prod-eu-1.example.com'] },
+);
+
+/** Addresses are stored as canonical text, host names in lower case. */
+export const apiServer = completed(
+  described(
+    z.strictObject({
+      address: z.exactOptional(address),
+      host: z.exactOptional(host),
+      kind: z.exactOptional(kind),
+      probe: z.prefault(described(probe, 'How it is probed.', { not: { required: ['url', 'path'] } }), {}),
+    }),
+    'One API server by its address, or several by a host name.',
+    {
+      oneOf: [
+        { required: ['address'], properties: { host: false } },
+        { required: ['host'], properties: { address: false, kind: { const: 'shared' } } },
+      ],
+    },
+  ),
+  (server) => {
+    const complete = { ...server.probe, path: server.probe.path ?? '/readyz' };
+    return server.address === undefined
+      ? { host: (server.host ?? '').toLowerCase(), kind: 'shared' as const, probe: complete }
+      : {
+          address: canonicalAddress(server.address) ?? server.address,
+          kind: server.kind ?? ('server' as const),
+          probe: complete,
+        };
+  },
+  z.union(
+    [
+      z.strictObject({ address, kind, probe: storedProbe }),
+      z.strictObject({ host, kind: z.literal('shared'), probe: storedProbe }),
+    ],
+    'is neither an address nor a shared host, with its probe',
+  ),
+);
+
+const name = described(
+  text,
+  'The name of the port: a-z, 0-9 and hyphens inside, at most 63 of them. Not https, and each name once.',
+  { ...LABEL, not: { const: 'https' } },
+);
+const protocol = z.prefault(described(z.enum(['TCP', 'UDP', 'SCTP']), 'The protocol of the port.'), 'TCP');
+
+export const endpointPort = z.strictObject({
+  name,
+  protocol,
+  port: described(z.int(), 'The port that the API servers serve.', PORT),
+});
+
+const targetPort = described(z.int(), 'The port of the API servers. Default: the same as port.', PORT);
+const writtenPort = z.strictObject({
+  name,
+  protocol,
+  port: described(z.int(), 'The port of the Service.', PORT),
+  targetPort: z.exactOptional(targetPort),
+  nodePort: z.exactOptional(
+    described(z.int(), 'A port of serviceNodePortRange, only if service.nodePort is not 0.', PORT),
+  ),
+});
+export const servicePort = completed(
+  writtenPort,
+  (port) => ({ ...port, targetPort: port.targetPort ?? port.port }),
+  z.extend(writtenPort, { targetPort }),
+);
+
+export type ServiceRangesText = string | readonly (string | undefined)[];
+
+/** Returns the CIDRs of a text: separated by a comma and not trimmed, as with `--service-cluster-ip-range`. */
+export function serviceRangeEntries(ranges: ServiceRangesText): readonly (string | undefined)[] {
+  if (typeof ranges !== 'string') return ranges;
+  return (ranges === '' ? DEFAULT_CLUSTER_IP_RANGE : ranges).split(',');
+}
+
+/** Returns the service ranges that can be read. */
+export function readServiceRanges(ranges: ServiceRangesText): { primary?: Network; secondary?: Network } {
+  const [primary, secondary] = serviceRangeEntries(ranges).map((entry) => entry && parseCidr(entry));
+  return { ...(primary && { primary }), ...(secondary && { secondary }) };
+}
+
+/** Canonical CIDR texts: the primary range, and perhaps a secondary one of the other family. */
+export const serviceRanges = completed(
+  described(
+    z.union([
+      described(z.string(), 'One CIDR, or two with a comma and no space between.'),
+      described(z.array(z.string()), 'One CIDR, or two.', { minItems: 1, maxItems: 2 }),
+    ]),
+    "The API servers' --service-cluster-ip-range: one CIDR, or two of different families, as a list or in one text with a comma and no space between. The first has 8 addresses or more. With allocator table at most 20 host bits each.",
+    { examples: ['10.0.0.0/16', '10.0.0.0/16,fd00:10::/112', ['10.0.0.0/16', 'fd00:10::/112']] },
+  ),
+  (ranges): [string] | [string, string] => {
+    const { primary, secondary } = readServiceRanges(ranges);
+    return secondary === undefined ? [primary?.text ?? ''] : [primary?.text ?? '', secondary.text];
+  },
+  z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])], 'is not one range or two'),
+);
+
+/** Reads `30000-32767`, `30000+2767` or one port; no ports mean the default range, as with `--service-node-port-range`. */
+export function readNodePortRange(ports: string | number): PortInterval | AllocatorError {
+  const range = parsePortInterval(String(ports));
+  return range instanceof AllocatorError || range.size > 0 ? range : parsePortInterval(DEFAULT_NODE_PORT_RANGE);
+}
+
+export const nodePortRange = z.prefault(
+  completed(
+    described(
+      z.union([
+        described(z.string(), 'A-B, A+N, or one port.'),
+        described(z.int(), 'One port.', { minimum: 0, maximum: 65_535 }),
+      ]),
+      "The API servers' --service-node-port-range: A-B, A+N (A and the N ports after it), or one port.",
+      { examples: ['30000-32767', '30000+2767'] },
+    ),
+    (ports) => {
+      const range = readNodePortRange(ports);
+      return range instanceof AllocatorError ? String(ports) : portIntervalText(range);
+    },
+    z.string(),
+  ),
+  DEFAULT_NODE_PORT_RANGE,
+);

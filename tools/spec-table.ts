@@ -1,0 +1,48 @@
+import { type JsonSchema, specJsonSchema } from '../lib/spec/spec-json-schema.ts';
+
+/** Returns `docs/cluster-spec.md` with a table of the fields below each line `<!-- fields: name, mode -->`. */
+export function withFieldTables(page: string): string {
+  return page.replaceAll(/(<!-- fields: (.+) -->\n)\n(?:\|.*\n)*/g, (_, line: string, names: string) => {
+    const rows = fieldsOf(specJsonSchema())
+      .filter(({ path }) => names.split(', ').includes(path.split(/[.[]/)[0] ?? ''))
+      .map(({ path, meaning, standard }) => `| \`${path}\` | ${meaning} | ${standard} |`);
+    return [line, '| field | meaning | default |', '| --- | --- | --- |', ...rows, ''].join('\n');
+  });
+}
+
+interface Row {
+  readonly path: string;
+  readonly meaning: string;
+  readonly standard: string;
+}
+
+/** Returns the fields that are no mappings, those of list entries after their list. */
+function fieldsOf(part: JsonSchema, path = ''): Row[] {
+  const { properties, items, required } = part as FieldSchema;
+  return [
+    ...Object.entries(properties ?? {}).flatMap(([name, field]) => {
+      const at = path === '' ? name : `${path}.${name}`;
+      const own = field['properties'] === undefined ? [rowOf(at, field, required?.includes(name) === true)] : [];
+      return [...own, ...fieldsOf(field, at)];
+    }),
+    ...(items === undefined ? [] : fieldsOf(items, `${path}[]`)),
+  ];
+}
+
+interface FieldSchema {
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly items?: JsonSchema;
+  readonly required?: readonly string[];
+}
+
+function rowOf(path: string, field: JsonSchema, isRequired: boolean): Row {
+  const [meaning = '', described = ''] = String(field['description']).split(/ Default: (.*)\.$/);
+  const standard = field['default'] === undefined ? described : `\`${[field['default']].flat().join('`, `')}\``;
+  return {
+    path,
+    meaning: meaning
+      .replaceAll(/\S*<\S+>[^\s:]*/g, '`$&`')
+      .replaceAll(/^\w[\w-]*(?=: )|(?<=\. )[a-z][\w-]*(?=: )/g, '`$&`'),
+    standard: isRequired ? 'required' : standard,
+  };
+}
