@@ -28,6 +28,7 @@ const arrows = {
   'lib/dispatch': [
     'lib/allocator',
     'lib/cluster',
+    'lib/endpoints',
     'lib/table',
     'lib/kubernetes',
     'lib/aws',

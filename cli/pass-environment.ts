@@ -5,10 +5,11 @@ import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
+import { isClusterName } from '../lib/spec/names.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { warningTelemetry } from '../local/human-telemetry.ts';
 import { runPlugin } from '../local/kubeconfig-plugins.ts';
-import { endingWith } from '../local/local-environment.ts';
+import { endingWith, targetGroups } from '../local/local-environment.ts';
 import type { Running } from '../local/running.ts';
 import type { Cli } from './cli.ts';
 import type { OpenTable } from './open-table.ts';
@@ -45,7 +46,8 @@ export async function passEnvironment(
   const { nowMs, skewMs } = clock;
   const own = options.kubeconfig === undefined && options.folderOf === undefined ? running : undefined;
   const place = (spec: ClusterSpec) => {
-    const file = options.kubeconfig ?? (own?.cluster === spec.name ? own.kubeconfig : undefined);
+    const given = isClusterName(spec.name) ? options.kubeconfig : undefined;
+    const file = given ?? (own?.cluster === spec.name ? own.kubeconfig : undefined);
     return file === undefined ? kubeconfigPlace(spec) : `file ${file}`;
   };
   const loadKubeconfig = printingServer(cli, place, loaderOf(cli, options, own));
@@ -56,6 +58,7 @@ export async function passEnvironment(
     startDeadline: endingWith(cli.signal),
     telemetry: options.telemetry ?? warningTelemetry((line) => cli.output.say(line)),
     reportingInstance: 'kbctl',
+    healthyTargets: targetGroups(),
     ...(options.stack !== undefined && { stack: options.stack }),
     table: tableUntil,
   });
@@ -66,14 +69,15 @@ export async function passEnvironment(
 function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | undefined): LoadKubeconfig {
   const { table, region, profile } = cli.options;
   const { kubeconfig, context, folderOf } = options;
-  if (kubeconfig !== undefined) {
-    const file = path.resolve(kubeconfig);
-    return () => loadKubeconfigFile(file, { ...(context !== undefined && { context }), runPlugin });
-  }
-  checkConnectionOptions(options);
+  const file = kubeconfig === undefined ? undefined : path.resolve(kubeconfig);
+  if (file === undefined) checkConnectionOptions(options);
   const place = { ...(region !== undefined && { region }), ...(profile !== undefined && { profile }) };
   const sources = kubeconfigSources(place);
   return (spec, signal) => {
+    // A management cluster has its own.
+    if (file !== undefined && isClusterName(spec.name)) {
+      return loadKubeconfigFile(file, { ...(context !== undefined && { context }), runPlugin });
+    }
     // Other writers may change the table: a credential plugin runs on this machine only for a cluster that the user
     // named, or whose spec is a file here. No plugin runs for a table in AWS.
     const isNamed = cli.operands.includes(spec.name) || folderOf !== undefined;

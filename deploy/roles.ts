@@ -122,6 +122,9 @@ const EVENTS = policy(
   }),
 );
 
+/** Target groups of specs. The action knows no resources. */
+const TARGET_GROUPS = policy('target-groups', allow(['elasticloadbalancing:DescribeTargetHealth'], ['*']));
+
 const INTERFACES = [
   'ec2:AssignIpv6Addresses',
   'ec2:AssignPrivateIpAddresses',
@@ -145,7 +148,12 @@ const NETWORK = whether(
 
 /** The policies of each function besides its logs, the network and the key of the table. */
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
-  ...Object.fromEntries(LOOPS.map((loop) => [loop, [tableOf(loop), ...TO_KUBECONFIGS, ticksOf(loop), EVENTS]])),
+  ...Object.fromEntries(
+    LOOPS.map((loop) => {
+      const own = loop === 'kubernetes-service' ? [TARGET_GROUPS] : [];
+      return [loop, [tableOf(loop), ...TO_KUBECONFIGS, ticksOf(loop), EVENTS, ...own]];
+    }),
+  ),
   deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS, EVENTS],
   allocate: [TABLE_OF_CLUSTER],
   doctor: [
@@ -156,6 +164,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
       allow(['dynamodb:PutItem', 'dynamodb:DeleteItem'], [TABLE_ARN], partitions('StringEquals', '#doctor')),
     ),
     ...TO_KUBECONFIGS,
+    TARGET_GROUPS,
     policy(
       'ticks',
       allow(

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { KubeconfigSources } from '../lib/aws/kubeconfig-sources.ts';
+import type { HealthyTargets } from '../lib/aws/target-group.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
@@ -29,6 +30,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
     telemetry,
     ...(end !== undefined && { startDeadline: endingWith(end) }),
     reportingInstance: 'local',
+    healthyTargets: targetGroups(),
     table: (deadline) =>
       dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID }),
   });
@@ -67,5 +69,14 @@ function awsSources(): KubeconfigSources {
   return {
     read: async (stored, signal) => (await load()).read(stored, signal),
     requestToken: async (audience) => (await load()).requestToken(audience),
+  };
+}
+
+/** Returns a reader of target groups. The SDK of load balancers is loaded only for a spec that names one. */
+export function targetGroups(): HealthyTargets {
+  let loaded: Promise<HealthyTargets> | undefined;
+  return async (arn, signal) => {
+    loaded ??= import('../lib/aws/target-group.ts').then(({ targetGroupReader }) => targetGroupReader());
+    return (await loaded)(arn, signal);
   };
 }

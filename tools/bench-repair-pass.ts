@@ -40,7 +40,7 @@ for (let pass = 0; pass < Number(passes); pass += 1) {
     table,
     kubernetes,
     probe: () => Promise.reject(new Error('a repair probes nothing')),
-    resolveHost: async () => undefined,
+    lookUp: async () => undefined,
     controlPlane: { id: 'measured', confirm: async () => true },
     passId: randomUUID(),
     nowMs: Date.now,

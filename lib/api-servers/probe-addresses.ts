@@ -1,14 +1,20 @@
 import { createHash } from 'node:crypto';
 import { familyOf, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../allocator/network.ts';
-import type { ApiServerSpec, ClusterSpec, ProbeSpec } from '../cluster/cluster-spec.ts';
+import {
+  type ApiServerSpec,
+  type ClusterSpec,
+  isDnsName,
+  type ProbeSpec,
+  type SharedHostSpec,
+} from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
 import { type ExpectedAddress, publishedAddresses } from '../endpoints/lease-decisions.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
-import type { HostResolver, Prober, ProbeTarget } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
 /** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
 export const RECORDS_OF_A_HOST = 32;
@@ -23,20 +29,20 @@ export interface ProbedAddress extends ExpectedAddress {
 export interface ResolvedAddresses {
   readonly addresses: readonly ProbedAddress[];
   readonly findings: readonly Finding[];
-  /** Host names whose look-up failed. */
+  /** Hosts whose look-up failed. */
   readonly unresolved: readonly string[];
 }
 
 /**
- * Every address that may serve: those of the spec, and the records of its host names that are of the Service's family
+ * Every address that may serve: those of the spec, and those of its hosts that are of the Service's family
  * and valid in Endpoints. If a look-up fails, the addresses that the leases have for that host stay.
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
-  resolveHost: HostResolver,
+  lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses> {
-  const resolved = await Promise.all(spec.apiServers.map((server) => resolveServer(server, spec, resolveHost, leases)));
+  const resolved = await Promise.all(spec.apiServers.map((server) => resolveServer(server, spec, lookUp, leases)));
   const byAddress = new Map<string, ProbedAddress>();
   const named = resolved
     .flatMap(({ addresses }) => addresses)
@@ -52,7 +58,7 @@ export async function resolveAddresses(
 async function resolveServer(
   server: ApiServerSpec,
   spec: ClusterSpec,
-  resolveHost: HostResolver,
+  lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses> {
   if ('address' in server) {
@@ -61,14 +67,18 @@ async function resolveServer(
     return { addresses: [{ address, kind, target }], findings: [], unresolved: [] };
   }
   const { host } = server;
-  const probe = { ...server.probe, serverName: server.probe.serverName ?? host };
+  const probe = isDnsName(server) ? { ...server.probe, serverName: server.probe.serverName ?? host } : server.probe;
   const probed = (addresses: readonly string[]): ProbedAddress[] =>
     addresses.map((address) => ({ address, kind: 'shared', host, target: targetOf(address, probe, spec) }));
-  const records = await resolveHost(host);
+  let why = '';
+  const records = await lookUp(server).catch((error: unknown) => {
+    if (error instanceof ClusterError) why = ` (${error.message})`;
+    return undefined;
+  });
   if (records !== undefined) return publishable(records, host, spec, probed);
 
   const known = leases.filter((lease) => lease.source === 'probe' && lease.host === host).map(({ address }) => address);
-  const message = `the look-up of ${host} failed; what was known stays: ${known.join(' ') || 'nothing'}`;
+  const message = `the look-up of ${host} failed${why}; what was known stays: ${known.join(' ') || 'nothing'}`;
   return { addresses: probed(known), findings: [{ type: 'other', message, item: host }], unresolved: [host] };
 }
 
@@ -81,7 +91,7 @@ function publishable(
   const family = familyOf(spec.serviceClusterIPRanges[0].split('/')[0] ?? '');
   const unfit = records.filter((record) => !isFit(record)).slice(0, RECORDS_OF_A_HOST);
   const findings = unfit.map((record): Finding => {
-    const message = `${host} stands for ${record}, which no Endpoints may publish; correct its DNS records`;
+    const message = `${host} stands for ${record}, which no Endpoints may publish; correct its records or targets`;
     return { type: 'other', message, item: record };
   });
   const fit = records.filter((record) => isFit(record) && familyOf(record) === family);

@@ -217,6 +217,13 @@ export type AllocatorOfRecord = ClusterSpec['allocator'];
 export type KubeconfigSpec = ClusterSpec['kubeconfig'];
 export type WebIdentity = ReadOnly<z.infer<typeof webIdentity>>;
 export type ApiServerSpec = ClusterSpec['apiServers'][number];
+/** A source of the addresses of several API servers. */
+export type SharedHostSpec = Extract<ApiServerSpec, { readonly host: string }>;
 export type ApiServerKind = ApiServerSpec['kind'];
 export type ProbeSpec = ApiServerSpec['probe'];
 export type EndpointReconcilerType = ClusterSpec['endpoints']['reconciler'];
+
+/** Whether DNS has the addresses of the host. */
+export function isDnsName(source: Omit<SharedHostSpec, 'probe'>): boolean {
+  return source.targetGroupArn === undefined && source.serviceRef === undefined;
+}

@@ -18,6 +18,10 @@ export const LABEL = { pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: 63
 const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
 export const SERVER_URL = new RegExp(SERVER_PATTERN);
 
+const TARGET_GROUP_PATTERN =
+  '^arn:aws[\\w-]*:elasticloadbalancing:[a-z0-9-]+:\\d{12}:targetgroup/[\\w-]{1,32}/[0-9a-f]{1,32}$';
+export const TARGET_GROUP = new RegExp(TARGET_GROUP_PATTERN);
+
 export const text = z.string().check(z.minLength(1));
 
 /** A part that users write as `written`, and that is stored as `stored`. */
@@ -127,11 +131,11 @@ const storedProbe = z.extend(probe, { path });
 
 const kind = described(
   z.enum(['server', 'shared']),
-  'server: one API server. shared: something in front of several, such as a load balancer. Default: server for an address; a host is always shared.',
+  'server: one API server. shared: something in front of several, such as a load balancer. Default: server for an address; the others are always shared.',
 );
 const address = described(
   text,
-  "The address to publish, which clients in the cluster reach: this or host. Not unspecified, loopback, link-local or multicast; of the family of the first service range, unless the reconciler is none. auto: the address of this host's default route, only for npm start on the API server's host.",
+  "The address to publish, which clients in the cluster reach. Each entry has this, host, targetGroupArn or serviceRef. Not unspecified, loopback, link-local or multicast; of the family of the first service range, unless the reconciler is none. auto: the address of this host's default route, only for npm start on the API server's host.",
   { examples: ['203.0.113.10', '2001:db8::10'] },
 );
 const host = described(
@@ -140,37 +144,82 @@ const host = described(
   { maxLength: 253, examples: ['api.prod-eu-1.example.com'] },
 );
 
-/** Addresses are stored as canonical text, host names in lower case. */
+const targetGroupArn = z.exactOptional(
+  described(
+    text,
+    'A target group of Elastic Load Balancing whose targets are addresses: those that are healthy are published, up to 32.',
+    {
+      pattern: TARGET_GROUP_PATTERN,
+      examples: ['arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod-eu-1/0123456789abcdef'],
+    },
+  ),
+);
+const serviceRef = z.exactOptional(
+  described(
+    z.strictObject({
+      namespace: described(text, 'The namespace of a Service of a management cluster.', LABEL),
+      name: described(
+        text,
+        'The name of that Service. The addresses of its load balancer are published; of its ready endpoints if it has none.',
+        LABEL,
+      ),
+      kubeconfig,
+    }),
+    'A Service of a management cluster, which leads to the API servers.',
+  ),
+);
+const SHARED = { kind: { const: 'shared' } };
+
+/** Only one of the sources is in each entry. */
+function without(...fields: readonly string[]) {
+  return Object.fromEntries(fields.map((field) => [field, false]));
+}
+
+interface NamedEntry {
+  readonly address?: string | undefined;
+  readonly host?: string | undefined;
+  readonly targetGroupArn?: string | undefined;
+  readonly serviceRef?: { readonly namespace?: string | undefined; readonly name?: string | undefined } | undefined;
+}
+
+/** Returns the name of an entry, under which two are the same: an address, a host name, or what its source is called. */
+export function nameOfEntry({ address: own, host: name, targetGroupArn: arn, serviceRef: ref }: NamedEntry) {
+  if (own !== undefined) return canonicalAddress(own) ?? own;
+  return ref === undefined ? (arn ?? name?.toLowerCase()) : `service ${ref.namespace}/${ref.name}`;
+}
+
+/** Addresses are stored as canonical text; every other entry has a `host`, which is the name of its source. */
 export const apiServer = completed(
   described(
     z.strictObject({
       address: z.exactOptional(address),
       host: z.exactOptional(host),
+      targetGroupArn,
+      serviceRef,
       kind: z.exactOptional(kind),
       probe: z.prefault(described(probe, 'How it is probed.', { not: { required: ['url', 'path'] } }), {}),
     }),
-    'One API server by its address, or several by a host name.',
+    'One API server by its address, or several by a host name, a target group or a Service of a management cluster.',
     {
       oneOf: [
-        { required: ['address'], properties: { host: false } },
-        { required: ['host'], properties: { address: false, kind: { const: 'shared' } } },
+        { required: ['address'], properties: without('host', 'targetGroupArn', 'serviceRef') },
+        { required: ['host'], properties: { ...without('address', 'targetGroupArn', 'serviceRef'), ...SHARED } },
+        { required: ['targetGroupArn'], properties: { ...without('address', 'host', 'serviceRef'), ...SHARED } },
+        { required: ['serviceRef'], properties: { ...without('address', 'host', 'targetGroupArn'), ...SHARED } },
       ],
     },
   ),
   (server) => {
     const complete = { ...server.probe, path: server.probe.path ?? '/readyz' };
+    const name = nameOfEntry(server) ?? '';
     return server.address === undefined
-      ? { host: (server.host ?? '').toLowerCase(), kind: 'shared' as const, probe: complete }
-      : {
-          address: canonicalAddress(server.address) ?? server.address,
-          kind: server.kind ?? ('server' as const),
-          probe: complete,
-        };
+      ? { ...server, host: name, kind: 'shared' as const, probe: complete }
+      : { address: name, kind: server.kind ?? ('server' as const), probe: complete };
   },
   z.union(
     [
       z.strictObject({ address, kind, probe: storedProbe }),
-      z.strictObject({ host, kind: z.literal('shared'), probe: storedProbe }),
+      z.strictObject({ host, targetGroupArn, serviceRef, kind: z.literal('shared'), probe: storedProbe }),
     ],
     'is neither an address nor a shared host, with its probe',
   ),

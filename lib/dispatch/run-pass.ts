@@ -14,6 +14,7 @@ import { otherOwner, type Pause, type RegisteredCluster, readCluster, readPauseO
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type ReadRunRecord, type RunRecord, readRunRecord } from '../table/run-records.ts';
 import { writeUnreachable } from '../table/unreachable-clusters.ts';
+import { addressLookUp } from './address-look-up.ts';
 import { changesOf, publishChanges } from './cluster-events.ts';
 import { isDue, isUnreachable, isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
@@ -221,7 +222,7 @@ function passContext(
     ...portsFor(writes, { table, kubernetes }, spec.allocator, options),
     probe,
     controlPlane,
-    resolveHost: environment.resolveHost(signal),
+    lookUp: addressLookUp(environment, spec, signal),
     passId,
     nowMs,
     triesEveryMs: spacingMs(loop.id, spec, timing),

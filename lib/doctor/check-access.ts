@@ -5,7 +5,7 @@ import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
 import { hasAnswered, type ProbeOutcome } from '../endpoints/probe-outcome.ts';
-import type { HostResolver, Prober } from '../kubernetes/cluster-port.ts';
+import type { HostResolver, LookUp, Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import {
@@ -140,7 +140,7 @@ function place({ group, resource, namespace }: PermissionGroup): string {
 
 interface Probing {
   readonly probe: Prober;
-  readonly resolveHost: HostResolver;
+  readonly lookUp: LookUp;
   /** Ends the probes: an address that was not probed by then has no line. */
   readonly signal: AbortSignal;
 }
@@ -149,11 +149,11 @@ interface Probing {
 export async function checkProbes(
   spec: ClusterSpec,
   leases: readonly Lease[],
-  { probe, resolveHost, signal }: Probing,
+  { probe, lookUp, signal }: Probing,
 ): Promise<readonly DoctorLine[]> {
-  const { addresses, findings } = await resolveAddresses(spec, resolveHost, leases);
+  const { addresses, findings } = await resolveAddresses(spec, (source) => lookUp(source, signal), leases);
   const names = findings.map(({ message }) =>
-    fail('dns', message, 'Correct the DNS records, or the host in apiServers'),
+    fail('dns', message, 'Correct the records or targets, or this entry of apiServers'),
   );
   const outcomes = await probeAddresses(addresses, probe, signal);
   return [

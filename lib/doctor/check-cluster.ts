@@ -1,5 +1,6 @@
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { addressLookUp } from '../dispatch/address-look-up.ts';
 import { clusterSummary } from '../dispatch/cluster-list.ts';
 import { healthOf } from '../dispatch/fleet-figures.ts';
 import { foreignSlice } from '../endpoints/endpoint-findings.ts';
@@ -81,7 +82,8 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
       check('api server', () => checkApiServer(access, review)),
       check('probe', async () => {
         const { leases } = await readLeases(environment.table(signal), spec.name);
-        return checkProbes(spec, leases, { probe, resolveHost, signal });
+        const lookUp = addressLookUp(environment, spec, signal);
+        return checkProbes(spec, leases, { probe, lookUp, signal });
       }),
     ]);
     const reached = [...known, ...kubeconfig, ...checkServer(spec, access), ...name, ...server, ...probes];

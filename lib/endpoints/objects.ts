@@ -63,6 +63,9 @@ export interface ServiceObject extends KubernetesObject {
     readonly sessionAffinity?: string;
     readonly ipFamilyPolicy?: string;
   };
+  readonly status?: {
+    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] };
+  };
 }
 
 export interface ServiceCidrObject extends KubernetesObject {

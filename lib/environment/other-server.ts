@@ -1,5 +1,5 @@
 import { isHostOf, targetOf } from '../api-servers/probe-addresses.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { type ClusterSpec, isDnsName } from '../cluster/cluster-spec.ts';
 import { hostOf } from '../cluster/local-host.ts';
 import { probeOutcome } from '../endpoints/probe-outcome.ts';
 import { ClusterError, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
@@ -23,6 +23,7 @@ export function otherServers(spec: ClusterSpec, access: ApiServerAccess): readon
   const serverName = serverNameOf(access);
   return spec.apiServers
     .flatMap((apiServer): ProbeTarget[] => {
+      if ('host' in apiServer && !isDnsName(apiServer)) return [];
       const { url } = targetOf('address' in apiServer ? apiServer.address : apiServer.host, apiServer.probe, spec);
       const { origin, protocol } = new URL(url);
       const isOther = protocol === 'https:' && origin !== server && isHostOf(spec, url);

@@ -1,3 +1,4 @@
+import type { SharedHostSpec } from '../cluster/cluster-spec.ts';
 import { CodedError } from '../cluster/coded-error.ts';
 import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
@@ -181,3 +182,9 @@ export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<Prob
  * ended it.
  */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
+
+/**
+ * Returns the addresses of a source in a spec; `undefined` if it has none, or the look-up failed.
+ * @throws ClusterError with a reason that users can act on
+ */
+export type LookUp = (source: SharedHostSpec, signal: AbortSignal) => Promise<readonly string[] | undefined>;

@@ -6,6 +6,7 @@ import {
   resolveAddresses,
   ticksOfATurn,
 } from '../api-servers/probe-addresses.ts';
+import type { SharedHostSpec } from '../cluster/cluster-spec.ts';
 import { isActive, isKeptByAgent, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { contestStateFrom } from '../endpoints/contested-writes.ts';
 import { probeFindings } from '../endpoints/endpoint-findings.ts';
@@ -21,7 +22,6 @@ import {
   SLICE_REF,
 } from '../endpoints/objects.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
-import type { HostResolver } from '../kubernetes/cluster-port.ts';
 import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
 import { isNamedAsOurs, type ObservedServers, type World } from './endpoints-decide.ts';
 import type { PassContext } from './pass.ts';
@@ -90,8 +90,8 @@ async function resolveAndProbe(context: PassContext, leases: readonly Lease[]) {
   const all = context.startBudget(LOOK_UPS_MS + PROBES_MS);
   const lookUps = context.startBudget(LOOK_UPS_MS);
   try {
-    const resolveHost: HostResolver = (host) => context.resolveHost(host, lookUps.signal);
-    const resolved = await resolveAddresses(context.spec, resolveHost, leases);
+    const lookUp = (source: SharedHostSpec) => context.lookUp(source, lookUps.signal);
+    const resolved = await resolveAddresses(context.spec, lookUp, leases);
     return { ...resolved, outcomes: await probeWithWitnesses(context, resolved.addresses, leases, all.signal) };
   } finally {
     all.cancel();

@@ -1,6 +1,6 @@
 import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
-import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
+import type { ClusterPort, ControlPlane, LookUp, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 
 /**
@@ -15,7 +15,7 @@ export interface PassContext {
   readonly kubernetes: ClusterPort;
   readonly probe: Prober;
   readonly controlPlane: ControlPlane;
-  readonly resolveHost: HostResolver;
+  readonly lookUp: LookUp;
   readonly passId: string;
   readonly nowMs: () => number;
   /** The present time between the passes of the loop: its interval, or more while the cluster gives no answer. */

@@ -1,5 +1,6 @@
 import type { EventBus } from '../aws/event-bus.ts';
 import type { MessageQueue } from '../aws/sqs-queue.ts';
+import type { HealthyTargets } from '../aws/target-group.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
@@ -57,4 +58,6 @@ export interface Environment extends TableEnvironment {
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
   readonly resolveHost: (signal: AbortSignal) => HostResolver;
+  /** Absent: no target group can be read. */
+  readonly healthyTargets?: HealthyTargets;
 }

@@ -1,9 +1,10 @@
 import { type Address, canonicalAddress, parseAddress } from '../allocator/ip-address.ts';
 import { isLinkLocal, isLinkLocalMulticast, isLoopback, isMulticast, isUnspecified } from '../allocator/network.ts';
-import { readServiceRanges } from '../cluster/spec-parts.ts';
+import { nameOfEntry, readServiceRanges, TARGET_GROUP } from '../cluster/spec-parts.ts';
 import { firstIndexes, isRecord } from '../cluster/values.ts';
 import type { AddressChoice } from './host-address.ts';
-import { isHostName } from './names.ts';
+import { kubeconfigFaults } from './kubeconfig-rules.ts';
+import { isDnsLabel, isHostName } from './names.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import type { ServerDraft, SpecDraft } from './spec-shape.ts';
 
@@ -39,7 +40,7 @@ export function apiServerFaults(draft: SpecDraft, autoRefusal: string): SpecFaul
   if (servers?.length === 0 && endpoints?.reconciler !== undefined && endpoints.reconciler !== 'none') {
     return [fault(['apiServers'], NO_SERVERS, 'list the address or host of each, or set endpoints.reconciler to none')];
   }
-  const known = (servers ?? []).map((server) => canonicalName(server));
+  const known = (servers ?? []).map((server) => server && nameOfEntry(server));
   const first = firstIndexes(known);
   return (servers ?? []).flatMap((server, index) =>
     server === undefined
@@ -54,18 +55,37 @@ export function apiServerFaults(draft: SpecDraft, autoRefusal: string): SpecFaul
 
 const NO_SERVERS = 'is empty: without an API server the kubernetes Service has no endpoints';
 
+const SOURCES = ['address', 'host', 'targetGroupArn', 'serviceRef'] as const;
+
 function serverFaults(at: SpecPath, server: ServerDraft, draft: SpecDraft, autoRefusal: string): SpecFault[] {
-  const { address, host } = server;
-  if (address !== undefined && host !== undefined) {
-    return [fault(at, 'has both an address and a host', 'keep one: a host stands for every address of its name')];
-  }
+  const { address, host, targetGroupArn, serviceRef, kind } = server;
+  const given = SOURCES.filter((source) => source in server);
+  if (given.length > 1) return [fault(at, `has both ${given.join(' and ')}`, 'write one of them in each entry')];
   if (address !== undefined) return addressFaults([...at, 'address'], address, draft, autoRefusal);
-  if (host !== undefined) return hostFaults(at, host, server.kind);
-  // The shape has reported an address or a host that is not text.
-  const isAbsent = !('address' in server) && !('host' in server);
-  return isAbsent
-    ? [fault(at, 'has neither an address nor a host', 'write address: 203.0.113.10 or host: api.example.com')]
-    : [];
+  if (given.length === 0) {
+    const fix = 'write address: 203.0.113.10 or host: api.example.com';
+    return [fault(at, 'has neither an address, a host, a targetGroupArn nor a serviceRef', fix)];
+  }
+  return [
+    ...(kind === 'server' ? [fault([...at, 'kind'], HOST_IS_SHARED, 'leave it out, or write shared')] : []),
+    ...(host === undefined ? [] : hostFaults(at, host)),
+    ...(targetGroupArn === undefined || TARGET_GROUP.test(targetGroupArn) ? [] : [notTargetGroup(at, targetGroupArn)]),
+    ...(serviceRef === undefined ? [] : serviceRefFaults([...at, 'serviceRef'], serviceRef)),
+  ];
+}
+
+function notTargetGroup(at: SpecPath, text: string): SpecFault {
+  const fix = 'copy it from: aws elbv2 describe-target-groups';
+  return fault([...at, 'targetGroupArn'], `${JSON.stringify(text)} is no ARN of a target group`, fix);
+}
+
+function serviceRefFaults(at: SpecPath, serviceRef: NonNullable<ServerDraft['serviceRef']>): SpecFault[] {
+  const names = (['namespace', 'name'] as const).flatMap((field) => {
+    const text = serviceRef[field];
+    if (text === undefined || isDnsLabel(text)) return [];
+    return [fault([...at, field], `${JSON.stringify(text)} is no name of Kubernetes`, 'write that of the Service')];
+  });
+  return [...names, ...kubeconfigFaults([...at, 'kubeconfig'], serviceRef.kubeconfig)];
 }
 
 /** Checks that an address is accepted by the API in Endpoints, and of the family of the kubernetes Service. */
@@ -111,36 +131,21 @@ function familyFaults(at: SpecPath, text: string, address: Address, draft: SpecD
   ];
 }
 
-function hostFaults(at: SpecPath, host: string, kind: ServerDraft['kind']): SpecFault[] {
-  const faults = kind === 'server' ? [fault([...at, 'kind'], HOST_IS_SHARED, 'leave it out, or write shared')] : [];
+function hostFaults(at: SpecPath, host: string): SpecFault[] {
   if (parseAddress(host) !== undefined) {
-    return [...faults, fault([...at, 'host'], `${host} is an address`, `write address: ${host}`)];
+    return [fault([...at, 'host'], `${host} is an address`, `write address: ${host}`)];
   }
-  if (!isHostName(host)) {
-    faults.push(
-      fault(
-        [...at, 'host'],
-        `${JSON.stringify(host)} is no host name`,
-        'write a DNS name such as api.example.com, without scheme and port',
-      ),
-    );
-  }
-  return faults;
+  if (isHostName(host)) return [];
+  const fix = 'write a DNS name such as api.example.com, without scheme and port';
+  return [fault([...at, 'host'], `${JSON.stringify(host)} is no host name`, fix)];
 }
 
-const HOST_IS_SHARED = 'what a host name stands for is always shared: its addresses change';
+const HOST_IS_SHARED = 'an entry without an address is always shared: its addresses change';
 
 function duplicateFaults(at: SpecPath, server: ServerDraft, first: number, index: number): SpecFault[] {
-  if (canonicalName(server) === undefined || first === index) return [];
-  const field = server.address === undefined ? 'host' : 'address';
+  if (nameOfEntry(server) === undefined || first === index) return [];
+  const field = SOURCES.find((source) => source in server) ?? 'address';
   return [fault([...at, field], `apiServers[${first}] is the same`, 'list each API server once')];
-}
-
-/** Returns the name under which two entries are the same; `undefined` without address and host. */
-function canonicalName(server: ServerDraft | undefined): string | undefined {
-  return server?.address === undefined
-    ? server?.host?.toLowerCase()
-    : (canonicalAddress(server.address) ?? server.address);
 }
 
 function probeFaults(at: SpecPath, probe: NonNullable<ServerDraft['probe']>): SpecFault[] {

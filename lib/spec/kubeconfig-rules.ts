@@ -1,10 +1,9 @@
 import { isLocalHost } from '../cluster/local-host.ts';
 import { SERVER_URL } from '../cluster/spec-parts.ts';
 import { isAudienceOfSts } from '../cluster/token-audience.ts';
-import { fault, type SpecFault } from './spec-fault.ts';
+import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import type { SpecDraft } from './spec-shape.ts';
 
-const AT = 'kubeconfig';
 const STORES = ['file', 'secretsManager', 'ssm'] as const;
 const SOURCES = [...STORES, 'webIdentity'] as const;
 type Store = (typeof STORES)[number];
@@ -17,36 +16,39 @@ const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
 const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
 
 /** Returns the faults of the place of a kubeconfig, its role and its context. */
-export function kubeconfigFaults({ kubeconfig }: SpecDraft): SpecFault[] {
+export function kubeconfigFaults(at: SpecPath, kubeconfig: SpecDraft['kubeconfig']): SpecFault[] {
   if (kubeconfig === undefined) return [];
   const found = SOURCES.filter((source) => source in kubeconfig);
   const [source] = found;
   if (source === undefined) {
     const fix = 'write secretsManager: the name of a secret';
-    return [fault([AT], 'has neither file, secretsManager, ssm nor webIdentity', fix)];
+    return [fault(at, 'has neither file, secretsManager, ssm nor webIdentity', fix)];
   }
-  if (found.length > 1) return [fault([AT], `has both ${found.join(' and ')}`, 'keep the one to read from')];
+  if (found.length > 1) return [fault(at, `has both ${found.join(' and ')}`, 'keep the one to read from')];
   if (source === 'webIdentity') {
     const unread = (['roleArn', 'context'] as const).filter((field) => kubeconfig[field] !== undefined);
     return [
-      ...webIdentityFaults(kubeconfig.webIdentity),
-      ...unread.map((field) => fault([AT, field], 'has no meaning beside webIdentity', 'leave it out')),
+      ...webIdentityFaults(at, kubeconfig.webIdentity),
+      ...unread.map((field) => fault([...at, field], 'has no meaning beside webIdentity', 'leave it out')),
     ];
   }
-  return [...fileNameFaults(source, kubeconfig[source]), ...roleFaults(source, kubeconfig.roleArn)];
+  return [...fileNameFaults(at, source, kubeconfig[source]), ...roleFaults(at, source, kubeconfig.roleArn)];
 }
 
-function webIdentityFaults(webIdentity: NonNullable<SpecDraft['kubeconfig']>['webIdentity']): SpecFault[] {
+function webIdentityFaults(
+  at: SpecPath,
+  webIdentity: NonNullable<SpecDraft['kubeconfig']>['webIdentity'],
+): SpecFault[] {
   const { server, certificateAuthorityData: ca } = webIdentity ?? {};
   const faults: SpecFault[] = [];
   const problem = server === undefined ? undefined : serverProblem(server);
   if (problem !== undefined) {
     const fix = 'write one such as https://203.0.113.10:6443';
-    faults.push(fault([AT, 'webIdentity', 'server'], `${JSON.stringify(server)} ${problem}`, fix));
+    faults.push(fault([...at, 'webIdentity', 'server'], `${JSON.stringify(server)} ${problem}`, fix));
   }
   if (ca !== undefined && !Buffer.from(ca, 'base64').includes('-----BEGIN CERTIFICATE-----')) {
     const fix = 'copy certificate-authority-data from: kubectl config view --raw --flatten';
-    faults.push(fault([AT, 'webIdentity', 'certificateAuthorityData'], 'is no PEM certificate in base64', fix));
+    faults.push(fault([...at, 'webIdentity', 'certificateAuthorityData'], 'is no PEM certificate in base64', fix));
   }
   return faults;
 }
@@ -59,24 +61,23 @@ function serverProblem(server: string): string | undefined {
   return isLocal ? 'is a loopback, link-local or metadata address, which every machine has' : undefined;
 }
 
-function fileNameFaults(store: Store, name: string | undefined): SpecFault[] {
+function fileNameFaults(at: SpecPath, store: Store, name: string | undefined): SpecFault[] {
   if (name === undefined) return [];
   if (store === 'secretsManager' && !SECRET_NAME.test(name) && !SECRET_ARN.test(name)) {
     const fix = 'write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret';
-    return [fault([AT, store], `${JSON.stringify(name)} is no name of a secret`, fix)];
+    return [fault([...at, store], `${JSON.stringify(name)} is no name of a secret`, fix)];
   }
   if (store === 'ssm' && !PARAMETER_NAME.test(name) && !PARAMETER_ARN.test(name)) {
     const fix = 'write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter';
-    return [fault([AT, store], `${JSON.stringify(name)} is no name of a parameter`, fix)];
+    return [fault([...at, store], `${JSON.stringify(name)} is no name of a parameter`, fix)];
   }
   return [];
 }
 
-function roleFaults(source: Store, roleArn: string | undefined): SpecFault[] {
+function roleFaults(at: SpecPath, source: Store, roleArn: string | undefined): SpecFault[] {
   if (roleArn === undefined) return [];
-  const at = [AT, 'roleArn'];
-  if (source === 'file') return [fault(at, 'has no meaning beside a file', 'leave it out')];
+  if (source === 'file') return [fault([...at, 'roleArn'], 'has no meaning beside a file', 'leave it out')];
   if (ROLE_ARN.test(roleArn)) return [];
   const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
-  return [fault(at, `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
+  return [fault([...at, 'roleArn'], `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
 }

@@ -39,10 +39,10 @@ function boundFaults(value: unknown): SpecFault[] {
     return [fault(field.split('.'), `has ${entries} entries`, `write at most ${most}`)];
   }
   const servers = isRecord(value) && Array.isArray(value['apiServers']) ? value['apiServers'] : [];
-  const hosts = servers.filter((server) => isRecord(server) && server['host'] !== undefined).length;
+  const hosts = servers.filter((server) => isRecord(server) && server['address'] === undefined).length;
   if (hosts <= MOST_HOSTS) return [];
-  const message = `has ${hosts} entries with a host, each of which may stand for 32 addresses`;
-  return [fault(['apiServers'], message, `write at most ${MOST_HOSTS} hosts`)];
+  const message = `has ${hosts} entries without an address, each of which may stand for 32 addresses`;
+  return [fault(['apiServers'], message, `write at most ${MOST_HOSTS} of them`)];
 }
 
 /** Each rule checks the parts of the right shape, so that one fault does not hide another. */
@@ -50,7 +50,7 @@ function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
   const { serviceClusterIPRange: ranges, allocator } = draft;
   return [
     ...nameFaults(draft),
-    ...kubeconfigFaults(draft),
+    ...kubeconfigFaults(['kubeconfig'], draft.kubeconfig),
     ...apiServerFaults(draft, autoRefusal),
     ...(ranges === undefined ? [] : serviceRangeFaults(ranges, allocator)),
     ...nodePortRangeFaults(draft),

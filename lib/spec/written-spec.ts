@@ -1,4 +1,4 @@
-import { type ApiServerSpec, type ClusterSpec, writtenSpecShape } from '../cluster/cluster-spec.ts';
+import { type ApiServerSpec, type ClusterSpec, isDnsName, writtenSpecShape } from '../cluster/cluster-spec.ts';
 import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-parts.ts';
 import { isRecord } from '../cluster/values.ts';
 
@@ -18,7 +18,9 @@ const SPEC_DEFAULTS = {
 
 function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServerSpec): object {
   const written = { ...(url === undefined ? { path } : { url }), ...probe };
-  return differing({ ...server, probe: written }, 'host' in server ? HOST_DEFAULTS : ADDRESS_DEFAULTS);
+  if ('address' in server) return differing({ ...server, probe: written }, ADDRESS_DEFAULTS);
+  const { host, ...source } = server;
+  return differing({ ...(isDnsName(server) && { host }), ...source, probe: written }, HOST_DEFAULTS);
 }
 
 const PROBE_DEFAULTS = { path: '/readyz', authenticate: false };

@@ -73,6 +73,16 @@ test('a cluster of a local run is reached as that run reaches it', async () => {
   await close();
 });
 
+test('a management cluster is reached by its own kubeconfig, although one was named for the cluster', async () => {
+  const own = join(folder, 'of-the-management-cluster');
+  writeFileSync(own, kubeconfigTo('https://127.0.0.1:3'));
+  const cli = aCli([]);
+  const { loadKubeconfig, close } = await passEnvironment(cli, { clock } as unknown as OpenTable, { kubeconfig });
+  const management = { ...spec, name: 'service tenants/lab', kubeconfig: { file: own } };
+  expect(await loadKubeconfig(management, cli.signal)).toMatchObject({ server: 'https://127.0.0.1:3' });
+  await close();
+});
+
 describe('the credential plugin of a kubeconfig that a cluster names', () => {
   test.each<[string, boolean, readonly string[], string | undefined, PassEnvironmentOptions]>([
     ['does not run for a cluster that was only found in a table', false, [], undefined, {}],

@@ -5,6 +5,7 @@ import { readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { KubeApiserver } from '../support/control-plane.ts';
+import { texts } from '../support/emulator-aws.ts';
 import type { AwsCall } from '../support/emulator-calls.ts';
 import type { EventSources } from '../support/emulator-events.ts';
 import { runFunction } from '../support/emulator-function.ts';
@@ -13,6 +14,7 @@ import { isGranted, notGranted } from '../support/emulator-policy.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { ENDPOINTS_PATH, versionsOf } from '../support/kubernetes-service-objects.ts';
+import { serviceAccount } from '../support/service-account.ts';
 import {
   CLUSTER,
   type ControlPlane,
@@ -25,6 +27,8 @@ import {
 import { type Deployment, messages, STACK, startWorld, textsIn, type World } from './world.ts';
 
 const TICK_MS = 10_000;
+const [OF_GROUP, OF_SERVICE] = ['10.9.8.5', '10.9.8.6'] as const;
+const MANAGEMENT_SECRET = 'kube-bootstrap-controller/dev/management';
 const force = { clusters: [CLUSTER], force: true };
 
 let controlPlane: ControlPlane;
@@ -303,6 +307,53 @@ describe('a failure is logged, and the next tick succeeds:', () => {
     await expectNextTickFine();
   });
 });
+
+test('a target group and a Service of a management cluster give addresses, which stay while both are unreachable', async () => {
+  const aws = (fields: Readonly<Record<string, string>>) =>
+    world.emulator.aws.form('elasticloadbalancing', { Version: '2015-12-01', ...fields });
+  const networks = await world.emulator.aws.form('ec2', { Action: 'DescribeVpcs', Version: '2016-11-15' });
+  const [VpcId = ''] = texts(networks, 'vpcId');
+  const group = { Name: 'prod', Protocol: 'TCP', Port: '6443', TargetType: 'ip', VpcId };
+  const targetGroupArn = texts(await aws({ Action: 'CreateTargetGroup', ...group }), 'TargetGroupArn')[0] ?? '';
+  await aws({ Action: 'RegisterTargets', TargetGroupArn: targetGroupArn, 'Targets.member.1.Id': OF_GROUP });
+  await exposeByService(OF_SERVICE);
+  const management = await serviceAccount(first, 'management');
+  await management.grant([
+    { apiGroups: [''], resources: ['services'], verbs: ['get'] },
+    { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] },
+  ]);
+  await world.putSecret(MANAGEMENT_SECRET, management.kubeconfigYaml);
+  const serviceRef = { namespace: 'default', name: 'tenant', kubeconfig: { secretsManager: MANAGEMENT_SECRET } };
+  const probe = { url: `${first.url}/readyz` };
+
+  await registerWith(world, controlPlane, [
+    { targetGroupArn, probe },
+    { serviceRef, probe },
+  ]);
+  await deployed.run('kubernetes-service', force);
+  await controlPlane.expectPublished(OF_GROUP, OF_SERVICE, FIRST, SECOND);
+
+  await aws({ Action: 'DeleteTargetGroup', TargetGroupArn: targetGroupArn });
+  await first.request('DELETE', '/api/v1/namespaces/default/services/tenant');
+  const { logs } = await deployed.run('kubernetes-service', force);
+  expect(textsIn(logs, 'findings')).toEqual([
+    expect.stringContaining('there is no such target group'),
+    expect.stringContaining('Service default/tenant of the management cluster does not exist'),
+  ]);
+  await controlPlane.expectPublished(OF_GROUP, OF_SERVICE, FIRST, SECOND);
+});
+
+async function exposeByService(address: string): Promise<void> {
+  const service = { metadata: { name: 'tenant' }, spec: { clusterIP: 'None', ports: [{ port: 6443 }] } };
+  const labels = { 'kubernetes.io/service-name': 'tenant' };
+  const endpoints = [{ addresses: [address], conditions: { ready: true } }];
+  const slice = { metadata: { name: 'tenant-1', labels }, addressType: 'IPv4', endpoints, ports: [{ port: 6443 }] };
+  const created = [
+    await first.request('POST', '/api/v1/namespaces/default/services', service),
+    await first.request('POST', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', slice),
+  ];
+  expect(created.map(({ status }) => status)).toEqual([201, 201]);
+}
 
 test('no line of any invocation holds a credential, and each is a log line or metrics that CloudWatch takes', () => {
   const lines = world.lines();

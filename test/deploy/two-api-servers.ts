@@ -43,8 +43,12 @@ export async function startControlPlane(): Promise<ControlPlane> {
   }
 }
 
-/** Puts the kubeconfig into its secret, and registers the cluster. */
-export async function registerWith(world: World, { first, second, kubeconfigYaml }: ControlPlane): Promise<void> {
+/** Puts the kubeconfig into its secret, and registers the cluster, with more entries of `apiServers` if given. */
+export async function registerWith(
+  world: World,
+  { first, second, kubeconfigYaml }: ControlPlane,
+  others: readonly object[] = [],
+): Promise<void> {
   await world.putSecret(SECRET, kubeconfigYaml);
   const spec = {
     name: CLUSTER,
@@ -53,6 +57,7 @@ export async function registerWith(world: World, { first, second, kubeconfigYaml
     apiServers: [
       { address: FIRST, probe: { url: `${first.url}/readyz` } },
       { address: SECOND, probe: { url: `${second.url}/readyz` } },
+      ...others,
     ],
     service: { securePort: first.port },
     systemNamespaces: ['kube-system', 'kube-public', 'default', 'kube-node-lease', 'platform'],

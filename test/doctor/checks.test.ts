@@ -214,7 +214,7 @@ describe('the connection to the API server', () => {
   ])('a probe that gets $reply is a line of level $level', async ({ reply, level, fix }) => {
     const lines = await checkProbes(aClusterSpec(), [], {
       probe: async () => reply,
-      resolveHost: async () => undefined,
+      lookUp: async () => undefined,
       signal: new AbortController().signal,
     });
     expect(lines).toMatchObject([{ check: 'probe', level, ...(fix !== undefined && { fix }) }]);

@@ -29,7 +29,8 @@ describe('the API servers to which a pass may turn', () => {
 
   test('are those of the spec but for its own, with the server name of the kubeconfig', async () => {
     const host = { host: 'other.example.com', kind: 'shared', probe } as const;
-    const servers = [aServer('10.0.0.1'), aServer('10.0.0.2'), aServer('2001:db8::2'), host];
+    const group = { host: 'arn:aws:elasticloadbalancing', targetGroupArn: 'arn', kind: 'shared', probe } as const;
+    const servers = [aServer('10.0.0.1'), aServer('10.0.0.2'), aServer('2001:db8::2'), host, group];
     const verified = { serverName: 'api.example.com', authenticate: false };
     expect(otherServers(spec(servers), await access())).toEqual([
       { url: 'https://10.0.0.2:6443/readyz', ...verified },

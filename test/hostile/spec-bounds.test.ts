@@ -37,7 +37,7 @@ test('a cluster spec names as many host names as one EndpointSlice has room for'
   const apiServers = Array.from({ length: MOST_HOSTS + 1 }, (_, index) => ({ host: `api-${index}.example.com` }));
   expect(validateClusterSpec({ ...minimal, apiServers: apiServers.slice(1) })).toHaveProperty('spec');
   expect(validateClusterSpec({ ...minimal, apiServers })).toMatchObject({
-    faults: [{ fix: 'write at most 25 hosts' }],
+    faults: [{ fix: 'write at most 25 of them' }],
   });
 });
 

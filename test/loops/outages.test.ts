@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import type { HostResolver } from '../../lib/kubernetes/cluster-port.ts';
+import type { LookUp } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
@@ -219,11 +219,11 @@ describe('slow name servers and many records', () => {
   test('slow name servers leave time for probes, and for the reads and writes after them', async () => {
     const world = await settled(new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C));
     const { asked, tick } = budgets(world, (ms) => ms < 3_000);
-    const resolveHost: HostResolver = (_host, signal) =>
+    const lookUp: LookUp = (_source, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted) resolve(undefined);
       });
-    const report = await tick({ resolveHost });
+    const report = await tick({ lookUp });
     expect(report.findings).toMatchObject([{ item: HOST }]);
     expect(world.published()).toEqual([C]);
     const [all = 0, lookUps = 0] = asked;

@@ -97,6 +97,8 @@ describe('the schema accepts every spec that the rules accept', () => {
     { kubeconfig: { secretsManager: 'a/b', roleArn: 'arn:aws:iam::123456789012:role/r' } },
     { kubeconfig: { ssm: '/a/b', context: 'admin' } },
     { apiServers: [{ host: 'api.example.com', kind: 'shared' }] },
+    { apiServers: [{ targetGroupArn: 'arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/a/0a' }] },
+    { apiServers: [{ serviceRef: { namespace: 'a', name: 'b', kubeconfig: { ssm: '/a/b' } }, kind: 'shared' }] },
     { apiServers: [{ address: '010.0.0.1', kind: 'shared' }] },
     { apiServers: [{ address: '10.0.0.1', probe: { path: '/livez?verbose', serverName: 'a', authenticate: true } }] },
     { apiServers: [], endpoints: { reconciler: 'none', leaseSeconds: 0 } },

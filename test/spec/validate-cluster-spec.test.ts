@@ -4,6 +4,9 @@ import { AddressChoiceError } from '../../lib/spec/host-address.ts';
 import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
 import { aSpec, faultsOf, minimal, validSpec } from './spec-support.ts';
 
+const TARGET_GROUP = 'arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod/0123456789abcdef';
+const SERVICE_REF = { namespace: 'tenants', name: 'prod', kubeconfig: { secretsManager: 'management' } };
+
 describe('a cluster spec', () => {
   test("a spec with only the required fields has upstream's defaults", () => {
     expect(validSpec(minimal)).toEqual({
@@ -67,6 +70,8 @@ describe('a cluster spec', () => {
           probe: { url: 'https://10.1.0.4:6443/livez', serverName: 'kubernetes', authenticate: true },
         },
         { host: 'API.example.com', probe: { path: '/healthz?verbose' } },
+        { targetGroupArn: TARGET_GROUP },
+        { serviceRef: SERVICE_REF, probe: { serverName: 'kubernetes' } },
       ],
       serviceClusterIPRange: ['10.0.0.9/16', 'FD00:0::/112'],
       serviceNodePortRange: ' 30000+999 ',
@@ -83,6 +88,18 @@ describe('a cluster spec', () => {
         probe: { url: 'https://10.1.0.4:6443/livez', path: '/readyz', serverName: 'kubernetes', authenticate: true },
       },
       { host: 'api.example.com', kind: 'shared', probe: { path: '/healthz?verbose', authenticate: false } },
+      {
+        host: TARGET_GROUP,
+        targetGroupArn: TARGET_GROUP,
+        kind: 'shared',
+        probe: { path: '/readyz', authenticate: false },
+      },
+      {
+        host: 'service tenants/prod',
+        serviceRef: SERVICE_REF,
+        kind: 'shared',
+        probe: { path: '/readyz', serverName: 'kubernetes', authenticate: false },
+      },
     ]);
   });
 
@@ -196,7 +213,7 @@ describe('a fault', () => {
     expect(faults.sort()).toEqual([
       'apiServers[0].address: may not be in the loopback range (127.0.0.0/8, ::1/128)',
       'apiServers[2].address: apiServers[1] is the same',
-      'apiServers[3]: has neither an address nor a host',
+      'apiServers[3]: has neither an address, a host, a targetGroupArn nor a serviceRef',
       'colour: is not a field',
       'endpoints.extraPorts: is "none"',
       'endpoints.leaseSeconds: 10 s is less than 1.5 times the interval of kubernetes-service, 20 s',
@@ -211,10 +228,20 @@ describe('a fault', () => {
   });
 });
 
+const ALWAYS_SHARED = 'an entry without an address is always shared: its addresses change';
+
 describe('an API server', () => {
   test.each([
-    [{}, ': has neither an address nor a host'],
-    [{ address: '10.0.0.1', host: 'a.example' }, ': has both an address and a host'],
+    [{}, ': has neither an address, a host, a targetGroupArn nor a serviceRef'],
+    [{ address: '10.0.0.1', host: 'a.example' }, ': has both address and host'],
+    [{ host: 'a.example', serviceRef: SERVICE_REF }, ': has both host and serviceRef'],
+    [{ targetGroupArn: 'prod' }, '.targetGroupArn: "prod" is no ARN of a target group'],
+    [{ targetGroupArn: TARGET_GROUP, kind: 'server' }, `.kind: ${ALWAYS_SHARED}`],
+    [{ serviceRef: { ...SERVICE_REF, name: 'A b' } }, '.serviceRef.name: "A b" is no name of Kubernetes'],
+    [
+      { serviceRef: { ...SERVICE_REF, kubeconfig: {} } },
+      '.serviceRef.kubeconfig: has neither file, secretsManager, ssm nor webIdentity',
+    ],
     [{ address: '10.0.0.256' }, '.address: "10.0.0.256" is no IP address'],
     [{ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is no IP address'],
     [{ address: '0.0.0.0' }, '.address: may not be unspecified (0.0.0.0)'],
@@ -226,10 +253,7 @@ describe('an API server', () => {
     [{ host: '10.0.0.1' }, '.host: 10.0.0.1 is an address'],
     [{ host: 'a.example:6443' }, '.host: "a.example:6443" is no host name'],
     [{ host: '10.0.0.256' }, '.host: "10.0.0.256" is no host name'],
-    [
-      { host: 'a.example', kind: 'server' },
-      '.kind: what a host name stands for is always shared: its addresses change',
-    ],
+    [{ host: 'a.example', kind: 'server' }, `.kind: ${ALWAYS_SHARED}`],
   ])('%j is refused: %s', (server, fault) => {
     expect(faultsOf(aSpec({ apiServers: [server] }))).toEqual([`apiServers[0]${fault}`]);
   });

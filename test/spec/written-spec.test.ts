@@ -23,6 +23,12 @@ const probe = fc.oneof(
 const apiServer = fc.oneof(
   fc.record({ address: fc.ipV4(), kind: fc.constantFrom('server', 'shared'), probe }, { requiredKeys: ['address'] }),
   fc.record({ host: word.map((name) => `${name}.example.com`), probe }, { requiredKeys: ['host'] }),
+  fc.record({
+    targetGroupArn: word.map((name) => `arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/${name}/0a`),
+  }),
+  fc.record({
+    serviceRef: fc.record({ namespace: word, name: word, kubeconfig: fc.record({ ssm: fc.constant('/a') }) }),
+  }),
 );
 const kubeconfig = fc.oneof(
   fc.record({ file: label, context: label }, { requiredKeys: ['file'] }),

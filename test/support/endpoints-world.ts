@@ -137,7 +137,7 @@ export class EndpointsWorld {
       table: this.table,
       nowMs: () => this.nowMs,
       state: this.#state,
-      resolveHost: async (host) => this.records.get(host),
+      lookUp: async ({ host }) => this.records.get(host),
       probe: async (target) => {
         this.probed.push(target);
         const { whileProbing } = this;

@@ -18,7 +18,7 @@ export function aPassContext(
     rangesGeneration: 1,
     table: memoryTable({ nowMs, newWriteId: () => 'write' }),
     probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
-    resolveHost: () => Promise.resolve(undefined),
+    lookUp: () => Promise.resolve(undefined),
     controlPlane: CONTROL_PLANE,
     passId: 'pass',
     nowMs,

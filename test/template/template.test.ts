@@ -300,13 +300,17 @@ describe('roles', () => {
   const table = tableActions('GetItem', 'PutItem', 'Query');
   const asksQueues = Object.values(QUEUES).map((queue) => `sqs:GetQueueAttributes on ${queue}.Arn`);
   const publishes = 'events:PutEvents on arn:aws:events:REGION:ACCOUNT:event-bus/default';
+  const targets = 'elasticloadbalancing:DescribeTargetHealth on *';
   test.each([
-    ...LOOPS.map((loop) => [loop, [...table, ...READS_KUBECONFIGS, ...ticksOf(QUEUES[loop]), publishes]] as const),
+    ...LOOPS.map((loop) => {
+      const own = loop === 'kubernetes-service' ? [targets] : [];
+      return [loop, [...table, ...READS_KUBECONFIGS, ...ticksOf(QUEUES[loop]), publishes, ...own]] as const;
+    }),
     ['deregister', [...table, ...READS_KUBECONFIGS, publishes]] as const,
     // It reaches no cluster.
     ['allocate', table] as const,
     // It deletes what it wrote to test the table.
-    ['doctor', [...table, ...tableActions('DeleteItem'), ...READS_KUBECONFIGS, ...asksQueues]] as const,
+    ['doctor', [...table, ...tableActions('DeleteItem'), ...READS_KUBECONFIGS, ...asksQueues, targets]] as const,
   ])('%s may log, and nothing else than %j', (name, actions) => {
     expect(granted(byDefault, name)).toEqual([...logsOf(name), ...actions].sort());
   });

@@ -1,0 +1,74 @@
+import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
+import type { ClusterSpec, SharedHostSpec } from '../cluster/cluster-spec.ts';
+import { type EndpointSliceObject, SERVICE_NAME_LABEL, type ServiceObject } from '../endpoints/objects.ts';
+import { ClusterError, type ClusterPort, type HostResolver, type LookUp } from '../kubernetes/cluster-port.ts';
+import { unlessAborted } from '../runtime/deadline.ts';
+import type { Environment } from '../runtime/environment.ts';
+
+type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
+
+/**
+ * Returns the look-up of the sources of addresses in a spec: DNS, target groups, and Services of management clusters.
+ * No address counts as a failed look-up: the addresses that are known stay.
+ */
+export function addressLookUp(
+  { resolveHost, healthyTargets, connect }: Sources,
+  spec: ClusterSpec,
+  deadline: AbortSignal,
+): LookUp {
+  const resolve = resolveHost(deadline);
+  return async (source, signal) => {
+    const { host, targetGroupArn, serviceRef } = source;
+    if (targetGroupArn !== undefined) {
+      const targets = (await healthyTargets?.(targetGroupArn, signal)) ?? [];
+      if (targets.length === 0) throw unavailable(`${host} has no healthy target`);
+      return targets;
+    }
+    if (serviceRef === undefined) return resolve(host, signal);
+    return unlessAborted(signal, async () => {
+      // Its name is of no cluster, so that no kubeconfig of this cluster is used for it.
+      const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
+      const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: () => {} });
+      return addressesOfService(serviceRef, kubernetes, (name) => resolve(name, signal));
+    });
+  };
+}
+
+/** Returns the addresses of the load balancer if the Service has one, or else those of its ready endpoints. */
+async function addressesOfService(
+  { namespace, name }: NonNullable<SharedHostSpec['serviceRef']>,
+  kubernetes: ClusterPort,
+  resolve: HostResolver,
+): Promise<readonly string[]> {
+  const service = await kubernetes.get<ServiceObject>({ kind: 'Service', namespace, name });
+  const text = `Service ${namespace}/${name} of the management cluster`;
+  if (service === undefined) throw unavailable(`${text} does not exist`);
+  const addresses =
+    service.spec.type === 'LoadBalancer'
+      ? await addressesOfBalancer(service.status?.loadBalancer?.ingress ?? [], resolve)
+      : readyAddresses(await kubernetes.list('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`));
+  if (addresses.length === 0) throw unavailable(`${text} has no address yet`);
+  return addresses;
+}
+
+async function addressesOfBalancer(
+  ingress: readonly { readonly ip?: string; readonly hostname?: string }[],
+  resolve: HostResolver,
+): Promise<readonly string[]> {
+  const addresses = ingress.slice(0, RECORDS_OF_A_HOST).map(async ({ ip, hostname }) => {
+    if (ip !== undefined) return [ip];
+    return hostname === undefined ? [] : ((await resolve(hostname)) ?? []);
+  });
+  return (await Promise.all(addresses)).flat();
+}
+
+function readyAddresses(slices: readonly EndpointSliceObject[]): readonly string[] {
+  const ready = slices
+    .flatMap(({ endpoints }) => endpoints ?? [])
+    .filter(({ conditions }) => conditions?.ready !== false);
+  return [...new Set(ready.flatMap(({ addresses }) => addresses))];
+}
+
+function unavailable(message: string): ClusterError {
+  return new ClusterError('Unavailable', message);
+}

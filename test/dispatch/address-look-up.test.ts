@@ -1,0 +1,76 @@
+import { describe, expect, test } from '@jest/globals';
+import type { SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { addressLookUp } from '../../lib/dispatch/address-look-up.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+
+const spec = aClusterSpec();
+const probe = { path: '/readyz', authenticate: false };
+const kubeconfig = { secretsManager: 'management' };
+const serviceRef = { namespace: 'tenants', name: 'prod', kubeconfig };
+const fromService: SharedHostSpec = { host: 'service tenants/prod', serviceRef, kind: 'shared', probe };
+const metadata = { namespace: 'tenants', name: 'prod', labels: { 'kubernetes.io/service-name': 'prod' } };
+
+/** Looks up a source, with these objects in the management cluster. */
+function lookUp(source: SharedHostSpec, objects: readonly KubernetesObject[], targets: readonly string[] = []) {
+  const deadline = new AbortController().signal;
+  const sources: Parameters<typeof addressLookUp>[0] = {
+    resolveHost: () => async (host) => [`address of ${host}`],
+    healthyTargets: async () => targets,
+    connect: async (wanted) => {
+      expect(wanted).toMatchObject({ name: 'service tenants/prod', kubeconfig, apiServers: [] });
+      return { kubernetes: memoryCluster(objects).port, probe: never, controlPlane: { id: '', confirm: never } };
+    },
+  };
+  return addressLookUp(sources, spec, deadline)(source, deadline);
+}
+
+const never = () => Promise.reject(new Error('is not asked'));
+
+function service(type: string, ingress: readonly object[] = []): KubernetesObject {
+  const object = { apiVersion: 'v1', kind: 'Service', metadata, spec: { type }, status: { loadBalancer: { ingress } } };
+  return object;
+}
+
+function slice(...endpoints: readonly object[]): KubernetesObject {
+  const object = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata, addressType: 'IPv4', endpoints };
+  return object;
+}
+
+describe('the addresses of a source', () => {
+  test('of a host name are those of DNS', async () => {
+    expect(await lookUp({ host: 'api.example.com', kind: 'shared', probe }, [])).toEqual([
+      'address of api.example.com',
+    ]);
+  });
+
+  test('of a target group are its healthy targets, and the look-up fails without one', async () => {
+    const group: SharedHostSpec = { host: 'arn', targetGroupArn: 'arn', kind: 'shared', probe };
+    expect(await lookUp(group, [], ['10.0.0.1'])).toEqual(['10.0.0.1']);
+    await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
+  });
+
+  test('of a Service with a load balancer are those of the load balancer, by name or address', async () => {
+    const objects = [service('LoadBalancer', [{ ip: '203.0.113.9' }, { hostname: 'lb.example' }, {}])];
+    expect(await lookUp(fromService, objects)).toEqual(['203.0.113.9', 'address of lb.example']);
+  });
+
+  test('of another Service are those of its ready endpoints', async () => {
+    const endpoints = [
+      { addresses: ['10.0.0.1'], conditions: { ready: true } },
+      { addresses: ['10.0.0.2'], conditions: { ready: false } },
+      { addresses: ['10.0.0.3'] },
+    ];
+    expect(await lookUp(fromService, [service('ClusterIP'), slice(...endpoints)])).toEqual(['10.0.0.1', '10.0.0.3']);
+  });
+
+  test.each([
+    ['does not exist', []],
+    ['has no address yet', [service('LoadBalancer')]],
+    ['has no address yet', [service('ClusterIP')]],
+  ])('are not known while the Service %s', async (why, objects) => {
+    const text = `Service tenants/prod of the management cluster ${why}`;
+    await expect(lookUp(fromService, objects)).rejects.toMatchObject({ code: 'Unavailable', message: text });
+  });
+});
