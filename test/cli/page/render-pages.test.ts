@@ -111,17 +111,17 @@ describe('the page stays under 300 KB', () => {
   test.each([
     ['with 1,000 clusters that all need attention', () => manyClusters(1_000, 1_000)],
     [
-      'with 1,000 clusters of the longest names',
+      'with 1,000 clusters with the longest names',
       () => manyClusters(1_000).map((cluster) => ({ ...cluster, name: cluster.name.padEnd(63, 'x') })),
     ],
     ['with 10,000 clusters', () => manyClusters(10_000)],
-    ['with one that has too much of everything', () => [aClusterStatus(heavy)]],
+    ['with one cluster that has too much of everything', () => [aClusterStatus(heavy)]],
     [
-      'with 200 that have',
+      'with 200 such clusters',
       () => Array.from({ length: 200 }, (_, index) => aClusterStatus({ ...heavy, name: `heavy-${index}` })),
     ],
-    ['with one of hostile texts', () => [withText(bidi)]],
-  ])('the page with %s stays under 300 KB', (_, clusters) => {
+    ['with one cluster of hostile texts', () => [withText(bidi)]],
+  ])('the page %s stays under 300 KB', (_, clusters) => {
     const fleet = aFleetStatus(clusters());
     for (const options of [{}, { live: { pollMs: 2_000 } }]) {
       expect(Buffer.byteLength(renderFleetPage(fleet, options))).toBeLessThan(MOST_BYTES);
