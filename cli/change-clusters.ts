@@ -159,7 +159,7 @@ export function concluded<Item>(
   if (failed !== undefined) throw failed.error;
   if (left.length === 0) return undefined;
   if (cli.ended.aborted) return EXIT.interrupted;
-  throw new CliError(EXIT.table, 'The time of --timeout is over: run the command again with a longer one.');
+  throw new CliError(EXIT.table, 'Timed out: run the command again with a longer --timeout.');
 }
 
 /**
@@ -171,7 +171,7 @@ export async function confirmed(cli: Cli, question: string, yes = false): Promis
   if (yes) return true;
   const { in: stdin, err } = cli.output.terminal;
   if (!stdin.isTTY || !err.isTTY) {
-    throw usageError(`${question} There is no terminal to ask: use --yes to confirm. Nothing was changed.`);
+    throw usageError(`${question} There is no terminal for the question: use --yes to confirm. Nothing was changed.`);
   }
   writePrompt(err, `${question} [y/N]`);
   const answer = await firstLine(stdin, cli.signal);

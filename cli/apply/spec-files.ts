@@ -170,6 +170,6 @@ function duplicateNames(files: readonly SpecFile[]): string[] {
     .filter(([, same]) => same.length > 1)
     .map(([name, same]) => {
       const all = same.map(({ place }) => place).join(' and ');
-      return `${all} are both specs of ${name}: a cluster has one`;
+      return `${all} are both specs of ${name}: a cluster must have one spec`;
     });
 }

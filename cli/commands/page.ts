@@ -43,7 +43,7 @@ async function write(cli: Cli, name: string | undefined, { filename: file = DEFA
     cli.output.data(`${page}\n`);
   } else {
     await writeWhole(file, page);
-    cli.output.say(`Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: the status of now.`);
+    cli.output.say(`Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: current status.`);
   }
   return EXIT.fine;
 }

@@ -19,7 +19,7 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
   ['unknown', 'due to an unknown error'],
   ['leak', 'appears to have leaked: cleaning up'],
   ['mayHaveLeaked', 'may have leaked'],
-  ['nothingFree', 'nothing is left free in'],
+  ['nothingFree', 'nothing is free in'],
   ['nothingFree', 'range is full'],
   ['heldByAnother', 'is held by', 'does not have its label'],
   ['AlreadyAllocated', 'is already allocated'],

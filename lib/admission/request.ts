@@ -74,7 +74,7 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookRep
   if (!parsed.success) {
     throw new DispatchError(
       'BadEvent',
-      `The event is not one of a function URL or a REST API: ${shapeFaults(parsed.error, 'the event')}`,
+      `The event must be that of a function URL or a REST API: ${shapeFaults(parsed.error, 'the event')}`,
     );
   }
   const { rawPath, headers, requestContext, rawQueryString } = parsed.data;

@@ -171,13 +171,13 @@ function answerIn(kept: ReadRequest, text: string): Answer {
 function idIsTaken({ request }: RequestContext): Refusal {
   return {
     code: 'RequestIdTaken',
-    message: `the requestId ${request.requestId} is that of another request to cluster ${request.cluster}, of the last 24 hours: give each request an id of its own`,
+    message: `another request to cluster ${request.cluster} of the last 24 hours has the requestId ${request.requestId}: use a new id for each request`,
   };
 }
 
 function idStillHolds({ request }: RequestContext): Refusal {
   return {
     code: 'RequestIdTaken',
-    message: `an earlier request with the requestId ${request.requestId} still holds something in cluster ${request.cluster}: give each request an id of its own`,
+    message: `an earlier request with the requestId ${request.requestId} still holds items in cluster ${request.cluster}: use a new id for each request`,
   };
 }

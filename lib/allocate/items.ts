@@ -25,7 +25,10 @@ export function termsOfRequest({ requestId, hold }: AllocateRequest, nowMs: numb
 export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
   if (!isOver(terms, nowMs)) return undefined;
   const [until, now] = [terms.untilMs ?? nowMs, nowMs].map((ms) => new Date(ms).toISOString());
-  return { code: 'BadHold', message: `the hold was to end at ${until}, and it is ${now}: request one that ends later` };
+  return {
+    code: 'BadHold',
+    message: `the hold would end at ${until}, before the present time ${now}: set a later end`,
+  };
 }
 
 /**
@@ -136,7 +139,7 @@ export async function releaseItems(
   releases: RequestRecord['releases'],
 ): Promise<Answer> {
   const checkTime = () => {
-    if (nowMs() >= endsAtMs) throw new TableError('DeadlineExceeded', 'The time of this invocation is over.');
+    if (nowMs() >= endsAtMs) throw new TableError('DeadlineExceeded', 'The deadline of this invocation was exceeded.');
   };
   const items: AnsweredItem[] = [];
   let refusal: Refusal | undefined;

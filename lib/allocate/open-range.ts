@@ -35,7 +35,7 @@ export async function openRequestedCluster(
   if (owner !== undefined) {
     return {
       code: 'OtherStack',
-      message: `cluster ${name} belongs to the stack ${owner}: invoke the allocate function of that one`,
+      message: `cluster ${name} belongs to the stack ${owner}: invoke the allocate function of that stack`,
     };
   }
   return cluster;

@@ -148,7 +148,7 @@ export function parseRequest(event: unknown): AllocateRequest {
   if (parsed.success) return parsed.data;
   throw new DispatchError(
     'BadEvent',
-    `The event is no request of docs/allocate-request.schema.json: ${shapeFaults(parsed.error, 'the event')}`,
+    `The event is not a request (docs/allocate-request.schema.json): ${shapeFaults(parsed.error, 'the event')}`,
   );
 }
 
@@ -191,7 +191,7 @@ function requestFaults({ operation, items, hold: terms, owner, takeUp: service }
   const faults: Fault[] = [];
   const many = items.reduce((sum, { count = 1 }) => sum + count, 0);
   if (many > MOST_ITEMS) {
-    const message = `requests ${many} addresses and ports, and ${MOST_ITEMS} is the most: send several requests, each with its own id`;
+    const message = `requests ${many} addresses and ports, but the limit is ${MOST_ITEMS}: send several requests, each with its own id`;
     faults.push({ message, path: ['items'] });
   }
   if (owner !== undefined && operation !== 'release') {

@@ -65,7 +65,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
 function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefined {
   if (untilMs <= nowMs) return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}, which is in the past`);
   if (untilMs <= nowMs + LONGEST_WITHDRAWAL_MS) return undefined;
-  return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}; 24 hours from now is the longest`);
+  return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}; at most 24 hours from now are allowed`);
 }
 
 function refusalOf(
@@ -78,13 +78,16 @@ function refusalOf(
     return { outcome: 'notRegistered', message: `cluster ${spec.name} publishes no endpoints: its reconciler is none` };
   }
   if (server === undefined && lease === undefined) {
-    const message = `${address} is not an API server of cluster ${spec.name}: neither its spec nor its leases have it`;
+    const message = `${address} is not an API server of cluster ${spec.name}: it is neither in its spec nor in its leases`;
     return { outcome: 'notRegistered', message };
   }
   const shared = server === undefined ? lease?.host !== undefined : server.kind === 'shared';
   if (!shared) return undefined;
   const where = lease?.host === undefined ? 'its spec has kind: shared' : `a record of ${lease.host}`;
-  return refused('shared', `${address} stands for several API servers (${where}): remove the server behind it instead`);
+  return refused(
+    'shared',
+    `${address} is shared by several API servers (${where}): remove the server behind it instead`,
+  );
 }
 
 /**

@@ -78,7 +78,7 @@ async function resolveServer(
   if (records !== undefined) return publishable(records, host, spec, probed);
 
   const known = leases.filter((lease) => lease.source === 'probe' && lease.host === host).map(({ address }) => address);
-  const message = `the look-up of ${host} failed${why}; what was known stays: ${known.join(' ') || 'nothing'}`;
+  const message = `the look-up of ${host} failed${why}; its known addresses stay: ${known.join(' ') || 'nothing'}`;
   return { addresses: probed(known), findings: [{ type: 'other', message, item: host }], unresolved: [host] };
 }
 
@@ -91,12 +91,12 @@ function publishable(
   const family = familyOf(spec.serviceClusterIPRanges[0].split('/')[0] ?? '');
   const unfit = records.filter((record) => !isFit(record)).slice(0, RECORDS_OF_A_HOST);
   const findings = unfit.map((record): Finding => {
-    const message = `${host} stands for ${record}, which no Endpoints may publish; correct its records or targets`;
+    const message = `${host} resolves to ${record}, which Endpoints must not contain; correct its records or targets`;
     return { type: 'other', message, item: record };
   });
   const fit = records.filter((record) => isFit(record) && familyOf(record) === family);
   if (fit.length > RECORDS_OF_A_HOST) {
-    const message = `${host} stands for ${fit.length} addresses; the first ${RECORDS_OF_A_HOST} are probed and published`;
+    const message = `${host} resolves to ${fit.length} addresses; the first ${RECORDS_OF_A_HOST} are probed and published`;
     findings.push({ type: 'other', message, item: host });
   }
   return { addresses: probed(fit.slice(0, RECORDS_OF_A_HOST)), findings, unresolved: [] };

@@ -39,7 +39,7 @@ export function callFailure(
   if (signal?.aborted) {
     return new ClusterError(
       'DeadlineExceeded',
-      `${call} was not answered before the time of the pass ran out. ${routeRemedy(service, region)}`,
+      `${call} was not answered before the deadline of the pass. ${routeRemedy(service, region)}`,
     );
   }
   if (THROTTLED.has(name) || statusOf(error) === 429) {
@@ -60,8 +60,8 @@ export function callFailure(
 /** Returns the usual resolution in a VPC, which has no path to AWS by default. */
 function routeRemedy(service: string, region: string): string {
   return (
-    `In a VPC it is reached through an interface endpoint for com.amazonaws.${region}.${service} whose security group ` +
-    'admits the functions on port 443, or through a NAT gateway: add one. The next pass tries again.'
+    `In a VPC, add an interface endpoint for com.amazonaws.${region}.${service} whose security group ` +
+    'allows the functions on port 443, or a NAT gateway. The next pass tries again.'
   );
 }
 

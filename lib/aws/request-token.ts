@@ -47,7 +47,7 @@ function tokenFailure(audience: string, region: string, error: unknown): Error {
   }
   if (isDenied(error)) {
     const remedy =
-      'Name the audience in the parameter webIdentityServers of the stack, or allow it to your own identity';
+      'Add the audience to the parameter webIdentityServers of the stack, or allow it to your own identity';
     return badStoredKubeconfig(`${call} was denied. ${remedy}.`, error);
   }
   return callFailure(call, 'sts', region, error);

@@ -94,7 +94,7 @@ const CODES: ReadonlyMap<string, QueueErrorCode> = new Map([
 ]);
 
 const REMEDIES: Readonly<Record<QueueErrorCode, string>> = {
-  QueueMissing: 'deploy the stack that makes it, or correct TICK_QUEUE_URL.',
+  QueueMissing: 'deploy the stack that has it, or correct TICK_QUEUE_URL.',
   AccessDenied: 'allow sqs:SendMessage on this queue to the role of this function.',
   Unavailable: 'see the cause; functions in a private network need an endpoint for SQS or a NAT gateway.',
 };
@@ -102,7 +102,7 @@ const REMEDIES: Readonly<Record<QueueErrorCode, string>> = {
 function queueError(error: unknown, url: string, signal: AbortSignal): QueueError {
   const name = error instanceof Error ? error.name : 'unknown error';
   const code = CODES.get(name) ?? 'Unavailable';
-  const what = signal.aborted ? 'was given up when its time was over' : `failed (${name})`;
+  const what = signal.aborted ? 'was ended at its deadline' : `failed (${name})`;
   return new QueueError(code, `sqs:SendMessage to ${url} ${what}: ${REMEDIES[code]}`, { cause: error });
 }
 

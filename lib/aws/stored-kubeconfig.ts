@@ -51,7 +51,7 @@ export function noRegion(stored: StoredKubeconfig): ClusterError {
 export function noText(stored: StoredKubeconfig, region: string): ClusterError {
   const { what } = wordsOf(stored);
   return badStoredKubeconfig(
-    `The ${what} in region ${region} is empty. Put a kubeconfig there, as docs/kubeconfig-secret.md says.`,
+    `The ${what} in region ${region} is empty. Put a kubeconfig there (docs/kubeconfig-secret.md).`,
   );
 }
 
@@ -66,11 +66,11 @@ export function readFailure(
   const name = nameOfError(error);
   const call = `${action} on ${what} in region ${region}`;
   if (MISSING.has(name)) {
-    const remedy = `Put the kubeconfig there, as docs/kubeconfig-secret.md says, or correct ${field} in the cluster spec`;
+    const remedy = `Put the kubeconfig there (docs/kubeconfig-secret.md), or correct ${field} in the cluster spec`;
     return badStoredKubeconfig(`The ${what} was not found in region ${region} (${action}). ${remedy}.`, error);
   }
   if (KEY_REFUSED.has(name) || (isDenied(error) && /\bkms\b|ciphertext/i.test(textOfError(error)))) {
-    return badStoredKubeconfig(`${call} was denied the key that it is encrypted with. ${keyRemedy(stored)}.`, error);
+    return badStoredKubeconfig(`${call} was denied the use of its encryption key. ${keyRemedy(stored)}.`, error);
   }
   if (isDenied(error)) return badStoredKubeconfig(`${call} was denied. ${readRemedy(stored)}.`, error);
   if (name === 'InvalidRequestException' && /deletion/i.test(textOfError(error))) {
@@ -86,7 +86,7 @@ export function assumeFailure(stored: StoredKubeconfig, roleArn: string, region:
   const call = `sts:AssumeRole on ${roleArn}, to read ${wordsOf(stored).what},`;
   if (isDenied(error)) {
     const remedy =
-      'Name the role in the parameter assumableRoleArns or assumableOrgRole of the stack, and let its trust policy name the roles of the functions';
+      'Add the role to the parameter assumableRoleArns or assumableOrgRole of the stack, and the roles of the functions to its trust policy';
     return badStoredKubeconfig(`${call} was denied. ${remedy}.`, error);
   }
   return callFailure(call, 'sts', region, error);
@@ -94,10 +94,10 @@ export function assumeFailure(stored: StoredKubeconfig, roleArn: string, region:
 
 function readRemedy({ roleArn }: StoredKubeconfig): string {
   if (roleArn !== undefined) return `Allow it to the role ${roleArn}`;
-  return 'The functions may read what the parameter secretsPrefix of the stack begins: rename it so, or change the parameter';
+  return 'The functions may read only names that begin with the parameter secretsPrefix of the stack: rename it, or change the parameter';
 }
 
 function keyRemedy({ roleArn }: StoredKubeconfig): string {
   if (roleArn !== undefined) return `Allow kms:Decrypt on its key to the role ${roleArn}`;
-  return 'Name its key in the parameter kmsKeyArn of the stack, which allows kms:Decrypt on it, and allow it in the key policy';
+  return 'Set the parameter kmsKeyArn of the stack to its key, which allows kms:Decrypt, and allow it in the key policy';
 }

@@ -45,7 +45,7 @@ function parse(event: unknown): DeregistrationRequest {
   if (parsed.success) return parsed.data;
   throw new DispatchError(
     'BadEvent',
-    `The event is not {"cluster": name, "address": IP address}, with "untilMinutes", "lastOne" and "callerKey" if need be: ${shapeFaults(parsed.error, 'the event')}`,
+    `The event must be {"cluster": name, "address": IP address}, optionally with "untilMinutes", "lastOne" and "callerKey": ${shapeFaults(parsed.error, 'the event')}`,
   );
 }
 
@@ -142,7 +142,7 @@ export async function deregisterAddress(
   if (refusal !== undefined) return { outcome: 'refused', reason: 'callerRefused', message: refusal };
   const owner = otherOwner(cluster, environment.stack);
   if (owner !== undefined) {
-    const message = `cluster ${spec.name} belongs to the stack ${owner}: invoke the deregister function of that one`;
+    const message = `cluster ${spec.name} belongs to the stack ${owner}: invoke the deregister function of that stack`;
     return { outcome: 'refused', reason: 'otherStack', message };
   }
   const observing = dryRun || spec.mode === 'observe';
@@ -205,7 +205,7 @@ async function connected(
     });
   } catch (error) {
     if (!signal.aborted || error instanceof ClusterError) throw error;
-    const message = `The kubeconfig of cluster ${spec.name} was not read in time. Invoke deregister again, or check the place where it is kept.`;
+    const message = `The kubeconfig of cluster ${spec.name} was not read in time. Invoke deregister again, or check the store of the secret.`;
     throw new ClusterError('DeadlineExceeded', message, { cause: error });
   }
 }

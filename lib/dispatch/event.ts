@@ -63,7 +63,7 @@ export function parseEvent(event: unknown): DispatchRequest {
 function badEvent(faults: string): DispatchError {
   return new DispatchError(
     'BadEvent',
-    `The event is neither a schedule's (EventBridge, "Scheduled Event" with its time), nor a queue's (SQS), nor ` +
-      `{"clusters": ["name"], "force": true}, both of which may be left out: ${faults}`,
+    `The event must be a schedule's (EventBridge, "Scheduled Event" with its time), a queue's (SQS), or ` +
+      `{"clusters": ["name"], "force": true}, both optional: ${faults}`,
   );
 }

@@ -58,10 +58,10 @@ const LONGEST_COUNT_MS = 60_000;
 export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
   const parsed = tick.safeParse(jsonIn(body));
   if (!parsed.success)
-    return { outcome: 'unreadable', reason: `It is no tick: ${shapeFaults(parsed.error, 'the event')}` };
+    return { outcome: 'unreadable', reason: `Not a tick message: ${shapeFaults(parsed.error, 'the event')}` };
   const { dueAtMs, clusters, followedUntilMs } = parsed.data;
   if (parsed.data.loop !== loop) {
-    return { outcome: 'unreadable', reason: `It is a tick of the loop ${parsed.data.loop}, and this is ${loop}` };
+    return { outcome: 'unreadable', reason: `A tick of the loop ${parsed.data.loop}, but this is ${loop}` };
   }
   const received = { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) };
   const lateMs = nowMs - dueAtMs;

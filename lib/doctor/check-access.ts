@@ -50,7 +50,7 @@ export function checkServer(spec: ClusterSpec, { server }: ApiServerAccess): rea
 
 export function endLine(ending: CredentialEnd, nowMs: number): DoctorLine {
   const { what, endsMs } = ending;
-  const fix = 'Renew it as docs/kubeconfig-secret.md says: the functions read the new one within five minutes';
+  const fix = 'Renew it (docs/kubeconfig-secret.md): the functions read the new one within five minutes';
   const end = new Date(endsMs).toISOString();
   if (endsMs <= nowMs) return fail('token', `the ${what} ended at ${end}`, fix);
   if (endsSoon(ending, nowMs)) return warn('token', `the ${what} ends at ${end}`, fix);
@@ -85,7 +85,7 @@ export async function checkApiServer({ server }: ApiServerAccess, review: SelfRe
 export async function checkWebhook({ allocator }: ClusterSpec, review: SelfReview): Promise<readonly DoctorLine[]> {
   if (allocator !== 'table' || (await review.hasWebhook()) !== false) return [];
   const message = `allocator table, and MutatingWebhookConfiguration ${WEBHOOK} does not exist: stock API servers allocate beside the table`;
-  const fix = 'Register it as docs/admission.md says, or ignore this if the API servers allocate through the table';
+  const fix = 'Register it (docs/admission.md), or ignore this if the API servers allocate through the table';
   return [warn('service', message, fix)];
 }
 
@@ -123,7 +123,7 @@ async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode
 
 async function checkExcess(review: SelfReview): Promise<readonly DoctorLine[]> {
   if (!(await review.allows(TOO_MUCH))) return [];
-  const message = `may ${permissionText(TOO_MUCH)}: with that, the credential can redirect any Service`;
+  const message = `may ${permissionText(TOO_MUCH)}: this allows the credential to redirect any Service`;
   return [warn('rights', message, APPLY)];
 }
 

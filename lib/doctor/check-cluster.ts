@@ -103,7 +103,7 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
 /** The longest delay of the kubernetes-service loop before it corrects another writer again. */
 const RECENT_MS = 15 * 60_000;
 const ONE_WRITER =
-  'Let one of them go: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';
+  'Keep one writer: start the API servers with --endpoint-reconciler-type=none, or set endpoints.reconciler to none';
 
 export async function checkOwners(
   { endpoints: { reconciler } }: ClusterSpec,
@@ -157,7 +157,7 @@ function passLine(loop: Loop, record: RunRecord | undefined, isOverdue: boolean,
   const { error, failuresInARow, lastSuccessAtMs, findings } = record;
   if (failuresInARow > 0) {
     const times = failuresInARow === 1 ? 'once' : `${failuresInARow} times in a row`;
-    return fail('passes', `${loop} failed ${times}: ${error?.message ?? 'its record does not say why'}`);
+    return fail('passes', `${loop} failed ${times}: ${error?.message ?? 'its record has no reason'}`);
   }
   if (isOverdue) {
     const minutes = Math.round((nowMs - (lastSuccessAtMs ?? record.startedAtMs)) / 60_000);

@@ -22,12 +22,14 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
     ),
   ];
   if (mode === 'observe') {
-    lines.push(warn('spec', 'mode observe: nothing is written', 'Set mode: enforce when what it would write is right'));
+    lines.push(
+      warn('spec', 'mode observe: nothing is written', 'Set mode: enforce when its planned writes are correct'),
+    );
   }
   const owner = otherOwner(cluster, stack);
   if (owner !== undefined) {
     const message = `it belongs to the stack ${owner}: this one (${stack}) only observes it`;
-    const fix = `To let this one write: kbctl cluster take-over ${spec.name} --stack ${stack}`;
+    const fix = `To make this stack its owner: kbctl cluster take-over ${spec.name} --stack ${stack}`;
     lines.push(warn('spec', message, fix));
   }
   if (paused !== undefined && paused.untilMs > nowMs) {
@@ -40,7 +42,7 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
     apiServers.every(({ kind, probe }) => kind === 'server' && !(probe.url && isOnThisMachine(probe.url)));
   if (alone && endpoints.reconciler !== 'none') {
     const fix = 'List the other API servers too; ignore this if there is only one';
-    lines.push(warn('spec', 'there is one API server: deregister refuses the last one', fix));
+    lines.push(warn('spec', 'there is only one API server: deregister refuses to remove it', fix));
   }
   return lines;
 }
@@ -108,5 +110,5 @@ function rangeDifference(
   if (allocator === 'table' && !overlaps) {
     return fail('service', `${message}: the table allocates addresses that the API servers refuse`, fix);
   }
-  return warn('service', `${message}: passes may not check its addresses`, fix);
+  return warn('service', `${message}: passes might not check its addresses`, fix);
 }

@@ -67,7 +67,7 @@ async function checkQueue(url: string, depth: QueueDepth, signal: AbortSignal): 
   } catch (error) {
     const { code, message } = describeError(error);
     const fix =
-      'Deploy the stack that makes the queue, allow sqs:GetQueueAttributes on it to this function, and in a VPC give it ' +
+      'Deploy the stack that has the queue, allow sqs:GetQueueAttributes on it to this function, and in a VPC give it ' +
       'an interface endpoint for SQS';
     return fail('queue', `${name} does not answer (${code}: ${message})`, fix);
   }

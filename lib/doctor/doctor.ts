@@ -29,7 +29,7 @@ export function doctor(environmentOf: () => DoctorEnvironment): Handler<DoctorAn
     runInvocation('doctor', context, async (invocation) => {
       const parsed = request.safeParse(event ?? {});
       if (!parsed.success) {
-        const expected = 'The event is not {"cluster": name}, which may be left out to check all clusters';
+        const expected = 'The event must be {"cluster": name}, or {} for all clusters';
         throw new DispatchError('BadEvent', `${expected}: ${shapeFaults(parsed.error, 'the event')}`);
       }
       const lines = await linesOf(parsed.data.cluster, invocation, environmentOf());
@@ -115,8 +115,8 @@ async function chosen(
     if (name === undefined) lines.unshift(ok('clusters', count === 1 ? '1 is registered' : `${count} are registered`));
     return { clusters: found, lines, pausedAll };
   }
-  const fix = 'Put cluster.yml beside serverless.yml and deploy; its first pass registers it';
-  const message = name === undefined ? 'none is registered' : `none of the name ${name} is registered`;
+  const fix = 'Register one: kbctl cluster apply -f cluster.yml';
+  const message = name === undefined ? 'none is registered' : `cluster ${name} is not registered`;
   return { clusters: [], lines: [...lines, fail('clusters', message, fix)], pausedAll };
 }
 

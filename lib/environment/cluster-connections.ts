@@ -138,7 +138,7 @@ export class ClusterConnections {
       unverified: new Set(),
     };
     for (const end of ends) if (endsSoon(end, nowMs())) warning(endText(end));
-    if (access.skipTlsVerify) opened.warnOnce('the kubeconfig says not to verify the certificate of the API server');
+    if (access.skipTlsVerify) opened.warnOnce('the kubeconfig disables verification of the API server certificate');
     setLatest(this.#known, key, opened, MOST_KNOWN);
     return opened;
   }
@@ -163,7 +163,7 @@ export class ClusterConnections {
       const other = await answeringServer(otherServers(spec, current), current, proberOf(current));
       if (other === undefined) return undefined;
       warning(
-        `${current.server} gives no answer: passes use ${other.server}, another API server of the spec, until it does`,
+        `${current.server} does not answer: passes use ${other.server}, another API server of the spec, until it does`,
       );
       return transportOf(other);
     });
@@ -227,7 +227,7 @@ interface Opening {
 }
 
 function endText({ what, endsMs }: CredentialEnd): string {
-  return `the ${what} of the kubeconfig ends at ${new Date(endsMs).toISOString()}: renew it as docs/kubeconfig-secret.md says`;
+  return `the ${what} of the kubeconfig ends at ${new Date(endsMs).toISOString()}: renew it (docs/kubeconfig-secret.md)`;
 }
 
 /** Logs each text once: made once per cluster for the life of a process. */

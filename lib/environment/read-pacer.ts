@@ -37,7 +37,7 @@ export class ReadPacer {
     const waitMs = this.#turnInMs();
     if (waitMs > 0) {
       await this.#sleep(waitMs, signal).catch((cause: unknown) => {
-        const message = `The kubeconfig of cluster ${name} was not read in time, because this process reads many. The next pass tries again.`;
+        const message = `The kubeconfig of cluster ${name} was not read in time, because this process reads many kubeconfigs. The next pass tries again.`;
         throw new ClusterError('Throttled', message, { cause });
       });
     }

@@ -121,7 +121,7 @@ async function* arriving(body: OpenReply['body'], failureOf: (error: unknown) =>
 
 function outOfTime({ server, purpose }: CallSite, cause: unknown): Failure {
   const message =
-    `The time of the pass ran out before ${server} answered "${purpose}". The next pass tries again; ` +
+    `${server} did not answer "${purpose}" before the deadline of the pass. The next pass tries again; ` +
     'if this repeats, the API server is slow, or cannot be reached: check it, and the network path to it.';
   const error = new ClusterError('DeadlineExceeded', message, { cause });
   return { error, mayHaveHappened: true, again: false };

@@ -130,7 +130,7 @@ function summaryDraft(loop: Loop, dropped: number): EventDraft {
     regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'default', name: 'kubernetes', uid: '' },
     reason: 'EventsDropped',
     action: 'EventReporting',
-    note: `${loop} saw more than it writes events for: at least ${atLeast} were left out of one pass. Its log line has the counts.`,
+    note: `${loop} found more than it may report as events: one pass omitted at least ${atLeast}. Its log line has the counts.`,
   };
 }
 

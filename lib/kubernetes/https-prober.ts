@@ -58,7 +58,7 @@ async function probeFor(
   try {
     return await untilAborted(signal, () => ask(target, access, userAgent, signal));
   } catch (error) {
-    if (end.aborted) return { kind: 'unknown', message: 'the time of the pass for probes was over' };
+    if (end.aborted) return { kind: 'unknown', message: 'the time for probes was over' };
     if (signal.aborted) return timedOut(limitMs, worstLag());
     return { kind: networkFaultOf(error) === 'tls' ? 'tlsFailure' : 'silence', message: describeNetworkError(error) };
   } finally {

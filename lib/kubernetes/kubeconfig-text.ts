@@ -105,7 +105,7 @@ function refusePlugins({ users }: Kubeconfig, source: KubeconfigSource): void {
   for (const { name, user } of users ?? []) {
     const plugin = user?.exec ? 'an exec plugin' : user?.['auth-provider'] ? 'an auth-provider plugin' : undefined;
     if (plugin !== undefined) {
-      const problem = `user "${boundedText(name, 60)}" is logged in by ${plugin}, which is not run here`;
+      const problem = `user "${boundedText(name, 60)}" authenticates with ${plugin}, which is refused here`;
       throw badKubeconfig(source, problem, 'Use a token or a client certificate');
     }
   }

@@ -153,13 +153,13 @@ function chosenContext(config: Kubeconfig, source: KubeconfigSource, wanted: str
   }
   const context = contexts.find((candidate) => candidate.name === name)?.context;
   if (context === undefined) {
-    throw badKubeconfig(source, `has no context "${boundedText(name, 60)}"`, `Name one that it has. ${choices}`);
+    throw badKubeconfig(source, `has no context "${boundedText(name, 60)}"`, `Name one of its contexts. ${choices}`);
   }
   const cluster = clusters.find((candidate) => candidate.name === context.cluster)?.cluster;
   const user = users?.find((candidate) => candidate.name === context.user);
   if (cluster === undefined || user === undefined) {
     const missing = cluster === undefined ? `cluster "${context.cluster}"` : `user "${context.user ?? ''}"`;
-    const problem = `context "${boundedText(name, 60)}" asks for ${boundedText(missing, 80)}, which is not there`;
+    const problem = `context "${boundedText(name, 60)}" names ${boundedText(missing, 80)}, which does not exist`;
     throw badKubeconfig(source, problem, `Add it, or name another context. ${choices}`);
   }
   const names = { context: name, clusterName: boundedText(context.cluster, 60), userName: boundedText(user.name, 60) };
@@ -179,7 +179,7 @@ function refuseUnsupported({ clusterName, cluster, userName, user }: Chosen, sou
     refuse(`user "${userName}" has ${finer}, which is not supported`, 'Give the user itself the rights that it needs');
   }
   if (cluster['proxy-url']) {
-    const remedy = 'Name a server that is reached directly';
+    const remedy = 'Use a server that is reached directly';
     refuse(`cluster "${clusterName}" has a proxy-url, which is not supported`, remedy);
   }
   const hasCa = Boolean(cluster['certificate-authority-data'] || cluster['certificate-authority']);
@@ -188,11 +188,11 @@ function refuseUnsupported({ clusterName, cluster, userName, user }: Chosen, sou
   }
   if (source.folder !== undefined) return;
   if (user.tokenFile) {
-    refuse('names a token file, and there are no files beside it', 'Embed the token itself');
+    refuse('names a token file, but a stored kubeconfig has no files', 'Embed the token');
   }
   if (cluster['certificate-authority'] || user['client-certificate'] || user['client-key']) {
     const remedy = 'Embed them: kubectl config view --raw --flatten';
-    refuse('names certificate files, and there are no files beside it', remedy);
+    refuse('names certificate files, but a stored kubeconfig has no files', remedy);
   }
 }
 
@@ -204,7 +204,7 @@ function serverUrl({ clusterName, cluster, user }: Chosen, source: KubeconfigSou
   }
   const { token, tokenFile, username, as, 'client-certificate': file, 'client-certificate-data': data } = user;
   if (url.protocol === 'http:' && (token || tokenFile || username || as || file || data || hasPlugin(user))) {
-    const problem = `cluster "${clusterName}" is reached over http://, which would show the credential to everyone`;
+    const problem = `cluster "${clusterName}" is reached over http://, which would send the credential unencrypted`;
     throw badKubeconfig(source, problem, 'Use https://, or a user without a credential');
   }
   return url;
@@ -221,8 +221,8 @@ async function headersOf(
   const as = user.as ?? '';
   // Only printable ASCII: any other character would fail each request, or end the header.
   if (!/^[!-~]*$/.test(token) || !/^[ -~]*$/.test(as)) {
-    const problem = `the token of user "${userName}" (or its "as") has a space, line break or other character that no HTTP header carries`;
-    throw badKubeconfig(source, problem, 'Write it in one line, as it was issued');
+    const problem = `the token of user "${userName}" (or its "as") has a space, line break or other character that an HTTP header must not contain`;
+    throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');
   }
   if (token.length > LONGEST_TOKEN || `${user.username ?? ''}${user.password ?? ''}`.length > LONGEST_TOKEN) {
     const problem = `the token of user "${userName}" (or its name and password) has more than ${LONGEST_TOKEN} characters`;

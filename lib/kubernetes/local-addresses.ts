@@ -7,7 +7,7 @@ import { ClusterError } from './cluster-port.ts';
 export function localRefused(host: string): ClusterError {
   return new ClusterError(
     'BadKubeconfig',
-    `${host} is a loopback, link-local or metadata address, to which a function does not connect. ` +
+    `${host} is a loopback, link-local or metadata address, to which functions do not connect. ` +
       'Name an address of the API server that the functions reach.',
   );
 }

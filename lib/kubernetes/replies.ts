@@ -110,7 +110,7 @@ export const NO_VERSION = 'a list without a resourceVersion';
 export function malformed({ server, purpose }: CallSite, problem: string, cause?: unknown): ClusterError {
   return new ClusterError(
     'MalformedReply',
-    `${server} answered "${purpose}" with what a Kubernetes API server does not send: ${problem}. ` +
+    `${server} answered "${purpose}" unlike a Kubernetes API server: ${problem}. ` +
       'Check that the server URL in the kubeconfig is an API server and that no proxy changes its replies.',
     cause === undefined ? undefined : { cause },
   );
@@ -119,7 +119,7 @@ export function malformed({ server, purpose }: CallSite, problem: string, cause?
 export function tooLarge({ server, purpose }: CallSite, cause: OverBound): ClusterError {
   return new ClusterError(
     'ReplyTooLarge',
-    `The reply of ${server} to "${purpose}" has ${cause.message}, which is more than is read. The pass ends and changes nothing. ` +
+    `The reply of ${server} to "${purpose}" is over a limit: ${cause.message}. The pass ended and changed nothing. ` +
       'Check that the server URL in the kubeconfig is an API server, and remove or split the object if it is real.',
     { cause },
   );

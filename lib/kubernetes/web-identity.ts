@@ -48,7 +48,7 @@ async function checkServer(server: string, { lookup }: ApiServerAccess): Promise
     return new ClusterError(code, `No token is requested for ${server}: ${problem}. ${remedy}.`);
   };
   const url = new URL(server);
-  if (url.protocol !== 'https:') throw refused('BadKubeconfig', 'http would show the credential to everyone');
+  if (url.protocol !== 'https:') throw refused('BadKubeconfig', 'http would send the credential unencrypted');
   if (isAudienceOfSts(url)) throw refused('BadKubeconfig', 'AWS STS is the audience');
   if (lookup === undefined) return;
   await promisify(lookup)(hostOf(url), {}).catch((error: unknown) => {

@@ -197,7 +197,7 @@ function removalsOf(
 }
 
 function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
-  if (lease === undefined) return detail ?? 'it is no API server of the spec';
+  if (lease === undefined) return detail ?? 'it is not an API server of the spec';
   const untilMs = withdrawnUntil(lease, nowMs);
   if (untilMs !== undefined) return `it is deregistered until ${new Date(untilMs).toISOString()}`;
   const expired = `its lease expired at ${new Date(lease.expiresAtMs).toISOString()}`;

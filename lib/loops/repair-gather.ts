@@ -93,7 +93,7 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
   if (range.state !== 'read' || range.stored.generation <= generation) return;
   throw new RepairError(
     'OlderSpec',
-    `${range.key} was saved under generation ${range.stored.generation} of the cluster spec and this pass has generation ${generation}: nothing was written, and the next pass reads the spec again`,
+    `${range.key} was saved under generation ${range.stored.generation} of the cluster spec, but this pass has generation ${generation}: nothing was written, and the next pass reads the spec again`,
   );
 }
 

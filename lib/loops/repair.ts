@@ -90,7 +90,7 @@ async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Sa
   if (save.what === 'usageBitmap') return undefined;
   if (saved.outcome === 'unclear') {
     throw contended(
-      `the reply to a save of ${key} was lost and others wrote it since: whether it was saved is unknown`,
+      `the reply to a save of ${key} was lost, and another writer has changed it since: whether it was saved is unknown`,
     );
   }
   if (start.state === 'toReplace') {

@@ -60,13 +60,13 @@ export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
 export function badHold({ owner, untilMs, requestId }: HoldTerms): AllocatorError | undefined {
   if (!HOLD_OWNER.test(owner)) {
     return refused(
-      `${shown(owner)} can own no hold: an owner is 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last`,
+      `${shown(owner)} cannot own a hold: an owner has 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last`,
     );
   }
   if (untilMs !== undefined && !(Number.isSafeInteger(untilMs) && untilMs >= 0)) {
-    return refused(`a hold can not end at ${untilMs}: give a time in whole milliseconds, or none`);
+    return refused(`a hold cannot end at ${untilMs}: set a time in whole milliseconds, or none`);
   }
-  return requestId === '' ? refused('the id of a request is not empty: give one, or none') : undefined;
+  return requestId === '' ? refused('the id of a request must not be empty: set one, or none') : undefined;
 }
 
 function refused(message: string): AllocatorError {

@@ -136,7 +136,7 @@ function bytesOf(unclaimed: readonly Unclaimed[]): number {
 function tooManyUnclaimed({ namespace }: ServiceName): AllocatorError {
   return new AllocatorError(
     'TooManyUnclaimed',
-    `new Services of namespace ${namespace} have as much as is left for all others, and no repair pass has seen them yet: try again in some minutes`,
+    `new Services of namespace ${namespace} already have as much as is left for all others, and no repair pass has seen them yet: try again in some minutes`,
   );
 }
 

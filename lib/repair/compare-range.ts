@@ -117,7 +117,7 @@ export function nothingFree(
   range: { readonly spec: string; readonly free: number; readonly max: number },
 ): Finding[] {
   if (range.free > 0) return [];
-  const message = `nothing is left free in the ${words.range} ${range.spec}, which has room for ${range.max}; widen it in the cluster spec in order to create new services`;
+  const message = `nothing is free in the ${words.range} ${range.spec}, which has room for ${range.max}; widen it in the cluster spec to create new Services`;
   return [{ type: 'nothingFree', message }];
 }
 

@@ -45,7 +45,7 @@ export function fullFamilies({ sums, networks }: ServiceCidrUsage): Finding[] {
     if (used < capacity) return [];
     const texts = networks.filter(({ cidr, ready }) => ready && cidr.includes(':') === (family === 'IPv6'));
     const names = texts.map(({ cidr }) => cidr).join(', ') || `${family}, none of which is ready`;
-    const message = `nothing is left free in the ServiceCIDRs ${names}, which have room for ${capacity}; create another ServiceCIDR in order to create new services`;
+    const message = `nothing is free in the ServiceCIDRs ${names}, which have room for ${capacity}; create another ServiceCIDR to create new Services`;
     return [{ type: 'nothingFree', message }];
   });
 }

@@ -16,7 +16,7 @@ export function callerRefusal(
 ): string | undefined {
   if (callerKeys === undefined || stack === undefined) return undefined;
   if (callerKey === undefined) {
-    return `cluster ${name} answers only callers with a key: send "callerKey", whose SHA-256 is in callerKeys of its spec`;
+    return `cluster ${name} accepts only callers with a key: send a "callerKey" whose SHA-256 is in callerKeys of its spec`;
   }
   // Compares hashes instead of keys, so that the time reveals nothing about a key.
   if (callerKeys.includes(createHash('sha256').update(callerKey).digest('hex'))) return undefined;

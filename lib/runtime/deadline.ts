@@ -28,7 +28,7 @@ export const startDeadline: StartDeadline = (ms) => {
 function deadlineExceeded(ms: number): DispatchError {
   return new DispatchError(
     'DeadlineExceeded',
-    `Not done within ${(ms / 1000).toFixed(1)} s and given up; the next pass reads everything again.`,
+    `Not done within ${(ms / 1000).toFixed(1)} s; the next pass reads everything again.`,
   );
 }
 

@@ -76,14 +76,14 @@ function serverFaults(at: SpecPath, server: ServerDraft, draft: SpecDraft, autoR
 
 function notTargetGroup(at: SpecPath, text: string): SpecFault {
   const fix = 'copy it from: aws elbv2 describe-target-groups';
-  return fault([...at, 'targetGroupArn'], `${JSON.stringify(text)} is no ARN of a target group`, fix);
+  return fault([...at, 'targetGroupArn'], `${JSON.stringify(text)} is not the ARN of a target group`, fix);
 }
 
 function serviceRefFaults(at: SpecPath, serviceRef: NonNullable<ServerDraft['serviceRef']>): SpecFault[] {
   const names = (['namespace', 'name'] as const).flatMap((field) => {
     const text = serviceRef[field];
     if (text === undefined || isDnsLabel(text)) return [];
-    return [fault([...at, field], `${JSON.stringify(text)} is no name of Kubernetes`, 'write that of the Service')];
+    return [fault([...at, field], `${JSON.stringify(text)} is not a valid name`, 'write that of the Service')];
   });
   return [...names, ...kubeconfigFaults([...at, 'kubeconfig'], serviceRef.kubeconfig)];
 }
@@ -96,7 +96,7 @@ function addressFaults(at: SpecPath, text: string, draft: SpecDraft, autoRefusal
     const fix = isHostName(text)
       ? `for a host name write host: ${text}`
       : 'write an address such as 203.0.113.10 or 2001:db8::10';
-    return [fault(at, `${JSON.stringify(text)} is no IP address`, fix)];
+    return [fault(at, `${JSON.stringify(text)} is not an IP address`, fix)];
   }
   const unfit = unfitForEndpoints(address, text);
   if (unfit !== undefined)
@@ -137,7 +137,7 @@ function hostFaults(at: SpecPath, host: string): SpecFault[] {
   }
   if (isHostName(host)) return [];
   const fix = 'write a DNS name such as api.example.com, without scheme and port';
-  return [fault([...at, 'host'], `${JSON.stringify(host)} is no host name`, fix)];
+  return [fault([...at, 'host'], `${JSON.stringify(host)} is not a valid host name`, fix)];
 }
 
 const HOST_IS_SHARED = 'an entry without an address is always shared: its addresses change';
@@ -152,7 +152,7 @@ function probeFaults(at: SpecPath, probe: NonNullable<ServerDraft['probe']>): Sp
   const { url, path, authenticate } = probe;
   const faults: SpecFault[] = [];
   if (path !== undefined && !/^\/[^\s#]*$/.test(path)) {
-    faults.push(fault([...at, 'path'], `${JSON.stringify(path)} is no path`, 'write a path such as /readyz'));
+    faults.push(fault([...at, 'path'], `${JSON.stringify(path)} is not a path`, 'write a path such as /readyz'));
   }
   if (url === undefined) return faults;
   if (path !== undefined) {
@@ -165,13 +165,13 @@ function urlFaults(at: SpecPath, text: string, authenticate: boolean): SpecFault
   const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
     const fix = 'write a whole URL such as https://10.0.0.10:6443/readyz';
-    return [fault(at, `${JSON.stringify(text)} is no http or https URL`, fix)];
+    return [fault(at, `${JSON.stringify(text)} is not an http or https URL`, fix)];
   }
   if (url.username !== '' || url.password !== '') {
-    const fix = 'take it out; probe.authenticate sends the one of the kubeconfig';
-    return [fault(at, 'carries a credential, which would be kept and logged', fix)];
+    const fix = 'remove it; probe.authenticate sends that of the kubeconfig';
+    return [fault(at, 'contains a credential, which would be stored and logged', fix)];
   }
   if (!authenticate || url.protocol === 'https:') return [];
-  const message = 'would carry the credential of probe.authenticate in the clear';
+  const message = 'would send the credential of probe.authenticate unencrypted';
   return [fault(at, message, 'write an https URL, or leave out probe.authenticate')];
 }

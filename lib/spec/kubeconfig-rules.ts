@@ -48,14 +48,14 @@ function webIdentityFaults(
   }
   if (ca !== undefined && !Buffer.from(ca, 'base64').includes('-----BEGIN CERTIFICATE-----')) {
     const fix = 'copy certificate-authority-data from: kubectl config view --raw --flatten';
-    faults.push(fault([...at, 'webIdentity', 'certificateAuthorityData'], 'is no PEM certificate in base64', fix));
+    faults.push(fault([...at, 'webIdentity', 'certificateAuthorityData'], 'is not a PEM certificate in base64', fix));
   }
   return faults;
 }
 
 function serverProblem(server: string): string | undefined {
   const url = SERVER_URL.test(server) ? URL.parse(server) : null;
-  if (url === null) return 'is no https URL of an API server';
+  if (url === null) return 'is not an https URL of an API server';
   if (isAudienceOfSts(url)) return 'is AWS STS, where a token of this audience could be exchanged for credentials';
   const isLocal = isLocalHost(url) || /(^|\.)localhost\.?$/.test(url.hostname);
   return isLocal ? 'is a loopback, link-local or metadata address, which every machine has' : undefined;
@@ -65,11 +65,11 @@ function fileNameFaults(at: SpecPath, store: Store, name: string | undefined): S
   if (name === undefined) return [];
   if (store === 'secretsManager' && !SECRET_NAME.test(name) && !SECRET_ARN.test(name)) {
     const fix = 'write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret';
-    return [fault([...at, store], `${JSON.stringify(name)} is no name of a secret`, fix)];
+    return [fault([...at, store], `${JSON.stringify(name)} is not a valid name of a secret`, fix)];
   }
   if (store === 'ssm' && !PARAMETER_NAME.test(name) && !PARAMETER_ARN.test(name)) {
     const fix = 'write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter';
-    return [fault([...at, store], `${JSON.stringify(name)} is no name of a parameter`, fix)];
+    return [fault([...at, store], `${JSON.stringify(name)} is not a valid name of a parameter`, fix)];
   }
   return [];
 }
@@ -79,5 +79,5 @@ function roleFaults(at: SpecPath, source: Store, roleArn: string | undefined): S
   if (source === 'file') return [fault([...at, 'roleArn'], 'has no meaning beside a file', 'leave it out')];
   if (ROLE_ARN.test(roleArn)) return [];
   const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
-  return [fault([...at, 'roleArn'], `${JSON.stringify(roleArn)} is no ARN of a role`, fix)];
+  return [fault([...at, 'roleArn'], `${JSON.stringify(roleArn)} is not the ARN of a role`, fix)];
 }

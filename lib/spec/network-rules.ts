@@ -134,7 +134,13 @@ function portNameFaults(at: SpecPath, name: string | undefined, isRepeated: bool
   if (name === OWN_PORT_NAME) return [fault(at, `${name} is the API servers' own port`, 'give it another name')];
   if (isRepeated) return [fault(at, `${name} is there already`, 'give each port a name of its own')];
   if (isDnsLabel(name)) return [];
-  return [fault(at, `${JSON.stringify(name)} is no port name`, 'use a-z, 0-9 and hyphens inside, at most 63 of them')];
+  return [
+    fault(
+      at,
+      `${JSON.stringify(name)} is not a valid port name`,
+      'use a-z, 0-9 and hyphens inside, at most 63 of them',
+    ),
+  ];
 }
 
 function extraServicePortFaults(draft: SpecDraft, at: SpecPath, port: ServicePortDraft): SpecFault[] {
@@ -184,7 +190,7 @@ function clashes(draft: SpecDraft, ports: readonly (ServicePortDraft | undefined
 
 function portFaults(at: SpecPath, port: number | undefined): SpecFault[] {
   if (port === undefined || isPort(port)) return [];
-  return [fault(at, `${port} is no port`, 'write a number from 1 to 65535')];
+  return [fault(at, `${port} is not a valid port`, 'write a number from 1 to 65535')];
 }
 
 function isPort(port: number): boolean {

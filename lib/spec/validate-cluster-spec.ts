@@ -94,7 +94,9 @@ function leaseFaults({ endpoints, intervalSeconds }: SpecDraft): SpecFault[] {
   if (leaseSeconds === undefined || reconciler === undefined || reconciler === 'none') return [];
   const at = ['endpoints', 'leaseSeconds'];
   if (leaseSeconds < 1 || leaseSeconds > DAY_SECONDS) {
-    return [fault(at, `${leaseSeconds} s is no time for a lease`, `write seconds from 15 to ${DAY_SECONDS} (a day)`)];
+    return [
+      fault(at, `${leaseSeconds} s is not a valid time for a lease`, `write seconds from 15 to ${DAY_SECONDS} (a day)`),
+    ];
   }
   const interval = intervalSeconds?.['kubernetes-service'];
   if (interval === undefined || leaseSeconds >= LEASE_INTERVALS * interval) return [];
@@ -119,13 +121,17 @@ function masterCountFaults({ endpoints, apiServers }: SpecDraft): SpecFault[] {
 
 function maxEventsFaults({ maxEventsPerPass: most }: SpecDraft): SpecFault[] {
   if (most === undefined || (most >= 0 && most <= MOST_EVENTS)) return [];
-  return [fault(['maxEventsPerPass'], `${most} is no number of events`, `write a number from 0 to ${MOST_EVENTS}`)];
+  return [
+    fault(['maxEventsPerPass'], `${most} is not a valid number of events`, `write a number from 0 to ${MOST_EVENTS}`),
+  ];
 }
 
 /** Checks the name: it is a key of the table, and part of others. */
 function nameFaults({ name }: SpecDraft): SpecFault[] {
   if (name === undefined || isClusterName(name)) return [];
-  return [fault(['name'], `${quoted(name)} is no cluster name`, 'use a-z, 0-9 and hyphens, at most 63 of them')];
+  return [
+    fault(['name'], `${quoted(name)} is not a valid cluster name`, 'use a-z, 0-9 and hyphens, at most 63 of them'),
+  ];
 }
 
 function systemNamespaceFaults({ systemNamespaces: names = [] }: SpecDraft): SpecFault[] {
@@ -135,7 +141,9 @@ function systemNamespaceFaults({ systemNamespaces: names = [] }: SpecDraft): Spe
     if (name === undefined) return [];
     if (first.get(name) !== index) return [fault(at, `${quoted(name)} is listed twice`, 'list each namespace once')];
     if (isDnsLabel(name)) return [];
-    return [fault(at, `${quoted(name)} is no namespace name`, 'use a-z, 0-9 and hyphens inside, at most 63 of them')];
+    return [
+      fault(at, `${quoted(name)} is not a valid namespace name`, 'use a-z, 0-9 and hyphens inside, at most 63 of them'),
+    ];
   });
 }
 
@@ -147,7 +155,7 @@ function callerKeyFaults({ callerKeys: hashes = [] }: SpecDraft): SpecFault[] {
     if (first.get(hash) !== index) return [fault(at, 'is listed twice', 'list the hash of each key once')];
     if (/^[0-9a-f]{64}$/.test(hash)) return [];
     // Not quoted: the value may be the key itself.
-    return [fault(at, 'is no SHA-256 hash in hex', 'write 64 of 0-9 and a-f: printf %s KEY | sha256sum')];
+    return [fault(at, 'is not a SHA-256 hash in hex', 'write 64 of 0-9 and a-f: printf %s KEY | sha256sum')];
   });
 }
 

@@ -62,7 +62,7 @@ export class ApiServers {
 
   #named(address: string): ApiServer {
     const server = this.#byAddress.get(address);
-    if (server === undefined) throw new Error(`${address} is no API server of this control plane`);
+    if (server === undefined) throw new Error(`${address} is not an API server of this control plane`);
     return server;
   }
 }

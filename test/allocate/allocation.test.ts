@@ -245,7 +245,7 @@ describe('A request to allocate is refused', () => {
       outcome: 'refused',
       error: {
         code: 'OtherStack',
-        message: 'cluster demo belongs to the stack theirs: invoke the allocate function of that one',
+        message: 'cluster demo belongs to the stack theirs: invoke the allocate function of that stack',
       },
     });
     expect(await world.items()).toEqual(before);
@@ -293,7 +293,7 @@ describe('A request to allocate is refused', () => {
     for (const other of [{ items: [NEXT_IP, NEXT_IP] }, release(ip('10.0.0.17'))]) {
       expect(await world.ask({ ...other, items: [...other.items] })).toMatchObject({
         outcome: 'refused',
-        error: { code: 'RequestIdTaken', message: expect.stringMatching(/that of another request to cluster demo/) },
+        error: { code: 'RequestIdTaken', message: expect.stringMatching(/another request to cluster demo/) },
       });
     }
     expect(await world.items()).toEqual(before);
@@ -306,7 +306,7 @@ describe('A request to allocate is refused', () => {
     const before = await world.items();
     expect(await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } })).toMatchObject({
       outcome: 'refused',
-      error: { code: 'RequestIdTaken', message: expect.stringMatching(/still holds something in cluster demo/) },
+      error: { code: 'RequestIdTaken', message: expect.stringMatching(/still holds items in cluster demo/) },
     });
     expect(await world.items()).toEqual(before);
   });

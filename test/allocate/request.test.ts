@@ -77,7 +77,7 @@ describe('A request', () => {
     ['for a Service of another label', { ...good, takeUp: { owner: 'a' } }, 'takeUp: "owner" is not known'],
     ['for a name that no cluster has', { ...good, cluster: '#clusters' }, 'cluster is not the name of a cluster'],
   ])('%s is refused', (_, event, fault) => {
-    expect(faultOf(event)).toContain(`docs/allocate-request.schema.json: ${fault}`);
+    expect(faultOf(event)).toContain(`docs/allocate-request.schema.json): ${fault}`);
     expect(schemaFaults(schema, JSON.parse(JSON.stringify(event)))).not.toEqual([]);
   });
 
@@ -91,7 +91,7 @@ describe('A request', () => {
           { ...NEXT, count: 200 },
         ],
       },
-      'items requests 400 addresses and ports, and 256 is the most',
+      'items requests 400 addresses and ports, but the limit is 256',
     ],
     ['to release any', { ...good, operation: 'release' }, 'items.0.next is only for "allocate"'],
     [

@@ -29,7 +29,8 @@ describe('the addresses of a source', () => {
     const resolved = await resolveAddresses(spec, () => Promise.reject(failure), leases);
 
     expect(resolved).toMatchObject({ addresses: [{ address: '10.9.8.7' }], unresolved: [group.host] });
-    const message = 'the look-up of arn:aws failed (DescribeTargetHealth was denied); what was known stays: 10.9.8.7';
+    const message =
+      'the look-up of arn:aws failed (DescribeTargetHealth was denied); its known addresses stay: 10.9.8.7';
     expect(resolved.findings).toMatchObject([{ type: 'other', message }]);
   });
 });

@@ -165,7 +165,11 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
       awsError(denied),
       /secretsmanager:GetSecretValue on secret kbc\/demo .* was denied.*parameter secretsPrefix/,
     ],
-    [secret, awsError(denied, 'Access to KMS is not allowed'), /denied the key.*parameter kmsKeyArn.*kms:Decrypt/],
+    [
+      secret,
+      awsError(denied, 'Access to KMS is not allowed'),
+      /denied the use of its encryption key.*parameter kmsKeyArn.*kms:Decrypt/,
+    ],
     [
       ofRole,
       awsError(denied),

@@ -33,7 +33,7 @@ describe('a token of AWS STS', () => {
       'BadKubeconfig',
       /is disabled in this account\. .*aws iam enable-outbound-web-identity-federation\.$/,
     ],
-    [stsError('AccessDenied'), 'BadKubeconfig', /was denied\. Name the audience in the parameter webIdentityServers/],
+    [stsError('AccessDenied'), 'BadKubeconfig', /was denied\. Add the audience to the parameter webIdentityServers/],
     [stsError('ExpiredTokenException', 400), 'BadKubeconfig', /could not be authenticated/],
     [stsError('Throttling', 429), 'Throttled', /was throttled/],
     [stsError('InternalFailure', 500), 'Unavailable', /failed \(InternalFailure\)/],

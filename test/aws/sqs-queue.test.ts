@@ -129,7 +129,7 @@ describe('a queue of SQS', () => {
     };
     const unsent = await sqsQueue(client, URL).send(messages(200), controller.signal);
     expect(unsent).toHaveLength(200);
-    expect(unsent[0]?.error.message).toContain('was given up when its time was over');
+    expect(unsent[0]?.error.message).toContain('was ended at its deadline');
   });
 });
 

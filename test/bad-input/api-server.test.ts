@@ -103,7 +103,12 @@ const MISFORTUNES: readonly Misfortune[] = [
     'Unavailable',
     /or the connection broke/,
   ],
-  ['a reply is half a JSON', (cluster) => cluster.misbehave(() => ({ body: half })), 'MalformedReply', /does not send/],
+  [
+    'a reply is half a JSON',
+    (cluster) => cluster.misbehave(() => ({ body: half })),
+    'MalformedReply',
+    /unlike a Kubernetes API server/,
+  ],
   [
     'the API server hangs until the time of the pass is over',
     (cluster) => {
@@ -115,7 +120,7 @@ const MISFORTUNES: readonly Misfortune[] = [
       });
     },
     'DeadlineExceeded',
-    /time of the pass ran out before https.* answered "(get|list) /,
+    /https.* did not answer "(get|list) .*" before the deadline of the pass/,
   ],
 ];
 

@@ -44,7 +44,7 @@ describe('a cluster that is only observed', () => {
       wouldWrite: [
         expect.stringContaining(`update Endpoints default/kubernetes ${published}: subsets[0]`),
         expect.stringContaining(`update EndpointSlice default/kubernetes ${published}: `),
-        `remove ${THEIRS} from the endpoints: it is no API server of the spec`,
+        `remove ${THEIRS} from the endpoints: it is not an API server of the spec`,
       ],
     });
     for (let pass = 2; pass <= 3; pass++) {

@@ -349,8 +349,8 @@ describe('a full range', () => {
 
     expect(passes.map(({ summary }) => summary.failed)).toEqual([0, 0]);
     expect(passes.map(({ findings }) => findings.filter((finding) => finding.startsWith('nothingFree')))).toEqual([
-      [expect.stringContaining('nothing is left free in the service CIDR 10.0.0.0/29, which has room for 6')],
-      [expect.stringContaining('nothing is left free in the port range 30100-30100, which has room for 1')],
+      [expect.stringContaining('nothing is free in the service CIDR 10.0.0.0/29, which has room for 6')],
+      [expect.stringContaining('nothing is free in the port range 30100-30100, which has room for 1')],
     ]);
   });
 

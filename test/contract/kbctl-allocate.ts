@@ -80,7 +80,9 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(again).toMatchObject({ code: 0, stdout: first.stdout, stderr: expect.stringContaining('Already done') });
       expect(await allocate(...words, '--count', '2')).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining('the requestId once is that of another request'),
+        stderr: expect.stringContaining(
+          'another request to cluster prod-eu-1 of the last 24 hours has the requestId once',
+        ),
       });
     });
 

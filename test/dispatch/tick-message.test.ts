@@ -37,26 +37,30 @@ describe('a tick in a message', () => {
   });
 
   test.each([
-    { name: 'no JSON', text: '{"schema":1', reason: 'It is no tick: the event is not of type object' },
-    { name: 'empty', text: '', reason: 'It is no tick: the event is not of type object' },
-    { name: 'of another kind', text: '[]', reason: 'It is no tick: the event is not of type object' },
+    { name: 'no JSON', text: '{"schema":1', reason: 'Not a tick message: the event is not of type object' },
+    { name: 'empty', text: '', reason: 'Not a tick message: the event is not of type object' },
+    { name: 'of another kind', text: '[]', reason: 'Not a tick message: the event is not of type object' },
     {
       name: 'of another version',
       text: body({ schema: 2 }),
-      reason: 'It is no tick: schema is not 1, the one that this version reads',
+      reason: 'Not a tick message: schema is not 1, the one that this version reads',
     },
     {
       name: 'of another loop',
       text: body({ loop: 'node-port-repair' }),
-      reason: 'It is a tick of the loop node-port-repair, and this is kubernetes-service',
+      reason: 'A tick of the loop node-port-repair, but this is kubernetes-service',
     },
-    { name: 'for nobody', text: body({ clusters: [] }), reason: 'It is no tick: clusters names no cluster' },
+    { name: 'for nobody', text: body({ clusters: [] }), reason: 'Not a tick message: clusters names no cluster' },
     {
       name: 'for a name that no cluster can have',
       text: body({ clusters: ['#clusters'] }),
-      reason: 'It is no tick: clusters.0 is not the name of a cluster',
+      reason: 'Not a tick message: clusters.0 is not the name of a cluster',
     },
-    { name: 'due at no time', text: body({ dueAtMs: 'noon' }), reason: 'It is no tick: dueAtMs is not of type number' },
+    {
+      name: 'due at no time',
+      text: body({ dueAtMs: 'noon' }),
+      reason: 'Not a tick message: dueAtMs is not of type number',
+    },
   ])('a message that is $name is unreadable, and the reason is logged', ({ text, reason }) => {
     expect(receiveTick(text, 'kubernetes-service', DUE)).toEqual({ outcome: 'unreadable', reason });
   });

@@ -260,7 +260,9 @@ describe('the rights', () => {
     const all = reviewing(() => true);
     const warnings = async (server: string) =>
       (await checkRights(all, 'enforce', server)).filter(({ level }) => level !== 'ok');
-    expect(await warnings(SERVER)).toMatchObject([{ message: expect.stringContaining('can redirect any Service') }]);
+    expect(await warnings(SERVER)).toMatchObject([
+      { message: expect.stringContaining('allows the credential to redirect any Service') },
+    ]);
     expect(await warnings('https://127.0.0.1:6443')).toEqual([]);
   });
 });
@@ -317,7 +319,7 @@ describe('the spec', () => {
       'mode observe: nothing is written',
       'it belongs to the stack theirs: this one (ours) only observes it',
       'its passes are paused until 2026-01-01T13:00:00.000Z by me: work',
-      'there is one API server: deregister refuses the last one',
+      'there is only one API server: deregister refuses to remove it',
     ]);
     const fixes = lines.flatMap((line) => ('fix' in line ? [line.fix] : []));
     expect(fixes).toEqual(

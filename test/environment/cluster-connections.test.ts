@@ -267,7 +267,7 @@ describe('the connections of a process', () => {
       expect(await connect()).toMatchObject({ credentialEndsSoon: true });
     }
     expect(warnings).toEqual([
-      'the token of the kubeconfig ends at 1970-01-01T01:30:00.000Z: renew it as docs/kubeconfig-secret.md says',
+      'the token of the kubeconfig ends at 1970-01-01T01:30:00.000Z: renew it (docs/kubeconfig-secret.md)',
     ]);
   });
 
@@ -276,6 +276,6 @@ describe('the connections of a process', () => {
     await connect();
     clock.nowMs += 10 * MINUTE;
     await connect();
-    expect(warnings).toEqual(['the kubeconfig says not to verify the certificate of the API server']);
+    expect(warnings).toEqual(['the kubeconfig disables verification of the API server certificate']);
   });
 });

@@ -96,7 +96,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
       ['/readyz', undefined],
       ['/api/v1/namespaces/default', 'Bearer secret'],
     ]);
-    expect(warnings).toEqual([expect.stringMatching(/^https:\/\/127.0.0.1:1 gives no answer: passes use https:/)]);
+    expect(warnings).toEqual([expect.stringMatching(/^https:\/\/127.0.0.1:1 does not answer: passes use https:/)]);
   });
 
   test.each([

@@ -139,7 +139,7 @@ describe('many events', () => {
     expect(writes.at(-1)?.object).toMatchObject({
       metadata: { namespace: 'default' },
       regarding: { kind: 'Service', namespace: 'default', name: 'kubernetes' },
-      note: expect.stringContaining('at least 100 were left out'),
+      note: expect.stringContaining('omitted at least 100'),
     });
   });
 

@@ -225,6 +225,6 @@ describe('a probe without information about the server', () => {
     };
     const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
     const reply = await probe(target, which === 'pass' ? undefined : end.signal);
-    expect(reply).toEqual({ kind: 'unknown', message: 'the time of the pass for probes was over' });
+    expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
   });
 });

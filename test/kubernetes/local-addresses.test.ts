@@ -33,7 +33,7 @@ describe('a function does not connect to a loopback or metadata address', () => 
   test.each(LOCAL_HOSTS)(
     'a function does not connect to %s, as the server of a kubeconfig or as the URL of a probe',
     async (host) => {
-      const message = expect.stringContaining('to which a function does not connect');
+      const message = expect.stringContaining('to which functions do not connect');
       await expect(inFunction(`http://${host}:9001`)).rejects.toMatchObject({ code: 'BadKubeconfig', message });
       const url = `http://${host}:9001/2018-06-01/runtime/invocation/next`;
       await expect(probe(url)).resolves.toMatchObject({ kind: 'silence', message });

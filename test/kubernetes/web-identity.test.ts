@@ -66,7 +66,7 @@ describe('an API server that is reached by web identity', () => {
   });
 
   test.each([
-    ['over http', { server: 'http://203.0.113.10:6443' }, 'would show the credential'],
+    ['over http', { server: 'http://203.0.113.10:6443' }, 'would send the credential'],
     ['on this machine', { server: 'https://169.254.169.254' }, 'loopback, link-local or metadata address'],
     ['of a name of this machine', { server: 'https://localhost:6443' }, 'loopback, link-local or metadata address'],
     ['with a CA that does not parse', { server, certificateAuthorityData: 'AAAA' }, 'does not parse'],

@@ -38,6 +38,6 @@ describe('the API servers of one control plane', () => {
   });
 
   test('are known by their addresses', () => {
-    expect(() => servers.urlOf('192.0.2.9')).toThrow('192.0.2.9 is no API server of this control plane');
+    expect(() => servers.urlOf('192.0.2.9')).toThrow('192.0.2.9 is not an API server of this control plane');
   });
 });

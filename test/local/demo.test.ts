@@ -39,7 +39,7 @@ const REACTIONS: readonly [event: string, loop: Loop, prints: string, withinSeco
   ['the API server 192.0.2.3 returns', SERVICE, `updated ${PUBLISHED} 192.0.2.3`, 10],
   ['shop/web-9 is restored', IPS, 'found duplicate: .* for service shop/web-9 was assigned to multiple services', 15],
   ['shop/web-9 is deleted', IPS, 'found repair: .* for service shop/web-1 is not allocated; repairing', 15],
-  ['a market opens', IPS, 'found nothingFree: nothing is left free in the service CIDR 10.0.0.0/26', 15],
+  ['a market opens', IPS, 'found nothingFree: nothing is free in the service CIDR 10.0.0.0/26', 15],
   ['the market closes', IPS, 'resolved', 15],
 ];
 

@@ -98,7 +98,7 @@ describe('a tick of the kubernetes-service loop', () => {
       leave: async (world) => {
         world.spec = { ...world.spec, apiServers: [aServer(A), aServer(C)] };
       },
-      reason: /^it is no API server of the spec$/,
+      reason: /^it is not an API server of the spec$/,
     },
   ])('reports why it removes an address that $name, and what it would remove when it may not write', async (given) => {
     const world = await settled();

@@ -277,7 +277,7 @@ describe('slow name servers and many records', () => {
 
 describe('more than 16 silent API servers', () => {
   const addresses = Array.from({ length: 40 }, (_, n) => `10.0.1.${n + 10}`);
-  const STILL_OPEN = { kind: 'unknown', message: 'the time of the pass for probes was over' } as const;
+  const STILL_OPEN = { kind: 'unknown', message: 'the time for probes was over' } as const;
 
   /** Each takes 3 s of the 5 to 6 s for probes: the first 16 are known to be silent, others are not, and beyond 32 none is reached. */
   async function tickInTime(world: EndpointsWorld, pass: number): Promise<void> {

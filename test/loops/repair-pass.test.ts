@@ -151,7 +151,7 @@ describe('a range that was saved otherwise', () => {
     await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject({
       code: 'OlderSpec',
       message: expect.stringContaining(
-        'was saved under generation 2 of the cluster spec and this pass has generation 1',
+        'was saved under generation 2 of the cluster spec, but this pass has generation 1',
       ),
     });
     expect(await cluster.table.get('test', PRIMARY)).toEqual(before);

@@ -73,7 +73,7 @@ describe('the terms of a hold', () => {
   });
 
   test('may not name an empty request', () => {
-    const message = 'the id of a request is not empty: give one, or none';
+    const message = 'the id of a request must not be empty: set one, or none';
     expect(badHold({ ...TERMS, requestId: '' })).toMatchObject({ code: 'BadHold', message });
   });
 

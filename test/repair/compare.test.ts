@@ -200,7 +200,7 @@ describe('a comparison', () => {
     expect(decided.findings.at(-1)).toEqual({
       type: 'nothingFree',
       message:
-        'nothing is left free in the port range 30000-30009, which has room for 10; widen it in the cluster spec in order to create new services',
+        'nothing is free in the port range 30000-30009, which has room for 10; widen it in the cluster spec to create new Services',
     });
   });
 

@@ -123,11 +123,11 @@ service:
 `;
     expect(faultsIn(text)).toEqual([
       '1:1 mode: is required',
-      '1:1 name: "Prod" is no cluster name',
+      '1:1 name: "Prod" is not a valid cluster name',
       '3:3 kubeconfig.file: is 7',
       '6:5 apiServers[1].adress: is not a field',
       '6:5 apiServers[1]: has neither an address, a host, a targetGroupArn nor a serviceRef',
-      '8:7 apiServers[1].probe.url: "ftp://10.0.0.2" is no http or https URL',
+      '8:7 apiServers[1].probe.url: "ftp://10.0.0.2" is not an http or https URL',
       '9:14 endpoints.leaseSeconds: is 1.5',
       '10:1 service: is empty',
     ]);

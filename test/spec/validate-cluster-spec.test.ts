@@ -145,9 +145,9 @@ describe('a fault', () => {
 
   test.each([
     [{ name: undefined }, 'name: is required'],
-    [{ name: 'Prod_1' }, 'name: "Prod_1" is no cluster name'],
-    [{ name: '#clusters' }, 'name: "#clusters" is no cluster name'],
-    [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" is no cluster name`],
+    [{ name: 'Prod_1' }, 'name: "Prod_1" is not a valid cluster name'],
+    [{ name: '#clusters' }, 'name: "#clusters" is not a valid cluster name'],
+    [{ name: 'a'.repeat(64) }, `name: "${'a'.repeat(64)}" is not a valid cluster name`],
     [{ name: 42 }, 'name: is 42'],
     [{ mode: undefined }, 'mode: is required'],
     [{ mode: 'dry-run' }, 'mode: is "dry-run"'],
@@ -160,19 +160,19 @@ describe('a fault', () => {
       "endpoints.masterCount: --apiserver-count should be a positive number, but value '0' provided",
     ],
     [{ service: { port: 443.5 } }, 'service.port: is 443.5'],
-    [{ service: { port: 65536 } }, 'service.port: 65536 is no port'],
+    [{ service: { port: 65536 } }, 'service.port: 65536 is not a valid port'],
     [
       { service: { securePort: 0 } },
       'service.securePort: --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0',
     ],
     [{ service: { reconcile: 'yes' } }, 'service.reconcile: is "yes"'],
     [{ maxEventsPerPass: '50' }, 'maxEventsPerPass: is "50"'],
-    [{ maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is no number of events'],
+    [{ maxEventsPerPass: -1 }, 'maxEventsPerPass: -1 is not a valid number of events'],
     [{ modus: 'observe' }, 'modus: is not a field'],
     [{ apiServers: [{ adress: '10.0.0.1' }] }, 'apiServers[0].adress: is not a field'],
-    [{ systemNamespaces: ['Kube'] }, 'systemNamespaces[0]: "Kube" is no namespace name'],
+    [{ systemNamespaces: ['Kube'] }, 'systemNamespaces[0]: "Kube" is not a valid namespace name'],
     [{ systemNamespaces: ['a', 'a'] }, 'systemNamespaces[1]: "a" is listed twice'],
-    [{ callerKeys: ['secret'] }, 'callerKeys[0]: is no SHA-256 hash in hex'],
+    [{ callerKeys: ['secret'] }, 'callerKeys[0]: is not a SHA-256 hash in hex'],
     [{ callerKeys: ['a'.repeat(64), 'a'.repeat(64)] }, 'callerKeys[1]: is listed twice'],
     [{ serviceNodePortRange: 'many' }, 'serviceNodePortRange: "many" is not a range of ports'],
     [{ serviceNodePortRange: '200-100' }, 'serviceNodePortRange: end port cannot be less than start port: 200-100'],
@@ -221,7 +221,7 @@ describe('a fault', () => {
       'intervalSeconds.cluster-ip-repair: cluster-ip-repair cannot run every 60 s: its schedule is every 180 s',
       'kubeconfig.file: is 7',
       'mode: is required',
-      'name: "Prod" is no cluster name',
+      'name: "Prod" is not a valid cluster name',
       "service.nodePort: kubernetes service node port range 30000-32767 doesn't contain 80",
       'serviceClusterIPRange: specified --service-cluster-ip-range is too large; for 32-bit addresses, the mask must be >= 12',
     ]);
@@ -235,15 +235,15 @@ describe('an API server', () => {
     [{}, ': has neither an address, a host, a targetGroupArn nor a serviceRef'],
     [{ address: '10.0.0.1', host: 'a.example' }, ': has both address and host'],
     [{ host: 'a.example', serviceRef: SERVICE_REF }, ': has both host and serviceRef'],
-    [{ targetGroupArn: 'prod' }, '.targetGroupArn: "prod" is no ARN of a target group'],
+    [{ targetGroupArn: 'prod' }, '.targetGroupArn: "prod" is not the ARN of a target group'],
     [{ targetGroupArn: TARGET_GROUP, kind: 'server' }, `.kind: ${ALWAYS_SHARED}`],
-    [{ serviceRef: { ...SERVICE_REF, name: 'A b' } }, '.serviceRef.name: "A b" is no name of Kubernetes'],
+    [{ serviceRef: { ...SERVICE_REF, name: 'A b' } }, '.serviceRef.name: "A b" is not a valid name'],
     [
       { serviceRef: { ...SERVICE_REF, kubeconfig: {} } },
       '.serviceRef.kubeconfig: has neither file, secretsManager, ssm nor webIdentity',
     ],
-    [{ address: '10.0.0.256' }, '.address: "10.0.0.256" is no IP address'],
-    [{ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is no IP address'],
+    [{ address: '10.0.0.256' }, '.address: "10.0.0.256" is not an IP address'],
+    [{ address: 'fe80::1%eth0' }, '.address: "fe80::1%eth0" is not an IP address'],
     [{ address: '0.0.0.0' }, '.address: may not be unspecified (0.0.0.0)'],
     [{ address: '0::0' }, '.address: may not be unspecified (0::0)'],
     [{ address: '::1' }, '.address: may not be in the loopback range (127.0.0.0/8, ::1/128)'],
@@ -251,22 +251,22 @@ describe('an API server', () => {
     [{ address: 'ff02::1' }, '.address: may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'],
     [{ address: '239.1.1.1' }, '.address: may not be a multicast address'],
     [{ host: '10.0.0.1' }, '.host: 10.0.0.1 is an address'],
-    [{ host: 'a.example:6443' }, '.host: "a.example:6443" is no host name'],
-    [{ host: '10.0.0.256' }, '.host: "10.0.0.256" is no host name'],
+    [{ host: 'a.example:6443' }, '.host: "a.example:6443" is not a valid host name'],
+    [{ host: '10.0.0.256' }, '.host: "10.0.0.256" is not a valid host name'],
     [{ host: 'a.example', kind: 'server' }, `.kind: ${ALWAYS_SHARED}`],
   ])('%j is refused: %s', (server, fault) => {
     expect(faultsOf(aSpec({ apiServers: [server] }))).toEqual([`apiServers[0]${fault}`]);
   });
 
   test.each([
-    [{ url: 'tcp://10.0.0.1:6443' }, 'url: "tcp://10.0.0.1:6443" is no http or https URL'],
-    [{ url: '10.0.0.1:6443/readyz' }, 'url: "10.0.0.1:6443/readyz" is no http or https URL'],
+    [{ url: 'tcp://10.0.0.1:6443' }, 'url: "tcp://10.0.0.1:6443" is not an http or https URL'],
+    [{ url: '10.0.0.1:6443/readyz' }, 'url: "10.0.0.1:6443/readyz" is not an http or https URL'],
     [
       { url: 'http://10.0.0.1/readyz', authenticate: true },
-      'url: would carry the credential of probe.authenticate in the clear',
+      'url: would send the credential of probe.authenticate unencrypted',
     ],
-    [{ url: 'https://admin:secret@10.0.0.1/readyz' }, 'url: carries a credential, which would be kept and logged'],
-    [{ path: 'readyz' }, 'path: "readyz" is no path'],
+    [{ url: 'https://admin:secret@10.0.0.1/readyz' }, 'url: contains a credential, which would be stored and logged'],
+    [{ path: 'readyz' }, 'path: "readyz" is not a path'],
     [{ url: 'https://10.0.0.1/readyz', path: '/livez' }, 'path: has no meaning beside probe.url'],
   ])('the probe %j is refused: %s', (probe, fault) => {
     const faults = faultsOf(aSpec({ apiServers: [{ address: '10.0.0.1', probe }] }));
@@ -405,9 +405,9 @@ describe('extra ports', () => {
       ],
       '[1].name: a is there already',
     ],
-    [[{ name: 'A_b', port: 1 }], '[0].name: "A_b" is no port name'],
-    [[{ name: 'a', port: 0 }], '[0].port: 0 is no port'],
-    [[{ name: 'a', port: 1, targetPort: 70000 }], '[0].targetPort: 70000 is no port'],
+    [[{ name: 'A_b', port: 1 }], '[0].name: "A_b" is not a valid port name'],
+    [[{ name: 'a', port: 0 }], '[0].port: 0 is not a valid port'],
+    [[{ name: 'a', port: 1, targetPort: 70000 }], '[0].targetPort: 70000 is not a valid port'],
     [[{ name: 'a', port: 1, protocol: 'tcp' }], '[0].protocol: is "tcp"'],
     [[{ name: 'a', port: 443 }], '[0].port: service.port has TCP port 443 already'],
     [
@@ -432,7 +432,7 @@ describe('extra ports', () => {
 
   test('extra ports of the endpoints are checked in the same way', () => {
     expect(faultsOf(aSpec({ endpoints: { extraPorts: [{ name: 'https', port: 0 }] } }))).toEqual([
-      'endpoints.extraPorts[0].port: 0 is no port',
+      'endpoints.extraPorts[0].port: 0 is not a valid port',
       "endpoints.extraPorts[0].name: https is the API servers' own port",
     ]);
   });
@@ -485,7 +485,7 @@ describe('times', () => {
 
   test.each([0, -15, 86_401])('a lease of %d s is none', (leaseSeconds) => {
     expect(faultsOf(aSpec({ endpoints: { leaseSeconds } }))).toEqual([
-      `endpoints.leaseSeconds: ${leaseSeconds} s is no time for a lease`,
+      `endpoints.leaseSeconds: ${leaseSeconds} s is not a valid time for a lease`,
     ]);
   });
 
@@ -515,11 +515,11 @@ describe('the kubeconfig', () => {
     [{ file: '' }, '.file: is empty'],
     [{ file: './x', ssm: '/kbc/x' }, ': has both file and ssm'],
     [{ file: './x', roleArn: role }, '.roleArn: has no meaning beside a file'],
-    [{ ssm: '/kbc/x', roleArn: 'reader' }, '.roleArn: "reader" is no ARN of a role'],
-    [{ secretsManager: 'a b' }, '.secretsManager: "a b" is no name of a secret'],
+    [{ ssm: '/kbc/x', roleArn: 'reader' }, '.roleArn: "reader" is not the ARN of a role'],
+    [{ secretsManager: 'a b' }, '.secretsManager: "a b" is not a valid name of a secret'],
     [
       { ssm: 'arn:aws:secretsmanager:r:1:secret:x' },
-      '.ssm: "arn:aws:secretsmanager:r:1:secret:x" is no name of a parameter',
+      '.ssm: "arn:aws:secretsmanager:r:1:secret:x" is not a valid name of a parameter',
     ],
     ...['https://sts.amazonaws.com', 'https://sts.eu-west-1.amazonaws.com:443/'].map((server): [object, string] => [
       { webIdentity: { server } },

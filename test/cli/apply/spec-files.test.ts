@@ -93,7 +93,9 @@ describe('Spec files', () => {
 
   test('two specs with the same name are a fault that names both', async () => {
     const files = [write('a.yml', 'same'), write('b.yml', 'same')];
-    expect((await read(files)).faults).toEqual([`${files.join(' and ')} are both specs of same: a cluster has one`]);
+    expect((await read(files)).faults).toEqual([
+      `${files.join(' and ')} are both specs of same: a cluster must have one spec`,
+    ]);
   });
 
   test('a faulty spec does not hide another', async () => {

@@ -221,7 +221,7 @@ describe('how full a range is', () => {
   });
 
   test('a full range is shown once if a finding reports it', () => {
-    const message = 'nothing is left free in the service CIDR 10.0.0.0/24, which has room for 254';
+    const message = 'nothing is free in the service CIDR 10.0.0.0/24, which has room for 254';
     const record = aRunRecord(NOW_MS, {
       counts: { allocated: 254, capacity: 254 },
       findings: [{ type: 'nothingFree', message }],
