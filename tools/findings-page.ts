@@ -7,7 +7,7 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-\`kbctl explain <word>\` prints the same, and the causes and resolution of a state or error code. To start from a finding, see
+\`kbctl explain <word>\` prints the same, and causes and resolutions that are not here. To start from a finding, see
 [Reading a finding](tasks/reading-a-finding.md). Replace what is in angle brackets.
 `;
 
@@ -26,22 +26,23 @@ export function findingsPage(): string {
   ].join('\n');
 }
 
+/** A section for each finding that requires action, and tables of the others. */
 function findings(): string[] {
-  const all = EXPLANATIONS.filter((one) => one.kind === 'finding');
-  const rows = SEVERITIES.map((severity) => {
-    const links = all.filter((one) => one.severity === severity).map(({ word }) => `[${word}](#${word.toLowerCase()})`);
-    return `- ${severity}: ${links.join(', ')}`;
-  });
-  return [`## Findings\n\nResults of a pass.\n\n${rows.join('\n')}\n`, ...all.map(section)];
+  const urgent = EXPLANATIONS.filter((one) => one.kind === 'finding' && one.severity === 'action required');
+  const links = urgent.map(({ word }) => `[${word}](#${word.toLowerCase()})`);
+  const intro = `## Findings\n\nResults of a pass. These require action: ${links.join(', ')}.\n`;
+  return [intro, ...urgent.map(section), ...tables('finding', SEVERITIES.slice(1))];
 }
 
+const HEADINGS = { finding: 'Findings', state: 'States', 'error code': 'Codes' } as const;
+
 /** One table per severity. Causes and resolutions are in `kbctl explain`. */
-function tables(kind: Explanation['kind']): string[] {
-  return SEVERITIES.flatMap((severity) => {
+function tables(kind: Explanation['kind'], severities = SEVERITIES): string[] {
+  return severities.flatMap((severity) => {
     const all = EXPLANATIONS.filter((one) => one.kind === kind && one.severity === severity);
     if (all.length === 0) return [];
     const rows = all.map((one) => `| \`${one.word}\` | ${[`${one.title}.`, ...links(one)].join(' ')} |`);
-    const heading = `### ${kind === 'state' ? 'States' : 'Codes'}: ${severity}\n`;
+    const heading = `### ${HEADINGS[kind]}: ${severity}\n`;
     return [[heading, `| ${kind} | meaning |`, '| --- | --- |', ...rows, ''].join('\n')];
   });
 }

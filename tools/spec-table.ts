@@ -22,6 +22,9 @@ function fieldsOf(part: JsonSchema, path = ''): Row[] {
   return [
     ...Object.entries(properties ?? {}).flatMap(([name, field]) => {
       const at = path === '' ? name : `${path}.${name}`;
+      const isNestedKubeconfig = name === 'kubeconfig' && path !== '';
+      if (isNestedKubeconfig)
+        return [{ path: at, meaning: 'The same fields as in `kubeconfig`.', standard: 'required' }];
       const own = field['properties'] === undefined ? [rowOf(at, field, required?.includes(name) === true)] : [];
       return [...own, ...fieldsOf(field, at)];
     }),

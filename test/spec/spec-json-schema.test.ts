@@ -198,7 +198,9 @@ test('the page about the spec has the tables of all fields: npm run docs writes 
   expect(withFieldTables(page)).toBe(page);
   const documented = [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, path]) => path);
   const leaves = fields.filter(([, field]) => field['properties'] === undefined).map(([path]) => path);
-  expect(documented.toSorted()).toEqual(leaves.toSorted());
+  // One row stands for the fields of a kubeconfig within another field.
+  const rows = new Set(leaves.map((path) => path.replace(/(?<=\.kubeconfig)\..+/, '')));
+  expect(documented.toSorted()).toEqual([...rows].toSorted());
 });
 
 test('no function contains the parser of the specs that users write', async () => {
