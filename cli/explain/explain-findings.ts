@@ -159,10 +159,10 @@ const OF_RANGES_AND_ENDPOINTS = group(
       hint: 'delete Services that are not needed, or widen the range: kbctl get ranges <cluster>',
     },
     noLiveLease: {
-      title: 'No API server has a valid lease',
-      what: 'None answered its probes. The endpoints stay unchanged.',
+      title: 'No API server, or none of a family, has a valid lease',
+      what: 'None answered its probes. The endpoints, or the slice of the second family, stay unchanged.',
       causes: [
-        'The control plane is down, or the network blocks the probes.',
+        'The control plane is down, or the network blocks the probes (with `PreferDualStack`, perhaps of one family).',
         'The certificate, or `probe` in the spec, is wrong.',
         'Every address is withdrawn by `deregister`, or `apiServers` is outdated.',
       ],

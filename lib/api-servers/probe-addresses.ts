@@ -12,6 +12,7 @@ import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
+import { publishedFamilies } from '../endpoints/dual-stack.ts';
 import { type ExpectedAddress, publishedAddresses } from '../endpoints/lease-decisions.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
@@ -88,18 +89,19 @@ function publishable(
   spec: ClusterSpec,
   probed: (addresses: readonly string[]) => ProbedAddress[],
 ): ResolvedAddresses {
-  const family = familyOf(spec.serviceClusterIPRanges[0].split('/')[0] ?? '');
+  const families = publishedFamilies(spec);
+  const most = RECORDS_OF_A_HOST / families.length;
   const unfit = records.filter((record) => !isFit(record)).slice(0, RECORDS_OF_A_HOST);
   const findings = unfit.map((record): Finding => {
     const message = `${host} resolves to ${record}, which Endpoints must not contain; correct its records or targets`;
     return { type: 'other', message, item: record };
   });
-  const fit = records.filter((record) => isFit(record) && familyOf(record) === family);
-  if (fit.length > RECORDS_OF_A_HOST) {
-    const message = `${host} resolves to ${fit.length} addresses; the first ${RECORDS_OF_A_HOST} are probed and published`;
+  const fit = families.map((family) => records.filter((record) => isFit(record) && familyOf(record) === family));
+  for (const { length } of fit.filter((ofFamily) => ofFamily.length > most)) {
+    const message = `${host} resolves to ${length} addresses; the first ${most} are probed and published`;
     findings.push({ type: 'other', message, item: host });
   }
-  return { addresses: probed(fit.slice(0, RECORDS_OF_A_HOST)), findings, unresolved: [] };
+  return { addresses: probed(fit.flatMap((ofFamily) => ofFamily.slice(0, most))), findings, unresolved: [] };
 }
 
 function isFit(record: string): boolean {

@@ -1,7 +1,9 @@
+import { familyOf } from '../allocator/ip-address.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
+import { familyTests, secondFamily, secondSlice, sliceRef } from '../endpoints/dual-stack.ts';
 import type { EndpointsError } from '../endpoints/endpoint-findings.ts';
-import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
+import { sliceAddresses, sliceWrite } from '../endpoints/endpoint-slice.ts';
 import { endpointPorts } from '../endpoints/kubernetes-service.ts';
 import { knownAddresses, publishedAddresses } from '../endpoints/lease-decisions.ts';
 import {
@@ -18,7 +20,7 @@ import { type EndpointsDecision, leaseEndpoints, removeMasters } from '../endpoi
 import { ClusterError, type ClusterPort, RESOURCES } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';
-import { type EndpointsWritten, writeEndpoints } from './write-endpoints.ts';
+import { applySliceWrite, type EndpointsWritten, writeEndpoints } from './write-endpoints.ts';
 
 export interface RemovalRequest {
   readonly spec: ClusterSpec;
@@ -75,10 +77,12 @@ export async function removeAddress(
  */
 export async function removeWithdrawn(
   request: RemovalRequest,
-  { current, slice }: Pick<EndpointsObservation, 'current' | 'slice'>,
+  { current, slice }: Partial<Pick<EndpointsObservation, 'current' | 'slice'>>,
   written: Pick<EndpointsWritten, 'endpoints' | 'slice'>,
 ): Promise<Pick<AddressRemoval, 'changes' | 'error'>> {
-  const before = [new Set(readyAddresses(current)), new Set(sliceAddresses(slice))];
+  // The second family is in no Endpoints.
+  const endpoints = written.endpoints === undefined ? [] : [new Set(readyAddresses(current))];
+  const before = [...endpoints, new Set(sliceAddresses(slice))];
   const after = [...readyAddresses(written.endpoints), ...sliceAddresses(written.slice)];
   const added = new Set(after.filter((address) => !before.every((addresses) => addresses.has(address))));
   if (added.size === 0) return { changes: [] };
@@ -94,20 +98,28 @@ export async function removeWithdrawn(
   return { changes, ...(error && { error }) };
 }
 
-/** Returns the addresses that stay published without this one. */
+/** Returns the addresses, of the same family if both are published, that stay published without this one. */
 export function othersLive({ spec, nowMs }: RemovalRequest, leases: readonly Lease[], address: string): string[] {
   const live = publishedAddresses(leases, knownAddresses(spec.apiServers, leases), nowMs());
-  return live.filter((other) => other !== address);
+  const isOf = familyTests(spec).find((test) => test(address));
+  return live.filter((other) => other !== address && isOf?.(other));
+}
+
+/** Returns the slice that alone publishes the address, if it is of the second family. */
+function secondRef(spec: ClusterSpec, address: string) {
+  const family = secondFamily(spec);
+  return family !== undefined && familyOf(address) === family ? { family, ref: sliceRef(family) } : undefined;
 }
 
 async function writeWithout(
   request: RemovalRequest,
   address: string,
 ): Promise<{ readonly changes: readonly string[]; readonly error?: EndpointsError }> {
-  const { kubernetes, table, spec } = request;
+  const { kubernetes, table, spec, lastOne = false } = request;
+  const second = secondRef(spec, address);
   const [current, slice] = await Promise.all([
-    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
-    kubernetes.get<EndpointSliceObject>(SLICE_REF),
+    second === undefined ? kubernetes.get<EndpointsObject>(ENDPOINTS_REF) : undefined,
+    kubernetes.get<EndpointSliceObject>(second?.ref ?? SLICE_REF),
   ]);
   if (![...readyAddresses(current), ...sliceAddresses(slice)].includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
@@ -116,8 +128,13 @@ async function writeWithout(
   const withdrawn = new Set(
     leases.filter((lease) => isWithdrawn(lease, request.nowMs())).map((lease) => lease.address),
   );
-  const staying = readyAddresses(current).filter((ip) => !withdrawn.has(ip));
+  const published = second === undefined ? readyAddresses(current) : sliceAddresses(slice);
+  const staying = published.filter((ip) => !withdrawn.has(ip));
   const live = others.length === 0 ? [] : [...new Set([...others, ...staying])].sort();
+  if (second !== undefined) {
+    const write = live.length > 0 || lastOne ? sliceWrite(secondSlice(spec, second.family, live), slice) : undefined;
+    return write === undefined ? { changes: [] } : applySliceWrite(kubernetes, write);
+  }
   const decision = decisionWithout(request, address, { current, slice, live });
   if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
   return writeEndpoints(kubernetes, decision, slice);
@@ -129,9 +146,10 @@ const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
  * Raises the version of each object that does not have the address, by an annotation, so that a write of a tick that read it
  * before is refused. Writing it unchanged would not: the API server stores nothing then.
  */
-async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Promise<string[]> {
+async function fence({ kubernetes, nowMs, spec }: RemovalRequest, address: string): Promise<string[]> {
   const changes: string[] = [];
-  for (const ref of [ENDPOINTS_REF, SLICE_REF]) {
+  const second = secondRef(spec, address);
+  for (const ref of second === undefined ? [ENDPOINTS_REF, SLICE_REF] : [second.ref]) {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const object = await kubernetes.get<EndpointsObject & EndpointSliceObject>(ref);
       if (object === undefined || [...readyAddresses(object), ...sliceAddresses(object)].includes(address)) break;
@@ -142,7 +160,7 @@ async function fence({ kubernetes, nowMs }: RemovalRequest, address: string): Pr
         kind: ref.kind,
         metadata: { ...object.metadata, annotations },
       });
-      if (result.outcome === 'updated') changes.push(`fenced ${ref.kind.toLowerCase()} default/kubernetes`);
+      if (result.outcome === 'updated') changes.push(`fenced ${ref.kind.toLowerCase()} default/${ref.name}`);
       if (result.outcome !== 'conflict') break;
     }
   }

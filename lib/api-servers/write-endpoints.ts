@@ -53,23 +53,26 @@ async function writeSlice(
   return { ...(await applySliceWrite(kubernetes, write)), endpoints };
 }
 
-async function applySliceWrite(
+export async function applySliceWrite(
   kubernetes: ClusterPort,
   write: SliceWrite,
 ): Promise<Omit<EndpointsWritten, 'endpoints'>> {
-  const deleted = write.verb === 'replace' ? await kubernetes.delete(write.object) : 'notFound';
-  if (deleted === 'conflict') return { changes: [], error: conflict('EndpointSlice') };
-  const before = deleted === 'deleted' ? [`deleted endpointslice ${write.object.addressType}`] : [];
+  const isDeleted = write.verb === 'replace' || write.verb === 'delete';
+  const deleted = isDeleted ? await kubernetes.delete(write.object) : 'notFound';
+  if (deleted === 'conflict') return { changes: [], error: conflict('EndpointSlice', write.object) };
+  const what = write.verb === 'replace' ? write.object.addressType : named(write.object);
+  const before = deleted === 'deleted' ? [`deleted endpointslice ${what}`] : [];
+  if (write.verb === 'delete') return { changes: before, ...(deleted === 'withheld' && { withheld: true }) };
 
   const object = write.verb === 'replace' ? write.replacement : write.object;
   const result = write.verb === 'update' ? await kubernetes.update(object) : await kubernetes.create(object);
   // Another writer created the slice after it was read: the next pass reads it.
   if (result.outcome === 'alreadyExists') return { changes: before };
-  const slice = writtenObject(result, 'EndpointSlice');
+  const slice = writtenObject(result, 'EndpointSlice', undefined, object);
   if (slice instanceof EndpointsError) return { changes: before, error: slice };
   if (result.outcome === 'withheld') return { changes: before, slice, withheld: true };
   const done = write.verb === 'update' ? 'updated' : 'created';
-  return { changes: [...before, `${done} endpointslice ${described(sliceAddresses(slice))}`], slice };
+  return { changes: [...before, `${done} endpointslice ${described(sliceAddresses(slice), slice)}`], slice };
 }
 
 /** The object as the API server has it now, or the reason why it was not written. */
@@ -77,9 +80,10 @@ export function writtenObject<T extends KubernetesObject>(
   result: CreateResult<T> | UpdateResult<T>,
   kind: string,
   cause?: Error,
+  object?: KubernetesObject,
 ): T | EndpointsError {
   const failed = (code: EndpointsErrorCode, message: string) =>
-    new EndpointsError(code, `${kind} default/kubernetes ${message}`, cause && { cause });
+    new EndpointsError(code, `${kind} ${named(object)} ${message}`, cause && { cause });
   switch (result.outcome) {
     case 'created':
     case 'updated':
@@ -87,7 +91,7 @@ export function writtenObject<T extends KubernetesObject>(
       return result.object;
     case 'conflict':
     case 'notFound':
-      return conflict(kind);
+      return conflict(kind, object);
     case 'alreadyExists':
       return failed(
         'AlreadyExists',
@@ -103,12 +107,15 @@ export function writtenObject<T extends KubernetesObject>(
   }
 }
 
-function conflict(kind: string): EndpointsError {
-  const what = `${kind} default/kubernetes was changed or deleted by another writer after this pass read it`;
+function conflict(kind: string, object?: KubernetesObject): EndpointsError {
+  const what = `${kind} ${named(object)} was changed or deleted by another writer after this pass read it`;
   return new EndpointsError('Conflict', `${what}; the next pass reads it again`);
 }
 
-function described(addresses: readonly string[]): string {
-  const { namespace, name } = KUBERNETES_SERVICE;
-  return `${namespace}/${name}: ${addresses.length === 0 ? 'no address' : addresses.join(' ')}`;
+function described(addresses: readonly string[], object?: KubernetesObject): string {
+  return `${named(object)}: ${addresses.length === 0 ? 'no address' : addresses.join(' ')}`;
+}
+
+function named(object: KubernetesObject | undefined): string {
+  return `${KUBERNETES_SERVICE.namespace}/${object?.metadata.name ?? KUBERNETES_SERVICE.name}`;
 }

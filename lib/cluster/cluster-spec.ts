@@ -113,6 +113,12 @@ const service = z.strictObject({
     ),
     false,
   ),
+  ipFamilyPolicy: z.exactOptional(
+    described(
+      z.enum(['SingleStack', 'PreferDualStack']),
+      'PreferDualStack: the Service gets an address of each range, and API servers of both families are published. It requires two ranges, and not the reconciler master-count. Default: SingleStack.',
+    ),
+  ),
 });
 
 /**

@@ -1,12 +1,15 @@
+import type { IPFamily } from '../allocator/ip-address.ts';
 import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
-import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
+import { isOwnSecondSlice } from './dual-stack.ts';
+import { type EndpointSliceObject, isNamedAsOurs, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 import { REFUSAL } from './reconcilers.ts';
 
+const NO_SECOND = 'To delete it, set service.ipFamilyPolicy: SingleStack';
 const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
 
 /** A cluster without an address that may be published. */
@@ -17,8 +20,11 @@ export interface NoLiveAddress {
   readonly withdrawn: ReadonlyMap<string, string>;
 }
 
-/** Returns the original's refusal with the reason for each address: the end of its withdrawal, or its last answer. */
-export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress): Finding {
+/**
+ * Returns the original's refusal with the reason for each address: the end of its withdrawal, or its last answer.
+ * @param second the second family, whose slice alone stays unchanged
+ */
+export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress, second?: IPFamily): Finding {
   const others = [...outcomes].filter(([address]) => !withdrawn.has(address));
   const [first] = withdrawn.keys();
   const reasons = [
@@ -26,15 +32,18 @@ export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress): Fi
     ...others.map(([address, { detail }]) => `${address} ${detail}`),
   ];
   const remedies = [
-    'The endpoints stay unchanged',
+    second === undefined ? 'The endpoints stay unchanged' : `Its slice stays unchanged. ${NO_SECOND}`,
     ...(first === undefined ? [] : [`"kbctl deregister ${cluster} ${first} --undo" ends a withdrawal`]),
     ...(others.length > 0 ? [UNREACHED] : []),
   ];
   const why =
     reasons.length > 0
       ? `${reasons.join('; ')}. ${remedies.join('. ')}`
-      : 'no address is known to probe. Name the API servers in the spec (apiServers)';
-  return { type: 'noLiveLease', message: `${REFUSAL}: ${why}` };
+      : `no address is known to probe. ${second === undefined ? '' : `${NO_SECOND}. `}Name the API servers in the spec (apiServers)`;
+  return {
+    type: 'noLiveLease',
+    message: `${second === undefined ? REFUSAL : `no ${second} API server is live`}: ${why}`,
+  };
 }
 
 /** A server that shuts down ends within minutes of its withdrawal. */
@@ -85,9 +94,11 @@ export function twoOwners(
 }
 
 /** Returns a finding for a slice of the Service that another owner created, or labelled as its own. */
-export function foreignSlice({ metadata }: EndpointSliceObject): Finding[] {
+export function foreignSlice(slice: EndpointSliceObject): Finding[] {
+  const { metadata } = slice;
   const manager = metadata.labels?.[MANAGED_BY_LABEL];
-  if (metadata.name === KUBERNETES_SERVICE.name && manager === undefined) return [];
+  if (isNamedAsOurs(slice) && manager === undefined) return [];
+  if (isOwnSecondSlice(slice)) return [];
   const by = manager === undefined ? 'is not ours' : `is managed by ${manager}`;
   const message = `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}; it is never deleted`;
   return [{ type: 'foreignSlice', message, item: metadata.name }];

@@ -13,6 +13,7 @@ import {
 export type SliceWrite =
   | { readonly verb: 'create'; readonly object: EndpointSliceObject }
   | { readonly verb: 'update'; readonly object: EndpointSliceObject }
+  | { readonly verb: 'delete'; readonly object: EndpointSliceObject }
   | { readonly verb: 'replace'; readonly object: EndpointSliceObject; readonly replacement: EndpointSliceObject };
 
 /**
@@ -48,12 +49,19 @@ export function ensureSlice(
   endpoints: EndpointsObject,
   current: EndpointSliceObject | undefined,
 ): SliceWrite | undefined {
-  const desired = sliceFromEndpoints(endpoints);
+  return sliceWrite(sliceFromEndpoints(endpoints), current);
+}
+
+export function sliceWrite(
+  desired: EndpointSliceObject,
+  current: EndpointSliceObject | undefined,
+): SliceWrite | undefined {
   if (current === undefined) return { verb: 'create', object: desired };
   const found = { ...current, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' };
   if (current.addressType !== desired.addressType) {
     // Another manager's slice is never deleted.
-    const foreign = current.metadata.labels?.[MANAGED_BY_LABEL] !== undefined;
+    const manager = current.metadata.labels?.[MANAGED_BY_LABEL];
+    const foreign = manager !== undefined && manager !== desired.metadata.labels?.[MANAGED_BY_LABEL];
     return foreign ? undefined : { verb: 'replace', object: found, replacement: desired };
   }
 

@@ -3,25 +3,34 @@ import { firstUsable, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { type EndpointPort, KUBERNETES_SERVICE, type ServiceObject, type ServicePort, samePort } from './objects.ts';
 
-export interface ServiceWrite {
-  readonly verb: 'create' | 'update';
-  readonly object: ServiceObject;
-}
+export type ServiceWrite =
+  | { readonly verb: 'create'; readonly object: ServiceObject }
+  | { readonly verb: 'update'; readonly object: ServiceObject; readonly fields: string };
 
 /**
  * Returns the Service to create if it is missing, or to update if its type or ports differ and the spec sets
- * `service.reconcile`.
+ * `service.reconcile`, or if the spec asks for both families and the Service has one.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
   const desired = desiredService(spec);
   if (current === undefined) return { verb: 'create', object: desired };
   const object = spec.service.reconcile ? correctedService(current, desired) : undefined;
-  return object && { verb: 'update', object };
+  const isSingle = (current.spec.ipFamilyPolicy ?? 'SingleStack') === 'SingleStack';
+  if (spec.service.ipFamilyPolicy !== 'PreferDualStack' || !isSingle) {
+    return object && { verb: 'update', object, fields: 'type and ports' };
+  }
+  const { spec: fields, ...rest } = object ?? { ...current, apiVersion: 'v1', kind: 'Service' };
+  const dual = { ...rest, spec: { ...fields, ipFamilyPolicy: 'PreferDualStack' } };
+  return {
+    verb: 'update',
+    object: dual,
+    fields: object === undefined ? 'ipFamilyPolicy' : 'type, ports and ipFamilyPolicy',
+  };
 }
 
 /**
  * Returns the Service `default/kubernetes` as the original creates it (`CreateOrUpdateMasterServiceIfNeeded` of
- * `pkg/controlplane/controller/kubernetesservice/controller.go`): no selector, one family, the first address of the
+ * `pkg/controlplane/controller/kubernetesservice/controller.go`): no selector, one family unless the spec asks for both, the first address of the
  * primary range.
  */
 export function desiredService(spec: ClusterSpec): ServiceObject {
@@ -32,7 +41,7 @@ export function desiredService(spec: ClusterSpec): ServiceObject {
     spec: {
       ports: servicePorts(spec),
       clusterIP: serviceAddress(spec),
-      ipFamilyPolicy: 'SingleStack',
+      ipFamilyPolicy: spec.service.ipFamilyPolicy ?? 'SingleStack',
       sessionAffinity: 'None',
       type: spec.service.nodePort > 0 ? 'NodePort' : 'ClusterIP',
     },

@@ -105,6 +105,13 @@ export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): bool
   return false;
 }
 
+export function outcomesOf(
+  outcomes: ReadonlyMap<string, ProbeOutcome>,
+  isOf: (address: string) => boolean,
+): ReadonlyMap<string, ProbeOutcome> {
+  return new Map([...outcomes].filter(([address]) => isOf(address)));
+}
+
 /**
  * Returns the lease of an address that is published without one, as in the first pass over an adopted cluster or after the table
  * lost an item: it expires now, and two misses remove the address.

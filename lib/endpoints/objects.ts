@@ -74,6 +74,10 @@ export interface ServiceCidrObject extends KubernetesObject {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
+export function isNamedAsOurs({ metadata }: EndpointSliceObject): boolean {
+  return metadata.name === KUBERNETES_SERVICE.name;
+}
+
 export function readyAddresses(endpoints: EndpointsObject | undefined): string[] {
   return (endpoints?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip));
 }

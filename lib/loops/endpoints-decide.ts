@@ -1,5 +1,4 @@
 import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
   afterChanges,
@@ -10,6 +9,7 @@ import {
   withdrawnUntil,
 } from '../cluster/lease.ts';
 import { type ContestState, type ContestVerdict, judgeContest } from '../endpoints/contested-writes.ts';
+import { familyTests, secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
 import {
   EndpointsError,
   foreignSlice,
@@ -17,17 +17,13 @@ import {
   standingWithdrawals,
   twoOwners,
 } from '../endpoints/endpoint-findings.ts';
+import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
 import { endpointPorts, planService, type ServiceWrite } from '../endpoints/kubernetes-service.ts';
-import {
-  type ExpectedAddress,
-  excludedAddresses,
-  publishedAddresses,
-  rememberedLease,
-} from '../endpoints/lease-decisions.ts';
+import { type ExpectedAddress, outcomesOf, rememberedLease } from '../endpoints/lease-decisions.ts';
 import {
   type EndpointSliceObject,
   type EndpointsObject,
-  KUBERNETES_SERVICE,
+  isNamedAsOurs,
   readyAddresses,
   type ServiceObject,
 } from '../endpoints/objects.ts';
@@ -36,6 +32,7 @@ import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import { isSameLease, leaseOf, type StoredLeases } from '../table/leases.ts';
+import { decideSlices, type SlicesPlan, type SlicesWorld, serversOf } from './slices-decide.ts';
 
 /** The leases and probe outcomes of the API servers in a pass. */
 export interface ObservedServers {
@@ -53,13 +50,9 @@ export interface ObservedServers {
   readonly findings: readonly Finding[];
 }
 
-export interface World extends ObservedServers {
-  readonly spec: ClusterSpec;
-  readonly nowMs: number;
+export interface World extends ObservedServers, SlicesWorld {
   readonly service: ServiceObject | undefined;
   readonly endpoints: EndpointsObject | undefined;
-  /** The slices of the Service, and the slice with our name. */
-  readonly slices: readonly EndpointSliceObject[];
   /** The state after the last pass. */
   readonly contest: ContestState;
 }
@@ -72,6 +65,8 @@ export interface EndpointsPlan {
   readonly remembered: LeaseChanges;
   /** The write of Endpoints and slice. */
   readonly publication?: Publication;
+  /** The writes of the other slices. */
+  readonly slices: SlicesPlan & { readonly removals: readonly string[] };
   /** The state for the next pass, unless the pass writes a publication. */
   readonly contest: ContestState;
   readonly counts: Readonly<Record<string, number>>;
@@ -93,26 +88,40 @@ export interface Publication {
 export function decide(world: World): EndpointsPlan {
   const { spec, nowMs, endpoints: current, slices, contest } = world;
   const { leases, expected, remembered } = leasesOf(world);
-  const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
+  const [primary, second] = familyTests(spec).map((isOf) => serversOf(world, { leases, expected }, isOf));
+  if (primary === undefined) throw new TypeError('the cluster spec was not validated: it has no range');
+  const { live, excluded } = primary;
+  const others = decideSlices(world, second);
+  // Without a live address the slice stays.
+  const left = others.live.length === 0 ? [] : sliceAddresses(others.current);
   const slice = slices.find(isNamedAsOurs);
-  const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
   const observation = { spec, current, slice, live, excluded };
   const endpoints = planEndpoints(observation);
   const service = planService(spec, world.service);
   const differs = plansWrite(endpoints, slice);
   const plan = {
-    isQuiet: endpoints.outcome !== 'refused' && !differs && service === undefined && remembered.size === 0,
+    isQuiet:
+      endpoints.outcome !== 'refused' &&
+      !differs &&
+      others.writes.length === 0 &&
+      service === undefined &&
+      remembered.size === 0,
     service,
+    slices: { ...others, removals: removalsOf(world, leases, left, others.live) },
     remembered,
     contest,
-    counts: countsOf(world, expected, live),
-    findings: [...world.findings, ...standingWithdrawals(spec.name, leases, nowMs), ...slices.flatMap(foreignSlice)],
+    counts: countsOf(world, expected, [...live, ...others.live]),
+    findings: [
+      ...world.findings,
+      ...standingWithdrawals(spec.name, leases, nowMs),
+      ...slices.flatMap(foreignSlice),
+      ...others.findings,
+    ],
     errors: [],
   };
   if (endpoints.outcome === 'nothing') return plan;
   if (endpoints.outcome === 'refused') {
-    const withdrawn = withdrawals(leases, nowMs);
-    const finding = noLiveLease({ cluster: spec.name, outcomes: world.outcomes, withdrawn });
+    const finding = noLiveLease(primary);
     const error = new EndpointsError('NoLiveLease', finding.message);
     return { ...plan, findings: [...plan.findings, finding], errors: [error] };
   }
@@ -131,7 +140,7 @@ export function decide(world: World): EndpointsPlan {
   const owners = verdict.twoOwners ? [twoOwners([current, slice], FIELD_MANAGER, verdict)] : [];
   const judged = { ...plan, contest: verdict.state, findings: [...plan.findings, ...owners] };
   if (!differs || verdict.withhold) return judged;
-  const removals = removalsOf(world, leases, readyAddresses(endpoints.endpoints));
+  const removals = removalsOf(world, leases, readyAddresses(current), readyAddresses(endpoints.endpoints));
   return { ...judged, publication: { endpoints, slice, verdict, wanted, removals } };
 }
 
@@ -140,8 +149,11 @@ export function decide(world: World): EndpointsPlan {
  * lost probe nor one lost write removes it. Where a look-up failed, the address may be of that host.
  */
 function leasesOf(world: World) {
-  const { stored, endpoints, expected, unresolved, nowMs, outcomes } = world;
-  const published = new Set(readyAddresses(endpoints));
+  const { spec, stored, endpoints, slices, expected, unresolved, nowMs, outcomes } = world;
+  const second = secondFamily(spec);
+  const isSecond = ({ metadata }: EndpointSliceObject) =>
+    second !== undefined && metadata.name === sliceRef(second).name;
+  const published = new Set([...readyAddresses(endpoints), ...slices.filter(isSecond).flatMap(sliceAddresses)]);
   const isExpected = new Set(expected.map(({ address }) => address));
   const ofHost = unresolved.slice(0, 1).flatMap((host) => {
     const known = (address: string) => leaseOf(stored, address);
@@ -153,9 +165,12 @@ function leasesOf(world: World) {
   const all: readonly ExpectedAddress[] = [...expected, ...ofHost];
   const unleased = all.filter(({ address }) => published.has(address) && leaseOf(stored, address) === undefined);
   const remembered: LeaseChanges = new Map(
-    unleased
-      .map((known) => rememberedLease(known, { outcomes, nowMs }))
-      .flatMap((lease) => (lease === undefined ? [] : [[lease.address, lease]])),
+    familyTests(spec).flatMap((isOf) =>
+      unleased
+        .filter(({ address }) => isOf(address))
+        .map((known) => rememberedLease(known, { outcomes: outcomesOf(outcomes, isOf), nowMs }))
+        .flatMap((lease) => (lease === undefined ? [] : [[lease.address, lease] as const])),
+    ),
   );
   const leases = stored.leases.map((lease) => (published.has(lease.address) ? unlessUnwritten(lease, world) : lease));
   return { leases: afterChanges(leases, remembered), expected: all, remembered };
@@ -176,19 +191,15 @@ function countsOf({ outcomes }: World, expected: readonly ExpectedAddress[], liv
   return { addresses: expected.length, activeLeases: live.length, ...(lateProbes > 0 && { lateProbes }) };
 }
 
-function withdrawals(leases: readonly Lease[], nowMs: number): ReadonlyMap<string, string> {
-  const ends = leases.map((lease) => [lease.address, withdrawnUntil(lease, nowMs)] as const);
-  return new Map(ends.flatMap(([address, ms]) => (ms === undefined ? [] : [[address, new Date(ms).toISOString()]])));
-}
-
 /** Returns one line for each address that is removed from the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
 function removalsOf(
-  { endpoints, outcomes, nowMs }: World,
+  { outcomes, nowMs }: World,
   leases: readonly Lease[],
+  before: readonly string[],
   after: readonly string[],
 ): string[] {
   const isLeft = new Set(after);
-  const removed = [...new Set(readyAddresses(endpoints))].filter((address) => !isLeft.has(address));
+  const removed = [...new Set(before)].filter((address) => !isLeft.has(address));
   return removed.map((address) => {
     const lease = leases.find((known) => known.address === address);
     const detail = outcomes.get(address)?.detail ?? lease?.lastProbe;
@@ -207,8 +218,4 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
 
 export function versionsOf(...objects: readonly (EndpointsObject | EndpointSliceObject | undefined)[]): string[] {
   return objects.map((object) => object?.metadata.resourceVersion ?? '');
-}
-
-export function isNamedAsOurs({ metadata }: EndpointSliceObject): boolean {
-  return metadata.name === KUBERNETES_SERVICE.name;
 }

@@ -8,9 +8,11 @@ import {
 } from '../api-servers/probe-addresses.ts';
 import type { SharedHostSpec } from '../cluster/cluster-spec.ts';
 import { isActive, isKeptByAgent, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import { isRecord } from '../cluster/values.ts';
 import { contestStateFrom } from '../endpoints/contested-writes.ts';
+import { familyTests, secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
 import { probeFindings } from '../endpoints/endpoint-findings.ts';
-import { decideLeases, isAnyAnswered } from '../endpoints/lease-decisions.ts';
+import { decideLeases, isAnyAnswered, outcomesOf } from '../endpoints/lease-decisions.ts';
 import {
   ENDPOINTS_REF,
   type EndpointSliceObject,
@@ -23,7 +25,7 @@ import {
 } from '../endpoints/objects.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
-import { isNamedAsOurs, type ObservedServers, type World } from './endpoints-decide.ts';
+import type { ObservedServers, World } from './endpoints-decide.ts';
 import type { PassContext } from './pass.ts';
 
 /** A part of the 9 s of a pass. A silent probe takes 3 s, and 1 s more if this process was busy. */
@@ -40,7 +42,9 @@ export async function gather(context: PassContext): Promise<World> {
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     readSlices(context),
   ]);
-  return { ...servers, spec, service, endpoints, slices, contest: contestStateFrom(state), nowMs: nowMs() };
+  const slicesContest = contestStateFrom(isRecord(state) ? state['slices'] : undefined);
+  const contest = contestStateFrom(state);
+  return { ...servers, spec, service, endpoints, slices, contest, slicesContest, nowMs: nowMs() };
 }
 
 /** Reads the leases again, after the objects: an address may have been deregistered since they were written. */
@@ -64,16 +68,23 @@ async function observeServers(context: PassContext): Promise<ObservedServers> {
   const { leases } = before;
   const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, leases);
   const observedAtMs = nowMs();
-  const decided = decideLeases({
-    leases,
-    expected,
-    outcomes,
+  const observation = {
     hosts: spec.apiServers.flatMap((server) => ('host' in server ? server.host : [])),
     nowMs: observedAtMs,
     leaseMs: spec.endpoints.leaseSeconds * 1000,
     intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
     triesEveryMs: triesEveryMs * ticksOfATurn(expected.length),
-  });
+  };
+  const decided: LeaseChanges = new Map(
+    familyTests(spec).flatMap((isOf) => [
+      ...decideLeases({
+        ...observation,
+        leases: leases.filter(({ address }) => isOf(address)),
+        expected: expected.filter(({ address }) => isOf(address)),
+        outcomes: outcomesOf(outcomes, isOf),
+      }),
+    ]),
+  );
   const { written, present: stored } = await changeLeases(table, spec.name, before, decided);
   const lines = [...written].flatMap((address) => {
     const change = describeChange(leaseOf(before, address), decided.get(address), observedAtMs);
@@ -113,8 +124,12 @@ async function probeWithWitnesses(
   // Many silent addresses would use up the time for the witnesses.
   const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : witnesses.slice(0, WITNESSES_AT_ONCE);
   const outcomes = await probeAddresses([...atOnce, ...inTurn(toProbe, leases, turn)], probe, signal);
-  if (outcomes.size === 0 || isAnyAnswered(outcomes)) return outcomes;
-  return new Map([...outcomes, ...(await probeAddresses(witnesses.slice(atOnce.length), probe, signal))]);
+  const silent = familyTests(spec).filter((isOf) => {
+    const ofFamily = outcomesOf(outcomes, isOf);
+    return ofFamily.size > 0 && !isAnyAnswered(ofFamily);
+  });
+  const needed = witnesses.slice(atOnce.length).filter(({ address }) => silent.some((isOf) => isOf(address)));
+  return new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]);
 }
 
 /** Returns the reported change of a lease. A refresh and a miss are not reported. */
@@ -125,15 +140,17 @@ function describeChange(before: Lease | undefined, after: Lease | undefined, now
   return isActive(after, nowMs) ? 'took lease again' : 'dropped lease';
 }
 
-/** Reads our slice by its name if it lost its label and so is in no list. */
-async function readSlices({ kubernetes }: PassContext): Promise<EndpointSliceObject[]> {
+/** Reads our slices by their names if they lost the label and so are in no list. */
+async function readSlices({ kubernetes, spec }: PassContext): Promise<EndpointSliceObject[]> {
   const { namespace, name } = KUBERNETES_SERVICE;
   const slices = await kubernetes.list<EndpointSliceObject>(
     'EndpointSlice',
     namespace,
     `${SERVICE_NAME_LABEL}=${name}`,
   );
-  if (slices.some(isNamedAsOurs)) return slices;
-  const unlabelled = await kubernetes.get<EndpointSliceObject>(SLICE_REF);
-  return unlabelled === undefined ? slices : [...slices, unlabelled];
+  const second = secondFamily(spec);
+  const listed = new Set(slices.map(({ metadata }) => metadata.name));
+  const refs = [SLICE_REF, ...(second === undefined ? [] : [sliceRef(second)])].filter((ref) => !listed.has(ref.name));
+  const unlabelled = await Promise.all(refs.map((ref) => kubernetes.get<EndpointSliceObject>(ref)));
+  return [...slices, ...unlabelled.filter((slice) => slice !== undefined)];
 }

@@ -38,7 +38,7 @@ export async function ensureService(context: ServiceContext, write: ServiceWrite
   const result = await context.kubernetes.update(write.object);
   const written = writtenObject(result, 'Service');
   if (written instanceof EndpointsError) return { changes: [], exists: true, error: written };
-  return { changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: type and ports`] : [], exists: true };
+  return { changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: ${write.fields}`] : [], exists: true };
 }
 
 async function createService(context: ServiceContext, desired: ServiceObject): Promise<ServiceEnsured> {

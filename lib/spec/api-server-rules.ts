@@ -115,18 +115,21 @@ function unfitForEndpoints(address: Address, text: string): string | undefined {
   return isMulticast(address) ? 'may not be a multicast address' : undefined;
 }
 
-/** Checks the family: the kubernetes Service has only that of the primary range; with `none` nothing is published. */
+/** Checks the family: the kubernetes Service has that of the primary range, or both; with `none` nothing is published. */
 function familyFaults(at: SpecPath, text: string, address: Address, draft: SpecDraft): SpecFault[] {
   const reconciler = draft.endpoints?.reconciler;
   if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return [];
-  const { primary } = readServiceRanges(draft.serviceClusterIPRange);
+  const { primary, secondary } = readServiceRanges(draft.serviceClusterIPRange);
   if (primary === undefined || primary.family === address.family) return [];
+  if (draft.service?.ipFamilyPolicy === 'PreferDualStack' && secondary?.family === address.family) return [];
   const message = `service IP family "${primary.text}" must match public address family "${canonicalAddress(text)}"`;
   return [
     fault(
       at,
       message,
-      `write an ${primary.family} address, or put a range of ${address.family} first in serviceClusterIPRange`,
+      secondary === undefined
+        ? `write an ${primary.family} address, or put a range of ${address.family} first in serviceClusterIPRange`
+        : `write an ${primary.family} address, or set service.ipFamilyPolicy to PreferDualStack`,
     ),
   ];
 }

@@ -105,6 +105,17 @@ export function servicePortFaults(draft: SpecDraft): SpecFault[] {
   return [...faults, ...nodePortRangeMembership(draft, ['service', 'nodePort'], nodePort)];
 }
 
+/** Checks that there are two families, and leases to publish them by: a master count is one number for both. */
+export function ipFamilyFaults({ service, endpoints, serviceClusterIPRange: ranges }: SpecDraft): SpecFault[] {
+  if (service?.ipFamilyPolicy !== 'PreferDualStack') return [];
+  const at = ['service', 'ipFamilyPolicy'];
+  if (endpoints?.reconciler === 'master-count') {
+    return [fault(at, 'PreferDualStack requires leases', 'set endpoints.reconciler to lease')];
+  }
+  if (ranges === undefined || serviceRangeEntries(ranges).length > 1) return [];
+  return [fault(at, 'PreferDualStack requires two ranges', 'add a range of the other family to serviceClusterIPRange')];
+}
+
 export function extraPortFaults(draft: SpecDraft): SpecFault[] {
   const servicePorts = draft.service?.extraPorts ?? [];
   const endpointPorts = draft.endpoints?.extraPorts ?? [];

@@ -12,7 +12,13 @@ import { firstIndexes, isRecord } from '../cluster/values.ts';
 import { apiServerFaults, type SpecOptions, withAutoAddress } from './api-server-rules.ts';
 import { kubeconfigFaults } from './kubeconfig-rules.ts';
 import { isClusterName, isDnsLabel } from './names.ts';
-import { extraPortFaults, nodePortRangeFaults, servicePortFaults, serviceRangeFaults } from './network-rules.ts';
+import {
+  extraPortFaults,
+  ipFamilyFaults,
+  nodePortRangeFaults,
+  servicePortFaults,
+  serviceRangeFaults,
+} from './network-rules.ts';
 import { fault, type SpecFault } from './spec-fault.ts';
 import { checkShape, type SpecDraft } from './spec-shape.ts';
 
@@ -58,6 +64,7 @@ function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
     ...leaseFaults(draft),
     ...servicePortFaults(draft),
     ...extraPortFaults(draft),
+    ...ipFamilyFaults(draft),
     ...systemNamespaceFaults(draft),
     ...intervalFaults(draft),
     ...maxEventsFaults(draft),

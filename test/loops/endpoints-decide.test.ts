@@ -29,7 +29,7 @@ function aWorld(given: Partial<World> = {}, ...leases: readonly Lease[]): World 
     lines: [],
     findings: [],
   };
-  return { spec, nowMs: NOW_MS, stored, contest: {}, ...observed, ...objects, ...given };
+  return { spec, nowMs: NOW_MS, stored, contest: {}, slicesContest: {}, ...observed, ...objects, ...given };
 }
 
 describe('the decision of a pass', () => {

@@ -320,6 +320,28 @@ describe('API servers', () => {
     expect(faultsOf(spec)).toEqual([disagree(IPV6_RANGE, '192.168.1.1')]);
   });
 
+  test.each([
+    ['asks for both families', {}, []],
+    [
+      'has one range',
+      { serviceClusterIPRange: IPV4_RANGE, apiServers: [{ address: '192.168.1.1' }] },
+      [/requires two ranges/],
+    ],
+    ['counts masters', { endpoints: { reconciler: 'master-count', masterCount: 2 } }, [/requires leases/]],
+    ['asks for one family', { service: { ipFamilyPolicy: 'SingleStack' } }, [/must match/]],
+    [
+      'asks for another policy',
+      { service: { ipFamilyPolicy: 'RequireDualStack' } },
+      [/ipFamilyPolicy: is "RequireDualStack"/, /must match/],
+    ],
+  ])('are of either family of two ranges with PreferDualStack: a spec that %s', (_what, fields, faults) => {
+    const apiServers = [{ address: '192.168.1.1' }, { address: '2001:db8::1' }];
+    const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
+    const service = { ipFamilyPolicy: 'PreferDualStack' };
+    const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, service, ...fields }));
+    expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
+  });
+
   test('agree with a host name of any family', () => {
     expect(faultsOf(aSpec({ apiServers: [{ host: 'a.example' }], serviceClusterIPRange: IPV6_RANGE }))).toEqual([]);
   });

@@ -1,0 +1,86 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { EndpointSliceObject, ServiceObject } from '../../lib/endpoints/objects.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Handlers, startHandlers } from '../support/handlers.ts';
+import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
+import { applyShippedRbac } from '../support/shipped-rbac.ts';
+
+const LOOP = 'kubernetes-service';
+const RANGES = '10.0.0.0/24,fd00:10::/112';
+const [FIRST, SECOND] = ['10.9.8.7', '2001:db8::7'] as const;
+const SECOND_PATH = `${SLICE_PATH}-ipv6`;
+const ROLE = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/kube-bootstrap-controller';
+
+/** It makes the Service of one family by itself, and no endpoints. */
+const { apiserver } = runningControlPlane({ serviceClusterIPRange: RANGES });
+let folder: string;
+let handlers: Handlers;
+
+/* In order, each from where the one before ended. */
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'kube-bootstrap-controller-slices-'));
+  const { kubeconfigYaml } = await applyShippedRbac(apiserver);
+  const kubeconfigFile = join(folder, 'kubeconfig');
+  await writeFile(kubeconfigFile, kubeconfigYaml);
+  await allowSlices({ resourceNames: ['kubernetes', 'kubernetes-ipv6'], verbs: ['delete', 'get', 'update'] });
+  const probe = { url: `${apiserver.url}/readyz` };
+  const spec = {
+    apiServers: [FIRST, SECOND].map((address) => ({ address, probe })),
+    serviceClusterIPRange: RANGES,
+    service: { securePort: apiserver.port, ipFamilyPolicy: 'PreferDualStack' },
+  };
+  handlers = await startHandlers({ kubeconfigFile, spec });
+});
+
+afterAll(async () => {
+  await handlers?.close();
+  await rm(folder, { recursive: true });
+});
+
+/** The rights that the comments of deploy/rbac.yaml add. */
+async function allowSlices(rule: object): Promise<void> {
+  const { body } = await apiserver.request<{ rules: object[] }>('GET', ROLE);
+  const slices = { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], ...rule };
+  expect(await apiserver.request('PUT', ROLE, { ...body, rules: [...body.rules, slices] })).toMatchObject({
+    status: 200,
+  });
+}
+
+/** A pass; the API server may not know a right yet. */
+async function pass(): Promise<Awaited<ReturnType<Handlers['run']>>> {
+  let last: Awaited<ReturnType<Handlers['run']>> | undefined;
+  await eventually(async () => {
+    last = await handlers.run(LOOP);
+    expect(last.errors).toEqual([]);
+  });
+  if (last === undefined) throw new Error('no pass ran');
+  return last;
+}
+
+test('an API server of two ranges gives the Service both families, and accepts the slice of the second', async () => {
+  await pass();
+  const { body: service } = await apiserver.request<ServiceObject & { spec: object }>('GET', SERVICE_PATH);
+  expect(service.spec).toMatchObject({ ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4', 'IPv6'] });
+  expect(await published(apiserver)).toEqual({ endpoints: [FIRST], slice: [FIRST] });
+  const { body: slice } = await apiserver.request<EndpointSliceObject>('GET', SECOND_PATH);
+  expect(slice).toMatchObject({
+    addressType: 'IPv6',
+    endpoints: [{ addresses: [SECOND], conditions: { ready: true } }],
+    metadata: { labels: { 'endpointslice.kubernetes.io/managed-by': 'kube-bootstrap-controller' } },
+    ports: [{ name: 'https', port: apiserver.port, protocol: 'TCP' }],
+  });
+  expect((await pass()).changes).toEqual([]);
+});
+
+test('the second slice is deleted when the spec asks for one family again, and the Service keeps both', async () => {
+  const apiServers = [{ address: FIRST, probe: { url: `${apiserver.url}/readyz` } }];
+  await handlers.register({ apiServers, service: { securePort: apiserver.port } });
+  expect((await pass()).changes).toContain('deleted endpointslice default/kubernetes-ipv6');
+  expect(await apiserver.request('GET', SECOND_PATH)).toMatchObject({ status: 404 });
+  expect(await published(apiserver)).toEqual({ endpoints: [FIRST], slice: [FIRST] });
+  expect((await pass()).changes).toEqual([]);
+});

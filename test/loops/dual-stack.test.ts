@@ -1,0 +1,200 @@
+import { describe, expect, test } from '@jest/globals';
+import { secondSlice, sliceRef } from '../../lib/endpoints/dual-stack.ts';
+import { sliceAddresses } from '../../lib/endpoints/endpoint-slice.ts';
+import {
+  type EndpointSliceObject,
+  SERVICE_REF,
+  type ServiceObject,
+  type SLICE_REF,
+} from '../../lib/endpoints/objects.ts';
+import { A, aHost, aServer, B, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
+
+const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
+const SECOND = sliceRef('IPv6');
+const LABELS = {
+  'kubernetes.io/service-name': 'kubernetes',
+  'endpointslice.kubernetes.io/managed-by': 'kube-bootstrap-controller',
+};
+
+function dual(...addresses: readonly string[]): EndpointsWorld {
+  const world = new EndpointsWorld(addresses.map((address) => aServer(address)));
+  const service = { ...world.spec.service, ipFamilyPolicy: 'PreferDualStack' } as const;
+  world.spec = { ...world.spec, service, serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'] };
+  return world.answer(READY, ...addresses);
+}
+
+async function settledDual(): Promise<EndpointsWorld> {
+  const world = dual(A, B, V6, W6);
+  await world.tick();
+  return world;
+}
+
+function slice(world: EndpointsWorld, ref: typeof SECOND | typeof SLICE_REF = SECOND): EndpointSliceObject | undefined {
+  return world.cluster.find<EndpointSliceObject>(ref);
+}
+
+function published(world: EndpointsWorld) {
+  return { first: world.published(), mirror: world.inSlice(), second: sliceAddresses(slice(world)) };
+}
+
+async function ticks(world: EndpointsWorld, count: number) {
+  const reports = [];
+  for (let tick = 1; tick <= count; tick++) reports.push(await world.tick());
+  return reports;
+}
+
+describe('a cluster of both families', () => {
+  test('gets the second family in a slice of its own, and a Service that prefers both', async () => {
+    const world = await settledDual();
+    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6, W6] });
+    expect(slice(world)).toMatchObject({ addressType: 'IPv6', metadata: { labels: LABELS }, ports: [{ port: 6443 }] });
+    expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.ipFamilyPolicy).toBe('PreferDualStack');
+    expect(await world.tick()).toMatchObject({ changes: [], findings: [], errors: [] });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('gets the IPv4 addresses in the second slice where the first range is of IPv6', async () => {
+    const world = dual(A, V6);
+    world.spec = { ...world.spec, serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] };
+    await world.tick();
+    expect(published(world)).toMatchObject({ first: [V6], mirror: [V6] });
+    expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
+  });
+
+  test('has the records of both families of a host name published, half of the bound each', async () => {
+    const world = dual();
+    world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
+    const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
+    world.records.set('api.example.com', [...records, V6]);
+    const { findings } = await world.answer(READY, ...records, V6).tick();
+    expect(published(world)).toMatchObject({ first: records.slice(0, 16).sort(), second: [V6] });
+    expect(findings).toMatchObject([{ message: expect.stringContaining('40 addresses; the first 16 are') }]);
+  });
+
+  test('has an existing Service of one family changed, and its other fields kept', async () => {
+    const world = await settledDual();
+    const service = world.cluster.find<ServiceObject>(SERVICE_REF);
+    if (service === undefined) throw new Error('no Service');
+    const single = {
+      ...service,
+      spec: { ...service.spec, ipFamilyPolicy: 'SingleStack', sessionAffinity: 'ClientIP' },
+    };
+    await world.cluster.port.update(single);
+    expect((await world.tick()).changes).toEqual(['updated service default/kubernetes: ipFamilyPolicy']);
+    expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual({
+      ...single.spec,
+      ipFamilyPolicy: 'PreferDualStack',
+    });
+  });
+});
+
+describe('each of two families', () => {
+  test('loses an address that is silent while another of the same family answers', async () => {
+    const world = await settledDual();
+    const reports = await ticks(world.answer(SILENT, W6), 3);
+    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
+    const removed = expect.stringContaining(`removed ${W6} from the endpoints: its lease expired`);
+    expect(reports.flatMap(({ changes }) => changes)).toContainEqual(removed);
+  });
+
+  test('keeps its addresses while all of it is silent: answers of the other family prove nothing', async () => {
+    const world = await settledDual();
+    const reports = await ticks(world.answer(SILENT, V6, W6), 20);
+    expect(published(world).second).toEqual([V6, W6]);
+    expect(reports.at(-1)?.errors).toEqual([]);
+    world.answer(READY, V6);
+    await world.tick();
+    expect(published(world).second).toEqual([V6, W6]);
+    await ticks(world, 3);
+    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
+  });
+
+  test('is refused on its own: without a live IPv4 address the IPv6 ones are still kept', async () => {
+    const world = await settledDual();
+    const reports = await ticks(world.answer(SILENT, A, B, W6), 4);
+    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
+    expect(reports.at(-1)).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
+  });
+
+  test('stays published and is reported when its last address left the spec', async () => {
+    const world = await settledDual();
+    world.spec = { ...world.spec, apiServers: [A, B].map((address) => aServer(address)) };
+    const reports = await ticks(world, 4);
+    expect(published(world).second).toEqual([V6, W6]);
+    const message = expect.stringMatching(/^no IPv6 API server is live: .*set service.ipFamilyPolicy: SingleStack/);
+    expect(reports.at(-1)).toMatchObject({ errors: [], findings: [{ type: 'noLiveLease', message }] });
+  });
+
+  test('has a last address of its own, which deregister refuses', async () => {
+    const world = await settledDual();
+    expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
+    expect(await world.deregister({ address: V6 })).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+    expect(await world.deregister({ address: V6, lastOne: true })).toMatchObject({ stillPublished: false });
+    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [] });
+    expect(await world.deregister({ address: A })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(published(world)).toMatchObject({ first: [B], mirror: [B] });
+  });
+
+  test('keeps an address that is published without a lease, until it is missed twice', async () => {
+    const world = dual(A, V6, W6).answer(SILENT, W6);
+    await world.cluster.port.create(secondSlice(world.spec, 'IPv6', [V6, W6]));
+    const { changes } = await world.tick();
+    expect(changes).toContainEqual(expect.stringContaining(`remembered ${W6}`));
+    expect(published(world).second).toEqual([V6, W6]);
+    await ticks(world, 2);
+    expect(published(world).second).toEqual([V6]);
+  });
+
+  test('is written again when another writer removed its addresses', async () => {
+    const world = await settledDual();
+    const current = slice(world);
+    if (current === undefined) throw new Error('no slice');
+    await world.cluster.port.update({ ...current, endpoints: [] });
+    expect((await world.tick()).changes).toEqual([`updated endpointslice default/kubernetes-ipv6: ${V6} ${W6}`]);
+  });
+});
+
+describe('the second slice', () => {
+  test('is deleted when the spec asks for one family again', async () => {
+    const world = await settledDual();
+    const { ipFamilyPolicy: _, ...service } = world.spec.service;
+    world.spec = { ...world.spec, service, apiServers: [A, B].map((address) => aServer(address)) };
+    expect((await world.tick()).changes).toContain('deleted endpointslice default/kubernetes-ipv6');
+    expect(slice(world)).toBeUndefined();
+    expect(published(world)).toMatchObject({ first: [A, B], mirror: [A, B] });
+    expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
+  });
+
+  test('of another manager is not deleted', async () => {
+    const world = new EndpointsWorld([aServer(A)]).answer(READY, A);
+    const labels = { ...LABELS, 'endpointslice.kubernetes.io/managed-by': 'another' };
+    const { namespace, name } = SECOND;
+    const metadata = { namespace, name, labels };
+    const foreign: EndpointSliceObject = {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata,
+      addressType: 'IPv6',
+    };
+    await world.cluster.port.create(foreign);
+    expect(await world.tick()).toMatchObject({ findings: [{ type: 'foreignSlice', item: SECOND.name }] });
+    expect(slice(world)).toBeDefined();
+  });
+
+  test('that another writer keeps changing has two owners, and waits', async () => {
+    const world = await settledDual();
+    const types: (string | undefined)[] = [];
+    let writes = 0;
+    for (let tick = 1; tick <= 8; tick++) {
+      const current = slice(world);
+      if (current === undefined) throw new Error('no slice');
+      await world.cluster.port.update({ ...current, ports: [{ name: 'https', port: 1, protocol: 'TCP' }] });
+      const report = await world.tick();
+      types.push(report.findings[0]?.type);
+      writes += world.cluster.writes.length;
+    }
+    expect(types).toEqual([undefined, ...Array.from({ length: 7 }, () => 'twoOwners')]);
+    expect(writes).toBeLessThan(5);
+  });
+});
