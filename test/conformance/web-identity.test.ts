@@ -14,7 +14,7 @@ import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts'
 import { CLUSTER, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-import { startTokenIssuer, type TokenIssuer } from '../support/token-issuer.ts';
+import { startTokenIssuer, type TokenIssuer } from './token-issuer.ts';
 
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-kubernetes-service';
 

@@ -9,7 +9,7 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
-import { type LambdaApi, startLambdaApi } from '../support/lambda-api.ts';
+import { type LambdaApi, startLambdaApi } from './lambda-api.ts';
 
 const FUNCTION = 'kube-bootstrap-controller-dev-allocate:live';
 const examples = join(import.meta.dirname, '../../examples');

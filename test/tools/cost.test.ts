@@ -5,7 +5,7 @@ import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { type Fleet, monthlyCost, totalOf, usageOf, withParameterStore } from '../../tools/cost-calculation.ts';
 import { costAnswer, costPage } from '../../tools/cost-report.ts';
 import { networkCost } from '../../tools/cost-transfer.ts';
-import { countUsage } from '../support/fleet-usage.ts';
+import { countUsage } from './fleet-usage.ts';
 
 const FLEET: Fleet = { clusters: 2, servers: 3, services: 50 };
 

@@ -11,11 +11,11 @@ import { storedSize } from '../../lib/table/item-values.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import { COUNTED_SECONDS, type Fleet, type Usage } from '../../tools/cost-calculation.ts';
-import { aClusterSpec } from './a-cluster-spec.ts';
-import { aDispatchWorld } from './dispatch-world.ts';
-import { memoryCluster } from './memory-cluster.ts';
-import { memoryQueue } from './memory-queue.ts';
-import { CONTROL_PLANE } from './pass-context.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+import { memoryQueue } from '../support/memory-queue.ts';
+import { CONTROL_PLANE } from '../support/pass-context.ts';
 
 const DEFINITIONS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
 const STACK = 'kube-bootstrap-controller-prod';
