@@ -22,8 +22,8 @@ export function ownAddress(option: string): string {
     throw usageError(`--address ${option} is not an IP address: use the address of this host, or auto.`);
   }
   const choice = chooseAdvertiseAddress(readHostNetwork());
-  if (!(choice instanceof Error)) return choice.address;
-  throw configurationError(`No address of this host can be chosen: ${choice.message} Use --address IP.`);
+  if (choice.outcome === 'chosen') return choice.address;
+  throw configurationError(`No address of this host can be chosen: ${choice.error.message} Use --address IP.`);
 }
 
 /** Returns the API server of the spec with this address. @throws CliError when it cannot have a lease of its own */

@@ -12,9 +12,7 @@ export type AddressChoiceErrorCode =
   /** No address of this host can be published. */
   | 'NoAddress';
 
-/**
- * The reason why no address was chosen; returned, not thrown. Messages are those of `k8s.io/apimachinery/pkg/util/net`.
- */
+/** The reason why no address was chosen. Messages are those of `k8s.io/apimachinery/pkg/util/net`. */
 export class AddressChoiceError extends CodedError<AddressChoiceErrorCode> {
   override readonly name = 'AddressChoiceError';
 }
@@ -35,15 +33,17 @@ interface DefaultRoute {
   readonly family: IPFamily;
 }
 
-/** Reads IPv4 routes first. A fault in the IPv6 table counts as no IPv6 routes, one in the IPv4 table is returned. */
-function readDefaultRoutes(ipv4Table: string, ipv6Table: string): readonly DefaultRoute[] | AddressChoiceError {
-  const ipv4 = parseDefaultRoutes(ipv4Table, 'IPv4');
-  if (ipv4 instanceof AddressChoiceError) return ipv4;
-  const ipv6 = parseDefaultRoutes(ipv6Table, 'IPv6');
-  const routes = ipv6 instanceof AddressChoiceError ? ipv4 : [...ipv4, ...ipv6];
+/** Reads IPv4 routes first. A fault in the IPv6 table counts as no IPv6 routes, one in the IPv4 table is thrown. */
+function readDefaultRoutes(ipv4Table: string, ipv6Table: string): readonly DefaultRoute[] {
+  const routes = parseDefaultRoutes(ipv4Table, 'IPv4');
+  try {
+    routes.push(...parseDefaultRoutes(ipv6Table, 'IPv6'));
+  } catch (error) {
+    if (!(error instanceof AddressChoiceError)) throw error;
+  }
   if (routes.length > 0) return routes;
   const message = `no default routes found in "${IPV4_ROUTE_FILE}" or "${IPV6_ROUTE_FILE}"`;
-  return new AddressChoiceError('NoDefaultRoutes', message);
+  throw new AddressChoiceError('NoDefaultRoutes', message);
 }
 
 /** The indexes of the fields of a line. */
@@ -53,7 +53,7 @@ const FIELDS = {
 } as const;
 
 /** Masks do not count: destination zero is a default route. An IPv6 route without a gateway is the loopback's. */
-function parseDefaultRoutes(table: string, family: IPFamily): readonly DefaultRoute[] | AddressChoiceError {
+function parseDefaultRoutes(table: string, family: IPFamily): DefaultRoute[] {
   const at = FIELDS[family];
   const none = family === 'IPv4' ? '0.0.0.0' : '::';
   const routes: DefaultRoute[] = [];
@@ -61,8 +61,6 @@ function parseDefaultRoutes(table: string, family: IPFamily): readonly DefaultRo
     const fields = line.trim().split(/\s+/);
     const destination = parseRouteAddress(fields[at.destination] ?? '', family);
     const gateway = parseRouteAddress(fields[at.gateway] ?? '', family);
-    if (destination instanceof Error) return destination;
-    if (gateway instanceof Error) return gateway;
     const isDefault = destination === none && (family === 'IPv4' || gateway !== none);
     if (isDefault) routes.push({ interfaceName: fields[at.interface] ?? '', family });
   }
@@ -70,12 +68,12 @@ function parseDefaultRoutes(table: string, family: IPFamily): readonly DefaultRo
 }
 
 /** Returns the canonical text of a hexadecimal address of a route table: IPv4 has its bytes in reverse. */
-function parseRouteAddress(hex: string, family: IPFamily): string | AddressChoiceError {
-  if (hex === '') return badRoutes('input is nil');
+function parseRouteAddress(hex: string, family: IPFamily): string {
+  if (hex === '') throw badRoutes('input is nil');
   const stranger = /[^0-9a-f]/iu.exec(hex)?.[0];
-  if (stranger !== undefined) return badRoutes(`encoding/hex: invalid byte: ${unicodeText(stranger)}`);
-  if (hex.length % 2 !== 0) return badRoutes('encoding/hex: odd length hex string');
-  if (hex.length !== (family === 'IPv4' ? 8 : 32)) return badRoutes(`invalid ${family} address in route`);
+  if (stranger !== undefined) throw badRoutes(`encoding/hex: invalid byte: ${unicodeText(stranger)}`);
+  if (hex.length % 2 !== 0) throw badRoutes('encoding/hex: odd length hex string');
+  if (hex.length !== (family === 'IPv4' ? 8 : 32)) throw badRoutes(`invalid ${family} address in route`);
   if (family === 'IPv6') return formatAddress(addressOf(BigInt(`0x${hex}`)));
   const reversed = hex.replace(/(..)(..)(..)(..)/, '$4$3$2$1');
   return formatIPv4(Number.parseInt(reversed, 16));
@@ -113,9 +111,9 @@ export interface HostNetwork {
 }
 
 /** `address`: canonical text. */
-export type AddressChoice = { readonly address: string } | AddressChoiceError;
-
-type Found = string | AddressChoiceError | undefined;
+export type AddressChoice =
+  | { readonly outcome: 'chosen'; readonly address: string }
+  | { readonly outcome: 'none'; readonly error: AddressChoiceError };
 
 /** IPv4 is preferred, as by an API server without a bind address. */
 const FAMILIES: readonly IPFamily[] = ['IPv4', 'IPv6'];
@@ -126,68 +124,66 @@ const FAMILIES: readonly IPFamily[] = ['IPv4', 'IPv6'];
  */
 export function chooseAdvertiseAddress(host: HostNetwork): AddressChoice {
   const { routes, interfaces } = host;
-  const found =
-    routes.ipv4 === undefined
-      ? chooseByInterface(interfaces)
-      : chooseByRoute(readDefaultRoutes(routes.ipv4, routes.ipv6 ?? ''), interfaces);
-  if (!(found instanceof AddressChoiceError)) return { address: found };
-  const message = `Unable to find suitable network address.error='${found.message}'. Try to set the AdvertiseAddress directly or provide a valid BindAddress to fix this.`;
-  return new AddressChoiceError(found.code, message, { cause: found });
+  try {
+    const address =
+      routes.ipv4 === undefined
+        ? chooseByInterface(interfaces)
+        : chooseByRoute(readDefaultRoutes(routes.ipv4, routes.ipv6 ?? ''), interfaces);
+    return { outcome: 'chosen', address };
+  } catch (cause) {
+    if (!(cause instanceof AddressChoiceError)) throw cause;
+    const message = `Unable to find suitable network address.error='${cause.message}'. Try to set the AdvertiseAddress directly or provide a valid BindAddress to fix this.`;
+    return { outcome: 'none', error: new AddressChoiceError(cause.code, message, { cause }) };
+  }
 }
 
 /**
  * Returns the first suitable address of a default route's interface. If the interfaces of a route have only link-local
  * addresses (RFC 5549), the host's own address is on its loopback, which is searched before the next route.
  */
-function chooseByRoute(
-  routes: readonly DefaultRoute[] | AddressChoiceError,
-  interfaces: readonly HostInterface[],
-): string | AddressChoiceError {
-  if (routes instanceof AddressChoiceError) return routes;
+function chooseByRoute(routes: readonly DefaultRoute[], interfaces: readonly HostInterface[]): string {
   for (const family of FAMILIES) {
     for (const { interfaceName } of routes.filter((route) => route.family === family)) {
       const found = addressOfInterface(interfaceName, interfaces, family) ?? addressOfLoopback(interfaces, family);
       if (found !== undefined) return found;
     }
   }
-  return noAddress('unable to select an IP from default routes.');
+  throw noAddress('unable to select an IP from default routes.');
 }
 
 /** Returns the first suitable address of any interface that is up and not a loopback. */
-function chooseByInterface(interfaces: readonly HostInterface[]): string | AddressChoiceError {
-  if (interfaces.length === 0) return noAddress('no interfaces found on host.');
+function chooseByInterface(interfaces: readonly HostInterface[]): string {
+  if (interfaces.length === 0) throw noAddress('no interfaces found on host.');
   const candidates = interfaces.filter(({ up, loopback, pointToPoint }) => up && !loopback && !pointToPoint);
   for (const family of FAMILIES) {
     for (const { name, addresses } of candidates) {
-      const found = firstGlobalAddress(addresses, family);
-      if (found instanceof AddressChoiceError) {
-        const message = `unable to parse CIDR for interface "${name}": ${found.message}`;
-        return new AddressChoiceError('BadInterface', message, { cause: found });
-      }
+      const found = firstGlobalAddress(addresses, family, `unable to parse CIDR for interface "${name}": `);
       if (found !== undefined) return found;
     }
   }
-  return noAddress('no acceptable interface with global unicast address found on host');
+  throw noAddress('no acceptable interface with global unicast address found on host');
 }
 
-function addressOfInterface(name: string, interfaces: readonly HostInterface[], family: IPFamily): Found {
+function addressOfInterface(name: string, interfaces: readonly HostInterface[], family: IPFamily): string | undefined {
   const found = interfaces.find((candidate) => candidate.name === name);
-  if (found === undefined) return new AddressChoiceError('BadInterface', 'route ip+net: no such network interface');
+  if (found === undefined) throw new AddressChoiceError('BadInterface', 'route ip+net: no such network interface');
   return found.up ? firstGlobalAddress(found.addresses, family) : undefined;
 }
 
-function addressOfLoopback(interfaces: readonly HostInterface[], family: IPFamily): Found {
+function addressOfLoopback(interfaces: readonly HostInterface[], family: IPFamily): string | undefined {
   return interfaces
     .filter(({ up, loopback }) => up && loopback)
     .map(({ addresses }) => firstGlobalAddress(addresses, family))
     .find((address) => address !== undefined);
 }
 
-/** Returns the canonical text, or an error if an earlier text is not a CIDR. */
-function firstGlobalAddress(addresses: readonly string[], family: IPFamily): Found {
+/** Returns the canonical text. @throws AddressChoiceError if an earlier text is not a CIDR. */
+function firstGlobalAddress(addresses: readonly string[], family: IPFamily, beginning = ''): string | undefined {
   for (const text of addresses) {
     const network = networkOf(text);
-    if (network instanceof Error) return new AddressChoiceError('BadInterface', network.message, { cause: network });
+    if (network instanceof Error) {
+      throw new AddressChoiceError('BadInterface', `${beginning}${network.message}`, { cause: network });
+    }
     const address = parseAddress(text.slice(0, text.indexOf('/')));
     if (address?.family === family && isGlobalUnicast(address)) return formatAddress(address);
   }

@@ -128,9 +128,13 @@ export function clustersIn(items: readonly Item[]): ClusterList {
       pausedAll = decodeItem(item, pauseShape, SCHEMA).paused;
       continue;
     }
-    const cluster = readable(item);
-    if (cluster instanceof TableError) unreadable.push({ name: item.key, error: cluster });
-    else if (cluster !== undefined) clusters.push({ ...cluster, writtenAtMs: item.updatedAtMs });
+    try {
+      const { cluster } = decodeRegistration(item);
+      if (cluster !== undefined) clusters.push({ ...cluster, writtenAtMs: item.updatedAtMs });
+    } catch (error) {
+      if (!(error instanceof TableError)) throw error;
+      unreadable.push({ name: item.key, error });
+    }
   }
   return { clusters, unreadable, ...(pausedAll !== undefined && { pausedAll }) };
 }
@@ -189,13 +193,4 @@ export function decodeRegistration(item: Item): Registration {
 function tooManyEntries({ cluster, key }: Item, { field, entries, most }: OverBoundField): TableError {
   const message = `Item ${cluster}/${key} has ${entries} entries in ${field} of its spec, and at most ${most} are accepted`;
   return new TableError('Corrupt', `${message}. It was not changed; ${REGISTER_AGAIN}.`);
-}
-
-function readable(item: Item): RegisteredCluster | TableError | undefined {
-  try {
-    return decodeRegistration(item).cluster;
-  } catch (error) {
-    if (error instanceof TableError) return error;
-    throw error;
-  }
 }

@@ -50,8 +50,8 @@ function chosen({ ipv4, ipv6 }: Routes, interfaces: readonly HostInterface[]): s
 }
 
 function messageOf(choice: ReturnType<typeof chooseAdvertiseAddress>): string {
-  if (!(choice instanceof Error)) return choice.address;
-  return choice.cause instanceof Error ? choice.cause.message : '';
+  if (choice.outcome === 'chosen') return choice.address;
+  return choice.error.cause instanceof Error ? choice.error.cause.message : '';
 }
 
 const NO_ROUTES = 'no default routes found in "/proc/net/route" or "/proc/net/ipv6_route"';
@@ -101,7 +101,7 @@ describe('the default routes of a host', () => {
 
   test('do not include a last line without a newline', () => {
     const routes = { ipv4: ipv4Table(GATEWAY).trimEnd() };
-    expect(chooseAdvertiseAddress({ routes, interfaces: dual })).toMatchObject({ code: 'NoDefaultRoutes' });
+    expect(chooseAdvertiseAddress({ routes, interfaces: dual })).toMatchObject({ error: { code: 'NoDefaultRoutes' } });
   });
 
   test('have destinations in hexadecimal, of which only zero is everywhere', () => {
@@ -200,9 +200,12 @@ describe('the address of a host', () => {
 
   test('a missing address has a resolution', () => {
     expect(chooseAdvertiseAddress({ routes: {}, interfaces: [] })).toMatchObject({
-      code: 'NoAddress',
-      message:
-        "Unable to find suitable network address.error='no interfaces found on host.'. Try to set the AdvertiseAddress directly or provide a valid BindAddress to fix this.",
+      outcome: 'none',
+      error: {
+        code: 'NoAddress',
+        message:
+          "Unable to find suitable network address.error='no interfaces found on host.'. Try to set the AdvertiseAddress directly or provide a valid BindAddress to fix this.",
+      },
     });
   });
 });

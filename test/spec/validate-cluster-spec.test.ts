@@ -366,12 +366,14 @@ describe('an address that is auto', () => {
   });
 
   test('is the chosen one', () => {
-    const { apiServers } = validSpec(automatic, { autoAddress: () => ({ address: '10.0.0.5' }) });
+    const { apiServers } = validSpec(automatic, {
+      autoAddress: () => ({ outcome: 'chosen' as const, address: '10.0.0.5' }),
+    });
     expect(apiServers).toEqual([expect.objectContaining({ address: '10.0.0.5', kind: 'server' })]);
   });
 
   test('keeps to the rules like any other', () => {
-    const autoAddress = () => ({ address: '10.0.0.5' });
+    const autoAddress = () => ({ outcome: 'chosen' as const, address: '10.0.0.5' });
     const spec = aSpec({
       apiServers: [{ address: '10.0.0.5' }, { address: 'auto' }],
       serviceClusterIPRange: 'fd00::/112',
@@ -384,7 +386,10 @@ describe('an address that is auto', () => {
   });
 
   test('reports why none could be chosen', () => {
-    const autoAddress = () => new AddressChoiceError('NoAddress', 'no interfaces found on host.');
+    const autoAddress = () => {
+      const error = new AddressChoiceError('NoAddress', 'no interfaces found on host.');
+      return { outcome: 'none' as const, error };
+    };
     expect(faultsOf(automatic, { autoAddress })).toEqual(['apiServers[0].address: no interfaces found on host.']);
   });
 
