@@ -45,7 +45,7 @@ for (let pass = 0; pass < Number(passes); pass += 1) {
     passId: randomUUID(),
     nowMs: Date.now,
     triesEveryMs: 180_000,
-    startBudget: startDeadline,
+    startDeadline: startDeadline,
     pause: async () => undefined,
     state: undefined,
   });

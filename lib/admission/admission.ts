@@ -5,7 +5,7 @@ import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
 import { unlessAborted } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
-import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
@@ -53,7 +53,6 @@ const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
 /** The part of the API server's timeout that is left for the network. */
 const NETWORK_MS = 500;
-const CLOSING_MS = 1_000;
 /** The time after the deadline for releasing the allocated items. */
 const RELEASING_MS = 400;
 
@@ -86,11 +85,11 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
 function budgetOf(
   { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
   { deadlineMs }: AdmissionSettings,
-  { environment, remainingMs }: Invocation<TableEnvironment>,
+  invocation: Invocation<TableEnvironment>,
 ): number {
   // Clocks differ a little.
-  const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, environment.nowMs() - cameAtMs);
-  return Math.max(0, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS, remainingMs() - CLOSING_MS));
+  const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, invocation.environment.nowMs() - cameAtMs);
+  return answerBudgetMs(invocation, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS));
 }
 
 interface Work {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/bitmap.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
-import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { dryTable } from '../table/unwritten-table.ts';
@@ -25,7 +25,6 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 
 /** The function's timeout is 30 s. */
 const LONGEST_MS = 25_000;
-const CLOSING_MS = 1_000;
 
 /** Time limits the attempts to change a range, not their number. */
 const ATTEMPTS = 1_000;
@@ -36,8 +35,8 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
   return (event, context) =>
     runInvocation('allocate', context, async (invocation) => {
       const request = parseRequest(event);
-      const { environment, remainingMs } = invocation;
-      const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));
+      const { environment } = invocation;
+      const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
       const endsAtMs = environment.nowMs() + budgetMs;
       const deadline = environment.startDeadline(budgetMs);
       const log: AnswerLog = { retries: 0, errors: [] };

@@ -5,10 +5,11 @@ import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { shapeFaults } from '../cluster/shape-faults.ts';
 import { ClusterError, type ClusterPort, type Kind, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
+import { ANSWERING_MS } from '../runtime/budgets.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
 import { pause, unlessAborted, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { DispatchError } from '../runtime/errors.ts';
-import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
+import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import { describeError, type ErrorDescription, errorSentence } from '../telemetry/describe-error.ts';
@@ -17,7 +18,6 @@ import { endpointsChanges, publishChanges } from './cluster-events.ts';
 
 /** Upstream waits as long for the removal of its endpoints: twice the interval of the endpoints loop. */
 const LONGEST_MS = 20_000;
-const CLOSING_MS = 1_000;
 
 const requestShape = z.strictObject({
   cluster: z.string(),
@@ -50,12 +50,12 @@ function parse(event: unknown): DeregistrationRequest {
 }
 
 async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationAnswer> {
-  const { environment, telemetry, remainingMs } = invocation;
-  const budgetMs = Math.max(0, Math.min(LONGEST_MS, remainingMs() - CLOSING_MS));
+  const { environment, telemetry } = invocation;
+  const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
   const wouldWrite = new Set<string>();
   // A call that ignores its deadline is abandoned a little later: until then its own error may arrive.
   const result = await withDeadline(environment, budgetMs, (signal) =>
-    withinDeadline(environment, budgetMs + CLOSING_MS / 2, () =>
+    withinDeadline(environment, budgetMs + ANSWERING_MS / 2, () =>
       deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
     ),
   );

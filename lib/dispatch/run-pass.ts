@@ -226,7 +226,7 @@ function passContext(
     passId,
     nowMs,
     triesEveryMs: spacingMs(loop.id, spec, timing),
-    startBudget: environment.startDeadline,
+    startDeadline: environment.startDeadline,
     pause: (ms) => pause(environment.startDeadline(ms), signal),
     ...(mode !== undefined && { previousMode: mode }),
     ...(previous?.lastSuccessAtMs !== undefined && { lastSuccessAtMs: previous.lastSuccessAtMs }),

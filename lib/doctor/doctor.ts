@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { eachOf } from '../cluster/each-of.ts';
 import { shapeFaults } from '../cluster/shape-faults.ts';
-import { CONCURRENT_PASSES } from '../runtime/budgets.ts';
+import { ANSWERING_MS, CONCURRENT_PASSES } from '../runtime/budgets.ts';
 import { unlessAborted, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
@@ -17,7 +17,6 @@ export interface DoctorAnswer {
   readonly ok: boolean;
 }
 
-const CLOSING_MS = 1_000;
 /** The time limit for the checks of one cluster. */
 const CLUSTER_MS = 20_000;
 
@@ -51,7 +50,7 @@ async function linesOf(
 ): Promise<DoctorLine[]> {
   const { environment, remainingMs } = invocation;
   try {
-    return await withinDeadline(environment, remainingMs() - CLOSING_MS, async (signal) => {
+    return await withinDeadline(environment, remainingMs() - ANSWERING_MS, async (signal) => {
       const common = await checkStack(invocation, doctor, signal);
       if (common.some(({ check, level }) => check === 'table' && level === 'fail')) return [...common];
       const { clusters, lines, pausedAll } = await chosen(name, invocation, signal);
@@ -126,7 +125,7 @@ async function inTime(
   { environment, remainingMs }: Invocation,
   context: CheckContext,
 ): Promise<readonly DoctorLine[]> {
-  const lines = await withDeadline(environment, Math.min(CLUSTER_MS, remainingMs() - 2 * CLOSING_MS), (deadline) => {
+  const lines = await withDeadline(environment, Math.min(CLUSTER_MS, remainingMs() - 2 * ANSWERING_MS), (deadline) => {
     const signal = AbortSignal.any([deadline, context.signal]);
     return checked('time', () => checkCluster(cluster, { ...context, signal }));
   });

@@ -1,8 +1,8 @@
 import { Resolver } from 'node:dns/promises';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
+import { untilAborted } from '../cluster/until-aborted.ts';
 import type { HostResolver } from './cluster-port.ts';
-import { untilAborted } from './transport.ts';
 
 const NEVER = new AbortController().signal;
 

@@ -1,4 +1,5 @@
 import { isLocalHost } from '../cluster/local-host.ts';
+import { untilAborted } from '../cluster/until-aborted.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
 import { HttpClient } from './http-client.ts';
@@ -7,7 +8,7 @@ import { localRefused } from './local-addresses.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import { type OpenReply, untilAborted } from './transport.ts';
+import type { OpenReply } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { untilAborted } from '../cluster/until-aborted.ts';
 import { setLatest } from '../cluster/values.ts';
 import { gunzipped } from './gzip.ts';
 import { HttpClient } from './http-client.ts';
@@ -54,6 +55,7 @@ function poolKey(access: ApiServerAccess): string {
 }
 
 function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
+  // At once: a request that waits for a connection of its pool would end only when it has one.
   return ({ method, path, headers, body, streamed }, signal) =>
     untilAborted(signal, async () => {
       const credential = await access.authHeaders();
@@ -96,22 +98,4 @@ export class ApiServerConnections {
 
 function clientFor({ server, tls, lookup }: ApiServerAccess): HttpClient {
   return new HttpClient(server, { tls: tls(), lookup, connections: CONNECTIONS_PER_SERVER });
-}
-
-/**
- * Returns the result of `work`; or throws the signal's reason, at once: a request that waits for a connection of its pool would
- * end only when it has one.
- */
-export async function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => {
-    aborted.reject(signal.reason);
-  };
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work(), aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }

@@ -98,8 +98,8 @@ async function observeServers(context: PassContext): Promise<ObservedServers> {
 
 /** Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */
 async function resolveAndProbe(context: PassContext, leases: readonly Lease[]) {
-  const all = context.startBudget(LOOK_UPS_MS + PROBES_MS);
-  const lookUps = context.startBudget(LOOK_UPS_MS);
+  const all = context.startDeadline(LOOK_UPS_MS + PROBES_MS);
+  const lookUps = context.startDeadline(LOOK_UPS_MS);
   try {
     const lookUp = (source: SharedHostSpec) => context.lookUp(source, lookUps.signal);
     const resolved = await resolveAddresses(context.spec, lookUp, leases);

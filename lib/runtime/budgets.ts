@@ -19,6 +19,8 @@ export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
 /** Reserved at the end of an invocation to record and log its results. */
 export const CLOSING_MS = RECORDING_MS + 1_000;
+/** Reserved at the end of an invocation to answer its caller. */
+export const ANSWERING_MS = 1_000;
 
 /**
  * The number of simultaneous passes: enough that a few hanging clusters do not delay the others, and few enough for a

@@ -1,3 +1,4 @@
+import { untilAborted } from '../cluster/until-aborted.ts';
 import { DispatchError } from './errors.ts';
 
 /** A signal that aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
@@ -36,20 +37,8 @@ function deadlineExceeded(ms: number): DispatchError {
  * Returns the result of `work`, unless the signal aborts first. A call that obeys the signal then ends at once, with an
  * error that names the silent server; otherwise the signal's reason is thrown and `work` is abandoned.
  */
-export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  signal.throwIfAborted();
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => {
-    setImmediate(() => {
-      aborted.reject(signal.reason);
-    });
-  };
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([work(), aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
+export function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return untilAborted(signal, work, setImmediate);
 }
 
 interface Clock {

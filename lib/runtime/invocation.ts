@@ -1,7 +1,7 @@
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
-import { CLOSING_MS, MEASURING_MS } from './budgets.ts';
+import { ANSWERING_MS, CLOSING_MS, MEASURING_MS } from './budgets.ts';
 import { withinDeadline } from './deadline.ts';
 import type { Environment, TableEnvironment } from './environment.ts';
 
@@ -25,6 +25,11 @@ export type Handler<Answer, Of extends TableEnvironment = Environment> = (
   event: unknown,
   context: InvocationContext<Of>,
 ) => Promise<Answer>;
+
+/** Returns how long the work for a caller may take. */
+export function answerBudgetMs({ remainingMs }: Pick<Invocation, 'remainingMs'>, longestMs: number): number {
+  return Math.max(0, Math.min(longestMs, remainingMs() - ANSWERING_MS));
+}
 
 /** Returns the result of `work` within a time limit that leaves the invocation time to record and log it. */
 export function withinInvocation<T>(

@@ -208,11 +208,11 @@ describe('slow name servers and many records', () => {
 
   function budgets(world: EndpointsWorld, spent: (ms: number) => boolean) {
     const asked: number[] = [];
-    const startBudget = (ms: number) => {
+    const startDeadline = (ms: number) => {
       asked.push(ms);
       return { signal: spent(ms) ? AbortSignal.abort() : new AbortController().signal, cancel: () => {} };
     };
-    const tick = (context: Partial<PassContext> = {}) => world.tick(10_000, { startBudget, ...context });
+    const tick = (context: Partial<PassContext> = {}) => world.tick(10_000, { startDeadline, ...context });
     return { asked, tick };
   }
 

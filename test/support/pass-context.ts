@@ -23,7 +23,7 @@ export function aPassContext(
     passId: 'pass',
     nowMs,
     triesEveryMs: 10_000,
-    startBudget: () => ({ signal: new AbortController().signal, cancel: () => {} }),
+    startDeadline: () => ({ signal: new AbortController().signal, cancel: () => {} }),
     pause: () => Promise.resolve(),
     state: undefined,
     ...rest,
