@@ -1,5 +1,6 @@
 import { formatAge } from '../status/age.ts';
 import { type ApiServerStatus, type Health, LEASE_WORDS, type LoopStatus } from '../status/cluster-status.ts';
+import { amount } from '../status/status-lines.ts';
 import { type Html, html } from './html.ts';
 
 /** The health states, the worst first. The keys are classes of the style sheet, each with its own shape. */
@@ -60,7 +61,7 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 
 /** Returns `65,534`, or `2^53 or more`. */
 export function grouped(count: number): string {
-  return count >= Number.MAX_SAFE_INTEGER ? '2^53 or more' : count.toLocaleString('en-US');
+  return amount(count, (few) => few.toLocaleString('en-US'));
 }
 
 /** Returns `0 %`, `<1 %`, `43 %`: only unused is 0, and only full is 100. */

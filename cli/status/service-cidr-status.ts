@@ -1,14 +1,7 @@
 import { AllocatorError } from '../../lib/allocator/errors.ts';
-import { sizeOf } from '../../lib/allocator/intervals.ts';
+import { usableSize } from '../../lib/allocator/intervals.ts';
 import { parseAddress } from '../../lib/allocator/ip-address.ts';
-import {
-  firstUsable,
-  lastUsable,
-  type Network,
-  networkContains,
-  parseCidr,
-  rangeSize,
-} from '../../lib/allocator/network.ts';
+import { type Network, networkContains, parseCidr, rangeSize } from '../../lib/allocator/network.ts';
 import { reservedAddresses } from '../../lib/allocator/reserved-band.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
@@ -46,7 +39,7 @@ function networkStatus(
   record: RunRecord | undefined,
   { cluster, ranges }: StatusInputs,
 ): RangeStatus {
-  const capacity = sizeOf([{ first: firstUsable(network), last: lastUsable(network) }]);
+  const capacity = usableSize(network);
   const isIn = (text: string) => {
     const address = parseAddress(text);
     return address !== undefined && networkContains(network, address);

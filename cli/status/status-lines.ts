@@ -32,9 +32,9 @@ function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }
 
-/** Returns the capacity, or `2^53 or more`. */
-function amount(capacity: number): string {
-  return capacity < Number.MAX_SAFE_INTEGER ? String(capacity) : '2^53 or more';
+/** Returns the number as `show` writes it, or `2^53 or more`. */
+export function amount(count: number, show: (count: number) => string = String): string {
+  return count < Number.MAX_SAFE_INTEGER ? show(count) : '2^53 or more';
 }
 
 export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {

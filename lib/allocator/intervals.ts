@@ -34,6 +34,11 @@ export function isWithin(intervals: readonly Interval[], value: bigint): boolean
   return false;
 }
 
+/** Returns the number of usable addresses of a network, capped at `Number.MAX_SAFE_INTEGER`. */
+export function usableSize(network: Network): number {
+  return sizeOf(usableIntervals([network], network.family));
+}
+
 /** Returns the number of addresses in the intervals, capped at `Number.MAX_SAFE_INTEGER`. */
 export function sizeOf(intervals: readonly Interval[]): number {
   const size = intervals.reduce((sum, { first, last }) => sum + (last - first + 1n), 0n);

@@ -1,7 +1,8 @@
 import { AllocatorError } from '../allocator/errors.ts';
+import { usableSize } from '../allocator/intervals.ts';
 import { parseAddress } from '../allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../allocator/ip-range.ts';
-import { firstUsable, hostBits, isUsableIn, lastUsable, type Network, networkOf } from '../allocator/network.ts';
+import { hostBits, isUsableIn, type Network, networkOf } from '../allocator/network.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import { popCount, type RangeSnapshot, subtract } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
@@ -98,8 +99,7 @@ export function networkLedger(cidr: string, makeRange: MakeRange<string>): Audit
  */
 function wholeNetworkLedger(network: Network): AuditLedger<string> {
   const claims = new Set<bigint>();
-  // Capped at `Number.MAX_SAFE_INTEGER`.
-  const max = Math.min(Number(lastUsable(network) - firstUsable(network) + 1n), Number.MAX_SAFE_INTEGER);
+  const max = usableSize(network);
   return {
     spec: network.text,
     max,

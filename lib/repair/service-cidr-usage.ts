@@ -1,4 +1,4 @@
-import { isWithin, sizeOf, usableIntervals } from '../allocator/intervals.ts';
+import { isWithin, sizeOf, usableIntervals, usableSize } from '../allocator/intervals.ts';
 import { type IPFamily, parseAddress } from '../allocator/ip-address.ts';
 import { firstUsable, hostBits, lastUsable, type Network } from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
@@ -23,7 +23,7 @@ export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>
   const networks = cidrs.flatMap(({ name, networks: own, ready }) =>
     own.map((network) => ({ name, network, ready, ...partOf(values[network.family], network) })),
   );
-  const share = ({ network, from, to }: (typeof networks)[number]) => (to - from) / sizeOfNetwork(network);
+  const share = ({ network, from, to }: (typeof networks)[number]) => (to - from) / Math.max(1, usableSize(network));
   const defaults = networks.slice(0, cidrs[0]?.networks.length ?? 0);
   const others = networks.slice(defaults.length).sort((one, other) => share(other) - share(one));
   const families = new Set(networks.map(({ network }) => network.family));
@@ -86,10 +86,6 @@ function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint
   const intervals = usableIntervals(ready, family);
   const used = values.filter((value) => isWithin(intervals, value)).length;
   return { family, networks: all.length, used, capacity: sizeOf(intervals) };
-}
-
-function sizeOfNetwork(network: Network): number {
-  return Math.max(1, sizeOf([{ first: firstUsable(network), last: lastUsable(network) }]));
 }
 
 /** Draws the use of each part of a network. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { usableSize } from '../../lib/allocator/intervals.ts';
 import { type Address, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import {
   firstUsable,
@@ -75,6 +76,16 @@ describe('A network', () => {
   ])('$cidr has $first to $last to give', ({ cidr, first, last }) => {
     const of = network(cidr);
     expect([firstUsable(of), lastUsable(of)]).toEqual([address(first).value, address(last).value]);
+  });
+
+  test.each([
+    { cidr: '10.0.0.0/24', size: 254 },
+    { cidr: 'fc::/112', size: 65_535 },
+    { cidr: 'fc::/64', size: Number.MAX_SAFE_INTEGER },
+    { cidr: '10.0.0.0/31', size: 0 },
+    { cidr: '10.0.0.0/32', size: 0 },
+  ])('$cidr has $size usable addresses', ({ cidr, size }) => {
+    expect(usableSize(network(cidr))).toBe(size);
   });
 
   test.each([
