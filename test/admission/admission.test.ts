@@ -45,7 +45,7 @@ function failing(
 }
 
 describe('a Service', () => {
-  test('gets an address and a node port, which are allocated', async () => {
+  test('a Service gets an address and a node port, which are allocated', async () => {
     const world = await anAdmissionWorld();
     expect(await world.ask(NODE_PORT)).toEqual({
       uid: 'u-1',

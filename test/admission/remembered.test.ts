@@ -64,7 +64,7 @@ describe('a Service keeps its unclaimed items only while they are its own', () =
 });
 
 describe('a Service that is created again', () => {
-  test('gets other items the second time, as one of that name may exist, and the same ones from then on', async () => {
+  test('a Service that is created again gets other items the second time, as one of that name may exist, and the same ones from then on', async () => {
     const world = await anAdmissionWorld();
     const answers: unknown[] = [];
     for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
@@ -72,7 +72,7 @@ describe('a Service that is created again', () => {
     expect(Object.keys(await world.taken())).toEqual(['10.0.0.17', '10.0.0.18']);
   });
 
-  test('gets the same items until they are freed, and their strikes are cleared', async () => {
+  test('a Service that is created again gets the same items until they are freed, and their strikes are cleared', async () => {
     const world = await anAdmissionWorld();
     for (const name of ['web', 'web', 'other']) await world.ask({ name });
     world.clock.nowMs += 60 * 60_000;
@@ -92,7 +92,7 @@ describe('a Service that is created again', () => {
     expect((await world.ask(change)).patch).toEqual(first.patch);
   });
 
-  test('does not get freed items, which another Service may have', async () => {
+  test('a Service that is created again does not get freed items, which another Service may have', async () => {
     const world = await anAdmissionWorld();
     for (const name of ['web', 'web']) await world.ask({ name });
     const { data, unclaimed = [] } = await world.stored(RANGE_KEYS.primary);
@@ -104,7 +104,7 @@ describe('a Service that is created again', () => {
     expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
   });
 
-  test('keeps its items when an earlier review of the same name is refused in the next range', async () => {
+  test('a Service that is created again keeps its items when an earlier review of the same name is refused in the next range', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
     const spec = { clusterIP: '10.0.0.5' };
@@ -121,7 +121,7 @@ describe('a Service that is created again', () => {
 });
 
 describe('a Service with generateName', () => {
-  test('gets its name here, by which it is known when it is reviewed again', async () => {
+  test('a Service with generateName gets its name here, by which it is known when it is reviewed again', async () => {
     const world = await anAdmissionWorld();
     const { patch } = await world.ask({ generateName: 'web-' });
     expect(patch).toContainEqual({ op: 'add', path: '/metadata/name', value: 'web-00001' });
@@ -129,7 +129,7 @@ describe('a Service with generateName', () => {
     expect(await world.ask({ name: 'web-00001', uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
   });
 
-  test('is refused the value that another one of that prefix asked for', async () => {
+  test('a Service with generateName is refused the value that another one of that prefix asked for', async () => {
     const world = await anAdmissionWorld();
     const asks: ReviewFields = { generateName: 'web-', spec: { clusterIP: '10.0.0.5' } };
     expect(await world.ask(asks)).toMatchObject({ allowed: true });
@@ -138,7 +138,7 @@ describe('a Service with generateName', () => {
 });
 
 describe('a Service that its API server refuses afterwards', () => {
-  test('takes nothing with more ports than a Service may ask for at once', async () => {
+  test('a Service that its API server refuses afterwards takes nothing with more ports than a Service may ask for at once', async () => {
     const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-32767' } });
     expect(await world.ask(withPorts(2_767))).toMatchObject({
       allowed: false,
@@ -151,7 +151,7 @@ describe('a Service that its API server refuses afterwards', () => {
     expect(await world.ask(withPorts(256))).toMatchObject({ allowed: true });
   });
 
-  test('takes nothing where its ports or its name are wrong', async () => {
+  test('a Service that its API server refuses afterwards takes nothing where its ports or its name are wrong', async () => {
     const world = await anAdmissionWorld();
     const twice = { type: 'NodePort', ports: [...Array(100)].map((_, index) => ({ name: `p${index}`, port: 80 })) };
     for (const fields of [{ spec: twice }, { ...withPorts(100), name: 'A_B' }, { ...withPorts(100), name: '' }]) {
@@ -201,13 +201,13 @@ describe('a Service that its API server refuses afterwards', () => {
     expect(await world.ask({ namespace, name })).toMatchObject({ allowed: true });
   });
 
-  test('has no more of a range that is nearly full than a few, and does have them', async () => {
+  test('a Service that its API server refuses afterwards has no more of a range that is nearly full than a few, and does have them', async () => {
     const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-30015' } });
     expect(await world.ask(withPorts(16))).toMatchObject({ allowed: true });
     expect(await portsTaken(world)).toBe(16);
   });
 
-  test('does not count items that a pass has seen or freed', async () => {
+  test('a Service that its API server refuses afterwards does not count items that a pass has seen or freed', async () => {
     const world = await anAdmissionWorld();
     for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
     expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });

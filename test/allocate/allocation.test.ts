@@ -38,7 +38,7 @@ function countingWrites(table: KeyValueTable) {
 }
 
 describe('A request to allocate', () => {
-  test('allocates in every range with one write each, and answers in the order of the request', async () => {
+  test('a request to allocate allocates in every range with one write each, and answers in the order of the request', async () => {
     const world = await anAllocateWorld();
     const { through, writes } = countingWrites(world.table);
     const items = [
@@ -79,7 +79,7 @@ describe('A request to allocate', () => {
   test.each([
     ['2026-02-01T00:00:00+01:00', '2026-01-31T23:00:00.000Z', { untilMs: Date.parse('2026-01-31T23:00:00Z') }],
     ['forever', 'forever', {}],
-  ] as const)('holds canonical addresses for the owner until %s', async (until, shown, end) => {
+  ] as const)('a request to allocate holds canonical addresses for the owner until %s', async (until, shown, end) => {
     const world = await anAllocateWorld();
     const terms = { owner: 'team-a', takenUpBy: 'owner' } as const;
     expect(
@@ -101,7 +101,7 @@ describe('A request to allocate', () => {
     expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
   });
 
-  test('is answered again while the cluster is only observed, because it was done before', async () => {
+  test('a request to allocate is answered again while the cluster is only observed, because it was done before', async () => {
     const world = await anAllocateWorld();
     const first = await world.ask({ items: [NEXT_IP] });
     await setClusterMode(world.table, CLUSTER, 'observe');
@@ -313,7 +313,7 @@ describe('A request to allocate is refused', () => {
 });
 
 describe('A request to release', () => {
-  test('frees allocated items with their holds, and does not change others', async () => {
+  test('a request to release frees allocated items with their holds, and does not change others', async () => {
     const world = await anAllocateWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
     await world.ask({ items: [ip('10.0.0.1')] });
@@ -408,7 +408,7 @@ describe('A request to look up', () => {
     expect(await world.items()).toEqual(before);
   });
 
-  test('is answered where the cluster is only observed, and refused where the table allocates nothing', async () => {
+  test('a request to look up is answered where the cluster is only observed, and refused where the table allocates nothing', async () => {
     const request: Partial<AllocateRequest> = { operation: 'lookUp', items: [ip('10.0.0.1')] };
     const observed = await anAllocateWorld({ spec: { mode: 'observe' } });
     expect(await observed.ask(request)).toMatchObject({ outcome: 'done' });
@@ -439,7 +439,7 @@ describe('A dry run', () => {
 });
 
 describe('The log of an invocation', () => {
-  test('is one line and the metrics of the allocation', async () => {
+  test('the log of an invocation is one line and the metrics of the allocation', async () => {
     const world = await anAllocateWorld();
     await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
     expect(world.telemetry.invocations).toEqual([{ loop: 'allocate' }]);
@@ -453,7 +453,7 @@ describe('The log of an invocation', () => {
     expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
   });
 
-  test('counts refusals by their code, and neither replays nor dry runs', async () => {
+  test('the log of an invocation counts refusals by their code, and neither replays nor dry runs', async () => {
     const world = await anAllocateWorld();
     const request = { items: [ip('10.0.1.1')] };
     await world.ask({ ...request, dryRun: true });

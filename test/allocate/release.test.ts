@@ -45,7 +45,7 @@ async function changeHands(world: AllocateWorld): Promise<void> {
 }
 
 describe('A release that loses its write and waits', () => {
-  test('does not release an address that has its next owner, and its retry must wait', async () => {
+  test('a release that loses its write and waits does not release an address that has its next owner, and its retry must wait', async () => {
     const world = await withTaken('former');
     let again: Answer | undefined;
     const meanwhile = async () => {
@@ -61,7 +61,7 @@ describe('A release that loses its write and waits', () => {
     expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
   });
 
-  test('writes nothing when its time is over, after which its repetition is answered', async () => {
+  test('a release that loses its write and waits writes nothing when its time is over, after which its repetition is answered', async () => {
     const world = await withTaken();
     let again: Answer | undefined;
     const meanwhile = async () => {
@@ -95,7 +95,7 @@ test('A release that an older version began is in progress for 30 seconds', asyn
 });
 
 describe('A release that names an owner', () => {
-  test('releases the items of that owner', async () => {
+  test('a release that names an owner releases the items of that owner', async () => {
     const world = await withTaken('team-a');
     expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'released' }] });
     expect(await world.taken()).toEqual({});
@@ -104,14 +104,14 @@ describe('A release that names an owner', () => {
   test.each([
     ['what another owner holds', 'team-b'],
     ['what is not held', undefined],
-  ])('refuses %s', async (_, holder) => {
+  ])('a release that names an owner refuses %s', async (_, holder) => {
     const world = await withTaken(holder);
     const error = { code: 'NotHeld', message: `${IP} is not held by team-a as when this request began: look it up` };
     expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ outcome: 'refused', items: [{ error }] });
     expect(Object.keys(await world.taken())).toEqual([IP]);
   });
 
-  test('reports free items as free', async () => {
+  test('a release that names an owner reports free items as free', async () => {
     const world = await anAllocateWorld();
     expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'free' }] });
   });

@@ -150,7 +150,7 @@ describe('The fingerprint of a request', () => {
     ],
     ['a default that is said', { items: [{ ...NEXT, count: 1 }] }],
     ['whether it only tries', { dryRun: true }],
-  ])('does not depend on %s', (_, changed) => {
+  ])('the fingerprint of a request does not depend on %s', (_, changed) => {
     expect(of(changed)).toBe(of({}));
   });
 
@@ -171,7 +171,7 @@ describe('The fingerprint of a request', () => {
     expect(new Set(labels).size).toBe(3);
   });
 
-  test('does not change for a request without takeUp, because records are kept for a day', () => {
+  test('the fingerprint of a request does not change for a request without takeUp, because records are kept for a day', () => {
     expect(of({})).toBe(
       createHash('sha256').update('["allocate",[["serviceips",null,1]],["a",null,"any"]]').digest('base64url'),
     );

@@ -57,7 +57,7 @@ describe('A request for a Service', () => {
     expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1', '30016': 'r1' });
   });
 
-  test('gets the same answer when it is sent again, and allocates nothing twice', async () => {
+  test('a request for a Service gets the same answer when it is sent again, and allocates nothing twice', async () => {
     const world = await aWorld();
     const request = { items: [IP], takeUp: {} };
     const answer = await world.ask(request);
@@ -94,7 +94,7 @@ describe('A request for a Service', () => {
     expect(await ask('r5', '10.0.0.10')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
   });
 
-  test('does not claim a hold that was prolonged meanwhile', async () => {
+  test('a request for a Service does not claim a hold that was prolonged meanwhile', async () => {
     const world = await aWorld();
     const prolonging: KeyValueTable = {
       ...world.table,

@@ -43,7 +43,7 @@ describe('An IP range', () => {
     expect(allocateUntilFull(range)).toEqual(['192.168.1.10']);
   });
 
-  test('is restored from its snapshot, and refuses that of another network', () => {
+  test('an IP range is restored from its snapshot, and refuses that of another network', () => {
     const range = ipRange('192.168.1.0/24');
     for (let taken = 0; taken < 10; taken++) range.allocateNext();
     const other = ipRange('192.168.2.0/24');
@@ -63,7 +63,7 @@ describe('An IP range', () => {
     expect(ipRangeOf(range, pickLowest)).toMatchObject(unparsable);
   });
 
-  test('accepts another notation of its own network', () => {
+  test('an IP range accepts another notation of its own network', () => {
     const range = ipRange('10.0.0.0/24');
     expect(range.restore({ range: '10.0.0.7/24', data: fromBits([1]) })).toBeUndefined();
     expect(range.snapshot()).toEqual({ range: '10.0.0.0/24', data: fromBits([1]) });
@@ -93,7 +93,7 @@ describe('An IP range', () => {
     { address: 'FD00::0', shown: 'fd00::' },
     { address: 'garbage', shown: 'garbage' },
     { address: '', shown: '' },
-  ])('names $address as "$shown" when it refuses it', ({ address, shown }) => {
+  ])('an IP range names $address as "$shown" when it refuses it', ({ address, shown }) => {
     expect(ipRange('10.0.0.0/24').allocate(address)).toMatchObject(notInRange(shown, '10.0.0.0/24'));
   });
 
@@ -115,7 +115,7 @@ describe('An IP range', () => {
     );
   });
 
-  test('lists addresses beyond its cap that a snapshot brought, though it does not allocate them', () => {
+  test('an IP range lists addresses beyond its cap that a snapshot brought, though it does not allocate them', () => {
     const range = ipRange('fd00::/64');
     range.restore({ range: 'fd00::/64', data: fromBits([4, 65_535]) });
     expect([...range.items()]).toEqual(['fd00::5', 'fd00::1:0']);

@@ -25,7 +25,7 @@ describe('A range of node ports', () => {
     },
   );
 
-  test('refuses a port that is allocated', () => {
+  test('a range of node ports refuses a port that is allocated', () => {
     const range = portRange('10000-10200');
     expect(range.allocate(10_005)).toBeUndefined();
     expect(range.allocate(10_005)).toMatchObject({
@@ -34,7 +34,7 @@ describe('A range of node ports', () => {
     });
   });
 
-  test('is restored from its snapshot, and refuses one of another range, or of another notation of its own', () => {
+  test('a range of node ports is restored from its snapshot, and refuses one of another range, or of another notation of its own', () => {
     const range = portRange('200-300');
     for (let taken = 0; taken < 10; taken++) range.allocateNext();
     expect(portRange('10000-10200').restore(range.snapshot())).toMatchObject(MISMATCHED);

@@ -21,7 +21,7 @@ describe('the default event bus', () => {
 
   afterEach(() => aws?.stop());
 
-  test('gets at most ten events in a call, with one source and type', async () => {
+  test('the default event bus gets at most ten events in a call, with one source and type', async () => {
     const published = await publish(() => ({ body: { FailedEntryCount: 0, Entries: [] } }));
     expect(published).toEqual({ unpublished: 0, errors: [] });
     expect(aws?.calls.map(({ action }) => action)).toEqual(['AWSEvents.PutEvents', 'AWSEvents.PutEvents']);
@@ -30,7 +30,7 @@ describe('the default event bus', () => {
     expect(first).toMatchObject({ Source: 'kube-bootstrap-controller', DetailType: 'Cluster State Change' });
   });
 
-  test('counts the events that EventBridge refuses, and still makes the other calls', async () => {
+  test('the default event bus counts the events that EventBridge refuses, and still makes the other calls', async () => {
     const refused = {
       body: { FailedEntryCount: 1, Entries: [{ EventId: '1' }, { ErrorCode: 'ThrottlingException' }] },
     };
@@ -43,7 +43,7 @@ describe('the default event bus', () => {
     expect(published.errors[0]?.message).toContain('endpoint for EventBridge');
   });
 
-  test('is not called when time is over', async () => {
+  test('the default event bus is not called when time is over', async () => {
     const published = await publish(() => ({ hang: true }), AbortSignal.abort());
     expect(published.unpublished).toBe(12);
     expect(aws?.calls).toEqual([]);

@@ -43,7 +43,7 @@ function echo({ action, body }: AwsCall): AwsAnswer {
 }
 
 describe('a kubeconfig that is kept in AWS', () => {
-  test('comes from Secrets Manager by name', async () => {
+  test('a kubeconfig that is kept in AWS comes from Secrets Manager by name', async () => {
     const { calls } = await anAws(echo);
     expect(await aReader()(secret, never)).toBe('kubeconfig in kbc/demo');
     expect(calls).toEqual([
@@ -51,12 +51,12 @@ describe('a kubeconfig that is kept in AWS', () => {
     ]);
   });
 
-  test('comes from a secret that was put there as bytes', async () => {
+  test('a kubeconfig that is kept in AWS comes from a secret that was put there as bytes', async () => {
     await anAws(() => ({ body: { SecretBinary: Buffer.from('kind: Config').toString('base64') } }));
     expect(await aReader()(secret, never)).toBe('kind: Config');
   });
 
-  test('comes from Parameter Store, decrypted', async () => {
+  test('a kubeconfig that is kept in AWS comes from Parameter Store, decrypted', async () => {
     const { calls } = await anAws(echo);
     expect(await aReader()(parameter, never)).toBe('kubeconfig in /kbc/demo');
     expect(calls).toMatchObject([
@@ -64,7 +64,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     ]);
   });
 
-  test('is read through a role with the external ID of the stack', async () => {
+  test('a kubeconfig that is kept in AWS is read through a role with the external ID of the stack', async () => {
     process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
     try {
       const { calls } = await anAws(echo);
@@ -75,7 +75,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     }
   });
 
-  test("is another account's through a role, which is assumed once for many reads", async () => {
+  test("a kubeconfig that is kept in AWS is another account's through a role, which is assumed once for many reads", async () => {
     const { calls } = await anAws(echo);
     const read = aReader();
     for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);

@@ -16,7 +16,7 @@ async function requested(answer: AwsAnswer) {
 }
 
 describe('a token of AWS STS', () => {
-  test('is for one audience and five minutes', async () => {
+  test('a token of AWS STS is for one audience and five minutes', async () => {
     const { calls, token } = await requested(issuedToken('a-token'));
     expect(await token).toBe('a-token');
     expect(calls).toMatchObject([
@@ -38,12 +38,12 @@ describe('a token of AWS STS', () => {
     [stsError('Throttling', 429), 'Throttled', /was throttled/],
     [stsError('InternalFailure', 500), 'Unavailable', /failed \(InternalFailure\)/],
     [issuedToken(''), 'BadKubeconfig', /returned no token/],
-  ])('is refused by %j with %s', async (answer, code, message) => {
+  ])('a token of AWS STS is refused by %j with %s', async (answer, code, message) => {
     const { token } = await requested(answer);
     await expect(token).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  test('needs a network path to STS', async () => {
+  test('a token of AWS STS needs a network path to STS', async () => {
     aws = noAws();
     await expect(tokenRequester({})(AUDIENCE)).rejects.toMatchObject({
       code: 'Unavailable',

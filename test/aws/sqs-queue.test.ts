@@ -67,7 +67,7 @@ describe('a queue of SQS', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('takes ten messages a call, each with its delay', async () => {
+  test('a queue of SQS takes ten messages a call, each with its delay', async () => {
     expect(await sqsQueue(client, URL).send(messages(23), never())).toEqual([]);
     expect(batches.map(({ Entries }) => Entries.length).sort()).toEqual([10, 10, 3]);
     expect(batches.every(({ QueueUrl }) => QueueUrl === URL)).toBe(true);
@@ -79,12 +79,12 @@ describe('a queue of SQS', () => {
     );
   });
 
-  test('is not called without messages', async () => {
+  test('a queue of SQS is not called without messages', async () => {
     expect(await sqsQueue(client, URL).send([], never())).toEqual([]);
     expect(batches).toEqual([]);
   });
 
-  test('returns the messages of a batch that were refused', async () => {
+  test('a queue of SQS returns the messages of a batch that were refused', async () => {
     answer = ({ Entries }) => ({
       status: 200,
       body: {

@@ -24,7 +24,7 @@ function targetHealth(states: Readonly<Record<string, string>>): AwsAnswer {
 }
 
 describe('a target group', () => {
-  test('has the addresses of its healthy targets', async () => {
+  test('a target group has the addresses of its healthy targets', async () => {
     const states = { '10.9.8.7': 'healthy', '10.9.8.8': 'unhealthy', '10.9.8.9': 'draining', '10.9.8.10': 'healthy' };
     expect(await targets(targetHealth(states))).toEqual(['10.9.8.7', '10.9.8.10']);
     expect(aws.calls).toMatchObject([{ action: 'DescribeTargetHealth', body: { TargetGroupArn: ARN } }]);
@@ -34,7 +34,7 @@ describe('a target group', () => {
     ['TargetGroupNotFound', 400, 'BadKubeconfig', /there is no such target group\. Correct targetGroupArn/],
     ['AccessDenied', 403, 'BadKubeconfig', /was denied\. Allow it to the role of this function\.$/],
     ['Throttling', 429, 'Throttled', /was throttled/],
-  ])('is not read when AWS answers %s with %d', async (name, status, code, message) => {
+  ])('a target group is not read when AWS answers %s with %d', async (name, status, code, message) => {
     await expect(targets(stsError(name, status))).rejects.toMatchObject({
       code,
       message: expect.stringMatching(message),

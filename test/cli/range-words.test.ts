@@ -12,7 +12,7 @@ describe('a hold', () => {
     ['in five minutes, to the second', 299_700, 'in 5m'],
     ['at once', 0, '0s ago'],
     ['before', -5_000, '5s ago'],
-  ])('ends %s', (_, untilMs, text) => {
+  ])('a hold ends %s', (_, untilMs, text) => {
     const hold = { owner: 'ci', takenUpBy: 'any', ...(untilMs !== undefined && { untilMs }) } as const;
     expect(holdEnd({ ...hold, ...(untilMs !== undefined && { untilMs: untilMs + 10_000_000 }) }, 10_000_000)).toBe(
       text,

@@ -20,11 +20,11 @@ const table = (columns?: number, wide = false) =>
   textTable(COLUMNS, ROWS, { wide, paint: (_, text) => text, ...(columns !== undefined && { columns }) });
 
 describe('a table', () => {
-  test('is as wide as its content without a width', () => {
+  test('a table is as wide as its content without a width', () => {
     expect(table()).toEqual(['NAME   SIZE   AGE   ABOUT', '茶     10     5s    a text that is longer than its column']);
   });
 
-  test('has all columns with -o wide', () => {
+  test('a table has all columns with -o wide', () => {
     expect(table(undefined, true)[0]).toBe('NAME   SIZE   AGE   ID   ABOUT');
   });
 

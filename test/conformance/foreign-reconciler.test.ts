@@ -34,7 +34,7 @@ describe('a cluster that is only observed', () => {
   });
   afterAll(() => handlers?.close());
 
-  test('reports what it would write, only once while it stays the same, and writes nothing', async () => {
+  test('a cluster that is only observed reports what it would write, only once while it stays the same, and writes nothing', async () => {
     const before = await versionsOf(apiserver);
     const published = `with ${OURS} :${apiserver.port}`;
     expect(await handlers.run(LOOP)).toMatchObject({

@@ -344,7 +344,7 @@ describe('a full range', () => {
   });
   afterAll(() => handlers?.close());
 
-  test('is reported by both repairs without a failure', async () => {
+  test('a full range is reported by both repairs without a failure', async () => {
     const passes = [await handlers.run('cluster-ip-repair'), await handlers.run('node-port-repair')];
 
     expect(passes.map(({ summary }) => summary.failed)).toEqual([0, 0]);

@@ -60,7 +60,7 @@ afterAll(async () => {
 });
 
 describe('an API server that trusts AWS STS by --authentication-config', () => {
-  test('accepts the tokens of the functions as the service account of deploy/rbac.yaml', async () => {
+  test('an API server that trusts AWS STS by --authentication-config accepts the tokens of the functions as the service account of deploy/rbac.yaml', async () => {
     claims = () => ({ sub: ROLE, exp: nowSeconds() + 300 });
     const probe = { url: `${apiserver.url}/readyz`, authenticate: true };
     // The rules of a spec refuse a server of this machine.
@@ -78,7 +78,7 @@ describe('an API server that trusts AWS STS by --authentication-config', () => {
     expect(aws.calls.map(({ action }) => action)).toEqual(['GetWebIdentityToken']);
   });
 
-  test('refuses a token that ended, and the pass continues with a new one', async () => {
+  test('an API server that trusts AWS STS by --authentication-config refuses a token that ended, and the pass continues with a new one', async () => {
     const clock = { nowMs: 0 };
     const { get, close } = connections(() => clock.nowMs);
     claims = () => ({ sub: ROLE, exp: nowSeconds() - 60 });
@@ -95,7 +95,7 @@ describe('an API server that trusts AWS STS by --authentication-config', () => {
     ['for another audience', { sub: ROLE, aud: 'https://203.0.113.99:6443' }],
     ['of a role of another stack', { sub: 'arn:aws:iam::123456789012:role/admin' }],
     ['of a role of another account', { sub: ROLE.replace('123456789012', '210987654321') }],
-  ])('refuses a token %s', async (_, refused) => {
+  ])('an API server that trusts AWS STS by --authentication-config refuses a token %s', async (_, refused) => {
     claims = () => ({ exp: nowSeconds() + 300, ...refused });
     const { get, close } = connections(Date.now);
     await expect(get()).rejects.toMatchObject({

@@ -46,11 +46,11 @@ function kbctl(args: readonly string[], nodeFolder: string, nodeOptions = ''): R
 describe('the command of the installed package', () => {
   const current = dirname(process.execPath);
 
-  test('prints its version', () => {
+  test('the command of the installed package prints its version', () => {
     expect(kbctl(['--version'], current)).toEqual({ code: 0, output: `${version}\n`, errors: '' });
   });
 
-  test('prints its usage', () => {
+  test('the command of the installed package prints its usage', () => {
     expect(kbctl(['--help'], current)).toMatchObject({
       code: 0,
       output: expect.stringMatching(/^Usage: kbctl /),
@@ -58,7 +58,7 @@ describe('the command of the installed package', () => {
     });
   });
 
-  test('runs the loops with all that they need, and other commands find them', async () => {
+  test('the command of the installed package runs the loops with all that they need, and other commands find them', async () => {
     const env = { PATH: [current, '/usr/bin', '/bin'].join(delimiter) };
     const child = spawn(join(folder, 'bin/kbctl'), ['run'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(child, 'exit');
@@ -87,7 +87,7 @@ describe('the command of the installed package', () => {
   test.each([
     { node: 'one that pretends to be 20.20.2', at: current, options: pretend },
     ...oldNodes().map((at) => ({ node: join(at, 'node'), at, options: '' })),
-  ])('reports in one line that Node is too old: $node', ({ at, options }) => {
+  ])('the command of the installed package reports in one line that Node is too old: $node', ({ at, options }) => {
     expect(kbctl(['--version'], at, options)).toEqual({
       code: 1,
       output: '',

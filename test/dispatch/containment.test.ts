@@ -89,7 +89,7 @@ describe('a cluster that attacks its process', () => {
     }
   });
 
-  test('has each of its ticks again once it no longer does', async () => {
+  test('a cluster that attacks its process has each of its ticks again once it no longer does', async () => {
     const fleet = await aFleetOf(16);
     fleet.hostile.set('c-003', 'ends');
     await minutes(fleet, 4);

@@ -98,7 +98,7 @@ describe('the deregister function', () => {
     expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
   });
 
-  test('has less time when the function has', async () => {
+  test('the deregister function has less time when the function has', async () => {
     const world = await aWorld();
     const context = { getRemainingTimeInMillis: () => 5_000, environment: world.environment };
     await handler({ cluster: 'demo', address: '10.9.8.7', lastOne: true }, context);
@@ -161,7 +161,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('is reported as still published when the time is over', async () => {
+    test('an address in the endpoints is reported as still published when the time is over', async () => {
       const { world, cluster } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
       const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });

@@ -30,7 +30,7 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['a', 'b']);
   });
 
-  test('has only those whose interval is over', async () => {
+  test('the selection of clusters has only those whose interval is over', async () => {
     const world = aDispatchWorld();
     const intervalSeconds = { 'system-namespaces': 300 };
     await world.register({ name: 'every-five-minutes', intervalSeconds }, { name: 'every-minute' });
@@ -73,7 +73,7 @@ describe('the selection of clusters', () => {
     expect(world.telemetry.lines.at(-1)?.fields['paused']).toHaveLength(2);
   });
 
-  test('reports a requested cluster that is not registered as a failure', async () => {
+  test('the selection of clusters reports a requested cluster that is not registered as a failure', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     const { loop, names } = aLoop();
     expect(await world.dispatch(loop, { clusters: ['a', 'nowhere'] })).toEqual({ passes: 2, failed: 1, skipped: 0 });

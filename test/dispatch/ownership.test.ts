@@ -79,7 +79,7 @@ describe('a cluster without an owner', () => {
     },
   );
 
-  test('stays so without stacks', async () => {
+  test('a cluster without an owner stays so without stacks', async () => {
     await world.register({});
     await tick(undefined);
     expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
@@ -94,7 +94,7 @@ describe('a cluster of another stack', () => {
     world.telemetry.lines.length = 0;
   });
 
-  test('is only observed: neither it nor its part of the table is written', async () => {
+  test('a cluster of another stack is only observed: neither it nor its part of the table is written', async () => {
     const before = await world.table.list('demo', '');
     expect(await tick('second', writesAll)).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(await world.table.list('demo', '')).toEqual(before);
@@ -112,31 +112,31 @@ describe('a cluster of another stack', () => {
     ]);
   });
 
-  test('is judged as if the pass had written', async () => {
+  test('a cluster of another stack is judged as if the pass had written', async () => {
     await tick('second', writesAll);
     expect(world.telemetry.samples).toContainEqual({ name: 'activeLeases', value: 1 });
     expect((await readLeases(world.table, 'demo')).leases).toEqual([]);
   });
 
-  test("is shown with its owner's state, and passes run independently of the owner's", async () => {
+  test("a cluster of another stack is shown with its owner's state, and passes run independently of the owner's", async () => {
     await tick('prod', () => aReport({ state: 'of the owner' }), 'cluster-ip-repair');
     world.clock.nowMs -= 170_000;
     await tick('second', undefined, 'cluster-ip-repair');
     expect(seen).toMatchObject({ state: 'of the owner' });
   });
 
-  test("does not lose its owner's record to a pass that fails", async () => {
+  test("a cluster of another stack does not lose its owner's record to a pass that fails", async () => {
     const summary = await tick('second', () => Promise.reject(new Error('no way in')));
     expect(summary).toEqual({ passes: 1, failed: 1, skipped: 0 });
     expect(await world.recordOf('demo', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('is not written by a process without a stack either', async () => {
+  test('a cluster of another stack is not written by a process without a stack either', async () => {
     await tick(undefined);
     expect(await outcomeOfWrite(seen)).toBe('withheld');
   });
 
-  test('is written by the stack that takes it over, and no longer by the one before', async () => {
+  test('a cluster of another stack is written by the stack that takes it over, and no longer by the one before', async () => {
     await takeOverCluster(world.table, 'demo', 'second');
     await tick('second', writesAll);
     expect(await keys()).toEqual(['masterleases', 'ranges/serviceips', 'runs/kubernetes-service']);

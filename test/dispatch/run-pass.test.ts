@@ -98,13 +98,13 @@ describe('a pause of a pass', () => {
     expect(deadlineOf(A_PAUSE_MS)?.cancelled).toBe(true);
   }
 
-  test('ends when its time is over, and the pass continues', async () => {
+  test('a pause of a pass ends when its time is over, and the pass continues', async () => {
     const world = await aDispatchWorldOf({});
     await paused(world, A_PAUSE_MS);
     expect(await world.recordOf('demo')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('ends with the pass', async () => {
+  test('a pause of a pass ends with the pass', async () => {
     const world = await aDispatchWorldOf({});
     await paused(world, PASS_MS);
     expect(world.telemetry.counters).toMatchObject({ passes: 1 });
@@ -221,7 +221,7 @@ describe('the findings of a pass', () => {
 });
 
 describe('the record of a pass', () => {
-  test('counts failures in a row and keeps the last success', async () => {
+  test('the record of a pass counts failures in a row and keeps the last success', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, nothing);
     const succeededAtMs = world.clock.nowMs;
@@ -243,7 +243,7 @@ describe('the record of a pass', () => {
     expect(world.telemetry.lines[0]?.fields['errors']).toEqual(['AccessDenied: not allowed to write']);
   });
 
-  test('gives way to that of another pass of the loop that was faster, which is no failure', async () => {
+  test('the record of a pass gives way to that of another pass of the loop that was faster, which is no failure', async () => {
     const world = await aDispatchWorldOf({});
     const put = () => Promise.resolve({ outcome: 'lost' } as const);
     await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
@@ -276,7 +276,7 @@ describe('the record of the endpoints loop', () => {
     return recorded;
   }
 
-  test('is written once a minute while nothing happens', async () => {
+  test('the record of the endpoints loop is written once a minute while nothing happens', async () => {
     expect(await recordedAfter(...Array.from({ length: 8 }, () => quiet))).toEqual([0, 0, 0, 0, 0, 0, 60, 60]);
   });
 
@@ -285,10 +285,13 @@ describe('the record of the endpoints loop', () => {
     { name: 'found something', run: () => aReport({ findings: [{ type: 'oddProbe', message: 'teapot' }] }) },
     { name: 'failed', run: trouble },
     { name: 'has something else to remember', run: () => aReport({ state: { since: 1 } }) },
-  ])('is written at once when the pass $name, and when that is over', async ({ name, run }) => {
-    const back = name === 'changed something' ? 10 : 20;
-    expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
-  });
+  ])(
+    'the record of the endpoints loop is written at once when the pass $name, and when that is over',
+    async ({ name, run }) => {
+      const back = name === 'changed something' ? 10 : 20;
+      expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
+    },
+  );
 
   test('a pass without news has no line, but is counted', async () => {
     const world = await aDispatchWorldOf({});

@@ -7,7 +7,7 @@ const body = (overrides: object = {}) =>
   JSON.stringify({ schema: 1, loop: 'kubernetes-service', dueAtMs: DUE, clusters: ['a', 'b'], ...overrides });
 
 describe('a tick in a message', () => {
-  test('is JSON with its schema, loop, due time and clusters', () => {
+  test('a tick in a message is JSON with its schema, loop, due time and clusters', () => {
     const tick = { loop: 'kubernetes-service' as const, dueAtMs: DUE, clusters: ['a', 'b'] };
     expect(JSON.parse(tickBody(tick))).toEqual({ schema: 1, ...tick });
     expect(receiveTick(tickBody(tick), 'kubernetes-service', DUE)).toEqual({
@@ -32,7 +32,7 @@ describe('a tick in a message', () => {
     expect(receiveTick(text, 'kubernetes-service', DUE + 30_001)).toMatchObject({ outcome: 'late' });
   });
 
-  test('may have fields that this version does not know', () => {
+  test('a tick in a message may have fields that this version does not know', () => {
     expect(receiveTick(body({ traceId: 'x' }), 'kubernetes-service', DUE)).toMatchObject({ outcome: 'due' });
   });
 

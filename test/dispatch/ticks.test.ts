@@ -145,7 +145,7 @@ describe('passes that keep the event loop busy for longer than one may take', ()
 });
 
 describe('a fleet', () => {
-  test('has its first tick by messages too, each cluster once', async () => {
+  test('a fleet has its first tick by messages too, each cluster once', async () => {
     await world.register(...FLEET.map((name) => ({ name })));
     expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
     expect(queue.sent).toHaveLength(3 * 6);
@@ -193,7 +193,7 @@ describe('a cluster list that cannot be read', () => {
     return { table: () => ({ ...world.table, list }) };
   };
 
-  test('is the last one that this process read, for 15 minutes, logged and counted', async () => {
+  test('a cluster list that cannot be read is the last one that this process read, for 15 minutes, logged and counted', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await invoke(schedule());
     world.clock.nowMs += 15 * 60_000;
@@ -211,7 +211,7 @@ describe('a cluster list that cannot be read', () => {
     await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('fails the invocation of a process that has read none, and where the table denies it', async () => {
+  test('a cluster list that cannot be read fails the invocation of a process that has read none, and where the table denies it', async () => {
     await world.register({ name: 'a' });
     await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
     await invoke(schedule());
@@ -263,7 +263,7 @@ test('a schedule older than a minute is dropped and counted: EventBridge deliver
 });
 
 describe('a message', () => {
-  test('reads the pause of all clusters once, and each registration once: one partition serves a whole fleet', async () => {
+  test('a message reads the pause of all clusters once, and each registration once: one partition serves a whole fleet', async () => {
     const names = FLEET.slice(0, CONCURRENT_PASSES);
     await world.register(...names.map((name) => ({ name })));
     const { keys, table } = registryReads();
@@ -307,7 +307,7 @@ describe('a message', () => {
     expect(lines('invocation ended')[0]?.fields).toMatchObject({ unregistered: ['gone', 'never'] });
   });
 
-  test('does not touch a cluster that was paused since', async () => {
+  test('a message does not touch a cluster that was paused since', async () => {
     await world.register({ name: 'a' });
     await pauseCluster(world.table, 'a', { untilMs: world.clock.nowMs + 60_000, reason: 'upgrade', by: 'ops' });
     expect(await invoke(queueEvent(tickOf()))).toEqual({ passes: 0, failed: 0, skipped: 1 });
@@ -321,7 +321,7 @@ describe('a message', () => {
     expect(lines('pass failed')[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
   });
 
-  test('does not come again although the table is down, which is logged and counted', async () => {
+  test('a message does not come again although the table is down, which is logged and counted', async () => {
     await world.register({ name: 'a' });
     const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));
     const table = () => ({ ...world.table, get });

@@ -49,7 +49,7 @@ function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
 const aTable = () => memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
 
 describe('the table', () => {
-  test('is written, listed and left unchanged', async () => {
+  test('the table is written, listed and left unchanged', async () => {
     const table = aTable();
     expect(await checkTable(table, NOW_MS)).toEqual([expect.objectContaining({ level: 'ok' })]);
     expect(await table.list('#doctor', '')).toEqual([]);
@@ -68,7 +68,7 @@ describe('the clock', () => {
     { skewMs: -2_000, level: 'ok', message: "agrees with the table's" },
     { skewMs: 2_100, level: 'fail', message: "is 2.1 s ahead of the table's or more" },
     { skewMs: -960_000, level: 'fail', message: "is 960.0 s behind the table's or more" },
-  ])('is $level when it is $skewMs ms ahead', ({ skewMs, level, message }) => {
+  ])('the clock is $level when it is $skewMs ms ahead', ({ skewMs, level, message }) => {
     expect(checkClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
   });
 });

@@ -71,7 +71,7 @@ describe('the doctor', () => {
     expect(world.telemetry.flushes.count).toBe(1);
   });
 
-  test('changes nothing in a cluster', async () => {
+  test('the doctor changes nothing in a cluster', async () => {
     const before = await objectsIn(standIn);
     await ask(await aWorld(), {});
     expect(await objectsIn(standIn)).toEqual(before);

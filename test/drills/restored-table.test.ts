@@ -61,7 +61,7 @@ async function opensWithItsPasses(world: LoopWorld): Promise<void> {
 }
 
 describe('A table that is lost', () => {
-  test('is replaced by an empty one, which allocates nothing before its first passes and no used address after them', async () => {
+  test('a table that is lost is replaced by an empty one, which allocates nothing before its first passes and no used address after them', async () => {
     const world = await atWork();
     const endpoints = world.published()?.subsets;
     world.useTable(memoryStore());
@@ -109,7 +109,7 @@ describe('A table that is restored unchanged', () => {
 });
 
 describe('A table after the deletion of items', () => {
-  test('allocates no used address, whichever they are, before and after its next passes', async () => {
+  test('a table after the deletion of items allocates no used address, whichever they are, before and after its next passes', async () => {
     const whole = await atWork();
     const keys = [...whole.store].flatMap(([cluster, items]) =>
       [...items.keys()].filter((key) => !key.startsWith('requests/')).map((key) => [cluster, key] as const),

@@ -141,7 +141,7 @@ describe('two owners of the endpoints', () => {
 });
 
 describe('the state of a contest', () => {
-  test('is read as it was saved', () => {
+  test('the state of a contest is read as it was saved', () => {
     const { state } = run(contested(3), SETTLED);
     expect(contestStateFrom(JSON.parse(JSON.stringify(state)))).toEqual(state);
   });
@@ -153,7 +153,7 @@ describe('the state of a contest', () => {
     [],
     { lastWrite: 1, contest: [] },
     { lastWrite: { wanted: 'a' }, contest: { delayMs: 1 } },
-  ])('is empty if the saved value has another layout: %j', (value) => {
+  ])('the state of a contest is empty if the saved value has another layout: %j', (value) => {
     expect(contestStateFrom(value)).toEqual({});
   });
 });
@@ -166,7 +166,7 @@ describe('the last writer', () => {
     },
   });
 
-  test('is the newest field manager that is not our own', () => {
+  test('the last writer is the newest field manager that is not our own', () => {
     const endpoints = object(
       ['kube-apiserver', '2026-01-01T00:00:02Z'],
       ['kubectl', '2026-01-01T00:00:01Z'],
@@ -176,12 +176,12 @@ describe('the last writer', () => {
     expect(lastManager([endpoints, object(['operator', '2026-01-01T00:00:09Z'])], 'own')).toBe('operator');
   });
 
-  test('is a field manager with a time if there is one', () => {
+  test('the last writer is a field manager with a time if there is one', () => {
     const endpoints = object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']);
     expect(lastManager([endpoints], 'own')).toBe('kubectl');
   });
 
-  test('is unknown if no other field manager is recorded', () => {
+  test('the last writer is unknown if no other field manager is recorded', () => {
     expect(lastManager([object(), object(['own'])], 'own')).toBeUndefined();
   });
 });

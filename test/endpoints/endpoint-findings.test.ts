@@ -45,7 +45,7 @@ describe('the refusal to publish no address', () => {
       withdrawn: ['10.0.0.1'],
       why: `10.0.0.1 is withdrawn until noon; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
     },
-  ])('gives the reason and the remedy for $name', ({ outcomes, withdrawn, why }) => {
+  ])('the refusal to publish no address gives the reason and the remedy for $name', ({ outcomes, withdrawn, why }) => {
     const finding = noLiveLease({
       cluster: 'prod',
       outcomes: new Map(outcomes.map((address) => [address, miss])),
@@ -58,7 +58,7 @@ describe('the refusal to publish no address', () => {
 describe('the finding of an unfinished withdrawal', () => {
   const lease = { address: '10.0.0.1', expiresAtMs: NOW - 600_000, withdrawnUntilMs: NOW + 1 };
 
-  test('is reported ten minutes after the lease expired if the server was not seen down', () => {
+  test('the finding of an unfinished withdrawal is reported ten minutes after the lease expired if the server was not seen down', () => {
     const message =
       '10.0.0.1 is withdrawn, and its API server has not been seen down since. If it is to be published, run "kbctl deregister prod 10.0.0.1 --undo"';
     expect(standingWithdrawals('prod', [aLease(lease)], NOW)).toEqual([{ type: 'other', message, item: '10.0.0.1' }]);
@@ -69,7 +69,7 @@ describe('the finding of an unfinished withdrawal', () => {
     { name: 'the server was seen down', other: { seenDown: true } },
     { name: 'the address never had a lease', other: { generation: 0 } },
     { name: 'the withdrawal is over', other: { withdrawnUntilMs: NOW } },
-  ])('is not reported when $name', ({ other }) => {
+  ])('the finding of an unfinished withdrawal is not reported when $name', ({ other }) => {
     expect(standingWithdrawals('prod', [aLease({ ...lease, ...other })], NOW)).toEqual([]);
   });
 });
@@ -131,15 +131,18 @@ describe('the finding of two owners', () => {
       outcome: 'writes that only contest wait 0 s',
     },
     { name: 'finds only its own name', manager: 'own', withhold: false, state: {}, outcome: 'it is written again' },
-  ])('names the other writer when the pass $name', ({ manager, withhold, state, outcome }) => {
-    const other = manager === 'own' ? 'an unknown field manager' : manager;
-    const message = `the endpoints of default/kubernetes have two owners: ${other} changed what was written here; ${outcome}. ${REMEDY}`;
-    expect(twoOwners([writtenBy(manager)], 'own', { ...verdict, withhold, state })).toEqual({
-      type: 'twoOwners',
-      message,
-      item: other,
-    });
-  });
+  ])(
+    'the finding of two owners names the other writer when the pass $name',
+    ({ manager, withhold, state, outcome }) => {
+      const other = manager === 'own' ? 'an unknown field manager' : manager;
+      const message = `the endpoints of default/kubernetes have two owners: ${other} changed what was written here; ${outcome}. ${REMEDY}`;
+      expect(twoOwners([writtenBy(manager)], 'own', { ...verdict, withhold, state })).toEqual({
+        type: 'twoOwners',
+        message,
+        item: other,
+      });
+    },
+  );
 });
 
 describe('the finding of a foreign slice', () => {

@@ -22,12 +22,12 @@ describe('the slice of Endpoints', () => {
     ]);
   });
 
-  test('contains only the name, protocol and number of a port', () => {
+  test('the slice of Endpoints contains only the name, protocol and number of a port', () => {
     const endpoints = anEndpoints(['1.2.3.4'], [{ port: 8080, appProtocol: 'http' }]);
     expect(sliceFromEndpoints(endpoints).ports).toEqual([{ name: '', port: 8080, protocol: 'TCP' }]);
   });
 
-  test('is an IPv6 slice if its only address is IPv6 and not ready', () => {
+  test('the slice of Endpoints is an IPv6 slice if its only address is IPv6 and not ready', () => {
     const endpoints = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: 'fd00::1' }], ports: [HTTPS] }] };
     expect(sliceFromEndpoints(endpoints)).toMatchObject({
       addressType: 'IPv6',
@@ -35,7 +35,7 @@ describe('the slice of Endpoints', () => {
     });
   });
 
-  test('contains only the addresses and ports of the first subset', () => {
+  test('the slice of Endpoints contains only the addresses and ports of the first subset', () => {
     const endpoints = anEndpoints(['1.2.3.4']);
     const second = { addresses: [{ ip: '5.6.7.8' }], ports: [HTTPS] };
     const slice = sliceFromEndpoints({ ...endpoints, subsets: [...(endpoints.subsets ?? []), second] });

@@ -10,12 +10,12 @@ function decide(given: Partial<EndpointsObservation>) {
 describe('the lease reconciler', () => {
   const four = ['1.2.3.4', '4.3.2.1', '4.3.2.2', '4.3.2.3'];
 
-  test('removes the first and the last address when their leases expired', () => {
+  test('the lease reconciler removes the first and the last address when their leases expired', () => {
     const decision = decide({ current: anEndpoints(['1.2.3.4', ...four.slice(1), '4.3.2.4']), live: four.slice(1) });
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(four.slice(1)) });
   });
 
-  test('ignores the order of addresses', () => {
+  test('the lease reconciler ignores the order of addresses', () => {
     const current = anEndpoints(four.toReversed());
     expect(decide({ current, live: four })).toEqual({ outcome: 'keep', endpoints: current });
   });
@@ -35,12 +35,12 @@ describe('the lease reconciler', () => {
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints(['1.2.3.4']) });
   });
 
-  test('creates Endpoints with the right ports even when ports are not reconciled', () => {
+  test('the lease reconciler creates Endpoints with the right ports even when ports are not reconciled', () => {
     const decision = decide({ current: undefined, reconcilePorts: false });
     expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints(['1.2.3.4']) });
   });
 
-  test('keeps labels, annotations and all other fields of the object', () => {
+  test('the lease reconciler keeps labels, annotations and all other fields of the object', () => {
     const { metadata, ...rest } = anEndpoints(['9.9.9.9']);
     const labels = { mine: 'kept' };
     const current = {
@@ -58,7 +58,7 @@ describe('the lease reconciler', () => {
     });
   });
 
-  test('refuses to publish no address', () => {
+  test('the lease reconciler refuses to publish no address', () => {
     expect(decide({ live: [] })).toEqual({ outcome: 'refused' });
     expect(decide({ live: [], current: undefined })).toEqual({ outcome: 'refused' });
   });

@@ -173,7 +173,7 @@ describe('a probe of the tick', () => {
     }
   });
 
-  test('keeps the host name that the address is a record of', () => {
+  test('a probe of the tick keeps the host name that the address is a record of', () => {
     expect(nextLease(newLease(ADDRESS), { ...ready, host: 'api.example.com' }, NOW_MS).host).toBe('api.example.com');
   });
 });
@@ -242,14 +242,14 @@ describe('a withdrawal', () => {
     expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
   });
 
-  test('ends the lease if the server itself shuts down', () => {
+  test('a withdrawal ends the lease if the server itself shuts down', () => {
     const released = { ...until, seenDown: true };
     const going = { untilMs, goingDown: true };
     expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
     expect(withdrawn(lease(expired), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
   });
 
-  test('restores the lease, or the shutdown of its server, when the withdrawal is refused', () => {
+  test('a withdrawal restores the lease, or the shutdown of its server, when the withdrawal is refused', () => {
     expect(reinstated(lease({ ...until, ...missed(1) }))).toEqual(lease(missed(1)));
     expect(reinstated(lease({ ...until, seenDown: true }))).toEqual(lease({ state: 'shuttingDown' }));
     expect(reinstated(shuttingDown)).toBe(shuttingDown);

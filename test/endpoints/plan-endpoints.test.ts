@@ -20,7 +20,7 @@ describe('the plan of a tick', () => {
     });
   });
 
-  test('leaves wrong ports unchanged with reconcilePorts: false', () => {
+  test('the plan of a tick leaves wrong ports unchanged with reconcilePorts: false', () => {
     const current = anEndpoints([A], [EXTRA]);
     expect(
       planEndpoints(observed({ current, spec: aClusterSpec({ endpoints: { reconcilePorts: false } }) })),
@@ -30,7 +30,7 @@ describe('the plan of a tick', () => {
     expect(planEndpoints(observed({ current }))).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
   });
 
-  test('accepts the order of ports of an API server', () => {
+  test('the plan of a tick accepts the order of ports of an API server', () => {
     const current = anEndpoints([A], [EXTRA, HTTPS]);
     expect(
       planEndpoints(observed({ current, spec: aClusterSpec({ endpoints: { extraPorts: [EXTRA] } }) })),
@@ -46,7 +46,7 @@ describe('the plan of a tick', () => {
     expect(decision).toMatchObject({ outcome: 'update', endpoints: { subsets: healed } });
   });
 
-  test('removes an address from those that are not ready when it is ready as well', () => {
+  test('the plan of a tick removes an address from those that are not ready when it is ready as well', () => {
     const subset = { addresses: [{ ip: A }], ports: [HTTPS] };
     const current = { ...anEndpoints([]), subsets: [{ ...subset, notReadyAddresses: [{ ip: A }] }] };
     const corrected = { ...current, subsets: [{ ...subset, notReadyAddresses: [] }] };
@@ -80,32 +80,32 @@ describe('the plan of a tick', () => {
 describe('the plan of a tick with a master count', () => {
   const masters = (masterCount: number) => aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount } });
 
-  test('publishes every live address', () => {
+  test('the plan of a tick with a master count publishes every live address', () => {
     const decision = planEndpoints(observed({ spec: masters(3), current: undefined, live: [A, B, C] }));
     expect(decision).toEqual({ outcome: 'create', endpoints: anEndpoints([A, B, C]) });
   });
 
-  test('changes nothing with more live servers than the count if one of them is published', () => {
+  test('the plan of a tick with a master count changes nothing with more live servers than the count if one of them is published', () => {
     const spec = aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount: 1 } });
     const settled = observed({ spec, current: anEndpoints([C]), live: [A, B, C] });
     expect(planEndpoints(settled)).toEqual({ outcome: 'keep', endpoints: settled.current });
   });
 
-  test('publishes a live address that another writer marked as not ready', () => {
+  test('the plan of a tick with a master count publishes a live address that another writer marked as not ready', () => {
     const spec = aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount: 2 } });
     const current = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: A }, { ip: B }], ports: [HTTPS] }] };
     const decision = planEndpoints(observed({ spec, current, live: [A, B] }));
     expect('endpoints' in decision && readyAddresses(decision.endpoints)).toEqual([A, B]);
   });
 
-  test('removes an address that reported its shutdown', () => {
+  test('the plan of a tick with a master count removes an address that reported its shutdown', () => {
     const decision = planEndpoints(
       observed({ spec: masters(2), current: anEndpoints([A, B]), live: [A], excluded: [B] }),
     );
     expect(decision).toEqual({ outcome: 'update', endpoints: anEndpoints([A]) });
   });
 
-  test('publishes every live address and no more than the count after any previous state', () => {
+  test('the plan of a tick with a master count publishes every live address and no more than the count after any previous state', () => {
     const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
     fc.assert(

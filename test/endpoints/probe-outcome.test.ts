@@ -42,7 +42,7 @@ describe('the answer of a probe', () => {
       body: ['a', 'b', 'c', 'd', 'e', 'f'].map((check) => `[-]${check} failed`).join('\n'),
       detail: 'answered 500: a, b, c, d, e',
     },
-  ])('lists $name in the detail', ({ body, detail }) => {
+  ])('the answer of a probe lists $name in the detail', ({ body, detail }) => {
     expect(probeOutcome({ kind: 'status', status: 500, body }).detail).toBe(detail);
   });
 

@@ -119,7 +119,7 @@ describe('a server with a certificate that never verifies', () => {
     expect(reads()).toBe(1 + 10);
   });
 
-  test('counts at once in a pass that has just read the kubeconfig', async () => {
+  test('a server with a certificate that never verifies counts at once in a pass that has just read the kubeconfig', async () => {
     const server = await serverOf(stranger);
     const { probe, reads } = aProcess({ server: server.url, ca: before.ca });
     for (const seconds of [0, 10, 10])
@@ -127,7 +127,7 @@ describe('a server with a certificate that never verifies', () => {
     expect(reads()).toBe(1);
   });
 
-  test('does not count while the store gives no answer, which is asked once a minute', async () => {
+  test('a server with a certificate that never verifies does not count while the store gives no answer, which is asked once a minute', async () => {
     const server = await serverOf(stranger);
     const { stored, pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
     await pass(0);

@@ -194,7 +194,7 @@ describe('the connections of a process', () => {
     const withToken = (Authorization: string) => access({ authHeaders: async () => ({ Authorization }) });
     const read = { kind: 'Namespace', name: 'default' } as const;
 
-    test('is read again once, and the pass continues with the new one', async () => {
+    test('a credential that was refused while it was kept is read again once, and the pass continues with the new one', async () => {
       tokens.length = 0;
       const stored = ['old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));

@@ -73,7 +73,7 @@ function invoke(event: object): Promise<unknown> {
 }
 
 describe('a function with a clock 16 minutes ahead of the table', () => {
-  test('does not free the address of a hold that has ten minutes left', async () => {
+  test('a function with a clock 16 minutes ahead of the table does not free the address of a hold that has ten minutes left', async () => {
     const hold = {
       items: ['10.0.0.9'],
       owner: 'shop',
@@ -87,7 +87,7 @@ describe('a function with a clock 16 minutes ahead of the table', () => {
     expect([saved?.holds, saved !== undefined && hasBit(saved.data, BIT)]).toEqual([[hold], true]);
   });
 
-  test('runs the passes of a schedule that is on time, and reports its clock', async () => {
+  test('a function with a clock 16 minutes ahead of the table runs the passes of a schedule that is on time, and reports its clock', async () => {
     const event = { 'detail-type': 'Scheduled Event', time: new Date(tableNowMs()).toISOString() };
     expect(await invoke(event)).toMatchObject({ passes: 1, failed: 0 });
     expect(telemetry.lines.map(({ message }) => message)).toContain("the clock differs from the table's");

@@ -30,7 +30,7 @@ describe('the environment of a deployed function', () => {
     });
   });
 
-  test('refuses a kubeconfig of its own machine only in Lambda', async () => {
+  test('the environment of a deployed function refuses a kubeconfig of its own machine only in Lambda', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'task-'));
     await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
     const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
@@ -52,11 +52,11 @@ describe('the environment of a deployed function', () => {
     expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
   });
 
-  test('is that of its stack', () => {
+  test('the environment of a deployed function is that of its stack', () => {
     expect(environmentFrom(complete).stack).toBe('kube-bootstrap-controller-test');
   });
 
-  test('reports events as its stack', () => {
+  test('the environment of a deployed function reports events as its stack', () => {
     expect(environmentFrom(complete).reportingInstance).toBe('kube-bootstrap-controller-test');
   });
 });

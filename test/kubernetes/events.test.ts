@@ -33,7 +33,7 @@ function manyDrafts(count: number, prefix = 'item'): EventDraft[] {
 }
 
 describe('an event', () => {
-  test("has upstream's text, under our reporting controller", () => {
+  test("an event has upstream's text, under our reporting controller", () => {
     expect(plan([draft({ resourceVersion: '77' })]).writes[0]?.object).toEqual({
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -53,7 +53,7 @@ describe('an event', () => {
     expect(plan([draft({ namespace: '' })]).writes[0]?.object.metadata.namespace).toBe('default');
   });
 
-  test('has a note of 1,024 bytes at most, and never half a character', () => {
+  test('an event has a note of 1,024 bytes at most, and never half a character', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000 }), (note) => {
         const cut = plan([draft({ note })]).writes[0]?.object.note ?? '';
@@ -65,7 +65,7 @@ describe('an event', () => {
     );
   });
 
-  test('has a reporting instance of 128 bytes at most', () => {
+  test('an event has a reporting instance of 128 bytes at most', () => {
     const instance = 'é'.repeat(100);
     const { writes } = plan([draft()], start, {}, 1, { instance });
     expect(writes[0]?.object.reportingInstance).toBe('é'.repeat(64));
@@ -83,7 +83,7 @@ describe('an event', () => {
     );
   });
 
-  test('has the same name in every pass, and another one for another object, note, loop or stack', () => {
+  test('an event has the same name in every pass, and another one for another object, note, loop or stack', () => {
     const nameOf = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
       plan([event], start, {}, 1, by).writes[0]?.name;
     const names = [
@@ -101,7 +101,7 @@ describe('an event', () => {
 });
 
 describe('a repeated event', () => {
-  test('is written at the first and second sighting, and every 30 minutes from then on', () => {
+  test('a repeated event is written at the first and second sighting, and every 30 minutes from then on', () => {
     const written: [minute: number, count: number | undefined][] = [];
     let previous: Readonly<Record<string, EventSighting>> = {};
     for (let minute = 0; minute <= 66; minute += 3) {

@@ -67,13 +67,13 @@ describe('a probe', () => {
     [302, 'elsewhere'],
     [401, 'Unauthorized'],
     [500, '[-]shutdown failed: reason withheld'],
-  ])('reports the status %i and its body, and follows no redirect', async (status, body) => {
+  ])('a probe reports the status %i and its body, and follows no redirect', async (status, body) => {
     const { probe, target, server } = await serverAnd(() => ({ status, headers: { location: '/' }, body }));
     await expect(probe(target)).resolves.toEqual({ kind: 'status', status, body });
     expect(server.requests).toMatchObject([{ method: 'GET', path: '/readyz?verbose' }]);
   });
 
-  test('keeps at most 4 KB of a body', async () => {
+  test('a probe keeps at most 4 KB of a body', async () => {
     const { probe, target } = await serverAnd(() => ({ body: 'x'.repeat(1_000_000) }));
     await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'x'.repeat(4_096) });
   });
@@ -83,7 +83,7 @@ describe('a probe', () => {
     await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 200 });
   });
 
-  test('has its own connection', async () => {
+  test('a probe has its own connection', async () => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
     await probe(target);
     await probe(target);
@@ -92,7 +92,7 @@ describe('a probe', () => {
 });
 
 describe('the credential', () => {
-  test('is not sent unless the target asks for it', async () => {
+  test('the credential is not sent unless the target asks for it', async () => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
     await probe(target);
     await probe({ ...target, authenticate: true });
@@ -114,7 +114,7 @@ describe('the credential', () => {
     expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
   });
 
-  test('is not sent where the certificate is not verified', async () => {
+  test('the credential is not sent where the certificate is not verified', async () => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
       tls: makeAuthority('anyone').issue(['anything']),
       cluster: { 'insecure-skip-tls-verify': true },
@@ -134,7 +134,7 @@ describe('a certificate', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('is verified by the server name of the target', async () => {
+  test('a certificate is verified by the server name of the target', async () => {
     const { probe, target } = await serverAnd(() => ({ body: 'ok' }), { tls: authority.issue(['api.example.com']) });
     await expect(probe({ ...target, serverName: 'api.example.com' })).resolves.toMatchObject({ status: 200 });
     await expect(probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });

@@ -38,7 +38,7 @@ function kubeconfig(cluster: object, user: object, more: object = {}) {
 const withCa = { 'certificate-authority-data': base64(authority.ca) };
 
 describe('a kubeconfig', () => {
-  test('gives the server, the CA and the token of its current context', async () => {
+  test('a kubeconfig gives the server, the CA and the token of its current context', async () => {
     const access = await parseKubeconfig(kubeconfig(withCa, { token: SECRET }), 'of a test');
     expect(access).toMatchObject({
       server: 'https://10.0.0.1:6443',
@@ -56,7 +56,7 @@ describe('a kubeconfig', () => {
     expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
   });
 
-  test('gives a client certificate, a server name and a password', async () => {
+  test('a kubeconfig gives a client certificate, a server name and a password', async () => {
     const user = {
       'client-certificate-data': base64(cert),
       'client-key-data': base64(keyPem),
@@ -73,7 +73,7 @@ describe('a kubeconfig', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Basic ${base64(`admin:${SECRET}`)}` });
   });
 
-  test('reports that verification is to be skipped', async () => {
+  test('a kubeconfig reports that verification is to be skipped', async () => {
     const access = await parseKubeconfig(
       kubeconfig({ 'insecure-skip-tls-verify': true }, { token: SECRET }),
       'of a test',
@@ -82,13 +82,13 @@ describe('a kubeconfig', () => {
     expect(access.tls().rejectUnauthorized).toBe(false);
   });
 
-  test('may name a server without TLS for a user without a credential', async () => {
+  test('a kubeconfig may name a server without TLS for a user without a credential', async () => {
     const access = await parseKubeconfig(kubeconfig({ server: 'http://127.0.0.1:8001' }, {}), 'of a test');
     expect(access.server).toBe('http://127.0.0.1:8001');
     await expect(access.authHeaders()).resolves.toEqual({});
   });
 
-  test('shows no credential when its access is printed', async () => {
+  test('a kubeconfig shows no credential when its access is printed', async () => {
     const user = { token: SECRET, 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
     const access = await parseKubeconfig(kubeconfig(withCa, user), 'of a test');
     const printed = inspect(access, { depth: 9 }) + JSON.stringify(access);
@@ -108,7 +108,7 @@ describe('a kubeconfig file', () => {
 
   afterAll(() => rm(folder, { recursive: true }));
 
-  test('may name files beside it', async () => {
+  test('a kubeconfig file may name files beside it', async () => {
     const file = join(folder, 'config');
     await writeFile(file, kubeconfig({ 'certificate-authority': 'ca.pem' }, { tokenFile: 'token' }));
     const access = await loadKubeconfigFile(file);
@@ -116,7 +116,7 @@ describe('a kubeconfig file', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
-  test('runs its exec plugin only when that is allowed', async () => {
+  test('a kubeconfig file runs its exec plugin only when that is allowed', async () => {
     const file = join(folder, 'exec');
     const credential = {
       apiVersion: 'client.authentication.k8s.io/v1',

@@ -23,27 +23,30 @@ describe('an API server that repeats a credential in its reply', () => {
       user: { username: 'admin', password: PASSWORD },
       secrets: [PASSWORD, Buffer.from(`admin:${PASSWORD}`).toString('base64')],
     },
-  ])('gets $name neither into an error, a header nor a probe', async ({ user, secrets }) => {
-    const server = await startFaultServer(
-      ({ headers }) => {
-        const said = `you sent ${headers.authorization} and ${PASSWORD}`;
-        return { status: 403, headers: { warning: `299 - "${headers.authorization}"` }, body: { message: said } };
-      },
-      authority.issue(['127.0.0.1']),
-    );
-    const access = await parseKubeconfig(kubeconfigTo(server.url, { ca: authority.ca, user }), 'of the test');
-    const connections = new ApiServerConnections();
-    const { signal } = new AbortController();
-    const reply = await connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
-    const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
-    const probed = await probe({ url: server.url, authenticate: true });
-    const seen = JSON.stringify([reply.headers, await read(reply.body), probed]);
-    await connections.close();
-    await server.stop();
-    expect(server.requests.map(({ headers }) => headers['authorization'])).toHaveLength(2);
-    expect(seen).toContain('you sent');
-    expect(secrets.filter((secret) => seen.includes(secret))).toEqual([]);
-  });
+  ])(
+    'an API server that repeats a credential in its reply gets $name neither into an error, a header nor a probe',
+    async ({ user, secrets }) => {
+      const server = await startFaultServer(
+        ({ headers }) => {
+          const said = `you sent ${headers.authorization} and ${PASSWORD}`;
+          return { status: 403, headers: { warning: `299 - "${headers.authorization}"` }, body: { message: said } };
+        },
+        authority.issue(['127.0.0.1']),
+      );
+      const access = await parseKubeconfig(kubeconfigTo(server.url, { ca: authority.ca, user }), 'of the test');
+      const connections = new ApiServerConnections();
+      const { signal } = new AbortController();
+      const reply = await connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
+      const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
+      const probed = await probe({ url: server.url, authenticate: true });
+      const seen = JSON.stringify([reply.headers, await read(reply.body), probed]);
+      await connections.close();
+      await server.stop();
+      expect(server.requests.map(({ headers }) => headers['authorization'])).toHaveLength(2);
+      expect(seen).toContain('you sent');
+      expect(secrets.filter((secret) => seen.includes(secret))).toEqual([]);
+    },
+  );
 });
 
 describe('CredentialMask', () => {

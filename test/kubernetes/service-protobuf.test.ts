@@ -57,7 +57,7 @@ function outcomeOf(read: () => unknown): unknown {
 }
 
 describe('a list of Services in protobuf', () => {
-  test('is read back unchanged, in any pieces, and unknown fields are skipped', () => {
+  test('a list of Services in protobuf is read back unchanged, in any pieces, and unknown fields are skipped', () => {
     fc.assert(
       fc.property(
         fc.array(claim, { maxLength: 5 }),
@@ -72,7 +72,7 @@ describe('a list of Services in protobuf', () => {
     );
   });
 
-  test('is read the same from the middle of a larger buffer', () => {
+  test('a list of Services in protobuf is read the same from the middle of a larger buffer', () => {
     const bytes = serviceList([]);
     const larger = Buffer.concat([Buffer.from('before'), bytes, Buffer.from('after')]);
     expect(readServiceList(larger.subarray(6, 6 + bytes.length))).toMatchObject({ services: [], resourceVersion: '9' });
@@ -142,7 +142,7 @@ describe('a list of Services in protobuf', () => {
 });
 
 describe('a Status in protobuf', () => {
-  test('contains the fields that a client uses', () => {
+  test('a Status in protobuf contains the fields that a client uses', () => {
     expect(readStatus(status(429, 'TooManyRequests', 'slow down', 7))).toEqual({
       reason: 'TooManyRequests',
       message: 'slow down',

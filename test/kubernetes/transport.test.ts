@@ -62,7 +62,7 @@ async function text(body: OpenReply['body']): Promise<string> {
 }
 
 describe('a transport', () => {
-  test('sends the request unchanged and returns the whole reply', async () => {
+  test('a transport sends the request unchanged and returns the whole reply', async () => {
     const { server, connections, kubeconfig } = await serverAndConnections();
     const transport = connections.transport(await kubeconfig(''));
     const headers = { 'content-type': 'application/json', accept: 'a/b' };
@@ -72,7 +72,7 @@ describe('a transport', () => {
     expect(server.requests[0]).toMatchObject({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' });
   });
 
-  test('puts the path of the server URL before that of the request', async () => {
+  test('a transport puts the path of the server URL before that of the request', async () => {
     const { server, connections, kubeconfig } = await serverAndConnections();
     const transport = connections.transport(await kubeconfig('/k8s/clusters/c-1/'));
     await transport({ method: 'GET', path: '/api', headers: {} }, signal);

@@ -18,7 +18,7 @@ function issuer(failing: readonly number[] = []) {
 }
 
 describe('a token that renews itself', () => {
-  test('is kept for four fifths of its life of five minutes', async () => {
+  test('a token that renews itself is kept for four fifths of its life of five minutes', async () => {
     const { clock, token } = issuer();
     const tokens: string[] = [];
     for (const seconds of [0, 239, 240, 479, 480]) {
@@ -28,7 +28,7 @@ describe('a token that renews itself', () => {
     expect(tokens).toEqual(['token-1', 'token-1', 'token-2', 'token-2', 'token-3']);
   });
 
-  test('is requested once by requests at the same time', async () => {
+  test('a token that renews itself is requested once by requests at the same time', async () => {
     const { clock, token, requests } = issuer();
     expect(await Promise.all([token(), token()])).toEqual(['token-1', 'token-1']);
     clock.seconds = 240;
@@ -36,7 +36,7 @@ describe('a token that renews itself', () => {
     expect(requests()).toBe(2);
   });
 
-  test('is used until its end when a renewal fails, and no longer', async () => {
+  test('a token that renews itself is used until its end when a renewal fails, and no longer', async () => {
     const { clock, token } = issuer([2, 3]);
     await token();
     clock.seconds = 299;
@@ -57,7 +57,7 @@ const STS = [
 describe('an API server that is reached by web identity', () => {
   const server = 'https://203.0.113.10:6443';
 
-  test('gets the token, over TLS with its own CA', async () => {
+  test('an API server that is reached by web identity gets the token, over TLS with its own CA', async () => {
     const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => 'a-token', {});
     expect(access).toMatchObject({ server, skipTlsVerify: false, renewsItself: true });
     expect(await access.authHeaders()).toEqual({ Authorization: 'Bearer a-token' });

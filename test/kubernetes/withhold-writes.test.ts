@@ -53,7 +53,7 @@ describe('a port that withholds writes', () => {
     expect([names, reported]).toEqual([['kubernetes'], []]);
   });
 
-  test('reports each write, and answers with the object as it would be', async () => {
+  test('a port that withholds writes reports each write, and answers with the object as it would be', async () => {
     const { port, reported } = withholding();
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
     await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
@@ -68,7 +68,7 @@ describe('a port that withholds writes', () => {
     ]);
   });
 
-  test('reports which fields of what was read an update would change', async () => {
+  test('a port that withholds writes reports which fields of what was read an update would change', async () => {
     const { port, reported } = withholding();
     await port.get(ref);
     await port.update({ ...stored, metadata: { ...stored.metadata, resourceVersion: '8', labels: { b: '3' } } });
@@ -87,9 +87,12 @@ describe('a port that withholds writes', () => {
       object: { ...slice, endpoints: null, ports: null },
       published: 'EndpointSlice default/kubernetes with no address',
     },
-  ])('names the addresses that it would publish: $published', async ({ object, published }) => {
-    const { port, reported } = withholding();
-    await port.create(object);
-    expect(reported).toEqual([`create ${published}`]);
-  });
+  ])(
+    'a port that withholds writes names the addresses that it would publish: $published',
+    async ({ object, published }) => {
+      const { port, reported } = withholding();
+      await port.create(object);
+      expect(reported).toEqual([`create ${published}`]);
+    },
+  );
 });

@@ -28,7 +28,7 @@ function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErro
 }
 
 describe('an event that cannot be written', () => {
-  test('does not keep the others from being written, and is due again', async () => {
+  test('an event that cannot be written does not keep the others from being written, and is due again', async () => {
     const { port, calls } = portAnswering('Forbidden', 'invalid', 'created');
     const report = await writeEvents(port, plan(12));
     expect(report).toMatchObject({ written: 10, dropped: 0, errors: [{ code: 'Forbidden' }, { code: 'Rejected' }] });
@@ -36,7 +36,7 @@ describe('an event that cannot be written', () => {
     expect(calls()).toBe(12);
   });
 
-  test('keeps its earlier sightings', async () => {
+  test('an event that cannot be written keeps its earlier sightings', async () => {
     const { port } = portAnswering();
     const first = plan(1);
     const report = await writeEvents(port, plan(1, first.sightings, start + 60_000));

@@ -28,13 +28,13 @@ describe('the clock-driven runner', () => {
     expect(calls).toEqual(['slow@0', 'fast@0', 'fast@10', 'slow@20', 'fast@20', 'fast@30']);
   });
 
-  test('leaves out the ticks that pass while a job runs', () => {
+  test('the clock-driven runner leaves out the ticks that pass while a job runs', () => {
     expect([0, 1, 9_999, 10_000, 25_000].map((nowMs) => nextTickMs(10_000, nowMs))).toEqual([
       10_000, 10_000, 10_000, 20_000, 30_000,
     ]);
   });
 
-  test('starts the work beside the jobs once each of them has been invoked', async () => {
+  test('the clock-driven runner starts the work beside the jobs once each of them has been invoked', async () => {
     const { clock, signal } = jumpingClock(20_000, 2);
     const calls: string[] = [];
     const job = (id: string): ScheduledHandler => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });
@@ -44,7 +44,7 @@ describe('the clock-driven runner', () => {
     expect(calls).toEqual(['a', 'b', 'beside', 'a', 'b']);
   });
 
-  test('stops before the next first invocation when the signal aborts', async () => {
+  test('the clock-driven runner stops before the next first invocation when the signal aborts', async () => {
     const ended = new AbortController();
     const calls: string[] = [];
     const clock: RunnerClock = { nowMs: () => 0, sleepUntil: async () => undefined };
@@ -59,7 +59,7 @@ describe('the clock-driven runner', () => {
     expect(calls).toEqual(['a']);
   });
 
-  test('ends with the error of a job that throws, and wakes the others for that', async () => {
+  test('the clock-driven runner ends with the error of a job that throws, and wakes the others for that', async () => {
     const woken: boolean[] = [];
     const clock: RunnerClock = {
       nowMs: () => 0,

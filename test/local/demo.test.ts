@@ -141,13 +141,13 @@ describe('the demo', () => {
     },
   );
 
-  test('ends its first round in about two minutes, without a failure of a loop', async () => {
+  test('the demo ends its first round in about two minutes, without a failure of a loop', async () => {
     const shown = await show(3_000, 135);
     expect(STORY.map((event) => eventsOf(event, shown).length)).toEqual(STORY.map(() => 1));
     expect(shown.lines.filter(({ text }) => text.includes('failed: '))).toEqual([]);
   });
 
-  test('leaves no Service and no address behind at its end', async () => {
+  test('the demo leaves no Service and no address behind at its end', async () => {
     const shown = await show(3_000, 131);
     expect(shown.takenBits).toBe(1);
     const [, services] = (await objectsIn(shown.standIn)) as { metadata: { name: string } }[][];
@@ -193,12 +193,12 @@ describe('playing a story', () => {
 });
 
 describe('the story of the demo', () => {
-  test('has its events in order', () => {
+  test('the story of the demo has its events in order', () => {
     const times = STORY.map(({ atSeconds }) => atSeconds);
     expect(times).toEqual(times.toSorted((one, other) => one - other));
   });
 
-  test('has a reaction of every loop, each to one of its events', () => {
+  test('the story of the demo has a reaction of every loop, each to one of its events', () => {
     expect(new Set(REACTIONS.map(([, loop]) => loop)).size).toBe(4);
     const events = REACTIONS.map(([what]) => STORY.filter((event) => event.what.startsWith(what)).length);
     expect(events).toEqual(REACTIONS.map(() => 1));

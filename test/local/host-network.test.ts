@@ -3,14 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import { readHostNetwork } from '../../local/host-network.ts';
 
 describe('the network of this host', () => {
-  test('has every address that the operating system lists, on an interface that is up', () => {
+  test('the network of this host has every address that the operating system lists, on an interface that is up', () => {
     const { interfaces } = readHostNetwork();
     const addresses = interfaces.filter(({ up }) => up).flatMap((own) => own.addresses);
     const told = Object.values(networkInterfaces()).flatMap((own = []) => own.map(({ cidr }) => cidr));
     expect(addresses.sort()).toEqual(told.sort());
   });
 
-  test('has its loopback marked as such', () => {
+  test('the network of this host has its loopback marked as such', () => {
     const internal = Object.values(networkInterfaces()).flatMap((own = []) =>
       own.filter((one) => one.internal).map(({ cidr }) => cidr),
     );
@@ -18,7 +18,7 @@ describe('the network of this host', () => {
     expect(loopbacks.flatMap((own) => own.addresses)).toEqual(expect.arrayContaining(internal));
   });
 
-  test('has each interface once', () => {
+  test('the network of this host has each interface once', () => {
     const names = readHostNetwork().interfaces.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
   });

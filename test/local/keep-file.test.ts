@@ -40,7 +40,7 @@ const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 const keep = async (text: string) => void takeAways.push(await keepFile(file, text));
 
 describe('a file that is kept', () => {
-  test('is readable for this user alone, as are the folders that are created for it', async () => {
+  test('a file that is kept is readable for this user alone, as are the folders that are created for it', async () => {
     await keep('the key');
     expect(await Promise.all([join(root, 'data'), file].map(modeOf))).toEqual([0o700, 0o600]);
     expect(await readdir(join(root, 'data'))).toEqual(['running.json']);
@@ -76,7 +76,7 @@ describe('a file that is kept', () => {
     expect(await readdir(target)).toEqual([]);
   });
 
-  test('is not written to a folder that others may write to', async () => {
+  test('a file that is kept is not written to a folder that others may write to', async () => {
     await mkdir(join(root, 'data'));
     await chmod(join(root, 'data'), 0o777);
     await expect(keep('the key')).rejects.toMatchObject({

@@ -46,11 +46,11 @@ describe('the stand-in API server', () => {
     ['a read without the key', 401, { headers: { authorization: undefined } }],
     ['a preflight request', 403, { method: 'OPTIONS', headers: { origin: 'https://evil.example' } }],
     ['a deletion without the key', 401, { method: 'DELETE', headers: { authorization: undefined } }],
-  ])('refuses %s', async (_, status, asking) => {
+  ])('the stand-in API server refuses %s', async (_, status, asking) => {
     expect((await requestLocal(`${namespaces()}/default`, asking)).status).toBe(status);
   });
 
-  test('lets in a caller with the key, with the JSON types of clients', async () => {
+  test('the stand-in API server lets in a caller with the key, with the JSON types of clients', async () => {
     expect(await create('allowed', { headers: { 'content-type': 'application/json; charset=utf-8' } })).toMatchObject({
       status: 201,
     });
@@ -59,7 +59,7 @@ describe('the stand-in API server', () => {
     expect(names()).toContain('allowed');
   });
 
-  test('answers health and version without the key, as a real one does, and nothing that only begins so', async () => {
+  test('the stand-in API server answers health and version without the key, as a real one does, and nothing that only begins so', async () => {
     const anonymous = { headers: { authorization: undefined } };
     const statuses = ['/readyz', '/livez?verbose', '/version', '/readyz/../api/v1/namespaces', '/versions'].map(
       async (path) => (await requestLocal(server.url + path, anonymous)).status,
@@ -98,13 +98,13 @@ describe('a table server', () => {
     ['by any other access key', 401, { authorization: signedBy(WRONG_KEY) }],
     ['whose access key only begins like that', 401, { authorization: signedBy(`${KEY}-and-more`) }],
     ['as the JSON that a page may send after a preflight request', 415, { 'content-type': 'application/json' }],
-  ])('refuses a request %s', async (_, status, headers) => {
+  ])('a table server refuses a request %s', async (_, status, headers) => {
     const answer = await listTables(headers);
     expect(answer).toMatchObject({ status, body: expect.stringContaining('AccessDeniedException') });
     expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
   });
 
-  test('refuses a preflight request and a signature in the address', async () => {
+  test('a table server refuses a preflight request and a signature in the address', async () => {
     const origin = 'https://evil.example';
     expect((await requestLocal(server.endpoint, { method: 'OPTIONS', headers: { origin } })).status).toBe(403);
     const query = `?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=${KEY}/20260102/local/dynamodb/aws4_request`;
@@ -112,7 +112,7 @@ describe('a table server', () => {
     expect((await requestLocal(`${server.endpoint}/${query}`, inAddress)).status).toBe(401);
   });
 
-  test('lets in a caller with the key', async () => {
+  test('a table server lets in a caller with the key', async () => {
     expect(await listTables()).toMatchObject({ status: 200, body: '{"TableNames":[]}' });
   });
 });

@@ -75,7 +75,7 @@ test('a table closes the iterator of each query', async () => {
 });
 
 describe('a table on this machine', () => {
-  test('is that of the process that runs, which continues', async () => {
+  test('a table on this machine is that of the process that runs, which continues', async () => {
     const folder = join(root, 'running');
     const server = await startTableServer({ key: KEY });
     await filled(server);
@@ -89,7 +89,7 @@ describe('a table on this machine', () => {
     await server.close();
   });
 
-  test('is the one in the folder while no process runs, command after command', async () => {
+  test('a table on this machine is the one in the folder while no process runs, command after command', async () => {
     const folder = join(root, 'kept');
     const server = await openTableFolder(folder, KEY);
     await filled(server);
@@ -101,7 +101,7 @@ describe('a table on this machine', () => {
     await table.close();
   });
 
-  test('is waited for while another command has it open', async () => {
+  test('a table on this machine is waited for while another command has it open', async () => {
     const folder = join(root, 'contended');
     const server = await openTableFolder(folder, KEY);
     await filled(server);
@@ -119,7 +119,7 @@ describe('a table on this machine', () => {
     await server.close();
   });
 
-  test('cannot be opened at a path that is no folder', async () => {
+  test('a table on this machine cannot be opened at a path that is no folder', async () => {
     const file = join(root, 'file');
     await writeFile(file, '');
     await expect(openTableFolder(file, KEY)).rejects.toMatchObject({

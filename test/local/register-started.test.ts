@@ -28,7 +28,7 @@ async function changedSince(file = OBSERVE, changed = ENFORCE) {
 }
 
 describe('a local run that is started again', () => {
-  test('keeps changes with kbctl if its file was not edited, and reports them', async () => {
+  test('a local run that is started again keeps changes with kbctl if its file was not edited, and reports them', async () => {
     const { table, folder, registered } = await changedSince();
     expect(await registerStarted(table, OBSERVE, folder)).toEqual({
       spec: ENFORCE,
@@ -40,7 +40,7 @@ describe('a local run that is started again', () => {
     expect(await registered()).toEqual(ENFORCE);
   });
 
-  test('follows an edited file, and shows the changes', async () => {
+  test('a local run that is started again follows an edited file, and shows the changes', async () => {
     const { table, folder, registered } = await changedSince();
     const edited = { ...OBSERVE, maxEventsPerPass: 3 };
     const { spec, notes } = await registerStarted(table, edited, folder);
@@ -50,7 +50,7 @@ describe('a local run that is started again', () => {
     expect(await registered()).toEqual(edited);
   });
 
-  test('reports nothing when nothing differs', async () => {
+  test('a local run that is started again reports nothing when nothing differs', async () => {
     const { table, folder } = await changedSince(OBSERVE, { ...OBSERVE, mode: 'enforce' });
     await registerCluster(table, OBSERVE);
     expect(await registerStarted(table, OBSERVE, folder)).toEqual({ spec: OBSERVE, notes: [] });

@@ -145,7 +145,7 @@ describe('running the loops on an embedded cluster', () => {
 });
 
 describe('a status page beside the loops', () => {
-  test('gets the status, is announced near the top, found from elsewhere, and closed at the end', async () => {
+  test('a status page beside the loops gets the status, is announced near the top, found from elsewhere, and closed at the end', async () => {
     const calls: string[] = [];
     const onReady: RunHooks['onReady'] = async ({ spec, environment }) => {
       const registered = await readCluster(environment.table(new AbortController().signal), spec.name);

@@ -56,7 +56,7 @@ async function startOtherServer() {
 const GONE = 4_194_303;
 
 describe('the process that runs with a folder', () => {
-  test('is named in a file there, for this user alone, until it removes the file', async () => {
+  test('the process that runs with a folder is named in a file there, for this user alone, until it removes the file', async () => {
     const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
     expect(await readdir(folder)).toEqual(['running.json']);
     expect((await stat(join(folder, 'running.json'))).mode & 0o777).toBe(0o600);
@@ -66,7 +66,7 @@ describe('the process that runs with a folder', () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
-  test('does not exist without a folder', async () => {
+  test('the process that runs with a folder does not exist without a folder', async () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
@@ -78,14 +78,17 @@ describe('the process that runs with a folder', () => {
     ['without what matters', () => ({ schema: 1, pid: process.pid })],
     ['that is no JSON', () => '{"schema": 1, "pi'],
     ['that is empty', () => ''],
-  ])('is none by a file %s, and the next process takes its place', async (_, content) => {
-    await leave(content());
-    expect(await readRunning(folder)).toBeUndefined();
-    await expect(refuseSecond(folder)).resolves.toBeUndefined();
-    const callOff = await writeRunning(folder, facts);
-    expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
-    callOff();
-  });
+  ])(
+    'the process that runs with a folder is none by a file %s, and the next process takes its place',
+    async (_, content) => {
+      await leave(content());
+      expect(await readRunning(folder)).toBeUndefined();
+      await expect(refuseSecond(folder)).resolves.toBeUndefined();
+      const callOff = await writeRunning(folder, facts);
+      expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
+      callOff();
+    },
+  );
 
   (process.getuid?.() === 0 ? test : test.skip)('is nobody by a file of another user', async () => {
     await leave({ schema: 1, ...facts });
@@ -97,7 +100,7 @@ describe('the process that runs with a folder', () => {
   test.each([
     ['another server has the port of its table', startOtherServer],
     ['the port does not answer', startSilentServer],
-  ])('is none where %s', async (_, startServer) => {
+  ])('the process that runs with a folder is none where %s', async (_, startServer) => {
     const { authority, close } = await startServer();
     await leave({ schema: 1, ...facts, tableEndpoint: `http://${authority}` });
     expect(await readRunning(folder)).toBeUndefined();
@@ -112,7 +115,7 @@ describe('the process that runs with a folder', () => {
     second();
   });
 
-  test('refuses a second one, and names the first', async () => {
+  test('the process that runs with a folder refuses a second one, and names the first', async () => {
     const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
     await expect(refuseSecond(folder)).rejects.toMatchObject({
       name: 'StartError',

@@ -44,7 +44,7 @@ async function ticks(world: EndpointsWorld, count: number) {
 }
 
 describe('a cluster of both families', () => {
-  test('gets the second family in a slice of its own, and a Service that prefers both', async () => {
+  test('a cluster of both families gets the second family in a slice of its own, and a Service that prefers both', async () => {
     const world = await settledDual();
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6, W6] });
     expect(slice(world)).toMatchObject({ addressType: 'IPv6', metadata: { labels: LABELS }, ports: [{ port: 6443 }] });
@@ -53,7 +53,7 @@ describe('a cluster of both families', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('gets the IPv4 addresses in the second slice where the first range is of IPv6', async () => {
+  test('a cluster of both families gets the IPv4 addresses in the second slice where the first range is of IPv6', async () => {
     const world = dual(A, V6);
     world.spec = { ...world.spec, serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] };
     await world.tick();
@@ -61,7 +61,7 @@ describe('a cluster of both families', () => {
     expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
   });
 
-  test('has the records of both families of a host name published, half of the bound each', async () => {
+  test('a cluster of both families has the records of both families of a host name published, half of the bound each', async () => {
     const world = dual();
     world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
     const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
@@ -71,7 +71,7 @@ describe('a cluster of both families', () => {
     expect(findings).toMatchObject([{ message: expect.stringContaining('40 addresses; the first 16 are') }]);
   });
 
-  test('has an existing Service of one family changed, and its other fields kept', async () => {
+  test('a cluster of both families has an existing Service of one family changed, and its other fields kept', async () => {
     const world = await settledDual();
     const service = world.cluster.find<ServiceObject>(SERVICE_REF);
     if (service === undefined) throw new Error('no Service');
@@ -156,7 +156,7 @@ describe('each of two families', () => {
 });
 
 describe('the second slice', () => {
-  test('is deleted when the spec asks for one family again', async () => {
+  test('the second slice is deleted when the spec asks for one family again', async () => {
     const world = await settledDual();
     const { ipFamilyPolicy: _, ...service } = world.spec.service;
     world.spec = { ...world.spec, service, apiServers: [A, B].map((address) => aServer(address)) };

@@ -33,16 +33,16 @@ function aWorld(given: Partial<World> = {}, ...leases: readonly Lease[]): World 
 }
 
 describe('the decision of a pass', () => {
-  test('writes nothing where the endpoints publish the live addresses', () => {
+  test('the decision of a pass writes nothing where the endpoints publish the live addresses', () => {
     const { isQuiet, publication, counts } = decide(aWorld());
     expect({ isQuiet, publication, counts }).toEqual({ isQuiet: true, counts: { addresses: 2, activeLeases: 2 } });
   });
 
-  test('creates a Service that is missing', () => {
+  test('the decision of a pass creates a Service that is missing', () => {
     expect(decide(aWorld({ service: undefined }))).toMatchObject({ isQuiet: false, service: { verb: 'create' } });
   });
 
-  test('removes an address with an expired lease and two misses, and gives the reason', () => {
+  test('the decision of a pass removes an address with an expired lease and two misses, and gives the reason', () => {
     const { publication } = decide(aWorld({}, aLease({ address: A, ...ACTIVE }), aLease({ address: B, ...DOWN })));
     expect(publication).toMatchObject({
       endpoints: { outcome: 'update', endpoints: { subsets: anEndpoints([A]).subsets } },
@@ -50,19 +50,19 @@ describe('the decision of a pass', () => {
     });
   });
 
-  test('refuses to publish no address, and reads the leases again before that', () => {
+  test('the decision of a pass refuses to publish no address, and reads the leases again before that', () => {
     const { isQuiet, publication, errors } = decide(aWorld({}, aLease({ address: A, ...DOWN })));
     expect({ isQuiet, publication }).toEqual({ isQuiet: false });
     expect(errors).toMatchObject([{ code: 'NoLiveLease' }]);
   });
 
-  test('keeps an address that is published without a lease, and gives it one', () => {
+  test('the decision of a pass keeps an address that is published without a lease, and gives it one', () => {
     const { remembered, publication } = decide(aWorld({}, aLease({ address: A, ...ACTIVE })));
     expect([...remembered]).toMatchObject([[B, { expiresAtMs: NOW_MS, misses: 0 }]]);
     expect(publication).toBeUndefined();
   });
 
-  test('keeps an address that may be of a host name whose look-up failed, with and without a lease', () => {
+  test('the decision of a pass keeps an address that may be of a host name whose look-up failed, with and without a lease', () => {
     const spec = aClusterSpec({ apiServers: [aServer(A), aHost('api.example.com')] });
     const given = { spec, expected: [{ address: A, kind: 'server' }], unresolved: ['api.example.com'] } as const;
     const first = decide(aWorld(given, aLease({ address: A, ...ACTIVE })));
@@ -71,7 +71,7 @@ describe('the decision of a pass', () => {
     expect(decide(aWorld(given, ...leases))).toMatchObject({ isQuiet: true, counts: { addresses: 2 } });
   });
 
-  test('keeps an address that answered although the write of its lease was lost', () => {
+  test('the decision of a pass keeps an address that answered although the write of its lease was lost', () => {
     const leases = [aLease({ address: A, ...ACTIVE }), aLease({ address: B, ...DOWN })];
     const decided = new Map([[B, aLease({ address: B, generation: 2, ...ACTIVE })]]);
     expect(decide(aWorld({ decided }, ...leases)).isQuiet).toBe(true);

@@ -34,7 +34,7 @@ function expectPublished(world: EndpointsWorld, ...addresses: readonly string[])
 }
 
 describe('a tick of the kubernetes-service loop', () => {
-  test('creates the Service in an empty cluster, and Endpoints and a slice of the servers that answer', async () => {
+  test('a tick of the kubernetes-service loop creates the Service in an empty cluster, and Endpoints and a slice of the servers that answer', async () => {
     const world = worldOf(A, B, C).answer(SILENT, C);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
@@ -49,7 +49,7 @@ describe('a tick of the kubernetes-service loop', () => {
     ]);
   });
 
-  test('reads three objects and writes none if nothing changes, reads the leases once and refreshes all with one write', async () => {
+  test('a tick of the kubernetes-service loop reads three objects and writes none if nothing changes, reads the leases once and refreshes all with one write', async () => {
     const world = await settled();
     const report = await world.tick();
     expect(world.cluster.reads.toSorted()).toEqual(['get endpoints', 'get services', 'list endpointslices']);
@@ -58,14 +58,14 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report).toMatchObject({ changes: [], findings: [], errors: [] });
   });
 
-  test('returns an equal state if nothing changes, so that its record need not be saved', async () => {
+  test('a tick of the kubernetes-service loop returns an equal state if nothing changes, so that its record need not be saved', async () => {
     const world = await settled();
     const { state } = await world.tick();
     expect(state).toBeDefined();
     expect((await world.tick()).state).toEqual(state);
   });
 
-  test('removes a killed server at its second miss, and publishes it again when it answers', async () => {
+  test('a tick of the kubernetes-service loop removes a killed server at its second miss, and publishes it again when it answers', async () => {
     const world = await settled();
     world.answer(SILENT, B);
     await world.tick();
@@ -100,19 +100,22 @@ describe('a tick of the kubernetes-service loop', () => {
       },
       reason: /^it is not an API server of the spec$/,
     },
-  ])('reports why it removes an address that $name, and what it would remove when it may not write', async (given) => {
-    const world = await settled();
-    await given.leave(world);
-    const kubernetes = withholdWrites(world.cluster.port, () => undefined);
-    const { wouldWrite } = await world.tick(10_000, { kubernetes });
-    expect(wouldWrite).toEqual([expect.stringMatching(new RegExp(`^remove ${B} from the endpoints: `))]);
-    expect(wouldWrite?.[0]?.split('endpoints: ')[1]).toMatch(given.reason);
-    const { changes } = await world.tick(0);
-    const removed = changes.filter((change) => change.startsWith('removed ') && change.includes('endpoints'));
-    expect(removed).toEqual(wouldWrite?.map((line) => line.replace('remove', 'removed')));
-  });
+  ])(
+    'a tick of the kubernetes-service loop reports why it removes an address that $name, and what it would remove when it may not write',
+    async (given) => {
+      const world = await settled();
+      await given.leave(world);
+      const kubernetes = withholdWrites(world.cluster.port, () => undefined);
+      const { wouldWrite } = await world.tick(10_000, { kubernetes });
+      expect(wouldWrite).toEqual([expect.stringMatching(new RegExp(`^remove ${B} from the endpoints: `))]);
+      expect(wouldWrite?.[0]?.split('endpoints: ')[1]).toMatch(given.reason);
+      const { changes } = await world.tick(0);
+      const removed = changes.filter((change) => change.startsWith('removed ') && change.includes('endpoints'));
+      expect(removed).toEqual(wouldWrite?.map((line) => line.replace('remove', 'removed')));
+    },
+  );
 
-  test('refuses to erase all addresses, and reports why none is live', async () => {
+  test('a tick of the kubernetes-service loop refuses to erase all addresses, and reports why none is live', async () => {
     const world = await settled();
     world.answer(SILENT, A, B).answer({ kind: 'status', status: 503, body: '' }, C);
     await world.tick();
@@ -123,7 +126,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
   });
 
-  test('reports why each address is not live, and how to end a withdrawal', async () => {
+  test('a tick of the kubernetes-service loop reports why each address is not live, and how to end a withdrawal', async () => {
     const world = await settled(worldOf(A, B));
     const withdrawnUntilMs = world.nowMs + 3_600_000;
     await world.setLease({ address: A, withdrawnUntilMs });
@@ -141,7 +144,7 @@ describe('a tick of the kubernetes-service loop', () => {
     );
   });
 
-  test('creates the Service before any server answers, and reports why the endpoints stay empty', async () => {
+  test('a tick of the kubernetes-service loop creates the Service before any server answers, and reports why the endpoints stay empty', async () => {
     const world = new EndpointsWorld([aServer(A)]);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services']);
@@ -176,19 +179,22 @@ describe('a tick of the kubernetes-service loop', () => {
     { url: 'https://[fd00:0:0::1]:7443/livez', authenticate: true },
     { url: `https://${HOST}/livez`, authenticate: true },
     { url: 'https://tenant.example.com/livez', authenticate: 'atKubeconfigHost' },
-  ])('sends the credential to a host of the spec: $url', async ({ url, authenticate }) => {
-    const probe = { path: '/readyz', authenticate: true, ...(url !== undefined && { url }) };
-    const none = { path: '/readyz', authenticate: false };
-    const world = new EndpointsWorld([
-      { address: A, kind: 'server', probe },
-      { address: 'fd00::1', kind: 'server', probe: none },
-      aHost(HOST),
-    ]);
-    await world.tick();
-    expect(world.probed[0]).toMatchObject({ authenticate });
-  });
+  ])(
+    'a tick of the kubernetes-service loop sends the credential to a host of the spec: $url',
+    async ({ url, authenticate }) => {
+      const probe = { path: '/readyz', authenticate: true, ...(url !== undefined && { url }) };
+      const none = { path: '/readyz', authenticate: false };
+      const world = new EndpointsWorld([
+        { address: A, kind: 'server', probe },
+        { address: 'fd00::1', kind: 'server', probe: none },
+        aHost(HOST),
+      ]);
+      await world.tick();
+      expect(world.probed[0]).toMatchObject({ authenticate });
+    },
+  );
 
-  test('reports an answer that cannot be from an API server, and counts it as a miss', async () => {
+  test('a tick of the kubernetes-service loop reports an answer that cannot be from an API server, and counts it as a miss', async () => {
     const world = await settled();
     world.answer({ kind: 'status', status: 404, body: 'not found' }, C);
     const report = await world.tick();
@@ -196,7 +202,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(C)).toMatchObject({ misses: 1 });
   });
 
-  test('creates a deleted Service and deleted endpoints again', async () => {
+  test('a tick of the kubernetes-service loop creates a deleted Service and deleted endpoints again', async () => {
     const world = await settled();
     world.cluster.remove({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
     world.cluster.remove({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
@@ -205,7 +211,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
   });
 
-  test('finds its own slice by name if the slice lost its label, and corrects it', async () => {
+  test('a tick of the kubernetes-service loop finds its own slice by name if the slice lost its label, and corrects it', async () => {
     const world = await settled();
     const slice = aSlice([A, B, C]);
     world.cluster.place({ ...slice, metadata: { namespace: 'default', name: 'kubernetes' } });
@@ -214,7 +220,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.find(SLICE_REF)?.metadata.labels).toEqual(slice.metadata.labels);
   });
 
-  test('reports slices of other owners, and leaves them unchanged', async () => {
+  test('a tick of the kubernetes-service loop reports slices of other owners, and leaves them unchanged', async () => {
     const world = await settled();
     const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: 'endpointslice-controller.k8s.io' };
     world.cluster.place({ ...aSlice([C]), metadata: { namespace: 'default', name: 'kubernetes-x7k', labels } });
@@ -230,7 +236,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);
   });
 
-  test('keeps a crashed server with a master count, and removes one that shuts down', async () => {
+  test('a tick of the kubernetes-service loop keeps a crashed server with a master count, and removes one that shuts down', async () => {
     const world = await settled(worldOf(A, B, C).endpoints({ reconciler: 'master-count', masterCount: 3 }));
     world.answer(SILENT, B);
     for (let tick = 0; tick < 4; tick++) await world.tick();
@@ -241,7 +247,7 @@ describe('a tick of the kubernetes-service loop', () => {
 });
 
 describe('the start of a cluster', () => {
-  test('keeps an address that answers its probe, however old its lease', async () => {
+  test('the start of a cluster keeps an address that answers its probe, however old its lease', async () => {
     const world = worldOf(A, B, C);
     await world.setLease({ address: B, expiresAtMs: world.nowMs - 60_000, misses: 2 });
     world.cluster.place(anEndpoints([A, B, C]));

@@ -67,14 +67,14 @@ describe('concurrent writes of the leases, which share one table item', () => {
 });
 
 describe('a tick that wrote its leases', () => {
-  test('removes an address whose host reported its shutdown during the probes, although it answered them', async () => {
+  test('a tick that wrote its leases removes an address whose host reported its shutdown during the probes, although it answered them', async () => {
     const world = await settled();
     world.whileProbing = () => world.heartbeat(B, { probe: async () => SHUTTING_DOWN });
     await world.tick();
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('does not publish an address that is deregistered before it reads the Endpoints', async () => {
+  test('a tick that wrote its leases does not publish an address that is deregistered before it reads the Endpoints', async () => {
     const world = await settled();
     const kubernetes = beforeEndpoints(world, () => world.deregister({ address: B }));
     await world.tick(10_000, { kubernetes });
@@ -85,7 +85,7 @@ describe('a tick that wrote its leases', () => {
     ]);
   });
 
-  test('leaves an address to a deregistration that begins after the leases are written, and to the next tick if that fails', async () => {
+  test('a tick that wrote its leases leaves an address to a deregistration that begins after the leases are written, and to the next tick if that fails', async () => {
     const world = await settled();
     const kubernetes = beforeEndpoints(world, () =>
       world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 }),
@@ -96,7 +96,7 @@ describe('a tick that wrote its leases', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('keeps the addresses that it added if all are deregistered, because some deregistrations may be undone', async () => {
+  test('a tick that wrote its leases keeps the addresses that it added if all are deregistered, because some deregistrations may be undone', async () => {
     const world = worldOf(A, B, C);
     const { port } = world.cluster;
     const kubernetes: ClusterPort = {
@@ -113,7 +113,7 @@ describe('a tick that wrote its leases', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('reads the leases again before it reports that none is valid', async () => {
+  test('a tick that wrote its leases reads the leases again before it reports that none is valid', async () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
     await world.tick();

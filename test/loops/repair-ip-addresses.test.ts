@@ -54,14 +54,14 @@ interface Options {
 }
 
 describe('a pass over the IPAddresses of a cluster', () => {
-  test('reports an address without an IPAddress, and without the option writes neither it nor an event', async () => {
+  test('a pass over the IPAddresses of a cluster reports an address without an IPAddress, and without the option writes neither it nor an event', async () => {
     const { report, changed } = await passOver([service('s', ITEM)], { ipAddresses: false });
     expect(report).toMatchObject({ findings: [{ type: 'notRecorded', item: ITEM, service: 'a/s' }], errors: [] });
     expect(report.findings[0]).not.toHaveProperty('event');
     expect(changed).toEqual([]);
   });
 
-  test('creates the IPAddress of the Service with the option, as an API server would', async () => {
+  test('a pass over the IPAddresses of a cluster creates the IPAddress of the Service with the option, as an API server would', async () => {
     const { report, cluster } = await passOver([service('s', ITEM)]);
     expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/s`);
     expect(report.findings).toMatchObject([{ event: { reason: 'ClusterIPNotAllocated' } }]);
@@ -74,13 +74,13 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(wouldWrite).toContain(`create IPAddress ${ITEM}`);
   });
 
-  test('finds nothing where Services and IPAddresses agree, and counts them', async () => {
+  test('a pass over the IPAddresses of a cluster finds nothing where Services and IPAddresses agree, and counts them', async () => {
     const { report, changed } = await passOver([service('s', ITEM), ipAddress('s')]);
     expect(report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 1 } });
     expect(changed).toEqual([]);
   });
 
-  test('replaces an IPAddress that references a Service which does not exist', async () => {
+  test('a pass over the IPAddresses of a cluster replaces an IPAddress that references a Service which does not exist', async () => {
     const { cluster, changed } = await passOver([service('s', ITEM), ipAddress('gone')]);
     expect(changed).toEqual(['delete ipaddresses', 'create ipaddresses']);
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
@@ -96,19 +96,19 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
   });
 
-  test('deletes an IPAddress of a Service that does not exist', async () => {
+  test('a pass over the IPAddresses of a cluster deletes an IPAddress of a Service that does not exist', async () => {
     const { report, cluster } = await passOver([ipAddress('gone')]);
     expect(report.findings).toMatchObject([{ type: 'leakedRecord', event: { reason: 'IPAddressNotAllocated' } }]);
     expect(cluster.find(IP_ADDRESS)).toBeUndefined();
   });
 
-  test('reports an IPAddress of a Service without a cluster IP, which is not listed, as one with a wrong reference', async () => {
+  test('a pass over the IPAddresses of a cluster reports an IPAddress of a Service without a cluster IP, which is not listed, as one with a wrong reference', async () => {
     const { report, cluster } = await passOver([service('headless', 'None'), ipAddress('headless')]);
     expect(report.findings).toMatchObject([{ type: 'leakedRecord', event: { reason: 'IPAddressWrongReference' } }]);
     expect(cluster.find(IP_ADDRESS)).toBeUndefined();
   });
 
-  test('reports a Service whose IPAddress references a headless one as upstream does', async () => {
+  test('a pass over the IPAddresses of a cluster reports a Service whose IPAddress references a headless one as upstream does', async () => {
     const { report, changed } = await passOver([service('s', ITEM), service('h', 'None'), ipAddress('h')], {
       ipAddresses: false,
     });
@@ -118,7 +118,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(changed).toEqual([]);
   });
 
-  test('reports two Services with one address in any ServiceCIDR, and keeps the IPAddress', async () => {
+  test('a pass over the IPAddresses of a cluster reports two Services with one address in any ServiceCIDR, and keeps the IPAddress', async () => {
     const item = '10.5.0.9';
     const { report, changed } = await passOver([service('s', item), service('t', item), ipAddress('s', item)]);
     expect(report.findings).toMatchObject([{ type: 'duplicate', item, service: 'a/t' }]);
@@ -134,7 +134,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
   });
 
-  test('counts addresses that API servers refuse in every ServiceCIDR, and the rest as a sum', async () => {
+  test('a pass over the IPAddresses of a cluster counts addresses that API servers refuse in every ServiceCIDR, and the rest as a sum', async () => {
     const taken = [
       service('s', ITEM),
       ipAddress('s'),
@@ -153,7 +153,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     });
   });
 
-  test('reports that nothing is free when no ServiceCIDR that is ready has an address left', async () => {
+  test('a pass over the IPAddresses of a cluster reports that nothing is free when no ServiceCIDR that is ready has an address left', async () => {
     const full = ['10.5.0.1', '10.5.0.2'].flatMap((item, n) => [service(`s${n}`, item), ipAddress(`s${n}`, item)]);
     const small = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/30'] } };
     const status = { conditions: [{ type: 'Ready', status: 'False' }] };
@@ -166,14 +166,14 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect((await report(small, SECOND_CIDR)).report).toMatchObject({ findings: [], counts: { capacity: 254 } });
   });
 
-  test('counts claims alone where IPAddresses may not be listed', async () => {
+  test('a pass over the IPAddresses of a cluster counts claims alone where IPAddresses may not be listed', async () => {
     const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
       spoil: { ipAddresses: () => brokenList('Forbidden') },
     });
     expect(report).toMatchObject({ findings: [{ type: 'other' }], counts: { allocated: 1, capacity: 508 } });
   });
 
-  test('accepts that an API server recorded the address a moment before', async () => {
+  test('a pass over the IPAddresses of a cluster accepts that an API server recorded the address a moment before', async () => {
     const { report } = await passOver([service('s', ITEM)], {
       spoil: () => ({ create: async () => ({ outcome: 'alreadyExists' }) as never }),
     });
@@ -181,7 +181,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.changes.filter((change) => change.includes('IPAddress'))).toEqual([]);
   });
 
-  test('does not delete an IPAddress that was changed since it was read', async () => {
+  test('a pass over the IPAddresses of a cluster does not delete an IPAddress that was changed since it was read', async () => {
     const { cluster, report } = await passOver([ipAddress('gone')], {
       spoil: ({ port, place }) => ({
         delete: (object) => {
@@ -194,7 +194,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('new'));
   });
 
-  test('does not report a Service that was deleted after the Services were listed', async () => {
+  test('a pass over the IPAddresses of a cluster does not report a Service that was deleted after the Services were listed', async () => {
     const { report } = await passOver([service('s', ITEM)], {
       spoil: ({ port, remove }) => ({
         async *services() {
@@ -206,7 +206,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.findings).toEqual([]);
   });
 
-  test('does not take the IPAddress of a Service that was created after the Services were listed for a leak', async () => {
+  test('a pass over the IPAddresses of a cluster does not take the IPAddress of a Service that was created after the Services were listed for a leak', async () => {
     const { report, cluster } = await passOver([ipAddress('s')], {
       spoil: ({ port, place }) => ({
         async *services() {
@@ -219,14 +219,14 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toBeDefined();
   });
 
-  test('reads again and lists 200 faults, and counts the others', async () => {
+  test('a pass over the IPAddresses of a cluster reads again and lists 200 faults, and counts the others', async () => {
     const leaked = Array.from({ length: 203 }, (_, index) => ipAddress('gone', `10.5.0.${index}`));
     const { report } = await passOver(leaked, { ipAddresses: false });
     expect(report.findings).toHaveLength(200);
     expect(report.unlisted?.get('leakedRecord')).toBe(3);
   });
 
-  test('reports that it may not read the IPAddresses, with the resolution, and succeeds', async () => {
+  test('a pass over the IPAddresses of a cluster reports that it may not read the IPAddresses, with the resolution, and succeeds', async () => {
     const { report } = await passOver([service('s', ITEM)], {
       spoil: { ipAddresses: () => brokenList('Forbidden') },
     });

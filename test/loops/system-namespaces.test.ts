@@ -39,7 +39,7 @@ describe('the system-namespaces loop', () => {
     { name: 'no namespace at all', existing: [], created: SYSTEM },
     { name: 'one system namespace', existing: ['kube-system', 'foo'], created: SYSTEM.slice(1) },
     { name: 'all four', existing: SYSTEM, created: [] },
-  ])('creates the missing namespaces with $name', async ({ existing, created }) => {
+  ])('the system-namespaces loop creates the missing namespaces with $name', async ({ existing, created }) => {
     const cluster = namespaces(existing);
     const report = await pass(cluster.kubernetes);
     expect(cluster.created).toEqual(

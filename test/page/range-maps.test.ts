@@ -46,7 +46,7 @@ function drawn(map: Locator): Promise<Record<string, number>> {
 describe('a /24', () => {
   const range = aSlash24(0, { 1: 'U', 37: 'D', 90: 'L', 200: 'H' });
 
-  test('is drawn address by address', async () => {
+  test('a /24 is drawn address by address', async () => {
     const { map, page } = await showing(range);
 
     expect(await drawn(map)).toEqual({
@@ -68,7 +68,7 @@ describe('a /24', () => {
     [90, '10.0.0.90: leaking'],
     [200, '10.0.0.200: held'],
     [254, '10.0.0.254: free'],
-  ])('shows cell %d under the pointer', async (cell, words) => {
+  ])('a /24 shows cell %d under the pointer', async (cell, words) => {
     const { map, told } = await showing(range);
 
     await point(map, cell);
@@ -76,7 +76,7 @@ describe('a /24', () => {
     expect(await told.textContent()).toBe(words);
   });
 
-  test('shows cells by keyboard, row by row', async () => {
+  test('a /24 shows cells by keyboard, row by row', async () => {
     const { page, map, told } = await showing(range);
     const seen = [];
     await map.press('Home');

@@ -46,7 +46,7 @@ const byPass = fc.tuple(claims, fc.boolean()).map(([claimed, isLate]): Write => 
 });
 
 describe('A range', () => {
-  test('keeps its invariants through each write, and no write changes the value that it began with', () => {
+  test('a range keeps its invariants through each write, and no write changes the value that it began with', () => {
     fc.assert(
       fc.property(standings, fc.array(fc.oneof(byCaller, byReview, byPass), { maxLength: 12 }), (start, writes) => {
         const read = rangeOf(start);

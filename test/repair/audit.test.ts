@@ -59,7 +59,7 @@ describe('the audit of a range', () => {
     { cidr: 'fd00::/111', capacity: 131_071 },
     { cidr: 'fd00::/108', capacity: 1_048_575 },
     { cidr: 'fd00::/64', capacity: Number.MAX_SAFE_INTEGER },
-  ])('counts what $cidr has room for', ({ cidr, capacity }) => {
+  ])('the audit of a range counts what $cidr has room for', ({ cidr, capacity }) => {
     const { counts, findings } = auditRange(ledgerOf(cidr), WORDS, undefined, 1);
     expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
   });
@@ -72,7 +72,7 @@ describe('the audit of a range', () => {
     expect(auditRange(ledger, WORDS, undefined, 1).findings).toMatchObject([{ type: 'nothingFree' }]);
   });
 
-  test('keeps a usage bitmap of a range of 65,536 bits and less', () => {
+  test('the audit of a range keeps a usage bitmap of a range of 65,536 bits and less', () => {
     const ledger = ledgerOf('10.0.0.0/24');
     ledger.claim('10.0.0.3', BY);
     expect(auditRange(ledger, WORDS, undefined, 4).next).toEqual({
@@ -90,7 +90,7 @@ describe('the audit of a range', () => {
     expect(auditRange(ledgerOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
   });
 
-  test('keeps a usage bitmap of every port', () => {
+  test('the audit of a range keeps a usage bitmap of every port', () => {
     const ledger = auditLedger(portRange('0-65535'));
     ledger.claim(65_535, BY);
     expect([...bitsOf(auditRange(ledger, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);

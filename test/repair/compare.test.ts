@@ -75,7 +75,7 @@ describe('an allocated item without a Service', () => {
       expected: { taken: [], once: [], twice: [] },
       found: [{ type: 'leak', message: 'the node port 30002 appears to have leaked: cleaning up', item: '30002' }],
     },
-  ])('gets its $strike', ({ stored, expected, found }) => {
+  ])('an allocated item without a Service gets its $strike', ({ stored, expected, found }) => {
     const decided = compared({ taken: [2], stored });
     expect(bits(decided)).toEqual(expected);
     expect(decided.findings).toEqual(found);
@@ -86,14 +86,14 @@ describe('an allocated item without a Service', () => {
     expect(decided.counts).toMatchObject({ allocated: 1 - leaks, free: 9 + leaks, capacity: 10, leaks, mayHaveLeaked });
   });
 
-  test('keeps its second strike where the list of Services proves too little to free it', () => {
+  test('an allocated item without a Service keeps its second strike where the list of Services proves too little to free it', () => {
     const stored = struck([3], [2], ago(INTERVAL));
     const decided = compared({ taken: [2, 3], stored, turn: { mayFree: false } });
     expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [2, 3] });
     expect(decided.counts).toMatchObject({ leaks: 0, mayHaveLeaked: 2 });
   });
 
-  test('loses its strikes when a Service has it after all', () => {
+  test('an allocated item without a Service loses its strikes when a Service has it after all', () => {
     const decided = compared({ taken: [2, 3], claims: [30002], stored: struck([3], [2], ago(INTERVAL)) });
     expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [3] });
     expect(messages(decided)).toEqual([]);
@@ -150,7 +150,7 @@ describe('a strike', () => {
 describe('a range that was saved for other items', () => {
   const other: Partial<StoredRange> = { range: '29995-30004' };
 
-  test('keeps the items and the strikes of both ranges, by item and not by number', () => {
+  test('a range that was saved for other items keeps the items and the strikes of both ranges, by item and not by number', () => {
     const decided = compared({
       stored: { ...other, ...struck([6], [7], ago(INTERVAL)) },
       taken: [6, 7, 8, 9],
@@ -161,7 +161,7 @@ describe('a range that was saved for other items', () => {
     expect(decided.next.range).toBe('30000-30009');
   });
 
-  test('reports the items that the new range has no room for, and drops them with their strikes', () => {
+  test('a range that was saved for other items reports the items that the new range has no room for, and drops them with their strikes', () => {
     const decided = compared({ stored: { ...other, ...struck([], [0], ago(INTERVAL)) }, taken: [0] });
     expect(messages(decided)).toEqual([
       'the node port 29995 may have leaked: flagging for later clean up',
@@ -171,13 +171,13 @@ describe('a range that was saved for other items', () => {
     expect(decided.counts.leaks).toBe(0);
   });
 
-  test('is saved even if nothing is taken', () => {
+  test('a range that was saved for other items is saved even if nothing is taken', () => {
     expect(compared({ stored: other }).changed).toBe(true);
   });
 });
 
 describe('a comparison', () => {
-  test('drops recorded bits beyond the end of the range', () => {
+  test('a comparison drops recorded bits beyond the end of the range', () => {
     const decided = compared({ taken: [2, 10, 4000], claims: [30002] });
     expect(bits(decided).taken).toEqual([2]);
     expect(decided.changed).toBe(true);
@@ -228,14 +228,14 @@ describe('an item that admission allocated', () => {
     { namespace: 'a', name: 'api', reviews: 1, first: [4], later: [] },
   ];
 
-  test('is remembered until a Service has it or it is freed', () => {
+  test('an item that admission allocated is remembered until a Service has it or it is freed', () => {
     const stored = { ...struck([], [4], ago(INTERVAL)), unclaimed };
     const decided = compared({ taken: [2, 3, 4], claims: [30_002], stored });
     expect(decided.next.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [3] }]);
     expect(decided.changed).toBe(true);
   });
 
-  test('is forgotten with the range, whose bits are other items', () => {
+  test('an item that admission allocated is forgotten with the range, whose bits are other items', () => {
     const decided = compared({ taken: [2, 3, 4], stored: { unclaimed }, rebuilt: portRange('30000-30011') });
     expect(decided.next).not.toHaveProperty('given');
     expect(bits(decided).taken).toEqual([2, 3, 4]);

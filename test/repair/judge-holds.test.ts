@@ -61,7 +61,7 @@ describe('a held item', () => {
     expect(decided.changed).toBe(false);
   });
 
-  test('is freed at once when its hold is over and no Service has it, beside leaks that get their strike', () => {
+  test('a held item is freed at once when its hold is over and no Service has it, beside leaks that get their strike', () => {
     const holds = [
       { ...ANY, untilMs: OVER, items: ['30002', '30004'] },
       { ...ANY, items: ['30005'] },
@@ -82,7 +82,7 @@ describe('a held item', () => {
     { name: 'any Service', terms: ANY, by: service('s') },
     { name: 'a Service of its owner', terms: OWNERS, by: owners },
     { name: 'a Service of another when the hold is over', terms: { ...OWNERS, untilMs: OVER }, by: service('s') },
-  ])('is claimed by $name: the hold ends for that item and continues for the others', ({ terms, by }) => {
+  ])('a held item is claimed by $name: the hold ends for that item and continues for the others', ({ terms, by }) => {
     const holds = [
       { ...terms, untilMs: NOW + 1, items: ['30005'] },
       { ...terms, items: ['30002'] },
@@ -97,7 +97,7 @@ describe('a held item', () => {
     });
   });
 
-  test('keeps its other items when a Service claims one', () => {
+  test('a held item keeps its other items when a Service claims one', () => {
     const decided = compared({ holds: [{ ...ANY, items: ['30002', '30003'] }], claims: [[30_003, service('s')]] });
     expect(decided.next.holds).toEqual([{ ...ANY, items: ['30002'] }]);
   });
@@ -118,7 +118,7 @@ describe('a held item', () => {
     expect([...bitsOf(decided.proved)]).toEqual([2]);
   });
 
-  test('is taken again when its bit was lost', () => {
+  test('a held item is taken again when its bit was lost', () => {
     const holds = [{ ...ANY, items: ['30002'] }];
     expect(shown(compared({ holds, stored: { data: NONE } }))).toMatchObject({ taken: [2], holds });
   });

@@ -190,7 +190,7 @@ describe('a walk over Services', () => {
     expect(walk.findings.listed.map(({ item }) => item)).toEqual(claimed.filter((text) => text === 'fd00::5'));
   });
 
-  test('reports an IPv4-mapped address where there is no IPv4 range', () => {
+  test('a walk over Services reports an IPv4-mapped address where there is no IPv4 range', () => {
     const walk = addresses(refusal('NotInRange'), 'fd00::/112');
     walk.visit(withAddresses('s', '::ffff:10.0.0.6'));
     expect(walk.findings.listed).toMatchObject([{ type: 'invalid', item: '10.0.0.6' }]);
@@ -213,7 +213,7 @@ describe('a walk over Services', () => {
   test.each([
     { name: 'two ranges of one family', specs: ['10.0.0.0/24', '10.1.0.0/24'] },
     { name: 'a range that does not parse', specs: ['10.0.0.0'] },
-  ])('is refused with $name', ({ specs }) => {
+  ])('a walk over Services is refused with $name', ({ specs }) => {
     const message = `${specs.join(' and ')} are not ranges of different families: correct the cluster spec`;
     const ledgers = specs.map((spec) => answering<string>(spec, 'recorded'));
     expect(() => clusterIpWalk(ledgers)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
@@ -242,7 +242,7 @@ describe('a walk over Services', () => {
       says: '10.0.0.0/24 and garbage are not ranges of different families',
     },
     { name: 'no range of node ports', start: () => nodePortWalk([]), says: 'node ports have one range' },
-  ])('is refused over $name', ({ start, says }) => {
+  ])('a walk over Services is refused over $name', ({ start, says }) => {
     expect(start).toThrow(says);
   });
 });

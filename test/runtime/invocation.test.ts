@@ -12,7 +12,7 @@ function contextOf({ environment }: Pick<DispatchWorld, 'environment'>): Invocat
 }
 
 describe('the handler of a loop', () => {
-  test('answers with a summary, and writes its metrics once', async () => {
+  test('the handler of a loop answers with a summary, and writes its metrics once', async () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });
     expect(await handler({}, contextOf(world))).toEqual({ passes: 1, failed: 0, skipped: 0 });
@@ -46,7 +46,7 @@ describe('the handler of a loop', () => {
     expect(world.deadlines.map(({ ms }) => ms)).toEqual([8_000, 8_000, 3_000]);
   });
 
-  test('takes two arguments: with three, the runtime takes it for one with a callback', () => {
+  test('the handler of a loop takes two arguments: with three, the runtime takes it for one with a callback', () => {
     expect(handler).toHaveLength(2);
   });
 

@@ -95,7 +95,7 @@ describe('the default routes of a host', () => {
     { line: 'eth3\t00000000\t0100FE0AA\t0003', message: 'encoding/hex: odd length hex string' },
     { line: 'eth3\tinvalid!\t00000000\t0003', message: "encoding/hex: invalid byte: U+0069 'i'" },
     { line: 'eth3', message: 'input is nil' },
-  ])('cannot be read from $line', ({ line, message }) => {
+  ])('the default routes of a host cannot be read from $line', ({ line, message }) => {
     expect(chosen({ ipv4: [GATEWAY, line], ipv6: [GATEWAY6] }, dual)).toBe(message);
   });
 

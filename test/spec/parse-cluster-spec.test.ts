@@ -53,12 +53,12 @@ describe('a YAML file', () => {
     expect(specIn(JSON.stringify(value))).toEqual(validSpec(value));
   });
 
-  test('may contain a port in hexadecimal, a number with an exponent, and text in quotes', () => {
+  test('a YAML file may contain a port in hexadecimal, a number with an exponent, and text in quotes', () => {
     const text = `${head}apiServers: [{ address: "10.0.0.1" }]\nservice: { port: 0x1BB }\nmaxEventsPerPass: 1e2\n`;
     expect(specIn(text)).toMatchObject({ service: { port: 443 }, maxEventsPerPass: 100 });
   });
 
-  test('may repeat a part by its anchor', () => {
+  test('a YAML file may repeat a part by its anchor', () => {
     const ports = '[{ name: konnectivity, port: 8132 }]';
     const text = `${head}apiServers: [{ address: 10.0.0.1 }]\nendpoints: { extraPorts: &ports ${ports} }\nservice: { extraPorts: *ports }\n`;
     expect(specIn(text)).toMatchObject({
@@ -67,7 +67,7 @@ describe('a YAML file', () => {
     });
   });
 
-  test('may begin with a byte order mark and have Windows line ends', () => {
+  test('a YAML file may begin with a byte order mark and have Windows line ends', () => {
     const text = `\uFEFF${head}apiServers: [{ address: 10.0.0.1 }]\n`.replaceAll('\n', '\r\n');
     expect(faultsIn(text)).toEqual([]);
   });
@@ -109,7 +109,7 @@ describe('a YAML file', () => {
     expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['4:19 apiServers[0]: is a list']);
   });
 
-  test('has the place of each fault, in the order of the file', () => {
+  test('a YAML file has the place of each fault, in the order of the file', () => {
     const text = `name: Prod
 kubeconfig:
   file: 7

@@ -16,7 +16,7 @@ function lines(before: Partial<ClusterSpec>, after: Partial<ClusterSpec>): strin
 }
 
 describe('The difference of two specs', () => {
-  test('is nothing for equal ones', () => {
+  test('the difference of two specs is nothing for equal ones', () => {
     expect(lines({}, {})).toEqual([]);
   });
 
@@ -63,7 +63,7 @@ describe('The difference of two specs', () => {
       { endpoints: { ...endpoints, extraPorts: [port] } },
       ['endpoints.extraPorts[konnectivity]: <none> -> {name: konnectivity, protocol: TCP, port: 8132}'],
     ],
-  ])('shows %s', (_, before, after, expected) => {
+  ])('the difference of two specs shows %s', (_, before, after, expected) => {
     expect(lines(before, after)).toEqual(expected);
   });
 });

@@ -16,7 +16,7 @@ describe('the path of a fault', () => {
 });
 
 describe('the description of faults', () => {
-  test('has a line for each fault, with its place, and a valid value below', () => {
+  test('the description of faults has a line for each fault, with its place, and a valid value below', () => {
     const faults = [
       { ...fault(['mode'], 'is required', 'write one of observe, enforce'), position: { line: 1, column: 1 } },
       { ...fault(['apiServers', 0, 'kind'], 'is "x"'), position: { line: 12, column: 5 } },

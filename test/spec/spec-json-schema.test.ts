@@ -30,15 +30,15 @@ function fieldsOf(part: JsonSchema, path = ''): (readonly [string, JsonSchema])[
 const fields = fieldsOf(schema);
 
 describe('the committed schema', () => {
-  test('is up to date: npm run docs writes it', () => {
+  test('the committed schema is up to date: npm run docs writes it', () => {
     expect(JSON.parse(read('docs/cluster-spec.schema.json'))).toEqual(schema);
   });
 
-  test('is plain JSON', () => {
+  test('the committed schema is plain JSON', () => {
     expect(JSON.parse(JSON.stringify(schema))).toStrictEqual(schema);
   });
 
-  test('is named by the example for editors, on its first line and from where it lies', () => {
+  test('the committed schema is named by the example for editors, on its first line and from where it lies', () => {
     const [first = ''] = example.split('\n');
     const [, named = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(first) ?? [];
     expect(JSON.parse(read(named))).toHaveProperty('$schema', 'https://json-schema.org/draft/2020-12/schema');
@@ -46,7 +46,7 @@ describe('the committed schema', () => {
 });
 
 describe('the schema', () => {
-  test('accepts the example, and so do the rules', () => {
+  test('the schema accepts the example, and so do the rules', () => {
     expect(schemaFaults(schema, parse(example))).toEqual([]);
     expect(parseClusterSpec(example)).toHaveProperty('spec');
   });
@@ -55,14 +55,14 @@ describe('the schema', () => {
     expect(fields.filter(([, field]) => typeof field['description'] !== 'string').map(([path]) => path)).toEqual([]);
   });
 
-  test('lets no mapping have other fields', () => {
+  test('the schema lets no mapping have other fields', () => {
     const open = [['', schema] as const, ...fields.map(([path, field]) => [path, itemOf(field)] as const)]
       .filter(([, field]) => field['properties'] !== undefined && field['additionalProperties'] !== false)
       .map(([path]) => path);
     expect(open).toEqual([]);
   });
 
-  test('accepts its own examples and defaults', () => {
+  test('the schema accepts its own examples and defaults', () => {
     const untaken = fields.flatMap(([path, field]) => {
       const { examples = [], default: standard, ...rest } = field;
       const values = [...(examples as unknown[]), ...(standard === undefined ? [] : [standard])];
@@ -71,7 +71,7 @@ describe('the schema', () => {
     expect(untaken).toEqual([]);
   });
 
-  test('has the defaults that the rules fill in', () => {
+  test('the schema has the defaults that the rules fill in', () => {
     const result = validateClusterSpec({ ...minimal, endpoints: { extraPorts: [{ name: 'a', port: 1 }] } });
     const filled: unknown = 'spec' in result ? result.spec : undefined;
     for (const [path, { default: standard }] of fields) {

@@ -115,11 +115,11 @@ describe('a cluster spec', () => {
       fields: { apiServers: [{ address: '2001:DB8:0::9' }], serviceClusterIPRange: 'fd00::/112' },
       address: '2001:db8::9',
     },
-  ])('has the canonical text of $name', ({ fields, address }) => {
+  ])('a cluster spec has the canonical text of $name', ({ fields, address }) => {
     expect(validSpec(aSpec(fields)).apiServers).toEqual([expect.objectContaining({ address })]);
   });
 
-  test('uses the port of an extra port as its target port', () => {
+  test('a cluster spec uses the port of an extra port as its target port', () => {
     const { service } = validSpec(aSpec({ service: { extraPorts: [{ name: 'metrics', port: 9443 }] } }));
     expect(service.extraPorts).toEqual([{ name: 'metrics', protocol: 'TCP', port: 9443, targetPort: 9443 }]);
   });
@@ -128,7 +128,7 @@ describe('a cluster spec', () => {
     expect(validSpec(aSpec({ serviceNodePortRange })).serviceNodePortRange).toBe('30000-32767');
   });
 
-  test('may give one node port as a number', () => {
+  test('a cluster spec may give one node port as a number', () => {
     expect(validSpec(aSpec({ serviceNodePortRange: 30080 })).serviceNodePortRange).toBe('30080-30080');
   });
 });
@@ -184,7 +184,7 @@ describe('a fault', () => {
     expect(faultsOf(aSpec(fields))).toContain(fault);
   });
 
-  test('has a fix', () => {
+  test('a fault has a fix', () => {
     const result = validateClusterSpec(
       aSpec({ mode: 'enforced', endpoints: { leaseSecond: 15, reconciler: 'x' }, foo: 1 }),
     );
@@ -359,20 +359,20 @@ describe('API servers', () => {
 describe('an address that is auto', () => {
   const automatic = aSpec({ apiServers: [{ address: 'auto' }] });
 
-  test('is refused where nothing can choose it', () => {
+  test('an address that is auto is refused where nothing can choose it', () => {
     expect(faultsOf(automatic)).toEqual([
       "apiServers[0].address: an address may be auto only in code that runs on the API server's own host",
     ]);
   });
 
-  test('is the chosen one', () => {
+  test('an address that is auto is the chosen one', () => {
     const { apiServers } = validSpec(automatic, {
       autoAddress: () => ({ outcome: 'chosen' as const, address: '10.0.0.5' }),
     });
     expect(apiServers).toEqual([expect.objectContaining({ address: '10.0.0.5', kind: 'server' })]);
   });
 
-  test('keeps to the rules like any other', () => {
+  test('an address that is auto keeps to the rules like any other', () => {
     const autoAddress = () => ({ outcome: 'chosen' as const, address: '10.0.0.5' });
     const spec = aSpec({
       apiServers: [{ address: '10.0.0.5' }, { address: 'auto' }],
@@ -385,7 +385,7 @@ describe('an address that is auto', () => {
     ]);
   });
 
-  test('reports why none could be chosen', () => {
+  test('an address that is auto reports why none could be chosen', () => {
     const autoAddress = () => {
       const error = new AddressChoiceError('NoAddress', 'no interfaces found on host.');
       return { outcome: 'none' as const, error };
@@ -393,7 +393,7 @@ describe('an address that is auto', () => {
     expect(faultsOf(automatic, { autoAddress })).toEqual(['apiServers[0].address: no interfaces found on host.']);
   });
 
-  test('is not chosen when the spec has none', () => {
+  test('an address that is auto is not chosen when the spec has none', () => {
     const autoAddress = () => {
       throw new Error('asked');
     };
@@ -414,7 +414,7 @@ describe('the node port of the Service', () => {
     { name: 'below the range', nodePort: 30064, range: '30065', faults: [outside('30065-30065', 30064)] },
     { name: 'above the range', nodePort: 30067, range: '30065', faults: [outside('30065-30065', 30067)] },
     { name: 'in the range', nodePort: 30067, range: '30065-30069', faults: [] },
-  ])('is checked: $name', ({ nodePort, range, faults }) => {
+  ])('the node port of the Service is checked: $name', ({ nodePort, range, faults }) => {
     expect(faultsOf(aSpec({ service: { nodePort }, serviceNodePortRange: range }))).toEqual(faults);
   });
 });
@@ -533,7 +533,7 @@ describe('the kubeconfig', () => {
     { kubeconfig: { ssm: 'arn:aws:ssm:eu-west-1:123456789012:parameter/kbc/prod-1' } },
     { kubeconfig: { webIdentity: { server: 'https://203.0.113.10:6443' } } },
     { kubeconfig: { webIdentity: { server: 'https://[2001:db8::1]/clusters/a', certificateAuthorityData: ca } } },
-  ])('may be $kubeconfig', ({ kubeconfig }) => {
+  ])('the kubeconfig may be $kubeconfig', ({ kubeconfig }) => {
     expect(validSpec(aSpec({ kubeconfig })).kubeconfig).toEqual(kubeconfig);
   });
 
@@ -558,7 +558,7 @@ describe('the kubeconfig', () => {
         `.webIdentity.server: "${server}" is a loopback, link-local or metadata address, which every machine has`,
       ],
     ),
-  ])('is refused: %j%s', (kubeconfig, fault) => {
+  ])('the kubeconfig is refused: %j%s', (kubeconfig, fault) => {
     expect(faultsOf(aSpec({ kubeconfig }))).toEqual([`kubeconfig${fault}`]);
   });
 });

@@ -84,7 +84,7 @@ const files = fc
   );
 
 describe('a spec as a person writes it', () => {
-  test('is the same spec when it is read again from YAML or JSON', () => {
+  test('a spec as a person writes it is the same spec when it is read again from YAML or JSON', () => {
     let valid = 0;
     fc.assert(
       fc.property(files, (file) => {
@@ -100,7 +100,7 @@ describe('a spec as a person writes it', () => {
     expect(valid).toBe(runs(30));
   });
 
-  test('has no field that has its default', () => {
+  test('a spec as a person writes it has no field that has its default', () => {
     expect(writtenSpec(validSpec(minimal))).toEqual(minimal);
   });
 
@@ -113,7 +113,7 @@ describe('a spec as a person writes it', () => {
       fields: { apiServers: [{ address: '203.0.113.10', probe: { url: 'https://10.0.0.1/livez' } }] },
     },
     { name: 'a host, whose kind it need not say', fields: { apiServers: [{ host: 'api.example.com' }] } },
-  ])('has $name', ({ fields }) => {
+  ])('a spec as a person writes it has $name', ({ fields }) => {
     expect(writtenSpec(validSpec(aSpec(fields)))).toEqual(aSpec(fields));
   });
 });

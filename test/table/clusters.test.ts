@@ -53,7 +53,7 @@ describe('A registered cluster', () => {
     expect(await readCluster(table, 'another')).toBeUndefined();
   });
 
-  test('is listed with the others in the order of their names, beside the pause of all', async () => {
+  test('a registered cluster is listed with the others in the order of their names, beside the pause of all', async () => {
     const table = memoryTable();
     for (const name of ['b', 'a', '0']) await registerCluster(table, { ...SPEC, name });
     await pauseAllClusters(table, PAUSE);
@@ -160,7 +160,7 @@ describe('A registration that was read before', () => {
   const CHANGED = { ...SPEC, mode: 'enforce' } as const;
   const TOO_LATE = { code: 'ChangedMeanwhile' };
 
-  test('is replaced only while it is unchanged', async () => {
+  test('a registration that was read before is replaced only while it is unchanged', async () => {
     const table = memoryTable();
     await registerCluster(table, SPEC, { replaces: 'none' });
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
@@ -178,7 +178,7 @@ describe('A registration that was read before', () => {
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
   });
 
-  test('is not created again once it was removed', async () => {
+  test('a registration that was read before is not created again once it was removed', async () => {
     const table = await withCluster();
     await unregisterCluster(table, SPEC.name);
     await expect(registerCluster(table, CHANGED, { replaces: 1 })).rejects.toMatchObject({
@@ -187,7 +187,7 @@ describe('A registration that was read before', () => {
     });
   });
 
-  test('may be paused meanwhile, and may already equal the wanted one', async () => {
+  test('a registration that was read before may be paused meanwhile, and may already equal the wanted one', async () => {
     const table = await withCluster();
     await pauseCluster(table, SPEC.name, PAUSE);
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ paused: PAUSE });
@@ -215,7 +215,7 @@ test('closeAllocation begins a generation of the ranges with the same spec', asy
 });
 
 describe('The owner of a cluster', () => {
-  test('stays when the spec or the pause changes', async () => {
+  test('the owner of a cluster stays when the spec or the pause changes', async () => {
     const table = await withCluster('prod');
     await registerCluster(table, { ...SPEC, mode: 'enforce' });
     await pauseCluster(table, SPEC.name, PAUSE);
@@ -262,7 +262,7 @@ test('A name that is not registered, or no longer, is not changed', async () => 
 });
 
 describe('A list of clusters', () => {
-  test('comes in pages, with the time at which each was written', async () => {
+  test('a list of clusters comes in pages, with the time at which each was written', async () => {
     const table = memoryTable();
     for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name });
     await pauseAllClusters(table, PAUSE);

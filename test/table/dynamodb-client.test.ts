@@ -5,7 +5,7 @@ import { createDynamoClient, createTable } from '../../lib/table/dynamodb-client
 const randomly = Math.random;
 
 describe('A client', () => {
-  test('has the profile and the time limits of its documentation', async () => {
+  test('a client has the profile and the time limits of its documentation', async () => {
     const { profile, requestHandler } = createDynamoClient({ region: 'r', profile: 'p' }).config;
     expect(profile).toBe('p');
     expect(await Reflect.get(requestHandler, 'configProvider')).toMatchObject({
@@ -14,7 +14,7 @@ describe('A client', () => {
     });
   });
 
-  test('waits twice as long after each attempt, at most a second', async () => {
+  test('a client waits twice as long after each attempt, at most a second', async () => {
     const strategy = await createDynamoClient({ region: 'r' }).config.retryStrategy();
     const backoff = Reflect.get(strategy, 'retryBackoffStrategy');
     const waits = () => [0, 1, 2, 9].map((attempt) => backoff.computeNextBackoffDelay(attempt));

@@ -94,7 +94,7 @@ describe('the error of a call to the table', () => {
       'Unavailable',
       `${WHAT} failed (ECONNREFUSED, attempts: 3): it may or may not have happened; the next pass reads again. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.r.dynamodb in the route tables of the subnets.`,
     ],
-  ])('names %s', (_, error, code, message) => {
+  ])('the error of a call to the table names %s', (_, error, code, message) => {
     expect(errorOf(error)).toMatchObject({ code, message, cause: error });
   });
 
@@ -106,7 +106,7 @@ describe('the error of a call to the table', () => {
       'LimitExceededException',
     ],
     'TooManyRequests',
-  ])('is Throttled for %s', (name) => {
+  ])('the error of a call to the table is Throttled for %s', (name) => {
     const error = answered(name, { status: name === 'TooManyRequests' ? 429 : 400 });
     expect(errorOf(error)).toMatchObject({
       code: 'Throttled',
@@ -122,7 +122,7 @@ describe('the error of a call to the table', () => {
     'MissingAuthenticationTokenException',
     'TokenProviderError',
     'UnrecognizedClientException',
-  ])('contains no part of the signature for %s', (name) => {
+  ])('the error of a call to the table contains no part of the signature for %s', (name) => {
     const error = errorOf(answered(name, { status: 400, message: 'signature' }));
     expect(error).toMatchObject({
       code: 'AccessDenied',
@@ -138,7 +138,7 @@ describe('the error of a call to the table', () => {
     ['dynamodb:PutItem', 'it may or may not have happened; '],
     ['dynamodb:DeleteItem', 'it may or may not have happened; '],
     ['dynamodb:CreateTable', 'it may or may not have happened; '],
-  ])('reports whether %s may have happened: "%s"', (action, outcome) => {
+  ])('the error of a call to the table reports whether %s may have happened: "%s"', (action, outcome) => {
     expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
       `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}the next pass reads again.`,
     );
@@ -178,7 +178,7 @@ describe('the error of a call to the table', () => {
     expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
   });
 
-  test('stays unchanged when it is already an error of the table', () => {
+  test('the error of a call to the table stays unchanged when it is already an error of the table', () => {
     const error = new TableError('Corrupt', 'x');
     expect(errorOf(error)).toBe(error);
   });

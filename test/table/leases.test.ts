@@ -113,7 +113,7 @@ describeInEachTable('Leases', (open) => {
 });
 
 describe('A change of leases', () => {
-  test('is always a write, even of the same content', async () => {
+  test('a change of leases is always a write, even of the same content', async () => {
     const table = newTable();
     for (let n = 0; n < 3; n++) await putLease(table, 'c', aLease(A));
     expect((await itemIn(table)).version).toBe(3);
@@ -125,7 +125,7 @@ describe('A change of leases', () => {
     expect(await changeLeases(table, 'c', read, new Map())).toEqual({ written: new Set(), present: read });
   });
 
-  test('does not undo a deregistration since it was read, and makes the changes of the other addresses', async () => {
+  test('a change of leases does not undo a deregistration since it was read, and makes the changes of the other addresses', async () => {
     const table = newTable();
     for (const address of [A, B]) await putLease(table, 'c', aLease(address));
     const read = await readLeases(table, 'c');
@@ -161,7 +161,7 @@ describe('A change of leases', () => {
     expect(await readLeases(table, 'c')).toMatchObject({ leases: [], item: { version: 2, expiresAtMs: DAY_MS } });
   });
 
-  test('is abandoned after eight attempts, with the present leases, and waits before the third and later ones', async () => {
+  test('a change of leases is abandoned after eight attempts, with the present leases, and waits before the third and later ones', async () => {
     const table = newTable();
     const waits: number[] = [];
     const wait = async (attempt: number) => void waits.push(attempt);
@@ -190,7 +190,7 @@ describe('A change of leases', () => {
     expect([puts, written.size, present.leases.length]).toEqual([1, 0, 2]);
   });
 
-  test('keeps fields of a later version in the other addresses', async () => {
+  test('a change of leases keeps fields of a later version in the other addresses', async () => {
     const table = newTable();
     const value = { [B]: { generation: 1, expiresAtMs: 1, zone: 'eu-1a' } };
     won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
@@ -200,7 +200,7 @@ describe('A change of leases', () => {
 });
 
 describe('The item of the leases', () => {
-  test('has schema 1, and only unusual fields of each lease, which may be written out', async () => {
+  test('the item of the leases has schema 1, and only unusual fields of each lease, which may be written out', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A));
     const usual = { generation: 1, expiresAtMs: NOW_MS + 15_000 };
@@ -210,7 +210,7 @@ describe('The item of the leases', () => {
     expect(decodeLeases({ ...item, value })).toEqual([aLease(A)]);
   });
 
-  test('is kept for a day after the last lease or withdrawal in it is over', async () => {
+  test('the item of the leases is kept for a day after the last lease or withdrawal in it is over', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A, { expiresAtMs: NOW_MS + 2 }));
     await putLease(table, 'c', aLease(B, { expiresAtMs: NOW_MS + 1 }));
@@ -246,7 +246,7 @@ describe('The item of the leases', () => {
     ['a source that is none', { [A]: { generation: 1, source: 'rumour', expiresAtMs: 1 } }, `${A}.source`],
     ['no expiry', { [A]: { generation: 1 } }, `${A}.expiresAtMs`],
     ['a flag that is text', { [A]: { generation: 1, expiresAtMs: 1, seenDown: 'no' } }, `${A}.seenDown`],
-  ])('is corrupt when it holds %s', async (_, value, field) => {
+  ])('the item of the leases is corrupt when it holds %s', async (_, value, field) => {
     const table = newTable();
     won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
     await expect(readLeases(table, 'c')).rejects.toMatchObject({

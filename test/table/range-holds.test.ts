@@ -158,14 +158,14 @@ describe('A retry of the same request', () => {
     { what: 'values', wanted: values(30_001, 30_002), items: [30_001, 30_002] },
     { what: 'any items', wanted: ['next', 'next'] as const, items: [30_016, 30_017] },
     { what: 'both', wanted: ['next', { value: 30_016 }, 'next'] as const, items: [30_017, 30_016, 30_018] },
-  ])('returns the same items and writes nothing: $what', async ({ wanted, items }) => {
+  ])('a retry of the same request returns the same items and writes nothing: $what', async ({ wanted, items }) => {
     const { counted, writes } = counting(await newTable());
     expect(await over(counted).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
     expect(await over(counted).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
     expect(writes).toEqual([KEY]);
   });
 
-  test('allocates only missing items, in one hold with the present ones', async () => {
+  test('a retry of the same request allocates only missing items, in one hold with the present ones', async () => {
     const table = await newTable();
     await over(table).allocate(values(30_001, 30_002), retry);
     await over(table).releaseOne(30_001);
@@ -174,7 +174,7 @@ describe('A retry of the same request', () => {
     expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30002', '30003', '30016'] }]);
   });
 
-  test('counts no item of another request and none twice, and another allocation counts none', async () => {
+  test('a retry of the same request counts no item of another request and none twice, and another allocation counts none', async () => {
     const table = await newTable();
     await over(table).allocate(values(30_001), retry);
     const others = { hold: { ...HOLD, requestId: 'r2' }, isRetry: true };
@@ -188,7 +188,7 @@ describe('A retry of the same request', () => {
     });
   });
 
-  test('keeps the present items when the rest is refused', async () => {
+  test('a retry of the same request keeps the present items when the rest is refused', async () => {
     const table = await newTable({ data: fromBits([2]) });
     await over(table).allocate(values(30_001), retry);
     const before = await table.get('c', KEY);
@@ -200,13 +200,13 @@ describe('A retry of the same request', () => {
 describe('A held item', () => {
   const held = { data: fromBits([1]), holds: [{ ...HOLD, items: ['30001'] }] };
 
-  test('is refused to every caller, also when its hold is over', async () => {
+  test('a held item is refused to every caller, also when its hold is over', async () => {
     const table = await newTable(held);
     expect(await over(table).allocateOne(30_001)).toMatchObject({ code: 'AlreadyAllocated' });
     expect(await over(table).allocate(values(30_001), { hold: HOLD })).toMatchObject({ outcome: 'refused', index: 0 });
   });
 
-  test('is free without its hold once it is released', async () => {
+  test('a held item is free without its hold once it is released', async () => {
     const table = await newTable(held);
     expect(await over(table).releaseOne(30_001)).toBeUndefined();
     expect(await saved(table)).toEqual(EMPTY);
@@ -218,7 +218,7 @@ describe('A held item', () => {
     { who: 'another’s Service', claim: { holdOwner: 'team-b', nowMs: 899 }, outcome: 'refused' },
     { who: 'a Service without an owner', claim: { nowMs: 899 }, outcome: 'refused' },
     { who: 'the owner’s Service when it is over', claim: { holdOwner: 'team-a', nowMs: 900 }, outcome: 'refused' },
-  ])('is claimed by $who: $outcome', async ({ claim, outcome }) => {
+  ])('a held item is claimed by $who: $outcome', async ({ claim, outcome }) => {
     const table = await newTable(held);
     const answer = await over(table).allocate(values(30_001, 30_002), { claim });
     expect(answer).toMatchObject({ outcome });
@@ -227,7 +227,7 @@ describe('A held item', () => {
     );
   });
 
-  test('is claimed only on exactly the expected terms', async () => {
+  test('a held item is claimed only on exactly the expected terms', async () => {
     const table = await newTable(held);
     const [hold] = held.holds;
     if (hold === undefined) throw new Error('expected a hold');
@@ -242,7 +242,7 @@ describe('A held item', () => {
     });
   });
 
-  test('is restored when the request that claimed it is rolled back, in one write with the freed items', async () => {
+  test('a held item is restored when the request that claimed it is rolled back, in one write with the freed items', async () => {
     const table = await newTable(held);
     const claim = { holdOwner: 'team-a', nowMs: 0 };
     const hold = { owner: 'a-service', takenUpBy: 'any', requestId: 'r9' } as const;
@@ -254,7 +254,7 @@ describe('A held item', () => {
     expect(holds).toEqual(held.holds);
   });
 
-  test('has terms that can be kept', async () => {
+  test('a held item has terms that can be kept', async () => {
     const table = await newTable();
     const hold = { ...HOLD, owner: 'team a' };
     expect(await over(table).allocate(['next'], { hold })).toMatchObject({ error: { code: 'BadHold' } });

@@ -61,7 +61,7 @@ describe('A stored range', () => {
     ['with what admission allocated', { ...STORED, unclaimed: UNCLAIMED }],
     ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
     ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
-  ])('is read back unchanged: %s', async (_, stored) => {
+  ])('a stored range is read back unchanged: %s', async (_, stored) => {
     const table = memoryTable();
     const item = won(await saveRange(table, 'c', KEY, stored, undefined));
     expect(await readRange(table, 'c', KEY)).toEqual({ stored, item });
@@ -189,7 +189,7 @@ describe('the report of a write of a range', () => {
   const item = async (stored: StoredRange): Promise<Item> =>
     won(await memoryTable().put({ ...rangeContent(stored), cluster: 'c', key: KEY }, undefined));
 
-  test('names taken, held, freed and unclaimed items', async () => {
+  test('the report of a write of a range names taken, held, freed and unclaimed items', async () => {
     const before = await item({ ...STORED, range: '10.0.0.0/24', data: fromBits([1, 2, 3]) });
     const none = new Uint8Array(0);
     const strikes = { once: fromBits([1]), twice: none };
@@ -198,7 +198,7 @@ describe('the report of a write of a range', () => {
     expect(describeRangeWrite(after, before)).toBe(expected);
   });
 
-  test('names a range that is rebuilt because its item did not parse', async () => {
+  test('the report of a write of a range names a range that is rebuilt because its item did not parse', async () => {
     const corrupt = won(
       await memoryTable().put({ cluster: 'c', key: KEY, value: 'half a bitmap', schema: 1 }, undefined),
     );

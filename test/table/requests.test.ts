@@ -21,7 +21,7 @@ describe('The record of a request', () => {
     },
     { fingerprint: 'f', state: 'rollingBack', hold: { owner: 'a', takenUpBy: 'owner' }, answer: '{}' },
     { fingerprint: 'f', state: 'done', answer: '{}' },
-  ])('is read back unchanged: %j', async (record) => {
+  ])('the record of a request is read back unchanged: %j', async (record) => {
     const table = memoryTable();
     expect(await readRequest(table, 'c', 'r1')).toBeUndefined();
     const item = won(await writeRequest(table, at(0), record, undefined));

@@ -45,7 +45,7 @@ describe('A run record', () => {
   test.each([
     ['that succeeded', SUCCEEDED],
     ['that failed, as every one before it', FAILED],
-  ])('is read back unchanged: of a pass %s', async (_, record) => {
+  ])('a run record is read back unchanged: of a pass %s', async (_, record) => {
     const table = memoryTable();
     const item = won(await writeRunRecord(table, 'c', LOOP, record, undefined));
     expect(await readRunRecord(table, 'c', LOOP)).toEqual({ record, item });
@@ -68,7 +68,7 @@ describe('A run record', () => {
     expect(item?.earlierWrites).toHaveLength(8 * 6);
   });
 
-  test('keeps the first hundred findings', async () => {
+  test('a run record keeps the first hundred findings', async () => {
     const findings = Array.from({ length: 60_000 }, (_, n) => ({ type: 'leak' as const, message: `leak ${n}` }));
     const kept = (await written({ ...SUCCEEDED, findings }))?.findings;
     expect(kept).toEqual(findings.slice(0, 100));
@@ -81,12 +81,12 @@ describe('A run record', () => {
     expect(record?.error?.message).toHaveLength(500);
   });
 
-  test('leaves a message of exactly the longest length', async () => {
+  test('a run record leaves a message of exactly the longest length', async () => {
     const message = 'x'.repeat(500);
     expect((await written({ ...FAILED, error: { code: 'x', message } }))?.error?.message).toBe(message);
   });
 
-  test('keeps the thousand events that were seen last', async () => {
+  test('a run record keeps the thousand events that were seen last', async () => {
     const events = Object.fromEntries(
       Array.from({ length: 1_500 }, (_, n) => [`e${n}`, { count: 1, lastSeenAtMs: n, lastWrittenAtMs: 0 }]),
     );
@@ -101,7 +101,7 @@ describe('A run record', () => {
     ['findings that are no list', { ...FAILED, error: undefined, events: {}, findings: {} }],
     ['a finding that is text', { ...FAILED, error: undefined, events: {}, findings: ['x'] }],
     ['a sighting without its count', { ...FAILED, error: undefined, events: { e: { lastSeenAtMs: 1 } } }],
-  ])('is corrupt when it holds %s', async (_, value) => {
+  ])('a run record is corrupt when it holds %s', async (_, value) => {
     const table = memoryTable();
     won(await table.put({ cluster: 'c', key: `runs/${LOOP}`, value, schema: 1 }, undefined));
     await expect(readRunRecord(table, 'c', LOOP)).rejects.toMatchObject({ code: 'Corrupt' });

@@ -10,7 +10,7 @@ const ALONE: Accident = { atMs: NOW, clusters: ['a'], ofSuspects: true };
 const SUSPECT: Suspect = { sinceMs: NOW, untilMs: NOW + HOUR, accidents: 1, state: 'proven' };
 
 describe('a suspect', () => {
-  test('is kept for a week after it is no longer alone, with eight writes, and listed with unreachable clusters', async () => {
+  test('a suspect is kept for a week after it is no longer alone, with eight writes, and listed with unreachable clusters', async () => {
     const table = memoryTable();
     const key = { stack: 's', loop: 'node-port-repair', cluster: 'a' } as const;
     await writeUnreachable(table, { ...key, cluster: 'b', nowMs: NOW });
@@ -29,7 +29,7 @@ describe('a suspect', () => {
     expect(of).toMatchObject({ value: null, schema: 1, expiresAtMs: NOW + 24 * HOUR });
   });
 
-  test('is alone for an hour after its first accident, twice as long after each further one, and a day at most', () => {
+  test('a suspect is alone for an hour after its first accident, twice as long after each further one, and a day at most', () => {
     let suspect: Suspect | undefined;
     const hours: number[] = [];
     for (let nowMs = NOW; hours.length < 8; nowMs += 2 * 24 * HOUR) {
@@ -39,7 +39,7 @@ describe('a suspect', () => {
     expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
   });
 
-  test('keeps the state "again" after an accident while it was alone, even after later ones', () => {
+  test('a suspect keeps the state "again" after an accident while it was alone, even after later ones', () => {
     expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
     const again = afterAccident(SUSPECT, ALONE, NOW + 1);
     expect(again).toMatchObject({ state: 'again', accidents: 2 });
@@ -48,7 +48,7 @@ describe('a suspect', () => {
     expect(afterAccident(again, { ...SHARED, atMs: NOW + HOUR }, NOW + HOUR)).toMatchObject({ state: 'again' });
   });
 
-  test('counts the shared ticks of the same minute as one accident, and each of its own', () => {
+  test('a suspect counts the shared ticks of the same minute as one accident, and each of its own', () => {
     expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 59_999 }, NOW + 125_000)).toBeUndefined();
     expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 60_000 }, NOW + 125_000)).toMatchObject({ accidents: 2 });
     expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW - 1 }, NOW + 65_000)).toBeUndefined();

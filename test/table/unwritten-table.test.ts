@@ -19,12 +19,12 @@ describe('a table without writes', () => {
     view = unwrittenTable(below, { nowMs: () => 7, newWriteId: () => `of-the-view-${newId()}` });
   });
 
-  test('shows the present items', async () => {
+  test('a table without writes shows the present items', async () => {
     expect(await view.get('demo', 'a')).toEqual(await below.get('demo', 'a'));
     expect(await values(view)).toEqual(await values(below));
   });
 
-  test('shows the items that it would have written, in order, and keeps the present ones', async () => {
+  test('a table without writes shows the items that it would have written, in order, and keeps the present ones', async () => {
     const a = await view.get('demo', 'a');
     won(await view.put(newItem('a', 2), a));
     won(await view.put(newItem('b/1', 2), undefined));
@@ -44,7 +44,7 @@ describe('a table without writes', () => {
     ]);
   });
 
-  test('refuses the same writes as the table: those over another item than the one read', async () => {
+  test('a table without writes refuses the same writes as the table: those over another item than the one read', async () => {
     const a = await view.get('demo', 'a');
     expect(await view.put(newItem('a', 2), undefined)).toEqual({ outcome: 'lost' });
     expect(await view.put(newItem('new', 2), a)).toEqual({ outcome: 'lost' });

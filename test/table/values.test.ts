@@ -29,7 +29,7 @@ describe('A value of the table', () => {
     );
   });
 
-  test('is equal to another only if both look the same', () => {
+  test('a value of the table is equal to another only if both look the same', () => {
     const shown = (any: TableValue) =>
       JSON.stringify(storedForm(any), (_, part) => {
         if (part instanceof Uint8Array) return { bytes: [...part] };
@@ -57,7 +57,7 @@ describe('A value of the table', () => {
     ['fields in another order', { a: 1, b: 2 }, { b: 2, a: 1 }],
     ['an undefined field and none', { a: 1, b: undefined }, { a: 1 }],
     ['a Buffer and plain bytes', Buffer.from([1, 2]), new Uint8Array([1, 2])],
-  ])('is equal to another: %s', (_, one, other) => {
+  ])('a value of the table is equal to another: %s', (_, one, other) => {
     expect(sameValue(one, other)).toBe(true);
   });
 });

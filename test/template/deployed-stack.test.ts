@@ -82,7 +82,7 @@ describe('an update', () => {
     tags: {},
   });
 
-  test('is rolled back by alarms of the stack that exist', () => {
+  test('an update is rolled back by alarms of the stack that exist', () => {
     const configuration = rollbackConfiguration('a-stack', stack('true'), 10);
     expect(configuration?.MonitoringTimeInMinutes).toBe(10);
     const names = resourcesOfAlarms().map(
@@ -96,7 +96,7 @@ describe('an update', () => {
     ['no minutes are set', stack('true'), 0],
     ['the stack has no alarms', stack('false'), 10],
     ['there is no stack yet', undefined, 10],
-  ])('is not watched when %s', (_, deployed, minutes) => {
+  ])('an update is not watched when %s', (_, deployed, minutes) => {
     expect(rollbackConfiguration('a-stack', deployed, minutes)).toBeUndefined();
   });
 });

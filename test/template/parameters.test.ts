@@ -109,7 +109,7 @@ describe('an update', () => {
     return keptParameters(Object.fromEntries(deployed), { Parameters: inTemplate(values), requested });
   };
 
-  test('keeps the value of each parameter that it does not set', () => {
+  test('an update keeps the value of each parameter that it does not set', () => {
     const other = {
       ...Object.fromEntries(Object.keys(inTemplate()).map((name) => [name, 'another'])),
       OfALaterVersion: 'x',

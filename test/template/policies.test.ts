@@ -38,7 +38,7 @@ describe('the policy of deployers', () => {
     `kbc-prod-eu-west-1-allocate`,
     `${STACK.slice(0, 24)}-SystemNamespacesRole-A`,
     `platform/${STACK}-AllocateRole-A`,
-  ])('creates the role %s and passes it to Lambda', (role) => {
+  ])('the policy of deployers creates the role %s and passes it to Lambda', (role) => {
     for (const action of ['iam:CreateRole', 'iam:PutRolePolicy', 'iam:PassRole']) {
       expect(isGranted({ action, resource: `arn:aws:iam::123456789012:role/${role}` }, Statement)).toBe(true);
     }

@@ -44,16 +44,16 @@ test('the stage is at the deployment of the name', () => {
 describe('the version of a function', () => {
   const version = (made?: Made) => named('AllocateVersion', made).name;
 
-  test('is another one with other code, another layer or other settings of the function', () => {
+  test('the version of a function is another one with other code, another layer or other settings of the function', () => {
     const made = [{}, { zips: { 'allocate.zip': 'x' } }, { zips: { 'allocator.zip': 'x' } }, { timeout: 31 }];
     expect(new Set(made.map(version)).size).toBe(made.length);
   });
 
-  test('stays when its package is only in another place, or another function changes', () => {
+  test('the version of a function stays when its package is only in another place, or another function changes', () => {
     expect(version({ key: 'other', zips: { 'admission.zip': 'x' } })).toBe(version());
   });
 
-  test('is the one of the alias', () => {
+  test('the version of a function is the one of the alias', () => {
     const { name, Resources } = named('AllocateVersion');
     expect(Resources['AllocateAlias']?.Properties['FunctionVersion']).toEqual({ 'Fn::GetAtt': [name, 'Version'] });
   });

@@ -429,7 +429,7 @@ describe('roles', () => {
 });
 
 describe('the table', () => {
-  test('is made on demand, keyed as the adapter reads it, swept by ttl, and outlives the stack', () => {
+  test('the table is made on demand, keyed as the adapter reads it, swept by ttl, and outlives the stack', () => {
     const [table] = ofType(byDefault, 'AWS::DynamoDB::Table');
     expect(table).toMatchObject({
       DeletionPolicy: 'Retain',
@@ -448,7 +448,7 @@ describe('the table', () => {
     });
   });
 
-  test('is an existing one where a parameter names it: it is used, and none is made', () => {
+  test('the table is an existing one where a parameter names it: it is used, and none is made', () => {
     expect(ofType(everything, 'AWS::DynamoDB::Table')).toEqual([]);
     for (const name of NAMES) {
       expect(functionOf(everything, name).Properties.Environment.Variables.TABLE_NAME).toBe('my-table');
@@ -519,12 +519,12 @@ describe('the admission function', () => {
   const apiGateway = (parameters: object) =>
     resolved({ ...WITH_ADMISSION, admissionEndpoint: 'apiGateway', ...parameters });
 
-  test('is not there by default, nor is anything of it', () => {
+  test('the admission function is not there by default, nor is anything of it', () => {
     expect(ofAdmission(byDefault)).toEqual({});
     expect(JSON.stringify(byDefault.Resources)).not.toContain('-admission');
   });
 
-  test('has a URL that AWS lets everyone call, in both of the ways that it asks for', () => {
+  test('the admission function has a URL that AWS lets everyone call, in both of the ways that it asks for', () => {
     const { AdmissionUrl: url, ...rest } = ofAdmission(withAdmission);
     expect(url?.Properties).toMatchObject({ AuthType: 'NONE', Qualifier: 'live' });
     expect(url?.Properties).not.toHaveProperty('Cors');
@@ -537,7 +537,7 @@ describe('the admission function', () => {
     expect(ofType(withAdmission, 'AWS::ApiGateway::RestApi')).toEqual([]);
   });
 
-  test('has an API instead where a region has no function URLs', () => {
+  test('the admission function has an API instead where a region has no function URLs', () => {
     const template = apiGateway({});
     expect(ofType(template, 'AWS::Lambda::Url')).toEqual([]);
     const [api] = ofType(template, 'AWS::ApiGateway::RestApi');
@@ -550,7 +550,7 @@ describe('the admission function', () => {
     expect(Object.keys(ofAdmission(template))).not.toContain('AdmissionUrlFailingAlarm');
   });
 
-  test('has an API that only VPC endpoints reach, where a parameter names them', () => {
+  test('the admission function has an API that only VPC endpoints reach, where a parameter names them', () => {
     const [api] = ofType(apiGateway({ admissionVpcEndpointIds: 'vpce-1,vpce-2' }), 'AWS::ApiGateway::RestApi');
     expect(api?.Properties).toMatchObject({
       EndpointConfiguration: { Types: ['PRIVATE'], VpcEndpointIds: ['vpce-1', 'vpce-2'] },
@@ -558,7 +558,7 @@ describe('the admission function', () => {
     });
   });
 
-  test('is set by parameters, and reserves concurrency only if one sets it', () => {
+  test('the admission function is set by parameters, and reserves concurrency only if one sets it', () => {
     const { Properties } = functionOf(withAdmission, 'admission');
     expect(Properties.ReservedConcurrentExecutions).toBe('20');
     expect(Properties.Environment.Variables).toMatchObject({
@@ -572,7 +572,7 @@ describe('the admission function', () => {
     );
   });
 
-  test('may log, read and write the table, and read the tokens of clusters, and nothing else', () => {
+  test('the admission function may log, read and write the table, and read the tokens of clusters, and nothing else', () => {
     expect(granted(withAdmission, 'admission')).toEqual(
       [
         ...logsOf('admission'),
@@ -654,14 +654,14 @@ describe('the template of a release', () => {
   const released = () => releaseTemplate(compiled(), '1.2.3', hashOf);
   const hashOf = (name: string) => name;
 
-  test('has nothing of a stage, an account or a region', () => {
+  test('the template of a release has nothing of a stage, an account or a region', () => {
     const { Resources, Outputs } = released();
     const text = JSON.stringify({ Resources, Outputs });
     const own = /kube-bootstrap-controller-dev|kbc-dev|eu-west-1|\b\d{12}\b|ServerlessDeploymentBucket/g;
     expect(text.match(own)).toBeNull();
   });
 
-  test('makes the same resources as a deployment from the repository, named after its stack', () => {
+  test('the template of a release makes the same resources as a deployment from the repository, named after its stack', () => {
     const parameters = { SecretsPrefix: 'clusters/', Admission: 'on', CodeBucket: 'packages' };
     const ofRelease = resolveTemplate(released(), parameters, 'fleet').Resources;
     const { CodeBucket: _, ...others } = parameters;
@@ -674,7 +674,7 @@ describe('the template of a release', () => {
     expect(role).toEqual({ ...original, RoleName: undefined });
   });
 
-  test('takes the packages of its version from the bucket and below the prefix that parameters set', () => {
+  test('the template of a release takes the packages of its version from the bucket and below the prefix that parameters set', () => {
     const { Resources } = resolveTemplate(released(), { CodeBucket: 'packages' }, 'fleet');
     expect(Resources['AllocateLambdaFunction']?.Properties).toMatchObject({
       FunctionName: 'fleet-allocate',

@@ -28,14 +28,14 @@ describe('the audit of the lock', () => {
     expect(faultsOf(locked, 'node_modules/a/node_modules/debug')).toHaveLength(1);
   });
 
-  test('refuses a package that is allowed to run its install script', () => {
+  test('the audit of the lock refuses a package that is allowed to run its install script', () => {
     const lock = { packages: { 'node_modules/debug': { ...GOOD, hasInstallScript: true } } };
     expect(auditLock(lock, { ...RULES, allowScripts: { debug: false } }).faults).toEqual([]);
     const { faults } = auditLock(lock, { ...RULES, allowScripts: { debug: true } });
     expect(faults).toEqual(['allowScripts: debug may run its install script']);
   });
 
-  test('takes a package with a hash, and one of a choice of licences', () => {
+  test('the audit of the lock takes a package with a hash, and one of a choice of licences', () => {
     expect(faultsOf(GOOD)).toEqual([]);
     expect(
       faultsOf({ ...GOOD, license: '(MIT OR GPL-3.0)', resolved: 'https://registry.npmjs.org/d/-/d.tgz' }),
@@ -43,7 +43,7 @@ describe('the audit of the lock', () => {
     expect(faultsOf({ ...GOOD, license: 'MIT AND GPL-3.0' })).toHaveLength(1);
   });
 
-  test('takes no hash for granted only where this platform installs nothing', () => {
+  test('the audit of the lock takes no hash for granted only where this platform installs nothing', () => {
     const optional = { version: '1.0.0', optional: true };
     expect(faultsOf({ ...optional, os: ['darwin'], cpu: ['arm64'] })).toEqual([]);
     expect(faultsOf({ ...optional, os: ['linux'], cpu: ['x64'], libc: ['musl'] })).toEqual([]);
@@ -52,7 +52,7 @@ describe('the audit of the lock', () => {
     expect(faultsOf({ version: '1.0.0', os: ['darwin'] })).not.toEqual([]);
   });
 
-  test('finds nothing in the lock of this repository, whose install scripts are all decided', () => {
+  test('the audit of the lock finds nothing in the lock of this repository, whose install scripts are all decided', () => {
     const read = (name: string) => JSON.parse(readFileSync(path.join(import.meta.dirname, '../..', name), 'utf8'));
     const rules = {
       allowScripts: read('package.json').allowScripts,

@@ -24,7 +24,7 @@ function actions(steps: ReturnType<typeof planApply>): string[] {
 }
 
 describe('the plan of cluster apply', () => {
-  test('has the changes in the order of the files, then the removals', () => {
+  test('the plan of cluster apply has the changes in the order of the files, then the removals', () => {
     const files = [fileOf('new'), fileOf('same'), fileOf('other', { mode: 'observe' })];
     const known = [registered('gone'), registered('other'), registered('same')];
     expect(actions(plan(files, known, { prune: true }))).toEqual([
@@ -36,7 +36,7 @@ describe('the plan of cluster apply', () => {
     expect(actions(plan(files.slice(1, 2), known))).toEqual(['keep same']);
   });
 
-  test('replaces a registration that cannot be read', () => {
+  test('the plan of cluster apply replaces a registration that cannot be read', () => {
     const broken = new TableError('Corrupt', 'does not parse');
     const steps = planApply([fileOf('broken')], () => broken, undefined);
     expect(steps.map(intention)).toEqual(['to be replaced: its registration cannot be read']);

@@ -121,7 +121,7 @@ describe('an explanation', () => {
     },
   );
 
-  test('has its own word', () => {
+  test('an explanation has its own word', () => {
     expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
   });
 });
@@ -145,7 +145,7 @@ describe('a critical finding', () => {
     for (const { word } of named) expect(critical).toContain(word);
   });
 
-  test('has an alarm, unless only the status shows it; and no other finding has one', () => {
+  test('a critical finding has an alarm, unless only the status shows it; and no other finding has one', () => {
     const ringing = findings.filter(({ alarm }) => alarm !== undefined).map(({ word }) => word);
     const statusAlone = alarms.get('findings')?.has('heldByAnother') ? [] : ['heldByAnother'];
     expect(critical.toSorted()).toEqual([...ringing, ...statusAlone].toSorted());
@@ -209,7 +209,7 @@ describe('a message that was pasted', () => {
       'Service "x" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.5"]: failed to allocate IP 10.0.0.5: provided IP is already allocated',
       'AlreadyAllocated',
     ],
-  ])('is explained: %s', (text, word) => {
+  ])('a message that was pasted is explained: %s', (text, word) => {
     expect(known(text).word).toBe(word);
   });
 });
@@ -231,7 +231,7 @@ describe('a hint', () => {
       line: 'kbctl show port prod-1 30080 shows the owner; set it as label kube-bootstrap-controller/hold-owner of shop/web, or recreate the Service without nodePort',
     },
     { finding: { type: 'of a later version' }, line: 'kbctl doctor prod-1' },
-  ])('names the cluster, the Service and the item: $finding.type $finding.item', ({ finding, line }) => {
+  ])('a hint names the cluster, the Service and the item: $finding.type $finding.item', ({ finding, line }) => {
     expect(findingHint(finding, cluster)).toBe(line);
   });
 
@@ -248,7 +248,7 @@ describe('a hint', () => {
     },
   );
 
-  test('names the cluster of a state', () => {
+  test('a hint names the cluster of a state', () => {
     expect(stateHint('late', cluster)).toBe('check whether the functions run: kbctl doctor prod-1');
   });
 });

@@ -42,7 +42,7 @@ describe('a value in a template', () => {
     );
   });
 
-  test('is visible in full', () => {
+  test('a value in a template is visible in full', () => {
     fc.assert(fc.property(markup, (text) => !/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(escapeText(text))));
   });
 });

@@ -75,7 +75,7 @@ test.each(['POST', 'DELETE', 'OPTIONS'])('%s changes nothing', async (method) =>
 });
 
 describe('the key of the page', () => {
-  test('is in no cookie, link or text of the page', async () => {
+  test('the key of the page is in no cookie, link or text of the page', async () => {
     const server = await serve();
 
     for (const path of ['/', '/clusters/lab-2', '/clusters/unknown', '/metrics', '/elsewhere']) {

@@ -33,12 +33,12 @@ test('numbers are grouped, and nouns follow them', () => {
 });
 
 describe('a long text or list', () => {
-  test('is cut between characters', () => {
+  test('a long text or list is cut between characters', () => {
     expect(clipped('a🍵b', 2)).toBe('a…');
     expect(clipped('short')).toBe('short');
   });
 
-  test('is rendered within its bytes, and has the number left out', () => {
+  test('a long text or list is rendered within its bytes, and has the number left out', () => {
     const fitted = upTo(['a', 'b', 'c'], 17, (text) => html`<p>${text}</p>`);
 
     expect(String(fitted.markup)).toBe('<p>a</p><p>b</p>');

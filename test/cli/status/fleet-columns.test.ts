@@ -17,18 +17,18 @@ describe('the line of a cluster', () => {
     return { level: 'warning', word, message: 'm', next: 'n' } as const;
   });
 
-  test('names each problem once, with its count', () => {
+  test('the line of a cluster names each problem once, with its count', () => {
     expect(cell('ATTENTION', { attention })).toBe('leak (3),duplicate');
     expect(cell('ATTENTION', { attention: [] })).toBe('');
   });
 
-  test('names a pause that its health does not show, before everything else', () => {
+  test('the line of a cluster names a pause that its health does not show, before everything else', () => {
     const paused = { untilMs: STATUS_AT_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
     expect(cell('ATTENTION', { health: 'bad', attention, paused })).toBe('paused,leak (3),duplicate');
     expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
   });
 
-  test('shows the fullest range, even if little is in use', () => {
+  test('the line of a cluster shows the fullest range, even if little is in use', () => {
     const ranges = [
       { ...aSlash24(), used: 0, usedPercent: 0 },
       { ...aSlash24(), used: 1, capacity: 2_768, usedPercent: 0 },
@@ -70,7 +70,7 @@ test('the status of a cluster lists at most ten pending writes', () => {
 });
 
 describe('the line of a range', () => {
-  test('names the range of its figures, even if the spec has another', () => {
+  test('the line of a range names the range of its figures, even if the spec has another', () => {
     const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
     expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
       '10.0.0.0/24 (not yet 10.0.0.0/22)',

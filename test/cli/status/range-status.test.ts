@@ -29,7 +29,7 @@ describe('a range that was saved', () => {
   const duplicate = (item: string) => ({ type: 'duplicate' as const, message: `${item} is taken twice`, item });
   const findings = ['10.0.0.1', '10.0.0.1', '10.9.9.9', 'fd00::1', '30000'].map(duplicate);
 
-  test('is shown with its figures, holds and cells', () => {
+  test('a range that was saved is shown with its figures, holds and cells', () => {
     const { ranges } = statusOf({
       cluster: aCluster({ allocator: 'table' }),
       ranges: [saved(primary, aStoredRange(first(7), { allocator: 'table', strikes, holds: [hold, over] }))],
@@ -180,12 +180,12 @@ describe('a range that was changed in the spec', () => {
     expect(status.ranges).toMatchObject([{ range: '10.0.0.0/24', specRange, used: 100, capacity: 254 }]);
   });
 
-  test('is not shown with the old figures if no range was read', () => {
+  test('a range that was changed in the spec is not shown with the old figures if no range was read', () => {
     const { ranges: _, ...brief } = inputs({ cluster: wider, records: before });
     expect(workOutStatus(brief, NOW_MS).ranges).toEqual([]);
   });
 
-  test('has the counts of a later pass, also if it is too large for a usage bitmap', () => {
+  test('a range that was changed in the spec has the counts of a later pass, also if it is too large for a usage bitmap', () => {
     const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/8'] });
     const ranges = [saved(primary, aStoredRange(first(100)))];
     const [range] = statusOf({ cluster, ranges, records: counted({ allocated: 101, capacity: 2 ** 24 - 2 }) }).ranges;

@@ -148,7 +148,7 @@ describe('a paused cluster', () => {
   const pause = { untilMs: NOW_MS + MINUTE_MS, reason: 'an upgrade', by: 'me' };
   const lateRecords = runRecords(NOW_MS - 600 * MINUTE_MS);
 
-  test('is paused, not late, and its leases may run out', () => {
+  test('a paused cluster is paused, not late, and its leases may run out', () => {
     const leases = [aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2 })];
     const status = statusOf({ cluster: aCluster({}, { paused: pause }), records: lateRecords, leases });
     expect(status).toMatchObject({ health: 'paused', attention: [], paused: { ...pause, all: false } });
@@ -163,7 +163,7 @@ describe('a paused cluster', () => {
     expect(words(status)).not.toEqual([]);
   });
 
-  test('shows the pause of all clusters if there are both', () => {
+  test('a paused cluster shows the pause of all clusters if there are both', () => {
     const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
     expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
   });
