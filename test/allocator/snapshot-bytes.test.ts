@@ -51,7 +51,7 @@ const sets = fc.uniqueArray(fc.integer({ min: 0, max: 400 })).map((bits) => new 
 const ascending = (...bits: number[]) => [...new Set(bits)].toSorted((a, b) => a - b);
 
 describe('Sets in the byte format of a snapshot', () => {
-  test('are combined as sets are', () => {
+  test('sets in the byte format of a snapshot are combined as sets are', () => {
     fc.assert(
       fc.property(sets, sets, fc.integer({ min: 0, max: 401 }), (one, other, bit) => {
         const [a, b] = [fromBits(one), fromBits(other)];
@@ -66,7 +66,7 @@ describe('Sets in the byte format of a snapshot', () => {
     );
   });
 
-  test('are the same number that a big integer would be', () => {
+  test('sets in the byte format of a snapshot are the same number that a big integer would be', () => {
     fc.assert(
       fc.property(sets, (bits) => {
         const number = [...bits].reduce((sum, bit) => sum | (1n << BigInt(bit)), 0n);

@@ -21,7 +21,7 @@ describe('the addresses of a source', () => {
     expect(addresses[0]?.target.serverName).toBe(serverName);
   });
 
-  test('stay when the look-up fails, with its reason and the addresses in the finding', async () => {
+  test('the addresses of a source stay when the look-up fails, with its reason and the addresses in the finding', async () => {
     const failure = new ClusterError('BadKubeconfig', 'DescribeTargetHealth was denied');
     const leases = [{ ...newLease('10.9.8.7'), host: group.host }, newLease('10.9.8.8')];
 

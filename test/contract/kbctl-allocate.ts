@@ -35,7 +35,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('prints a free address, its owner and the end of its hold', async () => {
+    test('kbctl allocate prints a free address, its owner and the end of its hold', async () => {
       const { code, stdout, stderr } = await allocate('ip', CLUSTER, '--owner', 'ci');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^10\.0\.0\.\d+\n$/);
@@ -43,7 +43,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp(stdout.trim())).toMatchObject({ taken: true, hold: { owner: 'ci', takenUpBy: 'any' } });
     });
 
-    test('allocates the given values, in canonical form and in their order', async () => {
+    test('kbctl allocate allocates the given values, in canonical form and in their order', async () => {
       const words = ['--hold', 'forever', '--owner', 'migration', '--taken-up-by', 'owner'];
       expect(await allocate('ip', CLUSTER, '::ffff:10.0.0.10', '10.0.0.9', ...words)).toEqual({
         code: 0,
@@ -54,7 +54,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.9')).toMatchObject({ hold });
     });
 
-    test('allocates all or nothing, and names the one that is allocated already', async () => {
+    test('kbctl allocate allocates all or nothing, and names the one that is allocated already', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.9')).toEqual({
         code: 1,
         stdout: '',
@@ -63,7 +63,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.11')).toMatchObject({ taken: false });
     });
 
-    test('prints the whole answer for programs, of ports as well', async () => {
+    test('kbctl allocate prints the whole answer for programs, of ports as well', async () => {
       const { code, stdout } = await allocate('port', CLUSTER, '--count', '3', '--hold', '1h', '-o', 'json');
       expect(code).toBe(0);
       const { items, ...answer } = JSON.parse(stdout);
@@ -73,7 +73,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await (await portsOf(world().table)).heldBy(answer.requestId)).toEqual(ports);
     });
 
-    test('allocates nothing twice for one request id, also some time later', async () => {
+    test('kbctl allocate allocates nothing twice for one request id, also some time later', async () => {
       const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'once'];
       const first = await allocate(...words);
       const again = await allocate(...words);
@@ -96,14 +96,14 @@ export function describeAllocate(world: () => KbctlWorld): void {
       ],
       ['an id that is none', ['--request-id', 'a/b'], 2, 'requestId is not 1 to 63 of'],
       ['a second range where there is none', ['--secondary'], 3, 'it has no secondaryserviceips'],
-    ])('refuses %s', async (_, words, code, message) => {
+    ])('kbctl allocate refuses %s', async (_, words, code, message) => {
       const ran = await allocate('ip', CLUSTER, ...words);
       expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
     });
   });
 
   describe('kbctl release', () => {
-    test('releases held items without a Service, and skips free ones', async () => {
+    test('kbctl release releases held items without a Service, and skips free ones', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual({
         code: 0,
         stdout: '10.0.0.9 released\n10.0.0.4 was free\n',
@@ -114,7 +114,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(found).not.toHaveProperty('hold');
     });
 
-    test('prints the items to release with --dry-run, and neither asks nor releases', async () => {
+    test('kbctl release prints the items to release with --dry-run, and neither asks nor releases', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
         code: 0,
         stdout: '10.0.0.1 released (dry run)\n',
@@ -122,7 +122,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       });
     });
 
-    test('releases with --owner only items of that owner', async () => {
+    test('kbctl release releases with --owner only items of that owner', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
       const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
       expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toMatchObject({
@@ -134,7 +134,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await held()).toBeUndefined();
     });
 
-    test('releases an item of a Service only after a yes', async () => {
+    test('kbctl release releases an item of a Service only after a yes', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
         code: 2,
         stdout: '',

@@ -172,7 +172,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       world().file('fleet/lost.yml', world().spec({ name: 'lost' }));
     });
 
-    test('removes clusters that are in no file', async () => {
+    test('kbctl cluster apply --prune removes clusters that are in no file', async () => {
       const { code, stdout } = await apply('-f', 'fleet', '--prune', '--no-pass');
       expect(code).toBe(0);
       expect(stdout).toContain('old: to be removed: it is in no file\n');
@@ -180,7 +180,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual(['another', 'lost', CLUSTER]);
     });
 
-    test('removes more than half of all clusters only with --yes', async () => {
+    test('kbctl cluster apply --prune removes more than half of all clusters only with --yes', async () => {
       world().file('another.yml', world().spec({ name: 'another' }));
       const few = ['-f', 'another.yml', '--prune', '--no-pass'];
       const { code, stderr } = await apply(...few);

@@ -41,7 +41,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       await unregisterCluster(table, 'd');
     });
 
-    test('prints the change with --dry-run, and changes nothing', async () => {
+    test('kbctl cluster set-mode prints the change with --dry-run, and changes nothing', async () => {
       expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toMatchObject({
         code: 1,
         stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
@@ -49,7 +49,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
     });
 
-    test('writes a new generation, once', async () => {
+    test('kbctl cluster set-mode writes a new generation, once', async () => {
       const { code, stdout } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
       expect({ code, stdout }).toEqual({
         code: 0,
@@ -63,7 +63,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
     });
 
-    test('reads all of them first, and reports everything that is wrong', async () => {
+    test('kbctl cluster set-mode reads all of them first, and reports everything that is wrong', async () => {
       expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual({
         code: 3,
         stdout: '',
@@ -74,7 +74,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster take-over', () => {
-    test('makes the stack the owner, even if another one owns the cluster', async () => {
+    test('kbctl cluster take-over makes the stack the owner, even if another one owns the cluster', async () => {
       expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual({
         code: 0,
         stdout: ['a: owned by new-stack', 'owned: owned by new-stack, formerly by a-stack', ''].join('\n'),
@@ -87,13 +87,13 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       });
     });
 
-    test('refuses an invalid stack name', async () => {
+    test('kbctl cluster take-over refuses an invalid stack name', async () => {
       expect(await cluster('take-over', 'a', '--stack', 'no stack')).toMatchObject({ code: 2, stdout: '' });
     });
   });
 
   describe('kbctl cluster close-allocation', () => {
-    test('closes the ranges of clusters that allocate here, in a later generation', async () => {
+    test('kbctl cluster close-allocation closes the ranges of clusters that allocate here, in a later generation', async () => {
       const { table, spec } = world();
       await registerCluster(table, specIn(spec({ name: 'closing' })));
       const { generation = 0 } = (await registered('closing')) ?? {};
@@ -109,7 +109,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await unregisterCluster(table, 'closing')).toBe(true);
     });
 
-    test('refuses a cluster whose API servers allocate', async () => {
+    test('kbctl cluster close-allocation refuses a cluster whose API servers allocate', async () => {
       const { table, spec } = world();
       await registerCluster(table, specIn(spec({ name: 'foreign', allocator: 'apiserver' })));
       const stderr = expect.stringContaining('foreign has "allocator: apiserver": nothing is allocated');
@@ -119,7 +119,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster delete', () => {
-    test('deletes none when one of them is not there', async () => {
+    test('kbctl cluster delete deletes none when one of them is not there', async () => {
       expect(await cluster('delete', 'a', 'ownd')).toMatchObject({
         code: 3,
         stderr: 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n',
@@ -127,7 +127,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toContain('a');
     });
 
-    test('deletes all with --all and a confirmation', async () => {
+    test('kbctl cluster delete deletes all with --all and a confirmation', async () => {
       const asked = await cluster('delete', '--all');
       expect(asked).toMatchObject({ code: 2, stdout: '' });
       expect(asked.stderr).toMatch(/Delete all 4 clusters \(a, b, c, owned\)\? .*use --yes/);
@@ -137,12 +137,12 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
     });
 
-    test('accepts neither a star for all of them nor an invalid name', async () => {
+    test('kbctl cluster delete accepts neither a star for all of them nor an invalid name', async () => {
       for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
     });
 
-    test('ends the passes, and prints the remaining items', async () => {
+    test('kbctl cluster delete ends the passes, and prints the remaining items', async () => {
       expect(await cluster('delete', 'a', '--dry-run')).toMatchObject({
         code: 1,
         stdout: expect.stringMatching(/^a: deleted.*\(dry run\)\n$/),
@@ -153,7 +153,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual(['c', 'owned']);
     });
 
-    test('is one document for programs', async () => {
+    test('kbctl cluster delete prints one document for programs', async () => {
       const { stdout } = await cluster('delete', 'c', '-o', 'json');
       const items = [{ name: 'c', changed: true, deleted: true }];
       expect(JSON.parse(stdout)).toMatchObject({ kind: 'ChangedClusterList', dryRun: false, items });
@@ -161,7 +161,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster schema', () => {
-    test('prints the JSON Schema', async () => {
+    test('kbctl cluster schema prints the JSON Schema', async () => {
       const { code, stdout } = await cluster('schema');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(specJsonSchema())));

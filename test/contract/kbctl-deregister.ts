@@ -32,7 +32,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
     test.each([
       ['203.0.113.11', `203.0.113.11 is not an API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`],
       ['web', '"web" is not an IP address'],
-    ])('refuses %s, also to end a withdrawal', async (address, says) => {
+    ])('kbctl deregister refuses %s, also to end a withdrawal', async (address, says) => {
       const before = await leases();
       const refused = { code: 3, stdout: '', stderr: expect.stringContaining(says) };
       expect(await deregister(address)).toMatchObject(refused);
@@ -40,14 +40,14 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(await leases()).toEqual(before);
     });
 
-    test('refuses a withdrawal of more than a day', async () => {
+    test('kbctl deregister refuses a withdrawal of more than a day', async () => {
       expect(await deregister(FIRST, '--for', '25h')).toMatchObject({
         code: 2,
         stderr: expect.stringContaining('A withdrawal lasts at most 24h.'),
       });
     });
 
-    test('prints with --dry-run what it would write, and writes nothing', async () => {
+    test('kbctl deregister prints with --dry-run what it would write, and writes nothing', async () => {
       const before = await leases();
       const { code, stdout } = await deregister(FIRST, '--dry-run');
       expect(code).toBe(1);
@@ -58,7 +58,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(published()).toEqual([FIRST, SECOND, THIRD]);
     });
 
-    test('removes the address from the endpoints, and waits for the time of --drain', async () => {
+    test('kbctl deregister removes the address from the endpoints, and waits for the time of --drain', async () => {
       const { code, stdout, stderr } = await deregister(FIRST, '--for', '2h', '--drain', '1s');
       expect(code).toBe(0);
       expect(stdout).toMatch(
@@ -69,7 +69,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(await endOfWithdrawal(FIRST)).toBeGreaterThan(Date.now() + 3_600_000);
     });
 
-    test('is safe to repeat, and one document for programs', async () => {
+    test('kbctl deregister can be repeated, and prints one document for programs', async () => {
       const { code, stdout } = await deregister(FIRST, '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toEqual({
@@ -85,7 +85,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       });
     });
 
-    test('ends the wait for open connections at Ctrl-C', async () => {
+    test('kbctl deregister ends the wait for open connections at Ctrl-C', async () => {
       const running = world().start(['deregister', CLUSTER, FIRST, '--drain', '1h']);
       await running.untilItPrints(/is removed: waiting 3600s/);
       const { code, stdout, stderr } = await running.end('SIGINT');
@@ -104,7 +104,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/^203\.0\.113\.20 is withdrawn until \S+Z, and still published\n/);
     });
 
-    test('reports that it is still published when the API server is not reached', async () => {
+    test('kbctl deregister reports that it is still published when the API server is not reached', async () => {
       const file = world().file('no-cluster', '{}');
       const { code, stdout, stderr } = await deregister(SECOND, '--kubeconfig', file);
       expect(code).toBe(1);
@@ -115,7 +115,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(published()).toEqual([THIRD]);
     });
 
-    test('refuses the last live address, and names --last-one', async () => {
+    test('kbctl deregister refuses the last live address, and names --last-one', async () => {
       const { code, stderr } = await deregister(THIRD);
       expect(code).toBe(3);
       expect(stderr).toMatch(
@@ -126,7 +126,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(world().standIn.store.find(ENDPOINTS, 'default', 'kubernetes')?.['subsets'] ?? []).toEqual([]);
     });
 
-    test('ends a withdrawal with --undo, so that the next tick publishes the address again', async () => {
+    test('kbctl deregister ends a withdrawal with --undo, so that the next tick publishes the address again', async () => {
       expect(await deregister(THIRD, '--undo')).toEqual({
         code: 0,
         stdout: `${THIRD} is no longer withdrawn from ${CLUSTER}: the next tick publishes it if it answers\n`,

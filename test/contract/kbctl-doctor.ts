@@ -9,7 +9,7 @@ import { startSilentServer } from '../support/silent-server.ts';
 /** `doctor`: what is well, what is not, and what to do about it. */
 export function describeDoctor(world: () => KbctlWorld): void {
   describe('kbctl doctor', () => {
-    test('prints how to register a cluster when none is', async () => {
+    test('kbctl doctor prints how to register a cluster when none is', async () => {
       const { code, stdout } = await world().kbctl(['doctor']);
       expect(code).toBe(1);
       expect(stdout).toContain(
@@ -32,7 +32,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       expect(stdout).not.toContain('queue');
     });
 
-    test('is one document for programs', async () => {
+    test('kbctl doctor prints one document for programs', async () => {
       const { stdout } = await world().kbctl(['doctor', '-o', 'json']);
       expect(JSON.parse(stdout)).toMatchObject({
         apiVersion: 'kbctl/v1',
@@ -45,7 +45,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       });
     });
 
-    test('reports an API server that does not answer', async () => {
+    test('kbctl doctor reports an API server that does not answer', async () => {
       const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
       const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--kubeconfig', file]);
       expect(code).toBe(1);
@@ -54,7 +54,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       expect(stdout).not.toContain('rights');
     });
 
-    test('ends at Ctrl-C while the API server is silent', async () => {
+    test('kbctl doctor ends at Ctrl-C while the API server is silent', async () => {
       const silent = await startSilentServer();
       try {
         const file = world().file('silent', kubeconfigTo(`http://${silent.authority}`));
@@ -66,18 +66,18 @@ export function describeDoctor(world: () => KbctlWorld): void {
       }
     });
 
-    test('uses a kubeconfig only for a cluster that is named', async () => {
+    test('kbctl doctor uses a kubeconfig only for a cluster that is named', async () => {
       const stderr = expect.stringContaining('--kubeconfig needs the name of a cluster.');
       expect(await world().kbctl(['doctor', '--kubeconfig', 'x'])).toMatchObject({ code: 2, stdout: '', stderr });
     });
 
-    test('is a failure for a table that is not there', async () => {
+    test('kbctl doctor fails for a table that does not exist', async () => {
       const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--table', 'no-such-table']);
       expect(code).toBe(1);
       expect(stdout).toContain('✗ table: Table "no-such-table" was not found');
     });
 
-    test('reports a registration that cannot be read', async () => {
+    test('kbctl doctor reports a registration that cannot be read', async () => {
       const content = { cluster: CLUSTERS, key: 'broken', schema: 1, value: 'nothing' };
       await world().table.put(content, undefined);
       const { code, stdout } = await world().kbctl(['doctor', 'broken']);

@@ -184,11 +184,11 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       [['--address', '203.0.113.30'], 3, 'is shared by several API servers'],
       [['--address', 'here'], 2, '--address here is not an IP address'],
       [['--address', OWN, '--every', '10m'], 2, 'use at most 400s, or increase endpoints.leaseSeconds'],
-    ])('refuses %j', async (words, code, says) => {
+    ])('kbctl heartbeat for an address without its own lease refuses %j', async (words, code, says) => {
       expect(await heartbeat(...words)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(says) });
     });
 
-    test('names --no-readyz where the CA of the API server is missing', async () => {
+    test('kbctl heartbeat for an address without its own lease names --no-readyz where the CA of the API server is missing', async () => {
       await register({ apiServers: [{ address: OWN }], kubeconfig: { file: './nowhere' } });
       expect(await heartbeat('--address', OWN)).toMatchObject({
         code: 3,
@@ -196,7 +196,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       });
     });
 
-    test('refuses a cluster without leases', async () => {
+    test('kbctl heartbeat for an address without its own lease refuses a cluster without leases', async () => {
       await register({ endpoints: { reconciler: 'none' } });
       const { code, stderr } = await heartbeat('--address', OWN);
       expect(code).toBe(3);

@@ -48,7 +48,7 @@ export function describePause(world: () => KbctlWorld): void {
       ['no clusters', ['pause', '--reason', 'x'], 'Name the clusters, or use --all.'],
       ['names beside --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
       ['a time without end', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
-    ])('refuses %s', async (_, words, reason) => {
+    ])('kbctl pause refuses %s', async (_, words, reason) => {
       expect(await kbctl(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
     });
 
@@ -86,7 +86,7 @@ export function describePause(world: () => KbctlWorld): void {
       }
     });
 
-    test('ends with resume --all, once', async () => {
+    test('kbctl pause --all ends with resume --all, once', async () => {
       expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
       expect(await readPauseOfAll(world().table)).toBeUndefined();
       expect(await kbctl('resume', '--all')).toMatchObject({

@@ -15,11 +15,11 @@ export function describeRanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl get holds', () => {
-    test('reports that nothing is held', async () => {
+    test('kbctl get holds reports that nothing is held', async () => {
       expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'There are no holds.\n' });
     });
 
-    test('lists the held items, their owners and their ends', async () => {
+    test('kbctl get holds lists the held items, their owners and their ends', async () => {
       await holdSome(world(), untilMs);
       const { stdout } = await world().kbctl(['get', 'holds', '-o', 'json']);
       const until = new Date(untilMs).toISOString();

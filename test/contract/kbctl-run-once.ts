@@ -40,7 +40,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('finds nothing to do in a cluster that is well, and records the pass', async () => {
+    test('kbctl run-once finds nothing to do in a cluster that is well, and records the pass', async () => {
       const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
       const { code, stdout } = await repair(CLUSTER);
       expect({ code, stdout }).toEqual({
@@ -51,7 +51,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(after?.record.startedAtMs).toBeGreaterThan(before?.record.startedAtMs ?? 0);
     });
 
-    test('prints the changes of a pass, and writes nothing', async () => {
+    test('kbctl run-once prints the changes of a pass, and writes nothing', async () => {
       await leak();
       const before = await everything();
       const { code, stdout } = await repair(CLUSTER, '--dry-run');
@@ -75,7 +75,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       });
     });
 
-    test('frees at the third strike, enters a Service that the table does not know, and prints both', async () => {
+    test('kbctl run-once frees at the third strike, enters a Service that the table does not know, and prints both', async () => {
       const { stored, item } = await snapshot();
       const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
       await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
@@ -86,7 +86,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/ {2}Entered:\n.*10\.0\.0\.77.* is not allocated; repairing\n/);
     });
 
-    test('shows twenty findings and counts the others', async () => {
+    test('kbctl run-once shows twenty findings and counts the others', async () => {
       const { store } = world().standIn;
       const names = Array.from({ length: 25 }, (_, index) => `copy-${index}`);
       for (const name of names) world().restore(name, '10.0.0.77');
@@ -96,7 +96,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       for (const name of names) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
     });
 
-    test('reports that the API server does not answer, and records nothing', async () => {
+    test('kbctl run-once reports that the API server does not answer, and records nothing', async () => {
       const before = await everything();
       const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
       const { code, stdout, stderr } = await repair(CLUSTER, '--kubeconfig', file);
@@ -112,7 +112,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(await record()).toEqual(recorded);
     });
 
-    test('ends at Ctrl-C while the API server is silent', async () => {
+    test('kbctl run-once ends at Ctrl-C while the API server is silent', async () => {
       const silent = await startSilentServer();
       try {
         const file = world().file('silent', kubeconfigTo(`http://${silent.authority}`));
@@ -127,7 +127,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       }
     });
 
-    test('runs no pass while the cluster is paused, unless it is forced', async () => {
+    test('kbctl run-once runs no pass while the cluster is paused, unless it is forced', async () => {
       const pause = { untilMs: Date.now() + 3_600_000, reason: 'upgrade', by: 'anna' };
       await pauseCluster(world().table, CLUSTER, pause);
       const { code, stderr } = await repair(CLUSTER);
@@ -148,7 +148,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
   });
 
   describe('kbctl run-once --rebuild', () => {
-    test('is refused when the snapshot can be read', async () => {
+    test('kbctl run-once --rebuild is refused when the snapshot can be read', async () => {
       const { code, stderr } = await repair(CLUSTER, '--rebuild');
       expect(code).toBe(3);
       expect(stderr).toContain(`ranges/serviceips can be read: nothing was rebuilt. "kbctl get ranges ${CLUSTER}"`);
@@ -166,7 +166,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(await everything()).toEqual(before);
     });
 
-    test('replaces it by the claims of the Services', async () => {
+    test('kbctl run-once --rebuild replaces it by the claims of the Services', async () => {
       const { code, stdout, stderr } = await repair(CLUSTER, '--rebuild');
       expect({ code, stdout }).toEqual({
         code: 0,
@@ -180,7 +180,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect((await snapshot()).stored).toMatchObject({ range: '10.0.0.0/24', data: fromBits([0, 76, 77]), holds: [] });
     });
 
-    test('is refused in observe, where nothing is written', async () => {
+    test('kbctl run-once --rebuild is refused in observe, where nothing is written', async () => {
       await corrupt();
       await registerCluster(world().table, specIn(world().spec({ mode: 'observe' })));
       const { code, stderr } = await repair(CLUSTER, '--rebuild');

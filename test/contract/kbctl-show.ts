@@ -28,7 +28,7 @@ export function describeShow(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('names the Service that has an address, as the API server answers', async () => {
+    test('kbctl show ip names the Service that has an address, as the API server answers', async () => {
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/);
@@ -36,7 +36,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig from file`);
     });
 
-    test('reports that an address is free, in any form of its text', async () => {
+    test('kbctl show ip reports that an address is free, in any form of its text', async () => {
       const { code, stdout } = await show('ip', CLUSTER, '::ffff:10.0.0.200', '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -52,7 +52,7 @@ export function describeShow(world: () => KbctlWorld): void {
       });
     });
 
-    test('prints a hold, and no API server is asked with the option for that', async () => {
+    test('kbctl show ip prints a hold, and asks no API server with --no-services', async () => {
       const untilMs = Date.now() + HOUR_MS;
       const hold = { owner: 'ci', untilMs, takenUpBy: 'owner' } as const;
       await (await addressesOf(world().table)).allocate([{ value: '10.0.0.9' }], { hold });
@@ -64,7 +64,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).not.toContain('services');
     });
 
-    test('prints how many strikes a leak has', async () => {
+    test('kbctl show ip prints how many strikes a leak has', async () => {
       await (await addressesOf(world().table)).allocateOne('10.0.0.50');
       await world().runAllLoops();
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.50');
@@ -74,7 +74,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/);
     });
 
-    test('fails when two Services have it', async () => {
+    test('kbctl show ip fails when two Services have it', async () => {
       for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77');
       expect(code).toBe(1);
@@ -83,7 +83,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).toContain('it is not allocated in the table');
     });
 
-    test('shows the ages of Services and their IPAddress, and warns when they disagree', async () => {
+    test('kbctl show ip shows the ages of Services and their IPAddress, and warns when they disagree', async () => {
       const { store } = world().standIn;
       const metadata = (name: string, hours: number) => ({
         name,
@@ -113,7 +113,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).toContain('its IPAddress belongs to shop/new, although shop/old is older');
     });
 
-    test('prints the content of the table when the API server does not answer, and fails', async () => {
+    test('kbctl show ip prints the content of the table when the API server does not answer, and fails', async () => {
       const kubeconfig = world().file('dead', kubeconfigTo('http://127.0.0.1:9'));
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
       expect(code).toBe(4);
@@ -131,7 +131,7 @@ export function describeShow(world: () => KbctlWorld): void {
       ['the broadcast address', '10.0.0.255', 1, 'the provided IP (10.0.0.255) is not in the valid range.'],
       ['another family', 'fd00::1', 1, `Cluster ${CLUSTER} has no IPv6 range, only 10.0.0.0/24.`],
       ['what is no address', 'web', 2, '"web" is not an IP address.'],
-    ])('refuses %s', async (_, value, code, message) => {
+    ])('kbctl show ip refuses %s', async (_, value, code, message) => {
       expect(await show('ip', CLUSTER, value)).toEqual({
         code,
         stdout: '',
@@ -141,13 +141,13 @@ export function describeShow(world: () => KbctlWorld): void {
   });
 
   describe('kbctl show port', () => {
-    test('reports that a port is free', async () => {
+    test('kbctl show port reports that a port is free', async () => {
       const { code, stdout } = await show('port', CLUSTER, '30080');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/);
     });
 
-    test('refuses a port outside the range, and a text that is not a port', async () => {
+    test('kbctl show port refuses a port outside the range, and a text that is not a port', async () => {
       const range = 'The range of valid ports is 30000-32767';
       expect(await show('port', CLUSTER, '80')).toMatchObject({ code: 1, stderr: expect.stringContaining(range) });
       expect(await show('port', CLUSTER, '99999')).toMatchObject({ code: 2, stdout: '' });

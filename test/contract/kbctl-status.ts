@@ -71,7 +71,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       ['leases', /^ADDRESS .*\n203\.0\.113\.10 +valid/],
       ['ranges', /^RANGE .*\n10\.0\.0\.0\/24 +cluster IPs/],
       ['runs', /^LOOP .*\nsystem-namespaces +good/],
-    ])('lists %s', async (what, pattern) => {
+    ])('kbctl get lists %s', async (what, pattern) => {
       const { code, stdout } = await world().kbctl(['get', what, CLUSTER]);
       expect(code).toBe(0);
       expect(stdout).toMatch(pattern);
@@ -81,27 +81,27 @@ export function describeStatus(world: () => KbctlWorld): void {
       [['get', 'lease', CLUSTER, '-o', 'name'], '203.0.113.10\n'],
       [['get', 'range', CLUSTER, '-o', 'name'], 'serviceips\nservicenodeports\n'],
       [['status', CLUSTER, '-o', 'name'], `${CLUSTER}\n`],
-    ])('prints only names: %j', async (words, stdout) => {
+    ])('kbctl get prints only names: %j', async (words, stdout) => {
       expect(await world().kbctl(words)).toMatchObject({ code: 0, stdout });
     });
 
-    test('prints a table without its header line with --no-headers', async () => {
+    test('kbctl get prints a table without its header line with --no-headers', async () => {
       const { stdout } = await world().kbctl(['get', 'leases', CLUSTER, '--no-headers']);
       expect(stdout).toMatch(/^203\.0\.113\.10 +valid.*\n$/);
     });
 
-    test('prints again and again with -w until Ctrl-C', async () => {
+    test('kbctl get prints again and again with -w until Ctrl-C', async () => {
       const running = world().start(['get', 'runs', CLUSTER, '-w', '--interval', '1s']);
       await running.untilItPrints(/--- \S+Z\n[\s\S]*--- \S+Z\nLOOP/);
       expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
     });
 
-    test('prints lists of all clusters as YAML', async () => {
+    test('kbctl get prints lists of all clusters as YAML', async () => {
       const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
       expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
     });
 
-    test('finds nothing where nothing is wrong', async () => {
+    test('kbctl get finds nothing where nothing is wrong', async () => {
       const stderr = 'The last passes have no findings.\n';
       expect(await world().kbctl(['get', 'findings', CLUSTER])).toEqual({ code: 0, stdout: '', stderr });
     });
@@ -145,14 +145,14 @@ export function describeStatus(world: () => KbctlWorld): void {
   });
 
   describe('kbctl logs-query', () => {
-    test('prints a query, and the command beside it', async () => {
+    test('kbctl logs-query prints a query, and the command beside it', async () => {
       const { code, stdout, stderr } = await world().kbctl(['logs-query', CLUSTER, '--finding', 'Duplicate']);
       expect(code).toBe(0);
       expect(stdout).toContain(`| filter cluster = "${CLUSTER}"`);
       expect(stderr).toContain('aws logs start-query');
     });
 
-    test('refuses an unknown finding', async () => {
+    test('kbctl logs-query refuses an unknown finding', async () => {
       expect(await world().kbctl(['logs-query', CLUSTER, '--finding', 'late'])).toMatchObject({ code: 2, stdout: '' });
     });
   });

@@ -69,7 +69,7 @@ describe('the addresses of a source', () => {
     ['does not exist', []],
     ['has no address yet', [service('LoadBalancer')]],
     ['has no address yet', [service('ClusterIP')]],
-  ])('are not known while the Service %s', async (why, objects) => {
+  ])('the addresses of a source are not known while the Service %s', async (why, objects) => {
     const text = `Service tenants/prod of the management cluster ${why}`;
     await expect(lookUp(fromService, objects)).rejects.toMatchObject({ code: 'Unavailable', message: text });
   });

@@ -53,7 +53,7 @@ describe('changes of a cluster', () => {
   const well = () => aReport();
   const down = () => Promise.reject(new ClusterError('Unavailable', 'connection refused'));
 
-  test('are published when it begins to fail and to be healthy, once each', async () => {
+  test('changes of a cluster are published when it begins to fail and to be healthy, once each', async () => {
     expect(await pass(well)).toEqual([
       {
         ...{ schema: 1, stack: 'prod', cluster: 'demo', function: 'node-port-repair' },
@@ -68,7 +68,7 @@ describe('changes of a cluster', () => {
     expect(await pass(well)).toMatchObject([{ change: 'healthy' }]);
   });
 
-  test('are published for each finding that opens and closes, also when passes fail meanwhile', async () => {
+  test('changes of a cluster are published for each finding that opens and closes, also when passes fail meanwhile', async () => {
     await pass(well);
     const finds = (...findings: ReturnType<typeof duplicate>[]) => pass(() => aReport({ findings }));
     expect(await finds(duplicate('a/a'))).toMatchObject([{ change: 'findingOpened', finding: duplicate('a/a') }]);
@@ -88,20 +88,20 @@ describe('changes of a cluster', () => {
     expect((await pass(many)).filter(({ change }) => change === 'findingClosed')).toEqual([]);
   });
 
-  test('do not repeat a finding whose item is too long to be recorded whole', async () => {
+  test('changes of a cluster do not repeat a finding whose item is too long to be recorded whole', async () => {
     const long = () => aReport({ findings: [{ ...duplicate('a/a'), item: 'x'.repeat(500) }] });
     await pass(long);
     expect(await pass(long)).toEqual([]);
   });
 
-  test('are published by the stack that owns the cluster alone', async () => {
+  test('changes of a cluster are published by the stack that owns the cluster alone', async () => {
     await takeOverCluster(world.table, 'demo', 'other');
     expect(await pass(down)).toEqual([]);
     await takeOverCluster(world.table, 'demo', 'prod');
     expect(await pass(down)).toHaveLength(1);
   });
 
-  test('fail no pass when they cannot be published', async () => {
+  test('changes of a cluster fail no pass when they cannot be published', async () => {
     const errors = [new Error('refused')];
     const eventBus = { publish: async () => ({ unpublished: 1, errors }) };
     await pass(well, { eventBus });
@@ -110,7 +110,7 @@ describe('changes of a cluster', () => {
     expect(world.telemetry.lines.map(({ message }) => message)).toContain('cluster events not published');
   });
 
-  test('are its endpoints, whether a pass or a deregistration writes them', async () => {
+  test('changes of a cluster are its endpoints, whether a pass or a deregistration writes them', async () => {
     const { port } = memoryCluster();
     const connect: Environment['connect'] = async () => ({
       kubernetes: port,

@@ -136,7 +136,7 @@ describe('passes that keep the event loop busy for longer than one may take', ()
     expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
   });
 
-  test('are not those of an invocation that only queues', async () => {
+  test('passes that keep the event loop busy for longer than one may take are not those of an invocation that only queues', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     let busy = 0;
     await invoke(schedule(), { stack: 'prod', busyMs: () => (busy += 60_000) });

@@ -71,7 +71,7 @@ describe('bytes in flight', () => {
     expect(() => inFlight.add('modest', 1)).toThrow();
   });
 
-  test('are given back when a reply is whole, and when it fails', async () => {
+  test('bytes in flight are given back when a reply is whole, and when it fails', async () => {
     const inFlight = new BytesInFlight(LIMIT);
     await readWhole([Buffer.alloc(100)], 'one', inFlight);
     await expect(readWhole(broken(), 'one', inFlight)).rejects.toThrow('broken');

@@ -33,7 +33,7 @@ describe('the addresses of a host', () => {
     await expect(resolver(ipv4, ipv6)('api.example.com')).resolves.toEqual(expected);
   });
 
-  test('are unknown when no name server answers before the time for look-ups is over', async () => {
+  test('the addresses of a host are unknown when no name server answers before the time for look-ups is over', async () => {
     const never = () => new Promise<never>(() => {});
     const resolve = dnsHostResolver({ resolve4: never as never, resolve6: never as never });
     await expect(resolve('api.example.com', AbortSignal.abort())).resolves.toBeUndefined();

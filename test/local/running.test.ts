@@ -139,7 +139,7 @@ describe('the process that runs with a folder', () => {
 });
 
 describe('the processes that run under a root folder', () => {
-  test('are those that are alive, by the names of their clusters', async () => {
+  test('the processes that run under a root folder are those that are alive, by the names of their clusters', async () => {
     const callOffs = [
       await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
       await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
@@ -155,7 +155,7 @@ describe('the processes that run under a root folder', () => {
     for (const callOff of callOffs) callOff();
   });
 
-  test('do not exist without a folder', async () => {
+  test('the processes that run under a root folder do not exist without a folder', async () => {
     expect(await findRunning(folder)).toEqual([]);
   });
 });

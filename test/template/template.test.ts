@@ -490,7 +490,7 @@ describe('alarms and dashboard', () => {
     expect(shown.sort()).toEqual(alarms.map(({ Properties }) => Properties.AlarmName).sort());
   });
 
-  test('are left out when parameters turn them off', () => {
+  test('alarms and dashboard are left out when parameters turn them off', () => {
     expect(ofType(nothing, 'AWS::CloudWatch::Alarm')).toEqual([]);
     expect(ofType(nothing, 'AWS::CloudWatch::Dashboard')).toEqual([]);
   });

@@ -4,14 +4,14 @@ import { callKbctl } from '../../support/kbctl-in-process.ts';
 const explain = async (...words: string[]) => (await callKbctl(['explain', ...words], { cwd: '.', env: {} })).ran;
 
 describe('kbctl explain', () => {
-  test('prints the meaning, causes and resolution of a finding', async () => {
+  test('kbctl explain prints the meaning, causes and resolution of a finding', async () => {
     const { code, stdout, stderr } = await explain('ClusterIPAlreadyAllocated');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^duplicate \(finding, action required\): /);
     expect(stdout).toMatch(/Causes\n- [\s\S]*Resolution\n1\. /);
   });
 
-  test('lists all words', async () => {
+  test('kbctl explain lists all words', async () => {
     const { stdout } = await explain('-o', 'json');
     expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining({ word: 'leak', wordKind: 'finding' }));
   });

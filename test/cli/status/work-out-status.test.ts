@@ -197,7 +197,7 @@ describe('findings', () => {
     expect(statusOf({ records: found(type) }).health).toBe(health);
   });
 
-  test('are listed with Service, address, time and resolution', () => {
+  test('findings are listed with Service, address, time and resolution', () => {
     const status = statusOf({ records: found('duplicate') });
     expect(status.findings).toEqual([
       {
