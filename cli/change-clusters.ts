@@ -107,7 +107,7 @@ const ONE_WRITE_MS = 30_000;
 
 export interface Progressed<Item> {
   readonly done: readonly Item[];
-  /** Changes that were not begun. */
+  /** The changes that were not begun. */
   readonly left: readonly Item[];
   /** The change that failed, and its error. If a reply was lost, it may have been written. */
   readonly failed?: { readonly item: Item; readonly error: unknown };

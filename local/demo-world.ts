@@ -10,7 +10,7 @@ export interface DemoWorld extends Pick<EmbeddedCluster, 'standIn' | 'allocation
   readonly nowMs: () => number;
 }
 
-/** Seconds between passes that are otherwise minutes apart. */
+/** The seconds between passes of the demo; elsewhere they are minutes apart. */
 const OFTEN = 15;
 
 /** Small enough that its range visibly fills up. */

@@ -10,7 +10,7 @@ export const PRICES = {
   date: '2026-06',
   region: 'us-east-1',
   lambdaRequest: 0.2e-6,
-  /** For arm64. */
+  /** Prices for arm64. */
   lambdaGbSecond: 13.3334e-6,
   readUnit: 0.125e-6,
   writeUnit: 0.625e-6,

@@ -36,7 +36,7 @@ export function wordInMessage(message: string, words: { has(word: string): boole
     : (ofText ?? line.split(/[^A-Za-z]+/).find((one) => isCode(one) && words.has(one)));
 }
 
-/** `Forbidden`, `twoOwners`: no word of a sentence. */
+/** Matches words such as `Forbidden` and `twoOwners`, but no word of a sentence. */
 function isCode(word: string): boolean {
   return /[A-Z]/.test(word) && word.length > 5;
 }

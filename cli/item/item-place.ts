@@ -19,7 +19,7 @@ export const ITEM_NOUNS = {
 /** The range of a cluster that an address or port belongs to. */
 export interface ItemPlace {
   readonly kind: ItemKind;
-  /** Canonical. */
+  /** The canonical text. */
   readonly item: string;
   readonly key: RangeKey;
   /** As the spec has it. */

@@ -29,7 +29,7 @@ export interface WantedAddress {
   /** The index in `clusterIPs`. */
   readonly index: number;
   readonly family: IPFamily;
-  /** As written by the client. Absent: any. */
+  /** The text that the client wrote. Absent: any free address. */
   readonly value?: string;
 }
 
@@ -114,7 +114,7 @@ function areUnique(texts: readonly string[]): boolean {
 }
 
 export interface WantedPort {
-  /** Absent: any. */
+  /** Absent: any free port. */
   readonly value?: number;
   /** The indexes in `spec.ports` that get the port; a refusal names the first one. */
   readonly at: readonly number[] | 'healthCheck';

@@ -6,7 +6,7 @@ interface BandRule {
   /** Ranges of at most this size reserve nothing; larger ones at least this much. */
   readonly least: number;
   readonly most: number;
-  /** One item of this many is reserved. */
+  /** One in this many items is reserved. */
   readonly step: number;
 }
 

@@ -33,7 +33,7 @@ export const BOUNDS = {
   'each list': {
     Namespace: 10_000,
     Service: 100_000,
-    /** Of all Services together. */
+    /** Entries of all Services of a list together. */
     'Service.spec.ports and clusterIPs': 250_000,
     Endpoints: 10_000,
     EndpointSlice: 100,

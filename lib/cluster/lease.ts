@@ -10,7 +10,7 @@ interface ServerRecord {
   readonly host?: string;
   /** The lease is active until this time. */
   readonly expiresAtMs: number;
-  /** Probes missed in a row since the last refresh, as far as they say anything about the server. */
+  /** Probes missed in a row since the last refresh. Probes that failed on our side do not count. */
   readonly misses: number;
   /** When the last miss was counted. Absent in items of versions that did not date misses. */
   readonly missedAtMs?: number;

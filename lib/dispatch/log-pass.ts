@@ -43,7 +43,7 @@ export function logUnstartedPass(telemetry: Telemetry, loop: Loop, cluster: stri
   telemetry.log('error', 'pass failed', { cluster, errors: [errorSentence(error)], stack: stackOfFault(error) });
 }
 
-/** Counts every pass, including those that should have run. */
+/** Counts every pass, also those that could not run. */
 export function countPass(telemetry: Telemetry, loop: Loop, failed: boolean): void {
   telemetry.count('passes', 1);
   telemetry.count('failures', failed ? 1 : 0);

@@ -46,14 +46,14 @@ export interface ContestVerdict {
   readonly state: ContestState;
   /** The pass has to publish the same as the last one, so that another writer changed the objects. */
   readonly corrects: boolean;
-  /** The write would only contest, and its delay is not over. */
+  /** The write would only revert another writer's change, and its delay has not ended. */
   readonly withhold: boolean;
   /** Another writer undid what we wrote. */
   readonly twoOwners: boolean;
 }
 
 const PASSES_TO_BE_UNDONE = 2;
-/** A difference after more intervals than this begins no contest. */
+/** A change that is seen after more intervals than this does not begin a contest. */
 const INTERVALS_TO_BE_UNDONE = 6;
 const LONGEST_DELAY_MS = 600_000;
 const QUIET_MS = 600_000;

@@ -13,7 +13,7 @@ import { hasAnswered, type ProbeOutcome, shortDetail } from './probe-outcome.ts'
 
 /** An address of the spec, or a record of a host name of the spec. */
 export interface ExpectedAddress {
-  /** Canonical text. */
+  /** The canonical text of the address. */
   readonly address: string;
   readonly kind: ApiServerKind;
   readonly host?: string;

@@ -29,7 +29,7 @@ export interface EndpointsObservation {
   readonly ports: readonly EndpointPort[];
   /** `false`: wrong ports alone cause no write. */
   readonly reconcilePorts: boolean;
-  /** An address is being removed: it may be the last one, and missing Endpoints are not created. */
+  /** True when an address is removed: it may be the last one, and missing Endpoints are not created. */
   readonly stopped: boolean;
 }
 

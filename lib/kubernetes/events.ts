@@ -123,7 +123,7 @@ function makeRoom(sightings: Map<string, EventSighting>, unseen: Iterator<readon
   return true;
 }
 
-/** The note has only the power of ten: each new number would be a new event. */
+/** The note has the number rounded to a power of ten, because each new number would be a new event. */
 function summaryDraft(loop: Loop, dropped: number): EventDraft {
   const atLeast = 10 ** Math.floor(Math.log10(dropped));
   return {

@@ -17,7 +17,7 @@ export interface HttpClientOptions {
 
 export interface HttpRequest {
   readonly method: string;
-  /** With the query. */
+  /** The path and the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;

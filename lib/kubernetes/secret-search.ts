@@ -93,7 +93,7 @@ function fallbacksIn(secret: Buffer): Int32Array {
   return fallbacks;
 }
 
-/** Finds by native search where one of the needles is. */
+/** The positions of the needles in the bytes, found by native search. */
 class PlacesToSearch {
   readonly #bytes: Buffer;
   readonly #needles: { readonly needle: Buffer; at: number }[];

@@ -87,7 +87,7 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
   return (await kubernetes.create(namespace)).outcome === 'created';
 }
 
-/** An error: it is missing, and this API server does not serve the kind, or forbids it. */
+/** The ServiceCIDR is missing, and this API server does not serve the kind or denies access to it. */
 async function createServiceCidr(
   kubernetes: ClusterPort,
   spec: ClusterSpec,

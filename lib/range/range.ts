@@ -32,7 +32,7 @@ export class Range<Item> {
   readonly #taken: RangeAllocator<Item>;
   readonly #kept: Omit<StoredRange, 'data'>;
 
-  /** `taken` has the items of the range, and does not change after this. */
+  /** `taken` has a bit for each item. The caller must not change it afterwards. */
   constructor(kept: Omit<StoredRange, 'data'>, taken: RangeAllocator<Item>) {
     this.#kept = kept;
     this.#taken = taken;

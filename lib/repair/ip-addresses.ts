@@ -57,7 +57,7 @@ export interface AddressFault {
   readonly other?: string;
   /** Absent for wrong labels, which upstream corrects without an event. */
   readonly type?: FindingType;
-  /** Makes the finding: the texts of all would take longer than the walk. */
+  /** Returns the finding. Called for listed findings only: the texts of all would take longer than the walk. */
   readonly finding?: () => Finding;
   /** Upstream deletes and creates an object to change its labels: meanwhile the address has no record. */
   readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';

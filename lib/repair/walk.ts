@@ -36,7 +36,7 @@ export interface Ledger<Item> {
   claim(item: Item, by: ServiceClaim): ClaimResult;
 }
 
-/** Far more than a run record, a log line or the events of a pass show. */
+/** The most findings that a pass lists, far more than its run record, log line or events show. */
 const MOST_LISTED = 1_000;
 
 /** The first findings of a walk, and the number of the others by type: every Service may have some. */

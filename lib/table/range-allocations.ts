@@ -223,7 +223,7 @@ export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickI
   return { cluster, key: RANGE_KEYS.nodePorts, allocator, rangesGeneration, emptyAllocator };
 }
 
-/** The ranges of a spec were validated with it. */
+/** Returns the range. A validated spec has no range that does not parse. */
 function valid<Range>(range: Range | AllocatorError): Range {
   if (range instanceof AllocatorError) throw range;
   return range;

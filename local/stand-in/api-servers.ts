@@ -8,7 +8,7 @@ import type { StandInApiServer, StandInReply } from './stand-in-api-server.ts';
 
 interface ApiServer {
   readonly url: string;
-  /** Absent: it is dead, and its port silent. */
+  /** Absent: the server is stopped, and its port does not answer. */
   listening?: ListeningStandIn;
 }
 

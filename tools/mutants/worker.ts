@@ -23,7 +23,7 @@ export interface MutatedModule {
   /** The number of its first mutant; the others follow. */
   readonly firstId: number;
   readonly mutants: number;
-  /** The nearest first. */
+  /** Test files, with the nearest to the module first. */
   readonly testFiles: readonly string[];
 }
 
