@@ -16,6 +16,8 @@ export interface TableOptions {
   readonly table?: string;
   readonly profile?: string;
   readonly region?: string;
+  /** Of DynamoDB, or of a database with its API. */
+  readonly endpointUrl?: string;
   /** The folder of a local run. */
   readonly data?: string;
 }
@@ -45,8 +47,8 @@ export async function openTable(
   nowMs: () => number,
 ): Promise<OpenTable> {
   if (options.table !== undefined) return openInAws(options.table, options, { signal, nowMs });
-  if (options.profile !== undefined || options.region !== undefined) {
-    throw usageError('--profile and --region need --table NAME.');
+  if ((options.profile ?? options.region ?? options.endpointUrl) !== undefined) {
+    throw usageError('--profile, --region and --endpoint-url need --table NAME.');
   }
   const folder = options.data ?? (await onlyLocalFolder(operands));
   // Loads a table server, which no command on AWS needs.
@@ -58,13 +60,14 @@ export async function openTable(
 
 async function openInAws(
   tableName: string,
-  { profile, region, data }: TableOptions,
+  { profile, region, endpointUrl, data }: TableOptions,
   { signal, nowMs }: { readonly signal: AbortSignal; readonly nowMs: () => number },
 ): Promise<OpenTable> {
   if (data !== undefined) throw usageError('Use either --table (a table in AWS) or --data (a local one).');
   const client = createDynamoClient({
     ...(profile !== undefined && { profile }),
     ...(region !== undefined && { region }),
+    ...(endpointUrl !== undefined && { endpoint: endpointUrl }),
     // A user can wait longer than a pass, and has a slower network.
     connectionTimeoutMs: 3_000,
     requestTimeoutMs: 5_000,

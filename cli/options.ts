@@ -47,6 +47,12 @@ export function parsePort(text: string): number {
   throw new InvalidArgumentError('Use a port from 0 to 65535; 0 chooses a free one.');
 }
 
+/** @throws InvalidArgumentError of commander */
+export function parseUrl(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text;
+  throw new InvalidArgumentError('Use a URL such as http://scylla:8000.');
+}
+
 /** The help of --dry-run where the exit code shows whether there is a change. */
 export const DRY_RUN = 'print what would change, and change nothing; exit code 1 if anything would change';
 

@@ -19,7 +19,7 @@ import { runOnceCommand } from './commands/run-once.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
 import { EXIT } from './errors.ts';
-import { parseDuration, withExamples } from './options.ts';
+import { parseDuration, parseUrl, withExamples } from './options.ts';
 import { FORMATS } from './output.ts';
 
 const DESCRIPTION = `Manage the clusters of kube-bootstrap-controller.
@@ -39,6 +39,7 @@ export function program(act: Act): Command {
     .option('--table <name>', 'the table in AWS')
     .option('--profile <name>', 'the profile of the AWS CLI')
     .option('--region <name>', 'the region of the table')
+    .option('--endpoint-url <url>', 'the DynamoDB endpoint of the table, such as http://scylla:8000', parseUrl)
     .option('--data <folder>', 'the folder of a local run; default: that of the active run in .kbctl')
     .option('--timeout <duration>', 'the timeout of the command, such as 30s', parseDuration)
     .option('--debug', 'print the stack trace of an error')

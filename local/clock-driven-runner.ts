@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { readCluster } from '../lib/table/clusters.ts';
@@ -16,6 +17,14 @@ export interface RunnerClock {
   readonly nowMs: () => number;
   /** Resolves at `untilMs`, or at once when the signal aborts. */
   readonly sleepUntil: (untilMs: number, signal: AbortSignal) => Promise<void>;
+}
+
+export function runnerClock(nowMs: () => number): RunnerClock {
+  return {
+    nowMs,
+    sleepUntil: (untilMs, signal) =>
+      sleep(Math.max(0, untilMs - nowMs()), undefined, { signal }).catch(() => undefined),
+  };
 }
 
 /**
@@ -72,20 +81,16 @@ export function scheduledLoops(
   { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
   counted: (by: 1 | -1) => void = () => undefined,
 ): ScheduledHandler[] {
-  const { nowMs } = environment;
   const begun = new Set<Loop>();
-  return (Object.entries(LOOP_HANDLERS) as [Loop, (typeof LOOP_HANDLERS)[Loop]][]).map(([id, handler]) => ({
+  return (Object.keys(LOOP_HANDLERS) as Loop[]).map((id) => ({
     id,
     everyMs: Math.min(SCHEDULE_SECONDS[id], intervalSeconds[id]) * 1000,
     invoke: async (tickMs) => {
       // The user who starts it wants to see it run, even if its last run has only just ended.
       const event = begun.has(id) ? scheduledEvent(tickMs) : { force: true };
       begun.add(id);
-      const endMs = nowMs() + INVOCATION_MS;
-      const context = { environment, awsRequestId: randomUUID(), getRemainingTimeInMillis: () => endMs - nowMs() };
       counted(1);
-      // The handler has logged its failure; the next tick tries again.
-      await handler(event, context).catch(() => undefined);
+      await invokeLoop(environment, id, event);
       counted(-1);
       if (await isDeleted(environment, name)) {
         const message = `${name} is no longer registered: its loops have ended. Start again to register it again.`;
@@ -95,7 +100,15 @@ export function scheduledLoops(
   }));
 }
 
-function scheduledEvent(tickMs: number): object {
+/** Never throws: the handler logs its failure, and the next tick tries again. */
+export async function invokeLoop(environment: Environment, loop: Loop, event: object): Promise<void> {
+  const { nowMs } = environment;
+  const endMs = nowMs() + INVOCATION_MS;
+  const context = { environment, awsRequestId: randomUUID(), getRemainingTimeInMillis: () => endMs - nowMs() };
+  await LOOP_HANDLERS[loop](event, context).catch(() => undefined);
+}
+
+export function scheduledEvent(tickMs: number): object {
   return { 'detail-type': 'Scheduled Event', time: `${new Date(tickMs).toISOString().slice(0, 19)}Z` };
 }
 

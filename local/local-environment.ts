@@ -6,6 +6,7 @@ import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
+import { DispatchError } from '../lib/runtime/errors.ts';
 import { kubeconfigLoader, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
@@ -42,6 +43,20 @@ export function endingWith(end: AbortSignal): StartDeadline {
     const { signal, cancel } = startDeadline(ms);
     return { signal: end.aborted ? signal : AbortSignal.any([signal, end]), cancel };
   };
+}
+
+/** How long running passes may take after the end was requested. */
+export const ENDING_MS = 5_000;
+
+/** Returns a signal that aborts when running passes must end. */
+export function givenUpAfter(ended: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  const giveUp = () => {
+    const message = 'The process ended before the pass did; the next start reads everything again.';
+    controller.abort(new DispatchError('DeadlineExceeded', message));
+  };
+  ended.addEventListener('abort', () => setTimeout(giveUp, ENDING_MS).unref(), { once: true });
+  return controller.signal;
 }
 
 export interface StartedCluster {

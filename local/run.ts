@@ -1,16 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Environment } from '../lib/runtime/environment.ts';
-import { DispatchError } from '../lib/runtime/errors.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { createTable } from '../lib/table/dynamodb-client.ts';
 import { TableError } from '../lib/table/errors.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { announcement } from './announcement.ts';
-import { type RunnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
+import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
 import { playStory, STORY, type Stage } from './demo-story.ts';
 import { logLine, sentenceTelemetry, verboseTelemetry } from './human-telemetry.ts';
-import { kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
+import { ENDING_MS, givenUpAfter, kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
 import { type LocalCluster, openCluster } from './open-cluster.ts';
 import { registerStarted, type StartedSpec } from './register-started.ts';
 import { noColors, openPage, type RunHooks } from './run-hooks.ts';
@@ -19,9 +17,6 @@ import { StartError, type StartOptions } from './start-options.ts';
 import { tableServerClient } from './table-server.ts';
 
 const REGISTERING_MS = 10_000;
-
-/** How long running passes may take after the end was requested. */
-const ENDING_MS = 5_000;
 
 /**
  * Runs the loops until the end is requested. Passes that run then have five seconds to finish.
@@ -132,18 +127,4 @@ async function register(client: DynamoDBClient, environment: Environment, cluste
   }
 }
 
-const realClock: RunnerClock = {
-  nowMs: Date.now,
-  sleepUntil: (untilMs, signal) =>
-    sleep(Math.max(0, untilMs - Date.now()), undefined, { signal }).catch(() => undefined),
-};
-
-function givenUpAfter(ended: AbortSignal): AbortSignal {
-  const controller = new AbortController();
-  const giveUp = () => {
-    const message = 'The process ended before the pass did; the next start reads everything again.';
-    controller.abort(new DispatchError('DeadlineExceeded', message));
-  };
-  ended.addEventListener('abort', () => setTimeout(giveUp, ENDING_MS).unref(), { once: true });
-  return controller.signal;
-}
+const realClock = runnerClock(Date.now);

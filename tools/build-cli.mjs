@@ -1,5 +1,5 @@
 // Bundles kbctl. For the npm package: dist/kbctl.mjs and its parts, because Node strips no types in installed packages;
-// dependencies stay imports. For a release (--whole FILE): one file without "kbctl run".
+// dependencies stay imports. For a release (--whole FILE): one file without local runs.
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -21,7 +21,8 @@ const common = {
 const withoutLocalRuns = {
   name: 'without-local-runs',
   setup({ onLoad }) {
-    const reason = 'This file has no "kbctl run": use the repository (docs/installing.md).';
+    const reason =
+      'This file has "kbctl run" only with --table: for a local run, use the repository (docs/installing.md).';
     const contents = `export function run() { throw new Error(${JSON.stringify(reason)}); }`;
     onLoad({ filter: /\/local\/run\.ts$/ }, () => ({ contents, loader: 'js' }));
   },

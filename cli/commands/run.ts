@@ -17,10 +17,16 @@ interface Options extends GlobalOptions {
   readonly port: number;
 }
 
+const DESCRIPTION = `Run the four loops on this machine until Ctrl-C, with a live status page
+
+With --table NAME, run them for all registered clusters of that table, as the functions do, without a status page. Run two
+or more processes: each tick runs in one of them, and if a process dies, the others run the next tick. The clusters belong to the
+stack kbctl-run. Files in "kubeconfig.file" are read from this machine; no credential plugin runs.`;
+
 /** `kbctl run`, which is `npm start`. */
 export function runCommand(act: Act): Command {
   const command = new Command('run')
-    .description('Run the four loops on this machine until Ctrl-C, with a live status page')
+    .description(DESCRIPTION)
     .option('-f, --filename <file>', 'the spec of a cluster (see cluster.example.yml); default: an embedded cluster')
     .option('--kubeconfig <file>', 'its kubeconfig; default: that of the spec. KUBECONFIG is not read')
     .option('--context <name>', 'a context of the kubeconfig; default: its current context')
@@ -33,10 +39,13 @@ export function runCommand(act: Act): Command {
     'kbctl run                    # an embedded table and API server',
     'kbctl run --demo',
     'kbctl run --kubeconfig ~/.kube/prod-eu-1 -f cluster.yml',
+    'kbctl run --table kube-bootstrap-controller --endpoint-url http://scylla:8000',
   ]);
 }
 
-async function run({ ended, output }: Cli, _: readonly string[], options: Options) {
+async function run(cli: Cli, _: readonly string[], options: Options) {
+  if (options.table !== undefined) return runTable(cli, options);
+  const { ended, output } = cli;
   const start = startOptions(options);
   const [{ run: runLoops }, { readsOf, servePage }] = await Promise.all([
     import('../../local/run.ts'),
@@ -57,8 +66,21 @@ async function run({ ended, output }: Cli, _: readonly string[], options: Option
   return EXIT.fine;
 }
 
+async function runTable(cli: Cli, { filename, kubeconfig, context, demo, port }: Options) {
+  if ((filename ?? kubeconfig ?? context ?? demo) !== undefined || port !== 0) {
+    throw usageError(
+      'run --table serves the registered clusters: omit -f, --kubeconfig, --context, --demo and --port.',
+    );
+  }
+  const { serveTable } = await import('../passes/serve-table.ts');
+  const opened = await cli.openForWriting();
+  cli.output.say(`serving the clusters of ${opened.title}`);
+  await serveTable(opened, cli.options, cli.ended);
+  cli.output.say('ended; the endpoints are unchanged.');
+  return EXIT.fine;
+}
+
 function startOptions({
-  table,
   filename: file,
   kubeconfig,
   context,
@@ -66,7 +88,6 @@ function startOptions({
   verbose = false,
   data,
 }: Options): StartOptions {
-  if (table !== undefined) throw usageError('run has a local table: use --data for its folder, not --table.');
   const common = { verbose, ...(data !== undefined && { dataFolder: data }) };
   if (demo && (file ?? kubeconfig ?? context) !== undefined) {
     throw usageError('--demo uses the embedded cluster: omit --kubeconfig, -f and --context.');

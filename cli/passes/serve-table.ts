@@ -1,0 +1,95 @@
+import { hostname } from 'node:os';
+import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
+import { createEnvironment } from '../../lib/environment/create-environment.ts';
+import { QUEUEING_MS } from '../../lib/runtime/budgets.ts';
+import { withDeadline } from '../../lib/runtime/deadline.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
+import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
+import { claimTick } from '../../lib/table/tick-claims.ts';
+import { errorSentence } from '../../lib/telemetry/describe-error.ts';
+import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
+import {
+  invokeLoop,
+  type RunnerClock,
+  runnerClock,
+  runOnSchedules,
+  scheduledEvent,
+} from '../../local/clock-driven-runner.ts';
+import { endingWith, givenUpAfter, targetGroups } from '../../local/local-environment.ts';
+import type { OpenTable, TableOptions } from '../open-table.ts';
+
+/** The stack that owns the clusters of these processes. */
+const RUN_STACK = 'kbctl-run';
+
+/** Simultaneous passes of a loop: so many clusters without an answer do not delay the others. */
+const CLUSTERS_AT_ONCE = 64;
+
+/** Runs the loops of all clusters of the table until `ended` aborts. Running passes then have five seconds to finish. */
+export async function serveTable(
+  { tableUntil, clock }: OpenTable,
+  { region, profile }: TableOptions,
+  ended: AbortSignal,
+): Promise<void> {
+  const sources = kubeconfigSources({
+    ...(region !== undefined && { region }),
+    ...(profile !== undefined && { profile }),
+  });
+  const { environment, close } = createEnvironment({
+    nowMs: clock.nowMs,
+    skewMs: clock.skewMs,
+    // In a pod, as in a Lambda function, no kubeconfig leads to an address of the host.
+    loadKubeconfig: kubeconfigLoader('.', sources, { refuseLocal: 'KUBERNETES_SERVICE_HOST' in process.env }),
+    startDeadline: endingWith(givenUpAfter(ended)),
+    telemetry: powertoolsTelemetry,
+    stack: RUN_STACK,
+    reportingInstance: RUN_STACK,
+    healthyTargets: targetGroups(),
+    clustersPerTick: CLUSTERS_AT_ONCE,
+    table: tableUntil,
+  });
+  try {
+    await runClaimedTicks(environment, { by: `${hostname()}/${process.pid}`, clock: runnerClock(clock.nowMs) }, ended);
+  } finally {
+    await close();
+  }
+}
+
+interface ClaimingProcess {
+  readonly by: string;
+  readonly clock: RunnerClock;
+}
+
+/** Claims each tick of each loop, and runs those that it gets. A tick that takes long delays no other. */
+export async function runClaimedTicks(
+  environment: Environment,
+  { by, clock }: ClaimingProcess,
+  ended: AbortSignal,
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  const jobs = LOOPS.map((loop) => ({
+    id: loop,
+    everyMs: SCHEDULE_SECONDS[loop] * 1000,
+    invoke: async (tickMs: number) => {
+      const tick = runIfClaimed(environment, loop, tickMs, by).finally(() => running.delete(tick));
+      running.add(tick);
+    },
+  }));
+  await runOnSchedules(jobs, clock, ended);
+  await Promise.all(running);
+}
+
+/** Never throws: the next tick is the retry. */
+async function runIfClaimed(environment: Environment, loop: Loop, tickMs: number, by: string): Promise<void> {
+  const { stack = RUN_STACK, table, telemetry } = environment;
+  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
+  const tick = { stack, loop, everyMs, dueAtMs: Math.floor(tickMs / everyMs) * everyMs };
+  try {
+    const isOurs = await withDeadline(environment, QUEUEING_MS, (signal) => claimTick(table(signal), tick, by));
+    if (!isOurs) return;
+  } catch (error) {
+    telemetry({ loop }).log('error', 'tick not claimed', { errors: [errorSentence(error)] });
+    return;
+  }
+  await invokeLoop(environment, loop, scheduledEvent(tickMs));
+}

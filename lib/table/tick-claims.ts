@@ -1,0 +1,44 @@
+import * as z from 'zod/mini';
+import type { Loop } from '../cluster/cluster-spec.ts';
+import { decodeItem } from './decode-item.ts';
+import type { KeyValueTable } from './key-value-table.ts';
+
+/** A cluster name cannot begin with "#". */
+const TICKS = '#ticks';
+const SCHEMA = 1;
+
+const claimShape = z.object({
+  dueAtMs: z.number(),
+  /** The process that runs it, for readers. */
+  by: z.string(),
+});
+
+export interface Tick {
+  readonly stack: string;
+  readonly loop: Loop;
+  /** The time between two ticks of the loop. */
+  readonly everyMs: number;
+  /** A multiple of `everyMs`. */
+  readonly dueAtMs: number;
+}
+
+/**
+ * Writes `#ticks/<stack>/<loop>`, the last claimed tick of a loop. Of the processes that claim a tick, one gets it; if
+ * that process ends before its passes do, any process gets the next tick.
+ * @returns whether the caller runs the tick
+ * @throws TableError
+ */
+export async function claimTick(
+  table: KeyValueTable,
+  { stack, loop, everyMs, dueAtMs }: Tick,
+  by: string,
+): Promise<boolean> {
+  const key = `${stack}/${loop}`;
+  const previous = await table.get(TICKS, key);
+  const claimed = previous && decodeItem(previous, claimShape, SCHEMA).dueAtMs;
+  // A claim further ahead comes from a clock that was set back, which must not stop a loop.
+  if (claimed !== undefined && claimed >= dueAtMs && claimed <= dueAtMs + everyMs) return false;
+  const item = { cluster: TICKS, key, schema: SCHEMA, value: { dueAtMs, by }, writesKept: 8 };
+  const { outcome } = await table.put(item, previous);
+  return outcome === 'won';
+}

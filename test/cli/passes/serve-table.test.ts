@@ -1,0 +1,83 @@
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { runClaimedTicks } from '../../../cli/passes/serve-table.ts';
+import { LOOPS } from '../../../lib/cluster/cluster-spec.ts';
+import type { Environment } from '../../../lib/runtime/environment.ts';
+import { claimTick } from '../../../lib/table/tick-claims.ts';
+import type { RunnerClock } from '../../../local/clock-driven-runner.ts';
+import { jumpingClock } from '../../local/jumping-clock.ts';
+import { aDispatchWorld } from '../../support/dispatch-world.ts';
+
+const STACK = 's';
+
+/** Processes on one table, on a clock that jumps once all work of a tick is done. */
+function processes(endMs: number, count: number) {
+  const { clock: jumping, signal } = jumpingClock(endMs, count * LOOPS.length);
+  const clock: RunnerClock = {
+    nowMs: jumping.nowMs,
+    sleepUntil: async (untilMs, ended) => {
+      for (let turns = 0; turns < 20; turns += 1) await nextTurn();
+      await jumping.sleepUntil(untilMs, ended);
+    },
+  };
+  const world = aDispatchWorld({ nowMs: clock.nowMs, stack: STACK });
+  const ran: { readonly by: string; readonly loop: string; readonly atS: number }[] = [];
+  const start = (by: string, changes: Partial<Environment> = {}) => {
+    const telemetry: Environment['telemetry'] = (labels) => {
+      if (labels.requestId !== undefined) ran.push({ by, loop: labels.loop, atS: clock.nowMs() / 1000 });
+      return world.telemetry;
+    };
+    return runClaimedTicks({ ...world.environment, telemetry, ...changes }, { by, clock }, signal);
+  };
+  const timesOf = (loop: string) => ran.filter((one) => one.loop === loop).map(({ atS }) => atS);
+  return { world, start, timesOf, signal };
+}
+
+test('two processes run each tick of each loop once', async () => {
+  const { start, timesOf } = processes(200_000, 2);
+  await Promise.all([start('a'), start('b')]);
+  expect(timesOf('kubernetes-service')).toEqual(Array.from({ length: 20 }, (_, at) => at * 10));
+  expect(timesOf('system-namespaces')).toEqual([0, 60, 120, 180]);
+  expect(timesOf('cluster-ip-repair')).toEqual([0, 180]);
+  expect(timesOf('node-port-repair')).toEqual([0, 180]);
+});
+
+test('the next tick is run after a process claimed one and died', async () => {
+  const { world, start, timesOf } = processes(40_000, 1);
+  const tick = { stack: STACK, loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 0 } as const;
+  await claimTick(world.table, tick, 'dead');
+  await start('alive');
+  expect(timesOf('kubernetes-service')).toEqual([10, 20, 30]);
+});
+
+test('a tick that hangs delays no other tick', async () => {
+  const { world, start, timesOf, signal } = processes(40_000, 1);
+  await world.register({ name: 'silent' });
+  let connections = 0;
+  const untilTheEnd = async () => {
+    connections += 1;
+    await once(signal, 'abort');
+    throw new Error('the end');
+  };
+  await start('a', { connect: untilTheEnd });
+  expect(connections).toBeGreaterThan(0);
+  expect(timesOf('kubernetes-service')).toEqual([0, 10, 20, 30]);
+});
+
+test('a tick that cannot be claimed is logged, and the next one is tried', async () => {
+  const { world, start, timesOf } = processes(30_000, 1);
+  let reads = 0;
+  await start('a', {
+    table: (signal) => ({
+      ...world.environment.table(signal),
+      get: async (cluster, key) => {
+        reads += 1;
+        if (reads <= LOOPS.length) throw new Error('the table is gone');
+        return world.environment.table(signal).get(cluster, key);
+      },
+    }),
+  });
+  expect(timesOf('kubernetes-service')).toEqual([10, 20]);
+  expect(world.telemetry.lines.map(({ message }) => message)).toContain('tick not claimed');
+});

@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { createTable } from '../../lib/table/dynamodb-client.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { LOCAL_TABLE } from '../../local/local-environment.ts';
+import { startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
+import { findBinaries } from '../support/binaries.ts';
+import { eventually } from '../support/eventually.ts';
+import { type KbctlProcess, startKbctl } from '../support/kbctl-process.ts';
+import { ENDPOINTS_PATH, published } from '../support/kubernetes-service-objects.ts';
+import { runningControlPlane } from '../support/running-control-plane.ts';
+
+const ADDRESS = '10.9.8.7';
+
+const { apiserver } = runningControlPlane();
+let server: TableServer;
+let table: KeyValueTable;
+let folder: string;
+let processes: KbctlProcess[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-run-'));
+  server = await startTableServer({ key: 'test' });
+  const client = tableServerClient(server);
+  await createTable(client, LOCAL_TABLE, { pollMs: 20 });
+  const deadline = new AbortController().signal;
+  table = dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID });
+  const spec = {
+    name: 'demo',
+    mode: 'enforce',
+    kubeconfig: { file: apiserver.kubeconfigFile },
+    apiServers: [{ address: ADDRESS, probe: { url: `${apiserver.url}/readyz` } }],
+    service: { securePort: apiserver.port },
+  };
+  await registerCluster(table, specIn(JSON.stringify(spec)));
+});
+
+afterAll(async () => {
+  await Promise.all(processes.map((one) => one.end('SIGKILL')));
+  await server?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function start(): KbctlProcess {
+  const env = { AWS_REGION: 'local', AWS_ACCESS_KEY_ID: 'test', AWS_SECRET_ACCESS_KEY: 'local' };
+  return startKbctl(['run', '--table', LOCAL_TABLE, '--endpoint-url', server.endpoint], { cwd: folder, env });
+}
+
+/** Returns the process that claimed the last tick of kubernetes-service. */
+async function lastToClaim(): Promise<KbctlProcess> {
+  const claim = (await table.get('#ticks', 'kbctl-run/kubernetes-service'))?.value as { readonly by: string };
+  const found = processes.find(({ child }) => claim.by.endsWith(`/${child.pid}`));
+  if (found === undefined) throw new Error(`${claim.by} is no process that runs`);
+  return found;
+}
+
+test('two processes share the ticks of a table, and the other one goes on when one is killed', async () => {
+  processes = [start(), start()];
+  await Promise.all(processes.map((one) => one.untilItPrints(/serving the clusters of table/)));
+  await eventually(async () => expect(await published(apiserver)).toMatchObject({ endpoints: [ADDRESS] }));
+
+  const killed = await lastToClaim();
+  await killed.end('SIGKILL');
+  processes = processes.filter((one) => one !== killed);
+  await apiserver.request('DELETE', ENDPOINTS_PATH);
+  await eventually(async () => expect(await published(apiserver)).toMatchObject({ endpoints: [ADDRESS] }));
+
+  const survivor = await lastToClaim();
+  await survivor.untilItPrints(/"message":"pass succeeded".*"loop":"kubernetes-service".*created endpoints/);
+  expect(await survivor.end('SIGTERM')).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/ended; the endpoints are unchanged\.\n$/),
+  });
+});
+
+test('the API server accepts the manifest', () => {
+  const { kubectl = 'kubectl' } = findBinaries();
+  const manifest = join(import.meta.dirname, '../../deploy/run.yaml');
+  const words = ['apply', '--namespace', 'default', '--dry-run=server', '--validate=strict', '-f', manifest];
+  const env = { HOME: folder, KUBECONFIG: apiserver.kubeconfigFile };
+  const printed = execFileSync(kubectl, words, { env, encoding: 'utf8' });
+  expect(printed).toContain('deployment.apps/kube-bootstrap-controller created (server dry run)');
+});
