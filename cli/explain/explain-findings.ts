@@ -262,7 +262,7 @@ const OF_INFORMATION = group(
     },
     foreignSlice: {
       title: 'The kubernetes Service has a second EndpointSlice',
-      what: 'Nodes also send traffic to its addresses. It is never deleted automatically.',
+      what: 'Nodes also send traffic to its addresses. It is deleted only with `endpoints.prune: true`.',
       causes: [
         'Endpoints `default/kubernetes` lost the label `endpointslice.kubernetes.io/skip-mirror`.',
         'A user created it.',

@@ -86,6 +86,12 @@ const endpoints = z.strictObject({
     ),
     [],
   ),
+  prune: z.exactOptional(
+    described(
+      z.boolean(),
+      'Delete EndpointSlices of the Service, and remove addresses that are not ready from its Endpoints, if another writer added them. Default: false.',
+    ),
+  ),
 });
 
 const service = z.strictObject({

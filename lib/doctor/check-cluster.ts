@@ -116,7 +116,9 @@ export async function checkOwners(
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     kubernetes.list<EndpointSliceObject>('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`),
   ]);
-  const foreign = slices.flatMap(foreignSlice).map(({ message }) => warn('owner', message, ONE_WRITER));
+  const foreign = slices
+    .flatMap((slice) => foreignSlice(slice))
+    .map(({ message }) => warn('owner', message, ONE_WRITER));
   const found = [endpoints, ...slices].filter((object) => object !== undefined);
   const others = found.flatMap((object) => recentWriters(object, nowMs));
   if (foreign.length + others.length > 0) return [...foreign, ...others];

@@ -28,7 +28,7 @@ export function planEndpoints(observation: EndpointsObservation): EndpointsDecis
   if (live.length === 0) return { outcome: 'refused' };
   const ports = inFoundOrder(endpointPorts(spec), current);
   const { reconcilePorts } = spec.endpoints;
-  const base = withReadyOnly(current, live);
+  const base = withReadyOnly(current, live, spec.endpoints.prune);
   if (spec.endpoints.reconciler === 'master-count') return planMasters(observation, base, ports);
   const decision = leaseEndpoints({ current: base, live, ports, reconcilePorts, stopped: false });
   return decision.outcome === 'keep' && base !== current ? { ...decision, outcome: 'update' } : decision;
@@ -70,16 +70,23 @@ function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject 
   return found.length === wanted.length && wanted.every((port) => isFound.has(portText(port))) ? found : wanted;
 }
 
-/** Removes live addresses from those that another writer marked as not ready: repacking would keep them not ready forever. */
-function withReadyOnly(current: EndpointsObject | undefined, live: readonly string[]): EndpointsObject | undefined {
+/**
+ * Removes live addresses from those that another writer marked as not ready: repacking would keep them not ready forever.
+ * @param prune removes all that are not ready
+ */
+function withReadyOnly(
+  current: EndpointsObject | undefined,
+  live: readonly string[],
+  prune = false,
+): EndpointsObject | undefined {
   const isLive = new Set(live);
   const calledNotReady = (current?.subsets ?? []).some(({ notReadyAddresses = [] }) =>
-    notReadyAddresses.some(({ ip }) => isLive.has(ip)),
+    notReadyAddresses.some(({ ip }) => prune || isLive.has(ip)),
   );
   if (current === undefined || !calledNotReady) return current;
   const subsets = (current.subsets ?? []).map((subset) => ({
     ...subset,
-    notReadyAddresses: (subset.notReadyAddresses ?? []).filter(({ ip }) => !isLive.has(ip)),
+    notReadyAddresses: (subset.notReadyAddresses ?? []).filter(({ ip }) => !prune && !isLive.has(ip)),
   }));
   return { ...current, subsets };
 }

@@ -2,9 +2,10 @@ import { removeWithdrawn } from '../api-servers/remove-address.ts';
 import { applySliceWrite, writeEndpoints } from '../api-servers/write-endpoints.ts';
 import { afterWrite, type ContestState } from '../endpoints/contested-writes.ts';
 import { plainValue } from '../table/item-values.ts';
-import { type EndpointsPlan, type Publication, versionsOf, type World } from './endpoints-decide.ts';
+import type { EndpointsPlan, Publication, World } from './endpoints-decide.ts';
 import { ensureService } from './ensure-service.ts';
 import type { PassContext, PassReport } from './pass.ts';
+import { versionsOf } from './slices-decide.ts';
 
 /** Writes the Service, the Endpoints, the slices, and removes addresses that were deregistered during the writes; then reports. */
 export async function apply(context: PassContext, world: World, plan: EndpointsPlan): Promise<PassReport> {
@@ -15,7 +16,10 @@ export async function apply(context: PassContext, world: World, plan: EndpointsP
   const { publication, findings, counts } = plan;
   const unwritten: Written = { changes: [], errors: plan.errors, state: plan.contest };
   const written = publication === undefined ? unwritten : await publish(context, world, publication);
-  const slices = await publishSlices(context, world, plan.slices);
+  // Another writer's slice may be the only one that has addresses.
+  const isDeleting = written.errors.length === 0;
+  const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
+  const slices = await publishSlices(context, world, { ...plan.slices, writes });
   const wouldWrite = [...(written.wouldWrite ?? []), ...(slices.wouldWrite ?? [])];
   const state = { ...written.state, ...(slices.state && { slices: slices.state }) };
   return {
@@ -35,7 +39,7 @@ async function publishSlices(context: PassContext, world: World, plan: Endpoints
   const { writes, current, wanted, verdict, removals } = plan;
   const unwritten = { changes: [], errors: [], ...(verdict && { state: verdict.state }) };
   const changes: string[] = [];
-  const versions: string[] = [];
+  let versions = versionsOf(current);
   let isWithheld = false;
   for (const write of writes) {
     const { slice, withheld = false, error, ...written } = await applySliceWrite(context.kubernetes, write);
@@ -43,13 +47,13 @@ async function publishSlices(context: PassContext, world: World, plan: Endpoints
     if (error !== undefined) return { ...unwritten, changes, errors: [error] };
     isWithheld ||= withheld;
     if (slice === undefined || withheld) continue;
-    versions.push(...versionsOf(slice));
+    versions = versionsOf(slice);
     const withdrawn = await removeWithdrawn(context, { slice: current }, { slice });
     changes.push(...withdrawn.changes);
     if (withdrawn.error !== undefined) return { ...unwritten, changes, errors: [withdrawn.error] };
   }
   if (isWithheld) return { ...unwritten, wouldWrite: removals.map((line) => `remove ${line}`) };
-  const state = verdict && versions.length > 0 && afterWrite(verdict, { wanted, versions, nowMs: world.nowMs });
+  const state = verdict && writes.length > 0 && afterWrite(verdict, { wanted, versions, nowMs: world.nowMs });
   if (writes.length > 0) changes.push(...removals.map((line) => `removed ${line}`));
   return { ...unwritten, changes, ...(state && { state }) };
 }

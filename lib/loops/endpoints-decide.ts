@@ -10,13 +10,7 @@ import {
 } from '../cluster/lease.ts';
 import { type ContestState, type ContestVerdict, judgeContest } from '../endpoints/contested-writes.ts';
 import { familyTests, secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
-import {
-  EndpointsError,
-  foreignSlice,
-  noLiveLease,
-  standingWithdrawals,
-  twoOwners,
-} from '../endpoints/endpoint-findings.ts';
+import { EndpointsError, noLiveLease, standingWithdrawals, twoOwners } from '../endpoints/endpoint-findings.ts';
 import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
 import { endpointPorts, planService, type ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import { type ExpectedAddress, outcomesOf, rememberedLease } from '../endpoints/lease-decisions.ts';
@@ -32,7 +26,7 @@ import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import { isSameLease, leaseOf, type StoredLeases } from '../table/leases.ts';
-import { decideSlices, type SlicesPlan, type SlicesWorld, serversOf } from './slices-decide.ts';
+import { decideSlices, type SlicesPlan, type SlicesWorld, serversOf, versionsOf } from './slices-decide.ts';
 
 /** The leases and probe outcomes of the API servers in a pass. */
 export interface ObservedServers {
@@ -88,10 +82,11 @@ export interface Publication {
 export function decide(world: World): EndpointsPlan {
   const { spec, nowMs, endpoints: current, slices, contest } = world;
   const { leases, expected, remembered } = leasesOf(world);
-  const [primary, second] = familyTests(spec).map((isOf) => serversOf(world, { leases, expected }, isOf));
+  const servers = familyTests(spec).map((isOf) => serversOf(world, { leases, expected }, isOf));
+  const [primary] = servers;
   if (primary === undefined) throw new TypeError('the cluster spec was not validated: it has no range');
   const { live, excluded } = primary;
-  const others = decideSlices(world, second);
+  const others = decideSlices(world, servers);
   // Without a live address the slice stays.
   const left = others.live.length === 0 ? [] : sliceAddresses(others.current);
   const slice = slices.find(isNamedAsOurs);
@@ -111,12 +106,7 @@ export function decide(world: World): EndpointsPlan {
     remembered,
     contest,
     counts: countsOf(world, expected, [...live, ...others.live]),
-    findings: [
-      ...world.findings,
-      ...standingWithdrawals(spec.name, leases, nowMs),
-      ...slices.flatMap(foreignSlice),
-      ...others.findings,
-    ],
+    findings: [...world.findings, ...standingWithdrawals(spec.name, leases, nowMs), ...others.findings],
     errors: [],
   };
   if (endpoints.outcome === 'nothing') return plan;
@@ -214,8 +204,4 @@ function removalReason(lease: Lease | undefined, detail: string | undefined, now
   const expired = `its lease expired at ${new Date(lease.expiresAtMs).toISOString()}`;
   const cause = lease.source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
   return cause === undefined ? expired : `${expired}; ${cause}`;
-}
-
-export function versionsOf(...objects: readonly (EndpointsObject | EndpointSliceObject | undefined)[]): string[] {
-  return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }

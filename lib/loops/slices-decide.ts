@@ -1,9 +1,10 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { isActive, type Lease, withdrawnUntil } from '../cluster/lease.ts';
 import { type ContestState, type ContestVerdict, judgeContest } from '../endpoints/contested-writes.ts';
-import { isOwnSecondSlice, secondFamily, secondSlice, sliceRef } from '../endpoints/dual-stack.ts';
-import { type NoLiveAddress, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
+import { isOwnSecondSlice, publishedFamilies, secondFamily, secondSlice, sliceRef } from '../endpoints/dual-stack.ts';
+import { foreignSlice, type NoLiveAddress, noLiveLease, twoOwners } from '../endpoints/endpoint-findings.ts';
 import { type SliceWrite, sliceAddresses, sliceWrite } from '../endpoints/endpoint-slice.ts';
 import { endpointPorts } from '../endpoints/kubernetes-service.ts';
 import {
@@ -12,7 +13,7 @@ import {
   outcomesOf,
   publishedAddresses,
 } from '../endpoints/lease-decisions.ts';
-import type { EndpointSliceObject } from '../endpoints/objects.ts';
+import { type EndpointSliceObject, KUBERNETES_SERVICE } from '../endpoints/objects.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 
@@ -35,7 +36,7 @@ export interface SlicesPlan {
   /** The addresses of the second family. */
   readonly live: readonly string[];
   readonly wanted: string;
-  /** Absent: there is no second family. */
+  /** Absent: there is no second family, and nothing is pruned. */
   readonly verdict?: ContestVerdict;
   readonly findings: readonly Finding[];
 }
@@ -64,38 +65,77 @@ export function serversOf(
 }
 
 /**
- * Decides the slice of the second family. Without a live address it stays unchanged, as the Endpoints do: only a spec that no
- * longer asks for both families deletes it.
+ * Decides the slices besides the one that mirrors the Endpoints. Without a live address the slice of the second family stays
+ * unchanged, as the Endpoints do: only a spec that no longer asks for both families deletes it.
  */
-export function decideSlices(world: SlicesWorld, servers: FamilyServers | undefined): SlicesPlan {
+export function decideSlices(world: SlicesWorld, servers: readonly FamilyServers[]): SlicesPlan {
   const { spec, slices, nowMs } = world;
-  const family = secondFamily(spec);
-  const name = family && sliceRef(family).name;
-  const unwanted = slices.filter((slice) => isOwnSecondSlice(slice) && slice.metadata.name !== name);
-  const deletes = unwanted.map((object) => ({ verb: 'delete', object }) as const);
-  if (family === undefined || servers === undefined) {
-    return { writes: deletes, live: [], wanted: '', findings: [] };
-  }
-
-  const current = slices.find(({ metadata }) => metadata.name === name);
-  const { live, excluded } = servers;
-  const isPublished = live.length > 0;
-  const write = isPublished ? sliceWrite(secondSlice(spec, family, live), current) : undefined;
-  const isExcluded = new Set(excluded);
-  const published = sliceAddresses(current);
+  const second = secondOf(world, servers[1]);
+  const { current, live, write } = second;
+  const foreign = slices.filter((slice) => foreignSlice(slice).length > 0);
+  const pruned = foreign.filter((slice) => isPruned(slice, spec, servers));
   const wanted = JSON.stringify([live, endpointPorts(spec)]);
   const verdict = judgeContest(world.slicesContest, {
     wanted,
-    differs: write !== undefined,
-    versions: [current?.metadata.resourceVersion ?? ''],
-    urgent: published.length === 0 || published.some((address) => isExcluded.has(address)),
+    differs: write !== undefined || pruned.length > 0,
+    versions: versionsOf(current, ...pruned),
+    urgent: write !== undefined && isUrgent(current, servers[1]?.excluded ?? []),
     nowMs,
     intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
   });
-  const writes = write === undefined || verdict.withhold ? [] : [write];
-  const findings = [
-    ...(isPublished ? [] : [noLiveLease(servers, family)]),
-    ...(verdict.twoOwners ? [twoOwners([current], FIELD_MANAGER, verdict)] : []),
+  const writes = [...(write === undefined ? [] : [write]), ...pruned.map(deletion)];
+  const kept = verdict.withhold ? foreign : foreign.filter((slice) => !pruned.includes(slice));
+  const owners = verdict.twoOwners ? [twoOwners([current, ...pruned], FIELD_MANAGER, verdict)] : [];
+  const isDecided = spec.endpoints.prune === true || servers.length > 1;
+  return {
+    writes: [...(verdict.withhold ? [] : writes), ...second.unwanted.map(deletion)],
+    ...(current && { current }),
+    live,
+    wanted,
+    // A foreign slice is always the change of another writer.
+    ...(isDecided && { verdict: { ...verdict, corrects: verdict.corrects || pruned.length > 0 } }),
+    findings: [
+      ...kept.flatMap((slice) => foreignSlice(slice, spec.endpoints.prune)),
+      ...second.findings,
+      ...(isDecided ? owners : []),
+    ],
+  };
+}
+
+/** Returns the slice of the second family and its write, and the slices of ours that the spec no longer asks for. */
+function secondOf({ spec, slices }: SlicesWorld, servers: FamilyServers | undefined) {
+  const family = secondFamily(spec);
+  const name = family && sliceRef(family).name;
+  const unwanted = slices.filter((slice) => isOwnSecondSlice(slice) && slice.metadata.name !== name);
+  if (family === undefined || servers === undefined) return { unwanted, live: [], findings: [] };
+  const { live } = servers;
+  const current = slices.find((slice) => slice.metadata.name === name);
+  if (live.length === 0) return { unwanted, current, live, findings: [noLiveLease(servers, family)] };
+  return { unwanted, current, live, write: sliceWrite(secondSlice(spec, family, live), current), findings: [] };
+}
+
+function deletion(object: EndpointSliceObject): SliceWrite {
+  return { verb: 'delete', object };
+}
+
+/** Whether to delete a foreign slice: not one of a family that is to be published and has no live address. */
+function isPruned(slice: EndpointSliceObject, spec: ClusterSpec, servers: readonly FamilyServers[]): boolean {
+  const families = publishedFamilies(spec);
+  const names: readonly string[] = [
+    KUBERNETES_SERVICE.name,
+    ...families.slice(1).map((family) => sliceRef(family).name),
   ];
-  return { writes: [...writes, ...deletes], ...(current && { current }), live, wanted, verdict, findings };
+  const isNeeded = families.some((family, at) => family === slice.addressType && servers[at]?.live.length === 0);
+  return spec.endpoints.prune === true && !names.includes(slice.metadata.name) && !isNeeded;
+}
+
+/** Whether the slice of the second family publishes no address, or one whose lease has ended. */
+function isUrgent(slice: EndpointSliceObject | undefined, excluded: readonly string[]): boolean {
+  const published = sliceAddresses(slice);
+  const isExcluded = new Set(excluded);
+  return published.length === 0 || published.some((address) => isExcluded.has(address));
+}
+
+export function versionsOf(...objects: readonly (KubernetesObject | undefined)[]): string[] {
+  return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }

@@ -33,7 +33,9 @@ beforeAll(async () => {
     serviceClusterIPRange: RANGES,
     service: { securePort: apiserver.port, ipFamilyPolicy: 'PreferDualStack' },
   };
-  handlers = await startHandlers({ kubeconfigFile, spec });
+  // A clock that the tests put forward: how long a pass takes means nothing.
+  const startedAtMs = Date.now();
+  handlers = await startHandlers({ kubeconfigFile, spec, clock: () => startedAtMs });
 });
 
 afterAll(async () => {
@@ -83,4 +85,29 @@ test('the second slice is deleted when the spec asks for one family again, and t
   expect(await apiserver.request('GET', SECOND_PATH)).toMatchObject({ status: 404 });
   expect(await published(apiserver)).toEqual({ endpoints: [FIRST], slice: [FIRST] });
   expect((await pass()).changes).toEqual([]);
+});
+
+test('with prune, a slice of another writer is deleted; when the writer makes it again, it is named and waits', async () => {
+  await allowSlices({ verbs: ['delete'] });
+  const apiServers = [{ address: FIRST, probe: { url: `${apiserver.url}/readyz` } }];
+  await handlers.register({ apiServers, endpoints: { prune: true } });
+  const foreign = {
+    metadata: { name: 'kubernetes-x7k2p', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['10.9.8.66'] }],
+  };
+  const slices = SLICE_PATH.replace(/\/kubernetes$/, '');
+  const make = async () => {
+    const reply = await apiserver.request('POST', `${slices}?fieldManager=another-controller`, foreign);
+    expect(reply).toMatchObject({ status: 201 });
+  };
+  await make();
+  expect((await pass()).changes).toEqual(['deleted endpointslice default/kubernetes-x7k2p']);
+  await make();
+  const { changes, findings } = await pass();
+  expect(changes).toEqual([]);
+  expect(findings).toContainEqual(expect.stringMatching(/^twoOwners: .* two owners: another-controller changed/));
+  handlers.advance(30_000);
+  expect((await pass()).changes).toContain('deleted endpointslice default/kubernetes-x7k2p');
+  expect(await published(apiserver)).toEqual({ endpoints: [FIRST], slice: [FIRST] });
 });

@@ -1,0 +1,133 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  ENDPOINTS_REF,
+  type EndpointSliceObject,
+  type EndpointSubset,
+  type EndpointsObject,
+  MANAGED_BY_LABEL,
+  SERVICE_NAME_LABEL,
+  sameJson,
+} from '../../lib/endpoints/objects.ts';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
+
+const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes-x7k2p' } as const;
+const MIRRORED = 'endpointslicemirroring-controller.k8s.io';
+
+function pruning(...addresses: readonly string[]): EndpointsWorld {
+  return worldOf(...addresses).endpoints({ prune: true });
+}
+
+async function addForeign(world: EndpointsWorld, addressType = 'IPv4'): Promise<void> {
+  const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
+  const { namespace, name } = FOREIGN;
+  const managedFields = [{ manager: 'kube-controller-manager', time: new Date(world.nowMs).toISOString() }];
+  await world.cluster.port.create({
+    ...aSlice(['10.0.0.9']),
+    addressType,
+    metadata: { namespace, name, labels, managedFields },
+  });
+}
+
+async function writeSubsets(world: EndpointsWorld, subsets: readonly EndpointSubset[]): Promise<void> {
+  const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF);
+  if (current === undefined) throw new Error('no Endpoints');
+  await world.cluster.port.update({ ...current, subsets });
+}
+
+function isForeignThere(world: EndpointsWorld): boolean {
+  return world.cluster.find<EndpointSliceObject>(FOREIGN) !== undefined;
+}
+
+describe('with prune', () => {
+  test('a slice of another writer is deleted once, without a finding', async () => {
+    const world = await settled(pruning(A, B));
+    await addForeign(world);
+    expect(await world.tick()).toMatchObject({
+      changes: ['deleted endpointslice default/kubernetes-x7k2p'],
+      findings: [],
+    });
+    expect([isForeignThere(world), world.inSlice()]).toEqual([false, [A, B]]);
+    expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
+  });
+
+  test.each([
+    ['a subset has', [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }]],
+    [
+      'another subset has',
+      [
+        { addresses: [{ ip: A }], ports: [HTTPS] },
+        { notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [{ ...HTTPS, port: 1 }] },
+      ],
+    ],
+  ])('addresses that are not ready are removed, which %s', async (_where, subsets) => {
+    const world = await settled(pruning(A));
+    await writeSubsets(world, subsets);
+    await world.tick();
+    const after = world.cluster.find<EndpointsObject>(ENDPOINTS_REF)?.subsets;
+    expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
+  });
+
+  test('a writer that adds its slice again is named, and deletions are delayed, each twice as long', async () => {
+    const world = await settled(pruning(A, B));
+    const deletions: boolean[] = [];
+    const found: (readonly string[])[] = [];
+    for (let tick = 1; tick <= 12; tick++) {
+      if (!isForeignThere(world)) await addForeign(world);
+      const { findings } = await world.tick();
+      deletions.push(!isForeignThere(world));
+      found.push(findings.map(({ type, item }) => `${type} ${item}`));
+    }
+    const [first, second] = found;
+    expect(deletions).toEqual([true, false, true, false, false, false, true, false, false, false, false, false]);
+    expect([first, second]).toEqual([[], ['foreignSlice kubernetes-x7k2p', 'twoOwners kube-controller-manager']]);
+  });
+
+  test('a fight over another slice delays no correction of the Endpoints', async () => {
+    const world = await settled(pruning(A, B));
+    for (let tick = 1; tick <= 3; tick++) {
+      if (!isForeignThere(world)) await addForeign(world);
+      await world.tick();
+    }
+    await writeSubsets(world, anEndpoints([A]).subsets ?? []);
+    await world.tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
+  test('a slice stays while there is no live address', async () => {
+    const world = await settled(pruning(A));
+    await world.answer(SILENT, A).tick();
+    await world.tick(60_000);
+    await addForeign(world);
+    await world.tick();
+    expect(isForeignThere(world)).toBe(true);
+  });
+
+  test('a slice of the second family stays while that family has no live address', async () => {
+    const world = pruning(A);
+    const service = { ...world.spec.service, ipFamilyPolicy: 'PreferDualStack' } as const;
+    world.spec = { ...world.spec, service, serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'] };
+    await settled(world);
+    await addForeign(world, 'IPv6');
+    const { findings } = await world.answer(READY, A).tick();
+    expect(isForeignThere(world)).toBe(true);
+    expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
+  });
+
+  test('a slice stays when the Endpoints could not be written: it may be the only one with addresses', async () => {
+    const world = await settled(pruning(A, B));
+    await addForeign(world);
+    await writeSubsets(world, []);
+    const { port } = world.cluster;
+    const kubernetes = { ...port, update: async () => ({ outcome: 'conflict' }) as const };
+    expect(await world.tick(10_000, { kubernetes })).toMatchObject({ errors: [{ code: 'Conflict' }] });
+    expect(isForeignThere(world)).toBe(true);
+  });
+});
+
+test('without prune a slice and addresses of another writer stay', async () => {
+  const world = await settled(worldOf(A));
+  await addForeign(world);
+  expect(await world.tick()).toMatchObject({ changes: [], findings: [{ type: 'foreignSlice' }] });
+  expect(isForeignThere(world)).toBe(true);
+});
