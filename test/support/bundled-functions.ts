@@ -4,9 +4,17 @@ import { httpByProperty } from '../../deploy/http-by-property.ts';
 
 /** Bundles functions as serverless.yml has them built, into `folder/functions`. */
 export async function bundleFunctions(folder: string, names: readonly string[]): Promise<void> {
+  await bundle(
+    join(folder, 'functions'),
+    names.map((name) => `functions/${name}.ts`),
+  );
+}
+
+/** Bundles modules as functions are. */
+export async function bundle(outdir: string, entryPoints: readonly string[]): Promise<void> {
   await build({
-    entryPoints: names.map((name) => `functions/${name}.ts`),
-    outdir: join(folder, 'functions'),
+    entryPoints: [...entryPoints],
+    outdir,
     outExtension: { '.js': '.mjs' },
     banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
     bundle: true,

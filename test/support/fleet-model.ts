@@ -4,7 +4,7 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { type Deadline, type StartDeadline, startDeadline } from '../../lib/runtime/deadline.ts';
+import type { Deadline, StartDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { DispatchError } from '../../lib/runtime/errors.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -29,16 +29,6 @@ export interface Clock {
   readonly startDeadline: StartDeadline;
   runUntil(endMs: number): Promise<void>;
 }
-
-/** The time of this machine. */
-export const realClock: Clock = {
-  get nowMs() {
-    return Date.now();
-  },
-  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-  startDeadline,
-  runUntil: (endMs) => realClock.sleep(Math.max(0, endMs - Date.now())),
-};
 
 /** Time that passes only when nothing else is left to do. */
 export class VirtualClock implements Clock {
@@ -101,8 +91,6 @@ export interface FleetOptions {
   readonly clock: Clock;
   /** The pollers of the queue start and end as Lambda scales them. Default: there are always as many as messages at the same time. */
   readonly ramp?: boolean;
-  /** Real API servers: of one that is alive and one that gives no answer. Default: in memory, with passes of 0.3 s. */
-  readonly servers?: { readonly alive: ApiServerAccess; readonly dead: ApiServerAccess };
 }
 
 /** What happened in a minute. */
@@ -188,7 +176,6 @@ export class FleetModel {
   readonly completed: { readonly name: string; readonly atMs: number }[] = [];
   readonly #names: readonly string[];
   readonly #slots: number;
-  readonly #servers: FleetOptions['servers'];
   #busySlots = 0;
   readonly #ramp: boolean;
   #pollers: number;
@@ -201,12 +188,11 @@ export class FleetModel {
   readonly #clusters = new Map<string, ClusterPort>();
   #figures = noFigures();
 
-  constructor({ names, slots, clock, servers, ramp = false }: FleetOptions) {
+  constructor({ names, slots, clock, ramp = false }: FleetOptions) {
     this.#names = names;
     this.#slots = slots;
     this.#ramp = ramp;
     this.#pollers = ramp ? LEAST_POLLERS : slots;
-    this.#servers = servers;
     this.clock = clock;
     const store = memoryStore();
     const newWriteId = countedWriteIds();
@@ -216,8 +202,7 @@ export class FleetModel {
 
   async register(): Promise<void> {
     for (const name of this.#names) {
-      const url = this.#servers && new URL('/readyz', this.#accessOf(name).server).href;
-      const probe = { path: '/readyz', authenticate: false, ...(url !== undefined && { url }) };
+      const probe = { path: '/readyz', authenticate: false };
       const apiServers = [{ address: '10.9.8.7', kind: 'server', probe } as const];
       await registerCluster(this.#table(), aClusterSpec({ name, kubeconfig: { secretsManager: name }, apiServers }));
     }
@@ -249,17 +234,13 @@ export class FleetModel {
     const connections = new ClusterConnections({
       nowMs: () => this.clock.nowMs,
       sleep: this.clock.sleep,
-      loadKubeconfig: async ({ name }) => {
+      loadKubeconfig: async () => {
         this.#figures.kubeconfigReads += 1;
-        return this.#accessOf(name);
+        return NO_SERVER;
       },
     });
     const process = new ModelProcess();
     return { process, environment: this.#environmentOf(connections, process) };
-  }
-
-  #accessOf(name: string): ApiServerAccess {
-    return this.#servers?.[this.dead.has(name) ? 'dead' : 'alive'] ?? NO_SERVER;
   }
 
   #environmentOf(connections: ClusterConnections, process: ModelProcess): Environment {
@@ -282,8 +263,7 @@ export class FleetModel {
       connect: async (spec, options) => {
         const { name } = spec;
         this.passes.push({ name, atMs: this.clock.nowMs });
-        const access = await connections.connect(spec, options);
-        if (this.#servers !== undefined) return access;
+        await connections.connect(spec, options);
         if (this.dead.has(name)) await new Promise(() => {});
         const attack = this.hostile.get(name);
         if (attack !== undefined) await process.suffer(attack, this.clock);

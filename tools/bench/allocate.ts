@@ -1,0 +1,122 @@
+// Requests to allocate beside bare conditional updates of one item.
+import { randomUUID } from 'node:crypto';
+import { allocation, Backoff } from '../../lib/allocate/allocation.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { anAllocateWorld, CLUSTER } from '../../test/support/allocate-world.ts';
+import { VirtualClock } from '../../test/support/fleet-model.ts';
+import { countedWriteIds, memoryTable } from '../../test/support/memory-table.ts';
+import { tableThrough } from '../../test/support/table-through.ts';
+import type { Figure } from './figure.ts';
+
+const ADDRESSES = 254;
+/** Of one call of a function to DynamoDB. */
+const CALL_MS = 5;
+const PEER = 'read and conditional write of one item';
+
+/**
+ * Models callers in processes of their own, as Lambda has them, who take all addresses of a /24. On the virtual clock only calls
+ * of the table and waits take time, so the load of this machine does not count.
+ */
+export async function ofCallers(callers: number, rounds: number): Promise<Figure[]> {
+  const [ours, others]: [Modelled[], Modelled[]] = [[], []];
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [open, results] of [[allocations, ours] as const, [bareUpdates, others] as const]) {
+      Math.random = seeded(round);
+      results.push(await modelled(callers, open));
+    }
+  }
+  const figure = (what: string, value: (one: Modelled) => number): Figure => {
+    return {
+      what: `allocate, callers: ${callers}, ${what}`,
+      peer: PEER,
+      unit: 'ms',
+      ours: ours.map(value),
+      others: others.map(value),
+    };
+  };
+  return [
+    figure('an item', ({ totalMs }) => totalMs / ADDRESSES),
+    figure('99th percentile', ({ latenciesMs }) => latenciesMs[Math.floor(0.99 * ADDRESSES)] ?? Number.NaN),
+  ];
+}
+
+/** Waits are random. With the same ones the figures of unchanged code are the same in each run (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), state | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+interface Modelled {
+  readonly totalMs: number;
+  readonly latenciesMs: readonly number[];
+}
+
+async function modelled(callers: number, open: typeof allocations | typeof bareUpdates): Promise<Modelled> {
+  const clock = new VirtualClock(Date.parse('2026-01-01T12:00:00Z'));
+  const memory = memoryTable({ newWriteId: countedWriteIds() });
+  const table = tableThrough(memory, async (step) => {
+    await clock.sleep(CALL_MS / 2);
+    const result = await step();
+    await clock.sleep(CALL_MS / 2);
+    return result;
+  });
+  const newCaller = await open(memory, clock, table);
+  const startedMs = clock.nowMs;
+  const latenciesMs: number[] = [];
+  let [left, totalMs] = [ADDRESSES, 0];
+  const run = async () => {
+    const call = newCaller();
+    while (left-- > 0) {
+      const atMs = clock.nowMs;
+      await call();
+      latenciesMs.push(clock.nowMs - atMs);
+      totalMs = clock.nowMs - startedMs;
+    }
+  };
+  const all = Promise.all(Array.from({ length: callers }, run));
+  while (latenciesMs.length < ADDRESSES) await clock.runUntil(clock.nowMs + 100);
+  await all;
+  return { totalMs, latenciesMs: latenciesMs.sort((one, other) => one - other) };
+}
+
+/** @param table that calls go through; the cluster is registered past it */
+async function allocations(
+  memory: KeyValueTable,
+  clock: VirtualClock,
+  table: KeyValueTable,
+): Promise<() => () => Promise<void>> {
+  const nowMs = () => Math.floor(clock.nowMs);
+  const world = await anAllocateWorld({ table: memory, isRepaired: false });
+  await world.repair(nowMs());
+  const environment = { ...world.environment, nowMs, startDeadline: clock.startDeadline, table: () => table };
+  return () => {
+    const handler = allocation({ pause: clock.sleep });
+    return async () => {
+      const items = [{ range: 'serviceips', next: true }];
+      const event = { requestId: randomUUID(), cluster: CLUSTER, operation: 'allocate', items };
+      const { error } = await handler(event, { getRemainingTimeInMillis: () => 30_000, environment });
+      if (error !== undefined) throw new Error(error.message);
+    };
+  };
+}
+
+function bareUpdates(_: KeyValueTable, clock: VirtualClock, table: KeyValueTable): () => () => Promise<void> {
+  return () => {
+    const backoff = new Backoff(clock.sleep);
+    return async () => {
+      await backoff.begin();
+      for (let attempt = 0; ; attempt += 1) {
+        const atMs = clock.nowMs;
+        const previous = await table.get('peer', 'counter');
+        const { outcome } = await table.put({ cluster: 'peer', key: 'counter', value: 0, schema: 1 }, previous);
+        if (outcome === 'won') return backoff.won();
+        await backoff.lost(attempt, clock.nowMs - atMs);
+      }
+    };
+  };
+}

@@ -1,0 +1,33 @@
+/** A figure beside that of its peer in the same run. Less is better. */
+export interface Figure {
+  readonly what: string;
+  readonly peer: string;
+  readonly unit: string;
+  /** One for each round. */
+  readonly ours: readonly number[];
+  readonly others: readonly number[];
+}
+
+/** Measures both in turn, so that load on the machine falls on both. */
+export async function inTurn(
+  names: Pick<Figure, 'what' | 'peer' | 'unit'>,
+  rounds: number,
+  ours: () => number | Promise<number>,
+  other: () => number | Promise<number>,
+): Promise<Figure> {
+  const figure = { ...names, ours: [] as number[], others: [] as number[] };
+  for (let round = 0; round < rounds; round += 1) {
+    figure.ours.push(await ours());
+    figure.others.push(await other());
+  }
+  return figure;
+}
+
+/** Returns the ratio of the best rounds: load of the machine only makes a round slower. */
+export function ratioOf({ ours, others }: Figure): number {
+  return Math.min(...ours) / Math.min(...others);
+}
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,29 @@
+// Fleets on a virtual clock, one of ten clusters of which gives no answer. Passes and dispatch are the real ones, the table is in memory.
+import { concurrencyFor } from '../../lib/dispatch/plan-ticks.ts';
+import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
+import { aFleet, quantile, VirtualClock } from '../../test/support/fleet-model.ts';
+
+/** By then processes know most of the kubeconfigs. */
+const MINUTES = 8;
+
+/** Returns a row of figures of the eighth minute, per second unless named. */
+export async function fleetRow(size: number): Promise<Record<string, string | number>> {
+  const names = Array.from({ length: size }, (_, index) => `c-${String(index).padStart(5, '0')}`);
+  const slots = concurrencyFor(size, CONCURRENT_PASSES);
+  const clock = new VirtualClock(Date.parse('2026-01-01T12:00:00Z'));
+  const fleet = await aFleet({ names, slots, clock, ramp: true });
+  const { kubeconfigReads: firstReads } = await fleet.minute();
+  for (let minute = 2; minute < MINUTES; minute += 1) await fleet.minute();
+  const { latenessMs, dropped, reads, writes, kubeconfigReads } = await fleet.minute();
+  const aSecond = (count: number) => Number((count / 60).toPrecision(2));
+  return {
+    clusters: size,
+    processes: slots,
+    'lateness p50 / p99 ms': `${quantile(latenessMs, 0.5)} / ${quantile(latenessMs, 0.99)}`,
+    'messages dropped a minute': dropped,
+    'reads of #clusters': aSecond(reads['#clusters']),
+    'other reads': aSecond(reads['of clusters']),
+    writes: aSecond(writes['of clusters']),
+    'kubeconfig reads, first and eighth minute': `${aSecond(firstReads)}, ${aSecond(kubeconfigReads)}`,
+  };
+}

@@ -1,0 +1,89 @@
+// Passes of cluster-ip-repair, for tools/bench/repair.ts, which bundles it as functions are:
+//
+//   repair-passes KUBECONFIG CIDR PASSES CLUSTERS
+//
+// Prints a line for each pass of all clusters at once: its milliseconds, those of its CPU time, the CPU time of a mere read of the same
+// list, and the peak of the memory in KB.
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { get } from 'node:https';
+import { createGunzip } from 'node:zlib';
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { startDeadline } from '../../lib/runtime/deadline.ts';
+import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
+import { memoryTable } from '../../test/support/memory-table.ts';
+
+const [, , kubeconfig = '', cidr = '', passes = '1', clusters = '1'] = process.argv;
+const parsed = parseClusterSpec(`
+name: bench
+mode: enforce
+allocator: table
+kubeconfig: { file: none }
+apiServers: [{ address: 203.0.113.10 }]
+serviceClusterIPRange: ${cidr}
+`);
+if ('faults' in parsed) throw new Error(parsed.faults.map(({ message }) => message).join('\n'));
+const { spec } = parsed;
+const access = await loadKubeconfigFile(kubeconfig);
+const connections = new ApiServerConnections();
+
+function newCluster(): () => Promise<void> {
+  const table = memoryTable({ nowMs: Date.now, newWriteId: randomUUID });
+  return async () => {
+    const kubernetes = clusterPort({
+      transport: connections.transport(access),
+      server: access.server,
+      deadline: AbortSignal.timeout(120_000),
+      userAgent: 'bench',
+    });
+    const { errors } = await clusterIpRepair.run({
+      spec,
+      rangesGeneration: 1,
+      table,
+      kubernetes,
+      probe: () => Promise.reject(new Error('a repair probes nothing')),
+      lookUp: async () => undefined,
+      controlPlane: { id: 'measured', confirm: async () => true },
+      passId: randomUUID(),
+      nowMs: Date.now,
+      triesEveryMs: 180_000,
+      startDeadline,
+      pause: async () => undefined,
+      state: undefined,
+    });
+    if (errors.length > 0) throw errors[0];
+  };
+}
+
+function readList(): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'accept-encoding': 'gzip' };
+    get(`${access.server}/api/v1/services`, { rejectUnauthorized: false, headers }, (reply) => {
+      reply.pipe(createGunzip()).resume().once('end', resolve).once('error', reject);
+    }).once('error', reject);
+  });
+}
+
+/** Returns the milliseconds of some work, and of the CPU time that it takes. */
+async function timesOf(work: () => Promise<unknown>): Promise<readonly [number, number]> {
+  const [startedAt, before] = [performance.now(), process.cpuUsage()];
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return [performance.now() - startedAt, (user + system) / 1000];
+}
+
+/** `maxRSS` would include what the parent had when it started this process. */
+function peakKb(): number {
+  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
+}
+
+const all = Array.from({ length: Number(clusters) }, newCluster);
+for (let pass = 0; pass < Number(passes); pass += 1) {
+  const times = await timesOf(() => Promise.all(all.map((run) => run())));
+  const [, readCpuMs] = await timesOf(readList);
+  console.log(...times, readCpuMs, peakKb());
+}
+process.exit();

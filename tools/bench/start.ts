@@ -1,0 +1,46 @@
+// The start of a function beside a bare import of the clients and the logger that it has.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { bundle, bundleFunctions } from '../../test/support/bundled-functions.ts';
+import { type Figure, inTurn } from './figure.ts';
+
+const LOGGER = [
+  "export { Logger } from '@aws-lambda-powertools/logger';",
+  "export { Metrics } from '@aws-lambda-powertools/metrics';",
+];
+const TABLE =
+  "export { DynamoDBClient, GetItemCommand, PutItemCommand, DeleteItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';";
+const CLIENTS = {
+  allocate: [...LOGGER, TABLE],
+  'kubernetes-service': [
+    ...LOGGER,
+    TABLE,
+    "export { DescribeTargetHealthCommand, ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2';",
+    "export { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';",
+    "export { SecretsManagerClient, GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';",
+    "export { SSMClient, GetParameterCommand } from '@aws-sdk/client-ssm';",
+    "export { SQSClient, GetQueueAttributesCommand, SendMessageBatchCommand } from '@aws-sdk/client-sqs';",
+    "export { STSClient, GetWebIdentityTokenCommand } from '@aws-sdk/client-sts';",
+  ],
+} as const;
+
+export type StartedFunction = keyof typeof CLIENTS;
+
+/** Measures the CPU time of new processes until they have imported the bundle, which a start at a share of a core is made of. */
+export async function start(folder: string, name: StartedFunction, rounds: number): Promise<Figure> {
+  // Where its imports are found.
+  const clients = path.join(import.meta.dirname, '../../.cache', `clients-of-${name}.ts`);
+  writeFileSync(clients, CLIENTS[name].join('\n'));
+  await bundleFunctions(folder, [name]);
+  await bundle(folder, [clients]);
+  const cpuMs = (file: string) => () => {
+    const script =
+      'await import(process.argv[1]); console.log(Object.values(process.cpuUsage()).join(" ")); process.exit();';
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script, path.join(folder, file)]);
+    const [user = Number.NaN, system = Number.NaN] = printed.toString().split(' ').map(Number);
+    return (user + system) / 1000;
+  };
+  const names = { what: `start of ${name}`, peer: 'import of its clients', unit: 'ms of CPU' };
+  return inTurn(names, rounds, cpuMs(`functions/${name}.mjs`), cpuMs(`clients-of-${name}.mjs`));
+}
