@@ -16,7 +16,7 @@ export interface TableOptions {
   readonly table?: string;
   readonly profile?: string;
   readonly region?: string;
-  /** Of DynamoDB, or of a database with its API. */
+  /** The endpoint of DynamoDB, or of a database with its API. */
   readonly endpointUrl?: string;
   /** The folder of a local run. */
   readonly data?: string;

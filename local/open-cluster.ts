@@ -28,7 +28,7 @@ export interface LocalCluster extends Announced, AsyncDisposable {
   /** The absolute folder in which other commands find this run. */
   readonly folder: string;
   readonly kubeconfigFile: string;
-  /** Of that file. Default: its current one. */
+  /** The context of that file. Default: its current one. */
   readonly context?: string;
   /** The table outlives this process. */
   readonly keepsTable: boolean;

@@ -47,7 +47,7 @@ export class ClusterListMemory {
   }
 }
 
-/** A page is 256 of the 3,000 reads that the partition serves in a second. */
+/** A page costs 256 of the 3,000 reads that the partition serves in a second. */
 const PAGE_EVERY_MS = 250;
 /** When the scheduled function of each loop reads the second page: all functions begin in the same second. */
 const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {

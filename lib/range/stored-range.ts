@@ -36,7 +36,7 @@ export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uin
  * the Service gets other items.
  */
 export interface Unclaimed extends ServiceName {
-  /** Counts the reviews that were answered from this. */
+  /** The number of reviews that were answered with these items. */
   readonly reviews: number;
   /** The items of the first review of that name. An existing Service may have them. */
   readonly first: readonly number[];

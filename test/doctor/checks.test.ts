@@ -296,7 +296,7 @@ describe('the writers of the endpoints', () => {
     expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('managed by another') }]);
   });
 
-  test('is not read where the spec publishes nothing', async () => {
+  test('the endpoints are not read where the spec publishes nothing', async () => {
     const spec = aClusterSpec();
     const none = { ...spec, endpoints: { ...spec.endpoints, reconciler: 'none' as const } };
     expect(await checkOwners(none, memoryCluster().port, HOUR)).toMatchObject([{ level: 'ok' }]);

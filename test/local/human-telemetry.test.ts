@@ -49,7 +49,7 @@ describe('logs as sentences', () => {
     expect(written([warned(fields)])).toEqual([line]);
   });
 
-  test('name each cluster but its own, and repeat nothing of any', () => {
+  test('lines name each cluster but that of the run, and repeat nothing', () => {
     const lines: string[] = [];
     const factory = sentenceTelemetry({ nowMs: () => 0, own: 'demo', write: (line) => lines.push(line.slice(30)) });
     const change = { changes: ['created a'] };

@@ -584,7 +584,7 @@ describe('any value', () => {
   ];
   const sections = ['endpoints', 'service', 'systemNamespaces', 'intervalSeconds', 'maxEventsPerPass', '__proto__'];
 
-  test('a value in any field is valid or a fault at that field, and hides none elsewhere', () => {
+  test('any value in a field is valid or a fault of that field, and hides no fault of another field', () => {
     fc.assert(
       fc.property(fc.constantFrom(...fields, ...sections), fc.jsonValue(), (field, value) => {
         const spec = Object.defineProperty({ ...minimal, colour: 'blue' }, field, { value, enumerable: true });
