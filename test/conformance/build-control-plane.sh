@@ -5,6 +5,7 @@
 #   build-control-plane.sh            build what is missing
 #   build-control-plane.sh --folder   only print the folder
 #
+# KUBERNETES_VERSION=v1.37.2 builds another version than that of go.mod, from a copy of the module in the cache folder.
 # With KUBEBUILDER_ASSETS set, its etcd and kube-apiserver are used, and only the other two come from here.
 set -euo pipefail
 
@@ -21,8 +22,14 @@ fail() {
 
 sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi; }
 
-version="$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$module/go.mod")"
+own_version="$(awk '$1 == "k8s.io/kubernetes" { print $2; exit }' "$module/go.mod")"
+version="${KUBERNETES_VERSION:-$own_version}"
+if [[ ! "$version" =~ ^v1\.[0-9]+\.[0-9]+$ ]]; then
+  say "KUBERNETES_VERSION=$version is not a version such as v1.37.2"
+  exit 1
+fi
 folder="$cache/$(cd "$module" && cat go.mod go.sum ./*.go | sha256 | cut -c1-16)"
+[[ "$version" == "$own_version" ]] || folder="$folder-$version"
 
 if [[ "${1:-}" == --folder ]]; then
   echo "$folder"
@@ -47,6 +54,14 @@ fi
 if ! command -v go >/dev/null; then
   [[ -z "${KUBEBUILDER_ASSETS:-}" ]] || { say "there is no Go: tests that need kube-apiserver-hooks-off or kubectl will fail"; exit; }
   fail "there is no Go to build kube-apiserver $version with"
+fi
+if [[ "$version" != "$own_version" ]]; then
+  mkdir -p "$folder/module"
+  cp "$module"/*.go "$folder/module"
+  sed "s/$own_version/$version/g; s/v0${own_version#v1}/v0${version#v1}/g" "$module/go.mod" >"$folder/module/go.mod"
+  module="$folder/module"
+  # Its checksums are not committed: Go checks them against its own database.
+  (cd "$module" && GOWORK=off go mod tidy >&2) || fail "Go cannot resolve the modules of kube-apiserver $version"
 fi
 cd "$module"
 GOWORK=off go list -m >/dev/null || fail "$(go version) cannot build this module"
