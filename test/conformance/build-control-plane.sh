@@ -58,7 +58,11 @@ fi
 if [[ "$version" != "$own_version" ]]; then
   mkdir -p "$folder/module"
   cp "$module"/*.go "$folder/module"
-  sed "s/$own_version/$version/g; s/v0${own_version#v1}/v0${version#v1}/g" "$module/go.mod" >"$folder/module/go.mod"
+  # Staging modules that this version does not have are left out.
+  theirs="$(GOWORK=off go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')"
+  awk 'NR == FNR { if ($2 == "=>") staging[$1]; next } ($2 == "=>" || /^\tk8s.io\/.*indirect/) && !($1 in staging) { next } 1' \
+    "$theirs" "$module/go.mod" |
+    sed "s/$own_version/$version/g; s/v0${own_version#v1}/v0${version#v1}/g" >"$folder/module/go.mod"
   module="$folder/module"
   # Its checksums are not committed: Go checks them against its own database.
   (cd "$module" && GOWORK=off go mod tidy >&2) || fail "Go cannot resolve the modules of kube-apiserver $version"
