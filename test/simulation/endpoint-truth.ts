@@ -31,7 +31,7 @@ interface Call {
 /** A pass takes 9 s, and the clocks of functions differ by 2 s. */
 const PASS_MS = 11_000;
 /** Half an interval, by two clocks. */
-const BETWEEN_MISSES_MS = 800;
+const BETWEEN_MISSES_MS = { skewed: 800, correct: 3_000 } as const;
 /** Three intervals, and a pass. Where tries are rarer, a miss counts as long as it is among the last ones. */
 const EVIDENCE_MS = 45_000;
 const LAST_TRIES = 6;
@@ -42,8 +42,8 @@ const STALE_SPEC_MS = PASS_MS;
 /** The end of a withdrawal is by the clock of one function and read by that of another. */
 const SKEW_MS = 4_000;
 export const LONGEST_WITHDRAWAL_MS = 20 * 60_000;
-/** An invocation of 30 s, and a write that arrives 25 s later. */
-const LATEST_MARK_MS = 60_000;
+/** A write arrives 25 s later, and a request that was repeated may still run for 30 s. */
+const LATEST_MARK_MS = { ofOne: 26_000, ofRepeated: 60_000 } as const;
 const SHUTDOWN_STATUS = 500;
 const ALIVE = new Set([200, 401, 403, 429]);
 
@@ -130,9 +130,9 @@ export class EndpointTruth {
   }
 
   /** It has ended, and may have an effect until then. Without an answer, it may still mark the address. */
-  left(address: string, untilMs: number, isAnswered: boolean): void {
+  left(address: string, untilMs: number, unknown?: keyof typeof LATEST_MARK_MS): void {
     const { nowMs } = this.#world.clock;
-    if (!isAnswered) this.#unknownUntilMs.set(address, nowMs + LATEST_MARK_MS);
+    if (unknown) this.#unknownUntilMs.set(address, nowMs + LATEST_MARK_MS[unknown]);
     this.#leaving.set(address, (this.#leaving.get(address) ?? 1) - 1);
     this.#leavingUntilMs.set(address, Math.max(untilMs, this.#leavingUntilMs.get(address) ?? 0));
   }
@@ -216,7 +216,7 @@ export class EndpointTruth {
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
     if (hasAnswered || servers.wasGoodSince(address, sentAtMs - PASS_MS)) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
-    } else if (!saidShutdown && !areTwo(misses) && sentAtMs > this.#restoredAtMs + REMEMBERED_MS) {
+    } else if (!saidShutdown && !this.#areTwo(misses) && sentAtMs > this.#restoredAtMs + REMEMBERED_MS) {
       const shown = tries.map(({ atMs, status }) => `${this.#world.timeOf(atMs)} ${status ?? 'silence'}`).join(', ');
       const message = `${address} was removed, and ${misses.length} probes prove that it is down, of ${shown}`;
       this.#world.violate('oneMiss', message);
@@ -245,6 +245,12 @@ export class EndpointTruth {
     return this.#probes.some((probe) => probe.pass === pass && probe.status !== undefined);
   }
 
+  #areTwo(misses: readonly Probe[]): boolean {
+    const times = misses.map(({ atMs }) => atMs);
+    const isSkewed = this.#world.has('skewedFunctions') || this.#world.has('skewedMachines');
+    return Math.max(...times) - Math.min(...times) >= BETWEEN_MISSES_MS[isSkewed ? 'skewed' : 'correct'];
+  }
+
   #wasUnexpected(address: string, sinceMs: number): boolean {
     return !this.#expected.has(address) || (this.#unexpectedUntilMs.get(address) ?? 0) > sinceMs;
   }
@@ -252,11 +258,6 @@ export class EndpointTruth {
 
 function passOf({ name, invocation }: Process): string {
   return `${name}/${invocation}`;
-}
-
-function areTwo(misses: readonly Probe[]): boolean {
-  const times = misses.map(({ atMs }) => atMs);
-  return Math.max(...times) - Math.min(...times) >= BETWEEN_MISSES_MS;
 }
 
 export interface Endpoints extends KubernetesObject {

@@ -1,5 +1,5 @@
 import type { Chance } from './clock.ts';
-import { drain, pause, withdraw } from './operators.ts';
+import { drain, drainAll, pause, withdraw } from './operators.ts';
 import { changeRange, flood, loseRegistration, observe, repairsStop, restore } from './range-incidents.ts';
 import {
   agentDies,
@@ -14,16 +14,16 @@ import {
   serverDies,
   serverRestarts,
 } from './server-incidents.ts';
-import { PARTS, type Part } from './settings.ts';
 import type { World } from './world.ts';
 
 type Incident = (world: World, chance: Chance) => Promise<void>;
 
-/** The functions do not run for some time. */
+/** The functions do not run for some time; perhaps an API server is down when they do again. */
 async function outage(world: World, chance: Chance): Promise<void> {
   world.stops++;
   await world.clock.wait(15_000 + chance.pick(60_000));
   world.stops--;
+  if (chance.once(2)) await serverDies(world, chance);
 }
 
 async function deployment(world: World): Promise<void> {
@@ -47,44 +47,29 @@ async function lossyNetwork(world: World, chance: Chance): Promise<void> {
   }
 }
 
-const BY_PART: readonly (readonly [readonly Part[], Readonly<Record<string, Incident>>])[] = [
-  [
-    PARTS,
-    {
-      outage,
-      networkOutage,
-      lossyNetwork,
-      restore,
-      pause,
-      deployment,
-      rotate,
-      moveControlPlane,
-      loseRegistration,
-      stall,
-    },
-  ],
-  [
-    ['endpoints'],
-    {
-      blip,
-      endpointsDeleted,
-      lateAddition,
-      serverDies,
-      serverRestarts,
-      agentDies,
-      drain,
-      replaceServer,
-      recordChanges,
-    },
-  ],
-  [['ranges'], { observe, changeRange, repairsStop, flood }],
-];
-
-export const INCIDENTS: Readonly<Record<string, Incident>> = Object.assign(
-  {},
-  ...BY_PART.map(([, incidents]) => incidents),
-);
-
-export const INCIDENT_PARTS: Readonly<Record<string, readonly Part[]>> = Object.fromEntries(
-  BY_PART.flatMap(([parts, incidents]) => Object.keys(incidents).map((name) => [name, parts])),
-);
+export const INCIDENTS: Readonly<Record<string, Incident>> = {
+  agentDies,
+  blip,
+  changeRange,
+  deployment,
+  drain,
+  drainAll,
+  endpointsDeleted,
+  flood,
+  lateAddition,
+  loseRegistration,
+  lossyNetwork,
+  moveControlPlane,
+  networkOutage,
+  observe,
+  outage,
+  pause,
+  recordChanges,
+  repairsStop,
+  replaceServer,
+  restore,
+  rotate,
+  serverDies,
+  serverRestarts,
+  stall,
+};

@@ -24,6 +24,7 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
   world.note(`the spec changes: ${JSON.stringify(change)}`);
   if (change.serviceClusterIPRanges !== undefined) {
     for (const key of RANGE_KEYS) world.ranges.setRecord(key, false);
+    world.ranges.rangeChanged();
     world.inChargeSinceMs = world.clock.nowMs;
   }
   const { table } = await world.kbctl();
@@ -80,9 +81,22 @@ export async function withdraw(world: World, address: string, minutes: number, c
   if (isWithdrawn && !known.stillPublished) endpoints.withdrawn(address, askedAtMs, known.untilMs);
   // A refusal withdraws nothing. An invocation that gave no answer may still run, or have marked it.
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
-  endpoints.left(address, endsAtMs + DRAINED_MS, known !== undefined);
+  endpoints.left(address, endsAtMs + DRAINED_MS, known ? undefined : isSingle ? 'ofOne' : 'ofRepeated');
   if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && world.isMarked(address)) {
     world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
+  }
+}
+
+/** Withdraws all at once, again and again: some are refused, and the others undone. */
+export async function drainAll(world: World, chance: Chance): Promise<void> {
+  for (let left = 1 + chance.pick(6); left > 0; left--) {
+    const some = world.firstAddresses.map(async (address) => {
+      await world.clock.wait(chance.pick(400));
+      await withdraw(world, address, LONG_MIN, chance);
+    });
+    await Promise.all(some);
+    await world.clock.wait(chance.pick(3_000));
+    await Promise.all(world.firstAddresses.map((address) => undo(world, address)));
   }
 }
 

@@ -102,16 +102,18 @@ async function refresh(world: World, agent: Process, address: string): Promise<v
   cancel();
 }
 
-/** The first API server, which has no agent, ends and starts again and again, and the agents of the others end after each refresh. */
+/** The first API server, which has no agent, ends and starts again and again, and the agents of the others end after each refresh. In a busy world only these do. */
 async function crashLoop(world: World): Promise<void> {
   const { clock, servers, agents } = world;
   const chance = world.chance.of('crash loop');
   const [address] = world.firstAddresses;
   for (let number = 1; world.isFaulty && !servers.hasMoved; ) {
-    await clock.wait(chance.pick(15_000));
-    servers.set(address, { state: chance.oneOf(['down', 'silent']) });
-    await clock.wait(chance.oneOf([15_000, 27_000, 40_000]));
-    start(world, address);
+    if (!world.has('busy')) {
+      await clock.wait(chance.pick(15_000));
+      servers.set(address, { state: chance.oneOf(['down', 'silent']) });
+      await clock.wait(chance.oneOf([15_000, 27_000, 40_000]));
+      start(world, address);
+    }
     for (const untilMs = clock.nowMs + 3_000 + chance.pick(12_000); clock.nowMs < untilMs; number++) {
       for (const each of agents)
         void refresh(world, new Process(world, `agent-${each}-again-${number}`, 'agent'), each);

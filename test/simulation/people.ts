@@ -7,6 +7,8 @@ import { CLUSTER, GREEDY, TOKEN, type World } from './world.ts';
 
 const NAMESPACE = 'a';
 const AT_ONCE = 6;
+export const BUSY_MS = 1_000;
+const USED_AGAIN = /^svc-\d$/;
 
 export interface Wish {
   readonly spec: ServiceSpec;
@@ -17,11 +19,16 @@ export interface Wish {
 export class People {
   readonly #world: World;
   readonly #chance: Chance;
+  /** Of each part of the life of a Service. */
+  readonly #longestMs: number;
   #services = 0;
+  /** Called with the items of a Service that is gone, and whose name is not used again. */
+  onDeleted: (items: readonly string[]) => void = () => {};
 
   constructor(world: World) {
     this.#world = world;
     this.#chance = world.chance.of('people');
+    this.#longestMs = world.has('busy') ? 5_000 : 40_000;
   }
 
   /** Services that were there before the functions. */
@@ -44,7 +51,7 @@ export class People {
   /** A Service begins every few seconds. */
   async work(): Promise<void> {
     const { clock } = this.#world;
-    const everyMs = this.#chance.oneOf([4_000, 15_000, 40_000]);
+    const everyMs = this.#world.has('busy') ? BUSY_MS : this.#chance.oneOf([4_000, 15_000, 40_000]);
     while (this.#world.isFaulty) {
       await clock.wait(this.#chance.pick(2 * everyMs));
       const isBurst = this.#world.has('contention') && this.#chance.once(6);
@@ -57,7 +64,8 @@ export class People {
 
   /** Some names are used again and again. */
   #nextName(): string {
-    return `svc-${this.#chance.once(3) ? this.#chance.pick(3) : 10 + ++this.#services}`;
+    const [names, inTimes] = this.#world.has('fewNames') ? [10, 1] : [3, 3];
+    return `svc-${this.#chance.once(inTimes) ? this.#chance.pick(names) : 10 + ++this.#services}`;
   }
 
   async #life(name: string): Promise<void> {
@@ -69,9 +77,9 @@ export class People {
   /** Uses a Service for a while, changes it, and deletes it. */
   async live(service: StoredService, chance: Chance): Promise<void> {
     const { clock } = this.#world;
-    await clock.wait(chance.pick(40_000));
+    await clock.wait(chance.pick(this.#longestMs));
     if (chance.once(3)) await this.#change(service, chance);
-    await clock.wait(chance.pick(40_000));
+    await clock.wait(chance.pick(this.#longestMs));
     // In the end Services stay.
     if (this.#world.isFaulty) await this.#delete(service.metadata.name, chance);
   }
@@ -112,7 +120,8 @@ export class People {
     for (const item of itemsOf({ spec })) this.#own(item, name);
     await clock.wait(chance.pick(chance.oneOf([50, 3_000, 15_000])));
     const existing = this.find(name);
-    if (existing === undefined && !chance.once(6)) return this.place(name, spec, wish.holdOwner);
+    if (existing === undefined && !chance.once(this.#world.has('fewNames') ? 2 : 5))
+      return this.place(name, spec, wish.holdOwner);
     this.#world.note(`${name} is refused by its API server`);
     this.#disown(name, itemsOf({ spec }));
     return undefined;
@@ -134,6 +143,8 @@ export class People {
     const now = this.find(name);
     const isSame = now !== undefined && now.metadata.resourceVersion === service.metadata.resourceVersion;
     if (isSame) this.#world.servers.plane.place('services', { ...now, spec: answered } as StoredService);
+    // Another life of the name may have given them up meanwhile.
+    if (isSame) for (const item of items) this.#own(item, name);
     this.#disown(name, [...items, ...itemsOf(service)]);
   }
 
@@ -145,12 +156,13 @@ export class People {
       if (service === undefined) return;
       const metadata = { ...service.metadata, deletionTimestamp: new Date(clock.nowMs).toISOString() };
       servers.plane.place('services', { ...service, metadata });
-      await clock.wait(chance.pick(40_000));
+      await clock.wait(chance.pick(this.#longestMs));
     }
     const service = this.find(name);
     if (service === undefined) return;
     servers.plane.remove('services', NAMESPACE, name);
     this.#disown(name, itemsOf(service));
+    if (!USED_AGAIN.test(name)) this.onDeleted(itemsOf(service));
   }
 
   find(name: string): StoredService | undefined {

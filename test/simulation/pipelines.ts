@@ -2,7 +2,7 @@ import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { Chance } from './clock.ts';
 import type { People } from './people.ts';
-import { withAddress } from './people.ts';
+import { BUSY_MS, withAddress } from './people.ts';
 import type { Fault } from './settings.ts';
 import { keyOf, RANGE_KEYS, type StoredHold } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
@@ -48,10 +48,11 @@ export class Pipelines {
     this.#world = world;
     this.#people = people;
     this.#chance = world.chance.of('pipelines');
+    people.onDeleted = (items) => void this.#releaseDeleted(items);
   }
 
   async work(): Promise<void> {
-    const everyMs = this.#chance.oneOf([3_000, 10_000, 30_000]);
+    const everyMs = this.#world.has('busy') ? BUSY_MS : this.#chance.oneOf([3_000, 10_000, 30_000]);
     while (this.#world.isFaulty) {
       await this.#world.clock.wait(this.#chance.pick(2 * everyMs));
       const isBurst = this.#world.has('contention') && this.#chance.once(6);
@@ -95,6 +96,7 @@ export class Pipelines {
       { requestId: id, operation: 'allocate', items, hold, ...(takeUp && { takeUp }) },
       chance,
     );
+    if (answer === undefined && takeUp !== undefined) for (const { value } of items) this.#claimed(String(value), id);
     if (answer?.outcome === 'refused') void this.#checkNothingLeft(id);
     if (answer?.outcome !== 'done') return undefined;
     const values = answer.items.map(({ value }) => String(value));
@@ -131,7 +133,8 @@ export class Pipelines {
     if (own !== undefined && chance.once(2)) this.#known = [...this.#known.slice(-5), own];
     if (own === undefined || addresses.length === 0) return;
     await clock.wait(chance.pick(chance.oneOf([100, 30_000])));
-    if (clock.nowMs > own.untilMs - 10_000) return;
+    const isLost = (item: string) => this.#world.ranges.ownersOf(item).every(({ owner }) => owner !== id);
+    if (clock.nowMs > own.untilMs - 10_000 || own.items.some(isLost)) return;
     for (const item of own.items) this.#world.ranges.end(item, id);
     const service = this.#people.place(`of-${id}`, withAddress(...addresses), id);
     await this.#people.live(service, chance);
@@ -172,6 +175,16 @@ export class Pipelines {
       if (chance.once(2)) void this.#want(value, chance);
     }
     if (valuesOf('unknown').length > 0) await this.#lookUp({ id, untilMs }, wanted, chance);
+  }
+
+  /** As an API server that allocates through the table releases what a deleted Service had. It does not ask twice: later it is another's. */
+  async #releaseDeleted(values: readonly string[]): Promise<void> {
+    const { ranges, clock } = this.#world;
+    const free = values.filter((value) => ranges.ownersOf(value).length === 0);
+    const items = free.map((value) => ({ range: rangeOf(value), value: numberOrText(value) }));
+    const requestId = `deleted${++this.#requests}`;
+    const chance = this.#chance.of(requestId);
+    if (items.length > 0) await this.#ask({ requestId, operation: 'release', items }, chance, clock.nowMs + 1);
   }
 
   /** Releases the same items by another call. From its beginning on, the first one frees only what it found then. */

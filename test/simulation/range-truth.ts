@@ -39,6 +39,7 @@ export class RangeTruth {
   readonly #observedAtMs = new Map<string, number>();
   /** Ranges in which the table has to have every owner: not before a pass has seen the Services. */
   readonly #records = new Set<string>();
+  #changedAtMs = 0;
 
   constructor(world: World) {
     this.#world = world;
@@ -48,7 +49,7 @@ export class RangeTruth {
   own(item: string, { sinceMs = this.#now, untilMs = Number.POSITIVE_INFINITY, ...rest }: OwnershipFields): void {
     const now: Ownership = { ...rest, sinceMs, untilMs };
     // An answer of long ago.
-    if (untilMs <= this.#now) return;
+    if (untilMs <= this.#now || (!isOfService(now) && sinceMs < this.#changedAtMs)) return;
     this.#world.note(`${now.owner} has ${item}`);
     const others = this.ownersOf(item).filter(({ owner }) => owner !== now.owner);
     if (others.length > 0) {
@@ -88,11 +89,18 @@ export class RangeTruth {
       for (const [item, strikes] of this.#world.stored(key).strikes)
         this.#sightings.set(item, Array(strikes).fill({ begunAtMs: 1, atMs: 1 }));
     }
+    this.#endHolds(() => true);
+  }
+
+  /** A range of the spec changed: a pass drops what is held outside of it. */
+  rangeChanged(): void {
+    this.#changedAtMs = this.#now;
+    this.#endHolds((item) => !this.#world.isInSpec(item));
+  }
+
+  #endHolds(isLost: (item: string) => boolean): void {
     for (const [item, owners] of this.#owners) {
-      this.#owners.set(
-        item,
-        owners.filter(({ untilMs }) => untilMs === Number.POSITIVE_INFINITY),
-      );
+      if (isLost(item)) this.#owners.set(item, owners.filter(isOfService));
     }
   }
 
@@ -205,6 +213,10 @@ export class RangeTruth {
 }
 
 type OwnershipFields = Pick<Ownership, 'owner' | 'isExclusive'> & Partial<Pick<Ownership, 'untilMs' | 'sinceMs'>>;
+
+function isOfService({ untilMs }: Ownership): boolean {
+  return untilMs === Number.POSITIVE_INFINITY;
+}
 
 function lastIn(strikes: readonly Strike[]): number {
   return Math.max(0, ...strikes.map(({ begunAtMs }) => begunAtMs));

@@ -1,6 +1,6 @@
 import { claimCluster, registerCluster } from '../../lib/table/cluster-registration.ts';
 import { untilConverged } from './convergence.ts';
-import { INCIDENT_PARTS, INCIDENTS } from './incidents.ts';
+import { INCIDENTS } from './incidents.ts';
 import { startPasses } from './passes.ts';
 import { Pipelines } from './pipelines.ts';
 import { copyOf } from './range-incidents.ts';
@@ -28,7 +28,7 @@ export interface RunOptions {
 
 /** Runs one seed: trouble for some minutes, and then as long without as it takes until everything is to be clean. */
 export async function run(seed: number, { without, isRecorded = false }: RunOptions = {}): Promise<Ran> {
-  const settings = settingsOf(seed, INCIDENT_PARTS, without);
+  const settings = settingsOf(seed, without);
   const world = new World(settings, isRecorded);
   const { clock } = world;
   const beganAtMs = clock.nowMs;
@@ -72,7 +72,8 @@ async function begin(world: World): Promise<void> {
 
 function startUsers(world: World): void {
   void world.people.work();
-  if (world.has('requests')) void new Pipelines(world, world.people).work();
+  const pipelines = new Pipelines(world, world.people);
+  if (world.has('requests')) void pipelines.work();
 }
 
 async function makeTrouble(world: World): Promise<void> {

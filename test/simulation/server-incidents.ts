@@ -31,7 +31,7 @@ export async function serverDies(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
   const address = chance.oneOf(ADDRESSES);
   servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
-  await clock.wait(5_000 + chance.pick(60_000));
+  await clock.wait(chance.oneOf([3_000, 5_000]) + chance.pick(chance.oneOf([9_000, 60_000])));
   start(world, address);
 }
 

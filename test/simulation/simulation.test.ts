@@ -2,8 +2,11 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
+import { INCIDENTS } from './incidents.ts';
 import { edited } from './load-with-stand-ins.ts';
 import { PLANTS, SCALES } from './plants.ts';
+import { FEATURES, PARTS } from './settings.ts';
+import { THEMES } from './themes.ts';
 
 const ROOT = `${import.meta.dirname}/../..`;
 const FILE = `${import.meta.dirname}/simulate.ts`;
@@ -36,6 +39,17 @@ describe('the simulation', () => {
     expect(found).toContain('WRONG');
     expect(historyIn(await simulate('--plant', '25', '--seed', seed))).toBe(found);
   });
+});
+
+test('themes name known parts, features and incidents', () => {
+  const known: ReadonlySet<string> = new Set([...PARTS, ...FEATURES, 'crashLoop', 'busy', ...Object.keys(INCIDENTS)]);
+  const words = THEMES.flatMap(({ parts, always, perhaps, incidents }) => [
+    ...parts,
+    ...always,
+    ...perhaps,
+    ...incidents,
+  ]);
+  expect(words.filter((word) => !known.has(word))).toEqual([]);
 });
 
 describe('planted defects', () => {

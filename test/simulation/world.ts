@@ -352,7 +352,7 @@ export class World {
         const send = () => this.clock.in(delaySeconds * 1000 + this.chance.pick(700), () => this.onMessage(body));
         send();
         // At least once.
-        if (this.isFaulty && this.chance.once(4)) send();
+        if (this.isFaulty && this.chance.once(this.has('busy') ? 1 : 4)) this.clock.in(this.chance.pick(3_000), send);
       }
     });
     return [];

@@ -1,0 +1,80 @@
+import type { Chance } from './clock.ts';
+import { FEATURES, type Feature, PARTS, type Part } from './settings.ts';
+
+/** What a seed is about: few things, each often, for a short time. */
+export interface Theme {
+  readonly parts: readonly Part[];
+  /** Each of its seeds has these. */
+  readonly always: readonly Feature[];
+  /** Each of its seeds has some of these. */
+  readonly perhaps: readonly Feature[];
+  readonly incidents: readonly string[];
+  readonly rates: Rates;
+  readonly longestMs: number;
+  /** Between two incidents, on average: one of these. */
+  readonly pausesMs: readonly number[];
+}
+type Rates = readonly [readonly number[], ...(readonly number[])[]];
+
+/** A seed takes one of these lists, and each fault one of its rates. */
+const RATES: Readonly<Record<string, Rates>> = {
+  // Runs of few faults go far, those of many come to rare places, and those of none show what concurrency alone does.
+  all: [[0], [0, 400], [60, 400], [15, 60, 400], [15, 60]],
+  few: [[0], [0, 400], [60, 400]],
+  some: [
+    [0, 0, 60],
+    [0, 60, 400],
+  ],
+  many: [[15, 60], [15, 60, 400], [60]],
+};
+
+/** Parts, features of each seed, features of half of them, incidents, faults, the longest time and pauses in seconds. */
+const TABLE = `
+endpoints | agents crashLoop lossyWrites ownReconcilers | twoServers rollouts skewedMachines slowNetwork | blip drain drainAll agentDies | few | 120 | 4 10 20
+endpoints | agents crashLoop busy | twoServers skewedFunctions | drainAll | some | 90 | 10
+endpoints | agents | rollouts twoServers lossyWrites skewedFunctions slowNetwork | drainAll drain lossyNetwork deployment | many | 120 | 4 10 20
+endpoints | rollouts | agents twoServers slowNetwork slowReads ownReconcilers | endpointsDeleted lateAddition drain | all | 120 | 4 10 20
+endpoints | busy | agents twoServers lateProcesses | outage | few | 150 | 25
+endpoints | | agents twoServers dns lateProcesses lossyPath silentSpares serverDiesLast | outage networkOutage serverDies serverRestarts restore stall pause | few | 120 | 4 10 20
+endpoints ranges | webhook | twoServers dns serverDiesLast oneServerKubeconfig | rotate moveControlPlane replaceServer recordChanges loseRegistration | few | 90 | 10 30
+ranges | webhook | requests nodePorts slowReads skewedFunctions lossyWrites busy | observe restore repairsStop deployment loseRegistration rotate | all | 120 | 6 15 40
+ranges | webhook slowReads fewNames | requests nodePorts dualStack contention skewedFunctions | stall deployment | few | 180 | 6 15 40
+ranges | requests contention busy | webhook tightRange slowReads lossyWrites slowNetwork | lossyNetwork stall deployment | all | 120 | 6 15 40
+ranges | webhook tightRange busy lossyWrites | contention slowNetwork nodePorts | lossyNetwork stall | all | 120 | 6 15 40
+ranges | webhook contention busy | tightRange wideRange nodePorts dualStack lossyWrites slowNetwork | flood lossyNetwork stall | all | 120 | 6 15 40
+ranges | webhook busy | requests contention tightRange slowReads nodePorts lossyWrites | changeRange restore observe pause | few | 120 | 6 15 40
+`;
+
+export const THEMES = TABLE.trim().split('\n').map(themeOf) as [Theme, ...Theme[]];
+
+function themeOf(line: string): Theme {
+  const words = line.split('|').map((column) => column.split(' ').filter(Boolean));
+  const [parts = [], always = [], perhaps = [], incidents = [], [rates = ''] = [], [longest] = [], pauses = []] = words;
+  return {
+    parts: parts as Part[],
+    always: always as Feature[],
+    perhaps: perhaps as Feature[],
+    incidents,
+    rates: RATES[rates] as Rates,
+    longestMs: 1000 * Number(longest),
+    pausesMs: pauses.map((seconds) => 1000 * Number(seconds)),
+  };
+}
+
+/** Whatever there is, each in half of the seeds. A third of them has only the endpoints, a third only the ranges. */
+export function everything(chance: Chance): Theme {
+  const parts = chance.oneOf<readonly Part[]>([['endpoints'], ['ranges'], PARTS]);
+  const ofParts = THEMES.filter((theme) => theme.parts.some((part) => parts.includes(part)));
+  // Few kinds of incidents, each often: the second of a kind finds what the first one left.
+  const incidents = [...new Set(ofParts.flatMap((theme) => theme.incidents))].filter(() => chance.once(2));
+  const pausesMs = [6_000, 15_000, 40_000];
+  return {
+    parts,
+    always: [],
+    perhaps: FEATURES,
+    incidents,
+    rates: RATES['all'] as Rates,
+    longestMs: 180_000,
+    pausesMs,
+  };
+}
