@@ -52,8 +52,8 @@ async function guardedFigures(rounds: number): Promise<Guarded[]> {
     ...(await ofCallers(50, 5)).map((figure) => ({ figure, limit: 1.5 })),
     { figure: repair, limit: 12 },
     { figure: { ...peaks, ours: large.peakMb.slice(-1), others: small.peakMb.slice(-1) }, limit: 1.8 },
-    { figure: await start(folder, 'allocate', rounds), limit: 1.6 },
-    { figure: await start(folder, 'kubernetes-service', rounds), limit: 1.9 },
+    { figure: await start(folder, 'allocate', 21), limit: 1.8 },
+    { figure: await start(folder, 'kubernetes-service', 21), limit: 2.2 },
   ];
 }
 
