@@ -67,7 +67,7 @@ test('a table closes the iterator of each query', async () => {
   const close = jest.spyOn(AbstractValueIterator.prototype, 'close');
   for (let queries = 1; queries <= 3; queries++) {
     await tableIn({ client, tableName: LOCAL_TABLE }).list('c', '');
-    await eventually(() => expect(close).toHaveBeenCalledTimes(queries), 2_000);
+    await eventually(() => expect(close).toHaveBeenCalledTimes(queries));
   }
   close.mockRestore();
   client.destroy();
