@@ -191,7 +191,7 @@ describe('between two minutes', () => {
 
     const { logs, metrics } = readLines(delivery.invocation.lines);
     expect(delivery.invocation.error).toBeUndefined();
-    expect(textsIn(logs, 'errors')).toEqual([expect.stringMatching(/It is no tick/)]);
+    expect(textsIn(logs, 'errors')).toEqual([expect.stringMatching(/Not a tick message/)]);
     expect(sumOf(metrics, 'unreadableTicks')).toBe(1);
     expect(await sources.waiting('kubernetes-service')).toBe(0);
   });
