@@ -1,3 +1,4 @@
+import { familyOf } from '../allocator/ip-address.ts';
 import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
@@ -9,7 +10,7 @@ import {
   withdrawnUntil,
 } from '../cluster/lease.ts';
 import { type ContestState, type ContestVerdict, judgeContest } from '../endpoints/contested-writes.ts';
-import { familyTests, secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
+import { familyTests, publishedFamilies, secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
 import { EndpointsError, noLiveLease, standingWithdrawals, twoOwners } from '../endpoints/endpoint-findings.ts';
 import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
 import { endpointPorts, planService, type ServiceWrite } from '../endpoints/kubernetes-service.ts';
@@ -82,7 +83,10 @@ export interface Publication {
 export function decide(world: World): EndpointsPlan {
   const { spec, nowMs, endpoints: current, slices, contest } = world;
   const { leases, expected, remembered } = leasesOf(world);
-  const servers = familyTests(spec).map((isOf) => serversOf(world, { leases, expected }, isOf));
+  // Active leases of a family that is no longer published may be left.
+  const servers = publishedFamilies(spec).map((family) =>
+    serversOf(world, { leases, expected }, (address) => familyOf(address) === family),
+  );
   const [primary] = servers;
   if (primary === undefined) throw new TypeError('the cluster spec was not validated: it has no range');
   const { live, excluded } = primary;

@@ -166,6 +166,17 @@ describe('the second slice', () => {
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
   });
 
+  test('active leases of the second family do not get into the Endpoints when the spec asks for one family again', async () => {
+    const world = dual();
+    world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
+    world.records.set('api.example.com', [A, V6]);
+    await world.answer(READY, A, V6).tick();
+    const { ipFamilyPolicy: _, ...service } = world.spec.service;
+    world.spec = { ...world.spec, service };
+    await world.tick();
+    expect(published(world)).toEqual({ first: [A], mirror: [A], second: [] });
+  });
+
   test('of another manager is not deleted', async () => {
     const world = new EndpointsWorld([aServer(A)]).answer(READY, A);
     const labels = { ...LABELS, 'endpointslice.kubernetes.io/managed-by': 'another' };
