@@ -12,6 +12,9 @@ export interface Binaries {
   readonly kubectl?: string;
 }
 
+/** The version that `npm run test:conformance` builds. */
+export const KUBERNETES_VERSION = process.env['KUBERNETES_VERSION'] ?? 'v1.36.3';
+
 const buildScript = join(import.meta.dirname, '../conformance/build-control-plane.sh');
 
 /**
