@@ -125,7 +125,7 @@ export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Returns the number of ticks in which each address is once among the first to be probed. */
+/** Returns how many ticks it takes until each address has been among the first to be probed. */
 export function ticksOfATurn(addresses: number): number {
   return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
 }

@@ -35,9 +35,9 @@ export async function writeEndpoints(
   const { outcome, endpoints } = decision;
   const object = { ...endpoints, apiVersion: 'v1', kind: 'Endpoints' };
   const result = outcome === 'create' ? await kubernetes.create(object) : await kubernetes.update(object);
-  const written = writtenObject(result, 'Endpoints');
+  const written = writtenObject(result, `Endpoints ${named(object)}`);
   if (written instanceof EndpointsError) return { changes: [], error: written };
-  const change = `${outcome}d endpoints ${described(readyAddresses(written))}`;
+  const change = `${outcome}d endpoints ${described(readyAddresses(written), written)}`;
   const rest = await writeSlice(kubernetes, written, slice);
   if (result.outcome === 'withheld') return { ...rest, withheld: true };
   return { ...rest, changes: [change, ...rest.changes] };
@@ -59,7 +59,7 @@ export async function applySliceWrite(
 ): Promise<Omit<EndpointsWritten, 'endpoints'>> {
   const isDeleted = write.verb === 'replace' || write.verb === 'delete';
   const deleted = isDeleted ? await kubernetes.delete(write.object) : 'notFound';
-  if (deleted === 'conflict') return { changes: [], error: conflict('EndpointSlice', write.object) };
+  if (deleted === 'conflict') return { changes: [], error: conflict(`EndpointSlice ${named(write.object)}`) };
   const what = write.verb === 'replace' ? write.object.addressType : named(write.object);
   const before = deleted === 'deleted' ? [`deleted endpointslice ${what}`] : [];
   if (write.verb === 'delete') return { changes: before, ...(deleted === 'withheld' && { withheld: true }) };
@@ -68,22 +68,24 @@ export async function applySliceWrite(
   const result = write.verb === 'update' ? await kubernetes.update(object) : await kubernetes.create(object);
   // Another writer created the slice after it was read: the next pass reads it.
   if (result.outcome === 'alreadyExists') return { changes: before };
-  const slice = writtenObject(result, 'EndpointSlice', undefined, object);
+  const slice = writtenObject(result, `EndpointSlice ${named(object)}`);
   if (slice instanceof EndpointsError) return { changes: before, error: slice };
   if (result.outcome === 'withheld') return { changes: before, slice, withheld: true };
   const done = write.verb === 'update' ? 'updated' : 'created';
   return { changes: [...before, `${done} endpointslice ${described(sliceAddresses(slice), slice)}`], slice };
 }
 
-/** The object as the API server has it now, or the reason why it was not written. */
+/**
+ * Returns the object as the API server has it now, or the reason why it was not written.
+ * @param what the object in the message: `Service default/kubernetes`
+ */
 export function writtenObject<T extends KubernetesObject>(
   result: CreateResult<T> | UpdateResult<T>,
-  kind: string,
+  what: string,
   cause?: Error,
-  object?: KubernetesObject,
 ): T | EndpointsError {
   const failed = (code: EndpointsErrorCode, message: string) =>
-    new EndpointsError(code, `${kind} ${named(object)} ${message}`, cause && { cause });
+    new EndpointsError(code, `${what} ${message}`, cause && { cause });
   switch (result.outcome) {
     case 'created':
     case 'updated':
@@ -91,7 +93,7 @@ export function writtenObject<T extends KubernetesObject>(
       return result.object;
     case 'conflict':
     case 'notFound':
-      return conflict(kind, object);
+      return conflict(what);
     case 'alreadyExists':
       return failed(
         'AlreadyExists',
@@ -107,15 +109,15 @@ export function writtenObject<T extends KubernetesObject>(
   }
 }
 
-function conflict(kind: string, object?: KubernetesObject): EndpointsError {
-  const what = `${kind} ${named(object)} was changed or deleted by another writer after this pass read it`;
-  return new EndpointsError('Conflict', `${what}; the next pass reads it again`);
+function conflict(what: string): EndpointsError {
+  const why = 'was changed or deleted by another writer after this pass read it';
+  return new EndpointsError('Conflict', `${what} ${why}; the next pass reads it again`);
 }
 
-function described(addresses: readonly string[], object?: KubernetesObject): string {
+function described(addresses: readonly string[], object: KubernetesObject): string {
   return `${named(object)}: ${addresses.length === 0 ? 'no address' : addresses.join(' ')}`;
 }
 
-function named(object: KubernetesObject | undefined): string {
-  return `${KUBERNETES_SERVICE.namespace}/${object?.metadata.name ?? KUBERNETES_SERVICE.name}`;
+function named({ metadata }: KubernetesObject): string {
+  return `${KUBERNETES_SERVICE.namespace}/${metadata.name}`;
 }

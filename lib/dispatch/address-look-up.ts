@@ -26,7 +26,7 @@ export function addressLookUp(
     }
     if (serviceRef === undefined) return resolve(host, signal);
     return unlessAborted(signal, async () => {
-      // Its name is of no cluster, so that no kubeconfig of this cluster is used for it.
+      // No cluster can have this name: whoever loads kubeconfigs by name does not take this one for the cluster's own.
       const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
       const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: () => {} });
       return addressesOfService(serviceRef, kubernetes, (name) => resolve(name, signal));
@@ -46,7 +46,7 @@ async function addressesOfService(
   const addresses =
     service.spec.type === 'LoadBalancer'
       ? await addressesOfBalancer(service.status?.loadBalancer?.ingress ?? [], resolve)
-      : readyAddresses(await kubernetes.list('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`));
+      : addressesOfReady(await kubernetes.list('EndpointSlice', namespace, `${SERVICE_NAME_LABEL}=${name}`));
   if (addresses.length === 0) throw unavailable(`${text} has no address yet`);
   return addresses;
 }
@@ -62,7 +62,7 @@ async function addressesOfBalancer(
   return (await Promise.all(addresses)).flat();
 }
 
-function readyAddresses(slices: readonly EndpointSliceObject[]): readonly string[] {
+function addressesOfReady(slices: readonly EndpointSliceObject[]): readonly string[] {
   const ready = slices
     .flatMap(({ endpoints }) => endpoints ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);

@@ -40,11 +40,15 @@ export function plansWrite(decision: EndpointsDecision, slice: EndpointSliceObje
   return isKept ? ensureSlice(decision.endpoints, slice) !== undefined : 'endpoints' in decision;
 }
 
-/** Whether no address is published, or one whose lease has ended: a write that corrects this is never withheld. */
+/** Whether a write corrects what clients must not see: such a write is never withheld. */
 export function isUrgent({ current, slice, excluded }: EndpointsObservation): boolean {
+  return [readyAddresses(current), sliceAddresses(slice)].some((published) => isHarmful(published, excluded));
+}
+
+/** Whether no address is published, or one whose lease has ended. */
+export function isHarmful(published: readonly string[], excluded: readonly string[]): boolean {
   const isExcluded = new Set(excluded);
-  const published = [readyAddresses(current), sliceAddresses(slice)];
-  return published.some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
+  return published.length === 0 || published.some((address) => isExcluded.has(address));
 }
 
 /** Removes the excluded addresses, and then adds the servers as their master-count reconcilers do. */

@@ -1,4 +1,3 @@
-import { familyOf } from '../allocator/ip-address.ts';
 import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
 import type { Finding } from '../cluster/finding.ts';
 import {
@@ -84,9 +83,7 @@ export function decide(world: World): EndpointsPlan {
   const { spec, nowMs, endpoints: current, slices, contest } = world;
   const { leases, expected, remembered } = leasesOf(world);
   // Active leases of a family that is no longer published may be left.
-  const servers = publishedFamilies(spec).map((family) =>
-    serversOf(world, { leases, expected }, (address) => familyOf(address) === family),
-  );
+  const servers = publishedFamilies(spec).map((family) => serversOf(world, { leases, expected }, family));
   const [primary] = servers;
   if (primary === undefined) throw new TypeError('the cluster spec was not validated: it has no range');
   const { live, excluded } = primary;

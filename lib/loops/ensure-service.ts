@@ -36,7 +36,7 @@ export async function ensureService(context: ServiceContext, write: ServiceWrite
   if (write === undefined) return { changes: [], exists: true };
   if (write.verb === 'create') return createService(context, write.object);
   const result = await context.kubernetes.update(write.object);
-  const written = writtenObject(result, 'Service');
+  const written = writtenObject(result, `Service ${SERVICE}`);
   if (written instanceof EndpointsError) return { changes: [], exists: true, error: written };
   return { changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: ${write.fields}`] : [], exists: true };
 }
@@ -77,7 +77,7 @@ function serviceCreated(
   cause?: ClusterError,
 ): ServiceEnsured {
   if (result.outcome === 'alreadyExists' || result.outcome === 'withheld') return { changes, exists: true };
-  const written = writtenObject(result, 'Service', cause);
+  const written = writtenObject(result, `Service ${SERVICE}`, cause);
   if (written instanceof EndpointsError) return { changes, exists: false, error: written };
   return { changes: [...changes, `created service ${SERVICE}: ${written.spec.clusterIP ?? ''}`], exists: true };
 }

@@ -1,3 +1,4 @@
+import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
@@ -14,6 +15,7 @@ import {
   publishedAddresses,
 } from '../endpoints/lease-decisions.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE } from '../endpoints/objects.ts';
+import { isHarmful } from '../endpoints/plan-endpoints.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 
@@ -52,8 +54,9 @@ export interface FamilyServers extends NoLiveAddress {
 export function serversOf(
   { spec, nowMs, outcomes }: SlicesWorld,
   known: { readonly leases: readonly Lease[]; readonly expected: readonly ExpectedAddress[] },
-  isOf: (address: string) => boolean,
+  family: IPFamily,
 ): FamilyServers {
+  const isOf = (address: string) => familyOf(address) === family;
   const leases = known.leases.filter(({ address }) => isOf(address));
   const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, known.expected, nowMs) : [];
   const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
@@ -79,7 +82,7 @@ export function decideSlices(world: SlicesWorld, servers: readonly FamilyServers
     wanted,
     differs: write !== undefined || pruned.length > 0,
     versions: versionsOf(current, ...pruned),
-    urgent: write !== undefined && isUrgent(current, servers[1]?.excluded ?? []),
+    urgent: write !== undefined && isHarmful(sliceAddresses(current), servers[1]?.excluded ?? []),
     nowMs,
     intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
   });
@@ -127,13 +130,6 @@ function isPruned(slice: EndpointSliceObject, spec: ClusterSpec, servers: readon
   ];
   const isNeeded = families.some((family, at) => family === slice.addressType && servers[at]?.live.length === 0);
   return spec.endpoints.prune === true && !names.includes(slice.metadata.name) && !isNeeded;
-}
-
-/** Whether the slice of the second family publishes no address, or one whose lease has ended. */
-function isUrgent(slice: EndpointSliceObject | undefined, excluded: readonly string[]): boolean {
-  const published = sliceAddresses(slice);
-  const isExcluded = new Set(excluded);
-  return published.length === 0 || published.some((address) => isExcluded.has(address));
 }
 
 export function versionsOf(...objects: readonly (KubernetesObject | undefined)[]): string[] {

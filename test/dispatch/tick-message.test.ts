@@ -50,7 +50,11 @@ describe('a tick in a message', () => {
       text: body({ loop: 'node-port-repair' }),
       reason: 'A tick of the loop node-port-repair, but this is kubernetes-service',
     },
-    { name: 'for nobody', text: body({ clusters: [] }), reason: 'Not a tick message: clusters names no cluster' },
+    {
+      name: 'without a cluster',
+      text: body({ clusters: [] }),
+      reason: 'Not a tick message: clusters names no cluster',
+    },
     {
       name: 'for a name that no cluster can have',
       text: body({ clusters: ['#clusters'] }),

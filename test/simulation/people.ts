@@ -22,7 +22,7 @@ export class People {
   /** Of each part of the life of a Service. */
   readonly #longestMs: number;
   #services = 0;
-  /** Called with the items of a Service that is gone, and whose name is not used again. */
+  /** Called with the items of a deleted Service whose name is not used again. */
   onDeleted: (items: readonly string[]) => void = () => {};
 
   constructor(world: World) {

@@ -72,7 +72,7 @@ function service(index: number) {
   };
 }
 
-/** Runs passes of ours in a process with the heap of a function, and reads the list after each. */
+/** Runs our passes in a process with the heap of a function. After each pass, the process only reads the list, as the peer. */
 export async function repairPasses(folder: string, { services, passes, clusters = 1, memoryMb = 256 }: RepairOptions) {
   await bundle(folder, ['tools/bench/repair-passes.ts']);
   const program = path.join(folder, 'repair-passes.mjs');
