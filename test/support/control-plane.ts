@@ -32,6 +32,8 @@ export interface KubeApiserverOptions {
   readonly serviceClusterIPRange?: string;
   /** The variant that makes no namespace, ServiceCIDR or Service and repairs nothing. Default false. */
   readonly hooksOff?: boolean;
+  /** Answers 200 when the API server counts as started. Default `/readyz`. */
+  readonly readyPath?: string;
   /** More flags, `--service-node-port-range=30000-30010`. The last one wins. */
   readonly extraArgs?: readonly string[];
 }
@@ -95,7 +97,7 @@ export async function startKubeApiserver(options: KubeApiserverOptions): Promise
   const caFile = join(folder, 'apiserver.crt');
 
   const { request, close } = rawRequests({ url, caFile, token: adminToken });
-  const isReady = async () => (await request('GET', '/readyz')).status === 200;
+  const isReady = async () => (await request('GET', options.readyPath ?? '/readyz')).status === 200;
   const start = () => startServer(command, args, folder, isReady);
 
   let server: ServerProcess = await removingOnFailure(folder, start);
