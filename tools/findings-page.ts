@@ -7,8 +7,8 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-\`kbctl explain <word>\` prints the same, and causes and resolutions that are not here. To start from a finding, see
-[Reading a finding](tasks/reading-a-finding.md). Replace what is in angle brackets.
+\`kbctl explain <word>\` prints the same, with the causes. To start from a finding, see [Reading a finding](tasks/reading-a-finding.md). Replace what
+is in angle brackets.
 `;
 
 const SEVERITIES: readonly Severity[] = ['action required', 'resolves automatically', 'information'];
@@ -26,7 +26,7 @@ export function findingsPage(): string {
   ].join('\n');
 }
 
-/** A section for each finding that requires action, and tables of the others. */
+/** A section for each finding that requires action, with its resolution unless a task has it, and tables of the others. */
 function findings(): string[] {
   const urgent = EXPLANATIONS.filter((one) => one.kind === 'finding' && one.severity === 'action required');
   const links = urgent.map(({ word }) => `[${word}](#${word.toLowerCase()})`);
@@ -57,7 +57,7 @@ function links({ kind, alarm, task }: Explanation): string[] {
 }
 
 function section(one: Explanation): string {
-  const { title, what, causes, resolution, reasons } = one;
+  const { title, what, resolution, reasons, task } = one;
   const facts = [
     ...(reasons.length === 0 ? [] : [`Events: ${reasons.map((reason) => `\`${reason}\``).join(', ')}.`]),
     ...links(one),
@@ -68,13 +68,9 @@ function section(one: Explanation): string {
   return [
     `### ${one.word}`,
     `**${title}.** ${[what, ...facts].join(' ')}`,
-    ...(causes.length === 0 ? [] : [listed('Causes', causes)]),
-    `${listed('Resolution', steps)}\n`,
+    ...(task === undefined ? [steps.map((text) => `- ${text}`).join('\n')] : []),
+    '',
   ].join('\n\n');
-}
-
-function listed(label: string, texts: readonly string[]): string {
-  return texts.length === 1 ? `${label}: ${texts[0]}` : `${label}:\n\n${texts.map((text) => `- ${text}`).join('\n')}`;
 }
 
 function taskTitle(task: string): string {

@@ -79,13 +79,7 @@ const endpoints = z.strictObject({
     described(z.boolean(), "Correct wrong ports on every pass. Upstream's periodic pass never does: false."),
     true,
   ),
-  extraPorts: z.prefault(
-    described(
-      z.array(endpointPort),
-      'Ports to publish besides https: name, protocol (TCP, UDP or SCTP; default TCP), port. Default: none.',
-    ),
-    [],
-  ),
+  extraPorts: z.prefault(described(z.array(endpointPort), 'Ports to publish besides https. Default: none.'), []),
   prune: z.exactOptional(
     described(
       z.boolean(),
@@ -108,7 +102,7 @@ const service = z.strictObject({
   extraPorts: z.prefault(
     described(
       z.array(servicePort),
-      'More ports of the Service: name, protocol (TCP, UDP or SCTP; default TCP), port, targetPort (default: port) and nodePort. No port and no node port twice for one protocol. Default: none.',
+      'More ports of the Service. No port and no node port twice for one protocol. Default: none.',
     ),
     [],
   ),
