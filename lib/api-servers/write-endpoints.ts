@@ -36,10 +36,10 @@ export async function writeEndpoints(
   const object = { ...endpoints, apiVersion: 'v1', kind: 'Endpoints' };
   const result = outcome === 'create' ? await kubernetes.create(object) : await kubernetes.update(object);
   const written = writtenObject(result, `Endpoints ${named(object)}`);
-  if (written instanceof EndpointsError) return { changes: [], error: written };
-  const change = `${outcome}d endpoints ${described(readyAddresses(written), written)}`;
-  const rest = await writeSlice(kubernetes, written, slice);
-  if (result.outcome === 'withheld') return { ...rest, withheld: true };
+  if (written.outcome === 'failed') return { changes: [], error: written.error };
+  const change = `${outcome}d endpoints ${described(readyAddresses(written.object), written.object)}`;
+  const rest = await writeSlice(kubernetes, written.object, slice);
+  if (written.outcome === 'withheld') return { ...rest, withheld: true };
   return { ...rest, changes: [change, ...rest.changes] };
 }
 
@@ -68,32 +68,37 @@ export async function applySliceWrite(
   const result = write.verb === 'update' ? await kubernetes.update(object) : await kubernetes.create(object);
   // Another writer created the slice after it was read: the next pass reads it.
   if (result.outcome === 'alreadyExists') return { changes: before };
-  const slice = writtenObject(result, `EndpointSlice ${named(object)}`);
-  if (slice instanceof EndpointsError) return { changes: before, error: slice };
-  if (result.outcome === 'withheld') return { changes: before, slice, withheld: true };
+  const written = writtenObject(result, `EndpointSlice ${named(object)}`);
+  if (written.outcome === 'failed') return { changes: before, error: written.error };
+  const { object: slice } = written;
+  if (written.outcome === 'withheld') return { changes: before, slice, withheld: true };
   const done = write.verb === 'update' ? 'updated' : 'created';
   return { changes: [...before, `${done} endpointslice ${described(sliceAddresses(slice), slice)}`], slice };
 }
 
-/**
- * Returns the object as the API server has it now, or the reason why it was not written.
- * @param what the object in the message: `Service default/kubernetes`
- */
+type Written<T> =
+  /** `object`: as the API server has it now, or as it would be. */
+  | { readonly outcome: 'written' | 'withheld'; readonly object: T }
+  | { readonly outcome: 'failed'; readonly error: EndpointsError };
+
+/** @param what the object in the message: `Service default/kubernetes` */
 export function writtenObject<T extends KubernetesObject>(
   result: CreateResult<T> | UpdateResult<T>,
   what: string,
   cause?: Error,
-): T | EndpointsError {
-  const failed = (code: EndpointsErrorCode, message: string) =>
-    new EndpointsError(code, `${what} ${message}`, cause && { cause });
+): Written<T> {
+  const failed = (code: EndpointsErrorCode, message: string): Written<T> => {
+    return { outcome: 'failed', error: new EndpointsError(code, `${what} ${message}`, cause && { cause }) };
+  };
   switch (result.outcome) {
     case 'created':
     case 'updated':
+      return { outcome: 'written', object: result.object };
     case 'withheld':
-      return result.object;
+      return result;
     case 'conflict':
     case 'notFound':
-      return conflict(what);
+      return { outcome: 'failed', error: conflict(what) };
     case 'alreadyExists':
       return failed(
         'AlreadyExists',

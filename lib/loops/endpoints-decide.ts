@@ -1,5 +1,8 @@
+import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import {
   afterChanges,
   isActive,
@@ -9,46 +12,67 @@ import {
   withdrawnUntil,
 } from '../cluster/lease.ts';
 import { type ContestState, type ContestVerdict, judgeContest } from '../endpoints/contested-writes.ts';
-import { familyTests, publishedFamilies, secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
-import { EndpointsError, noLiveLease, standingWithdrawals, twoOwners } from '../endpoints/endpoint-findings.ts';
-import { sliceAddresses } from '../endpoints/endpoint-slice.ts';
+import {
+  familyTests,
+  isOwnSecondSlice,
+  publishedFamilies,
+  secondFamily,
+  secondSlice,
+  sliceRef,
+} from '../endpoints/dual-stack.ts';
+import {
+  EndpointsError,
+  foreignSlice,
+  noLiveLease,
+  standingWithdrawals,
+  twoOwners,
+} from '../endpoints/endpoint-findings.ts';
+import { type SliceWrite, sliceAddresses, sliceWrite } from '../endpoints/endpoint-slice.ts';
 import { endpointPorts, planService, type ServiceWrite } from '../endpoints/kubernetes-service.ts';
-import { type ExpectedAddress, outcomesOf, rememberedLease } from '../endpoints/lease-decisions.ts';
+import {
+  type ExpectedAddress,
+  excludedAddresses,
+  outcomesOf,
+  publishedAddresses,
+  rememberedLease,
+} from '../endpoints/lease-decisions.ts';
 import {
   type EndpointSliceObject,
   type EndpointsObject,
   isNamedAsOurs,
+  KUBERNETES_SERVICE,
   readyAddresses,
   type ServiceObject,
 } from '../endpoints/objects.ts';
-import { isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
+import { isHarmful, isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import { isSameLease, leaseOf, type StoredLeases } from '../table/leases.ts';
-import { decideSlices, type SlicesPlan, type SlicesWorld, serversOf, versionsOf } from './slices-decide.ts';
 
-/** The leases and probe outcomes of the API servers in a pass. */
-export interface ObservedServers {
+/** The input of the decision. */
+export interface World {
+  readonly spec: ClusterSpec;
+  readonly nowMs: number;
+  /** The leases before the probes, and their decided changes. Some may not have been written. */
+  readonly before: StoredLeases;
+  readonly decided: LeaseChanges;
   /** The leases in the table, as far as this pass knows. */
   readonly stored: StoredLeases;
   readonly expected: readonly ExpectedAddress[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   /** Host names whose look-up failed. */
   readonly unresolved: readonly string[];
-  /** The decided changes of the leases in `before`. Some may not have been written. */
-  readonly decided: LeaseChanges;
-  readonly before: StoredLeases;
   /** One line for each written change of a lease. */
   readonly lines: readonly string[];
   readonly findings: readonly Finding[];
-}
-
-export interface World extends ObservedServers, SlicesWorld {
   readonly service: ServiceObject | undefined;
   readonly endpoints: EndpointsObject | undefined;
-  /** The state after the last pass. */
+  /** The slices of the Service, and the slices with our names. */
+  readonly slices: readonly EndpointSliceObject[];
+  /** The state after the last pass: of the Endpoints and their slice, and of the other slices. */
   readonly contest: ContestState;
+  readonly slicesContest: ContestState;
 }
 
 export interface EndpointsPlan {
@@ -59,8 +83,7 @@ export interface EndpointsPlan {
   readonly remembered: LeaseChanges;
   /** The write of Endpoints and slice. */
   readonly publication?: Publication;
-  /** The writes of the other slices. */
-  readonly slices: SlicesPlan & { readonly removals: readonly string[] };
+  readonly slices: SlicesPlan;
   /** The state for the next pass, unless the pass writes a publication. */
   readonly contest: ContestState;
   readonly counts: Readonly<Record<string, number>>;
@@ -78,34 +101,37 @@ export interface Publication {
   readonly removals: readonly string[];
 }
 
+/** The writes of the slices besides the one that mirrors the Endpoints. */
+export interface SlicesPlan extends Pick<Publication, 'wanted' | 'removals'> {
+  readonly writes: readonly SliceWrite[];
+  /** The slice of the second family as it was read. */
+  readonly current: EndpointSliceObject | undefined;
+  /** Absent: there is no second family, and nothing is pruned. */
+  readonly verdict: ContestVerdict | undefined;
+}
+
 /** Decides all writes of a pass. */
 export function decide(world: World): EndpointsPlan {
-  const { spec, nowMs, endpoints: current, slices, contest } = world;
+  const { spec, nowMs, endpoints: current, slices } = world;
   const { leases, expected, remembered } = leasesOf(world);
   // Active leases of a family that is no longer published may be left.
-  const servers = publishedFamilies(spec).map((family) => serversOf(world, { leases, expected }, family));
+  const servers = publishedFamilies(spec).map((family) => serversOf(world, leases, expected, family));
   const [primary] = servers;
   if (primary === undefined) throw new TypeError('the cluster spec was not validated: it has no range');
   const { live, excluded } = primary;
-  const others = decideSlices(world, servers);
-  // Without a live address the slice stays.
-  const left = others.live.length === 0 ? [] : sliceAddresses(others.current);
+  const others = decideSlices(world, leases, servers);
   const slice = slices.find(isNamedAsOurs);
   const observation = { spec, current, slice, live, excluded };
   const endpoints = planEndpoints(observation);
   const service = planService(spec, world.service);
   const differs = plansWrite(endpoints, slice);
+  const isAnyWrite = differs || others.plan.writes.length > 0 || service !== undefined || remembered.size > 0;
   const plan = {
-    isQuiet:
-      endpoints.outcome !== 'refused' &&
-      !differs &&
-      others.writes.length === 0 &&
-      service === undefined &&
-      remembered.size === 0,
+    isQuiet: endpoints.outcome !== 'refused' && !isAnyWrite,
     service,
-    slices: { ...others, removals: removalsOf(world, leases, left, others.live) },
+    slices: others.plan,
     remembered,
-    contest,
+    contest: world.contest,
     counts: countsOf(world, expected, [...live, ...others.live]),
     findings: [...world.findings, ...standingWithdrawals(spec.name, leases, nowMs), ...others.findings],
     errors: [],
@@ -117,22 +143,106 @@ export function decide(world: World): EndpointsPlan {
     return { ...plan, findings: [...plan.findings, finding], errors: [error] };
   }
 
-  const wanted = JSON.stringify([live, endpointPorts(spec)]);
-  const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
-  const urgent = isUrgent(observation);
-  const verdict = judgeContest(contest, {
-    wanted,
-    differs,
-    versions: versionsOf(current, slice),
-    urgent,
-    nowMs,
-    intervalMs,
-  });
-  const owners = verdict.twoOwners ? [twoOwners([current, slice], FIELD_MANAGER, verdict)] : [];
+  const found = [current, slice];
+  const { wanted, verdict, owners } = judge(world, world.contest, live, found, differs, isUrgent(observation));
   const judged = { ...plan, contest: verdict.state, findings: [...plan.findings, ...owners] };
   if (!differs || verdict.withhold) return judged;
   const removals = removalsOf(world, leases, readyAddresses(current), readyAddresses(endpoints.endpoints));
   return { ...judged, publication: { endpoints, slice, verdict, wanted, removals } };
+}
+
+/** Decides whether the difference of the found objects is the change of another writer, and what to report of that. */
+function judge(
+  { spec, nowMs }: World,
+  before: ContestState,
+  live: readonly string[],
+  found: readonly (KubernetesObject | undefined)[],
+  differs: boolean,
+  urgent: boolean,
+) {
+  const wanted = JSON.stringify([live, endpointPorts(spec)]);
+  const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
+  const versions = versionsOf(...found);
+  const verdict = judgeContest(before, { wanted, differs, versions, urgent, nowMs, intervalMs });
+  return { wanted, verdict, owners: verdict.twoOwners ? [twoOwners(found, FIELD_MANAGER, verdict)] : [] };
+}
+
+export function versionsOf(...objects: readonly (KubernetesObject | undefined)[]): string[] {
+  return objects.map((object) => object?.metadata.resourceVersion ?? '');
+}
+
+/** The API servers of one family. */
+type FamilyServers = ReturnType<typeof serversOf>;
+
+function serversOf(
+  { spec, nowMs, outcomes }: World,
+  all: readonly Lease[],
+  expected: readonly ExpectedAddress[],
+  family: IPFamily,
+) {
+  const isOf = (address: string) => familyOf(address) === family;
+  const leases = all.filter(({ address }) => isOf(address));
+  const withdrawn = leases.flatMap((lease) => {
+    const untilMs = withdrawnUntil(lease, nowMs);
+    return untilMs === undefined ? [] : [[lease.address, new Date(untilMs).toISOString()] as const];
+  });
+  // None without an active lease.
+  const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
+  const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
+  return { cluster: spec.name, live, excluded, outcomes: outcomesOf(outcomes, isOf), withdrawn: new Map(withdrawn) };
+}
+
+/**
+ * Decides the slices besides the one that mirrors the Endpoints. Without a live address the slice of the second family stays
+ * unchanged, as the Endpoints do: only a spec that no longer asks for both families deletes it.
+ */
+function decideSlices(world: World, leases: readonly Lease[], servers: readonly FamilyServers[]) {
+  const { spec, slices } = world;
+  const second = secondOf(world, servers[1]);
+  const { live, current, write } = second;
+  const foreign = slices.filter((slice) => foreignSlice(slice).length > 0);
+  const pruned = foreign.filter((slice) => isPruned(slice, spec, servers));
+  const differs = write.length + pruned.length > 0;
+  const urgent = write.length > 0 && isHarmful(sliceAddresses(current), servers[1]?.excluded ?? []);
+  const { wanted, verdict, owners } = judge(world, world.slicesContest, live, [current, ...pruned], differs, urgent);
+  const isDecided = spec.endpoints.prune === true || servers.length > 1;
+  const deleted = [...(verdict.withhold ? [] : pruned), ...second.unwanted];
+  const plan: SlicesPlan = {
+    writes: [...(verdict.withhold ? [] : write), ...deleted.map((object) => ({ verb: 'delete', object }) as const)],
+    current,
+    wanted,
+    // A foreign slice is always the change of another writer.
+    verdict: isDecided ? { ...verdict, corrects: verdict.corrects || pruned.length > 0 } : undefined,
+    removals: live.length === 0 ? [] : removalsOf(world, leases, sliceAddresses(current), live),
+  };
+  const kept = foreign.filter((slice) => !deleted.includes(slice));
+  const reports = kept.flatMap((slice) => foreignSlice(slice, spec.endpoints.prune));
+  return { plan, live, findings: [...reports, ...second.findings, ...(isDecided ? owners : [])] };
+}
+
+/** Returns the slice of the second family and its write, and the slices of ours that the spec no longer asks for. */
+function secondOf({ spec, slices }: World, servers: FamilyServers | undefined) {
+  const family = secondFamily(spec);
+  const name = family && sliceRef(family).name;
+  const unwanted = slices.filter((slice) => isOwnSecondSlice(slice) && slice.metadata.name !== name);
+  const none = { unwanted, current: undefined, live: [], write: [], findings: [] };
+  if (family === undefined || servers === undefined) return none;
+  const current = slices.find((slice) => slice.metadata.name === name);
+  const { live } = servers;
+  if (live.length === 0) return { ...none, current, findings: [noLiveLease(servers, family)] };
+  const write = sliceWrite(secondSlice(spec, family, live), current);
+  return { ...none, current, live, write: write === undefined ? [] : [write] };
+}
+
+/** Whether to delete a foreign slice: not one of a family that is to be published and has no live address. */
+function isPruned(slice: EndpointSliceObject, spec: ClusterSpec, servers: readonly FamilyServers[]): boolean {
+  const families = publishedFamilies(spec);
+  const names: readonly string[] = [
+    KUBERNETES_SERVICE.name,
+    ...families.slice(1).map((family) => sliceRef(family).name),
+  ];
+  const isNeeded = families.some((family, at) => family === slice.addressType && servers[at]?.live.length === 0);
+  return spec.endpoints.prune === true && !names.includes(slice.metadata.name) && !isNeeded;
 }
 
 /**

@@ -25,7 +25,7 @@ import {
 } from '../endpoints/objects.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
-import type { ObservedServers, World } from './endpoints-decide.ts';
+import type { World } from './endpoints-decide.ts';
 import type { PassContext } from './pass.ts';
 
 /** A part of the 9 s of a pass. A silent probe takes 3 s, and 1 s more if this process was busy. */
@@ -33,37 +33,13 @@ const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 4_000;
 const WITNESSES_AT_ONCE = 2;
 
-/** Reads the input of the decision. The leases are saved before the cluster is read, because the cluster may not answer. */
-export async function gather(context: PassContext): Promise<World> {
-  const { spec, kubernetes, nowMs, state } = context;
-  const servers = await observeServers(context);
-  const [service, endpoints, slices] = await Promise.all([
-    kubernetes.get<ServiceObject>(SERVICE_REF),
-    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
-    readSlices(context),
-  ]);
-  const slicesContest = contestStateFrom(isRecord(state) ? state['slices'] : undefined);
-  const contest = contestStateFrom(state);
-  return { ...servers, spec, service, endpoints, slices, contest, slicesContest, nowMs: nowMs() };
-}
-
-/** Reads the leases again, after the objects: an address may have been deregistered since they were written. */
-export async function gatherAgain(context: PassContext, world: World, remembered: LeaseChanges): Promise<World> {
-  const { table, spec, nowMs } = context;
-  const { written } = await changeLeases(table, spec.name, world.stored, remembered);
-  const lines = [...written].map((address) => {
-    return `remembered ${address}, which is published: ${remembered.get(address)?.lastProbe ?? 'it was not probed'}`;
-  });
-  const stored = await readLeases(table, spec.name);
-  return { ...world, stored, lines: [...world.lines, ...lines], nowMs: nowMs() };
-}
-
 /**
- * Probes every API server and writes the outcomes into the leases, each on the condition that the lease is the one that was
- * read before the probes: another writer, such as a deregistration, wins.
+ * Reads the input of the decision. Probes every API server and writes the outcomes into the leases, each on the condition that
+ * the lease is the one that was read before the probes: another writer, such as a deregistration, wins. The leases are saved
+ * before the cluster is read, because the cluster may not answer.
  */
-async function observeServers(context: PassContext): Promise<ObservedServers> {
-  const { spec, table, nowMs, triesEveryMs } = context;
+export async function gather(context: PassContext): Promise<World> {
+  const { spec, table, kubernetes, nowMs, triesEveryMs, state } = context;
   const before = await readLeases(table, spec.name);
   const { leases } = before;
   const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, leases);
@@ -88,12 +64,32 @@ async function observeServers(context: PassContext): Promise<ObservedServers> {
   const { written, present: stored } = await changeLeases(table, spec.name, before, decided);
   const lines = [...written].flatMap((address) => {
     const change = describeChange(leaseOf(before, address), decided.get(address), observedAtMs);
-    return change === undefined
-      ? []
-      : `${change.replace('lease', `lease ${address}`)}: ${outcomes.get(address)?.detail ?? 'not in the spec'}`;
+    const detail = outcomes.get(address)?.detail ?? 'not in the spec';
+    return change === undefined ? [] : `${change.replace('lease', `lease ${address}`)}: ${detail}`;
   });
-  const observed = { before, decided, stored, expected, outcomes, unresolved, lines };
-  return { ...observed, findings: [...findings, ...probeFindings(outcomes)] };
+  const [service, endpoints, slices] = await Promise.all([
+    kubernetes.get<ServiceObject>(SERVICE_REF),
+    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+    readSlices(context),
+  ]);
+  return {
+    ...{ spec, before, decided, stored, expected, outcomes, unresolved, lines, service, endpoints, slices },
+    findings: [...findings, ...probeFindings(outcomes)],
+    contest: contestStateFrom(state),
+    slicesContest: contestStateFrom(isRecord(state) ? state['slices'] : undefined),
+    nowMs: nowMs(),
+  };
+}
+
+/** Reads the leases again, after the objects: an address may have been deregistered since they were written. */
+export async function gatherAgain(context: PassContext, world: World, remembered: LeaseChanges): Promise<World> {
+  const { table, spec, nowMs } = context;
+  const { written } = await changeLeases(table, spec.name, world.stored, remembered);
+  const lines = [...written].map((address) => {
+    return `remembered ${address}, which is published: ${remembered.get(address)?.lastProbe ?? 'it was not probed'}`;
+  });
+  const stored = await readLeases(table, spec.name);
+  return { ...world, stored, lines: [...world.lines, ...lines], nowMs: nowMs() };
 }
 
 /** Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */

@@ -1,9 +1,8 @@
 import { planService } from '../endpoints/kubernetes-service.ts';
 import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
-import { apply } from './endpoints-apply.ts';
+import { apply, applyService } from './endpoints-apply.ts';
 import { decide } from './endpoints-decide.ts';
 import { gather, gatherAgain } from './endpoints-gather.ts';
-import { ensureService } from './ensure-service.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
@@ -27,16 +26,13 @@ import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run };
 
 async function run(context: PassContext): Promise<PassReport> {
-  if (context.spec.endpoints.reconciler === 'none') return keepService(context);
+  const { spec, kubernetes } = context;
+  if (spec.endpoints.reconciler === 'none') {
+    return applyService(context, planService(spec, await kubernetes.get<ServiceObject>(SERVICE_REF)));
+  }
   const world = await gather(context);
   const plan = decide(world);
   if (plan.isQuiet) return apply(context, world, plan);
   const again = await gatherAgain(context, world, plan.remembered);
   return apply(context, again, decide(again));
-}
-
-async function keepService(context: PassContext): Promise<PassReport> {
-  const current = await context.kubernetes.get<ServiceObject>(SERVICE_REF);
-  const { changes, error } = await ensureService(context, planService(context.spec, current));
-  return { changes, findings: [], counts: {}, errors: error === undefined ? [] : [error] };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { addMasters } from '../../lib/endpoints/add-masters.ts';
 import type { EndpointAddress, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { addMasters } from '../../lib/endpoints/plan-endpoints.ts';
 import { addMaster, type MasterCountObservation } from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 import { runs } from '../support/properties.ts';
