@@ -22,7 +22,11 @@ const IN_A_CENTURY = '2126-01-01T00:00:00Z';
 const service = (name: string, ...clusterIPs: readonly string[]) =>
   storedService('default', name, { type: 'ClusterIP', clusterIP: clusterIPs[0], clusterIPs, ports: [{ port: 80 }] });
 
-const externalName = (name: string) => storedService('default', name, { type: 'ExternalName', externalName: 'a.test' });
+/** Newer than its IPAddresses, so that only the grace of an ExternalName keeps them. */
+function externalName(name: string): StoredService {
+  const stored = storedService('default', name, { type: 'ExternalName', externalName: 'a.test' });
+  return { ...stored, metadata: { ...stored.metadata, creationTimestamp: '2127-01-01T00:00:00Z' } };
+}
 
 interface StoredAddress {
   readonly parent: string;
@@ -209,7 +213,7 @@ async function recorded({ request }: KubeApiserver) {
   const { body } = await request<{ items: IPAddress[] }>('GET', IP_ADDRESSES);
   return body.items
     .filter(({ spec }) => spec.parentRef.name !== 'kubernetes')
-    .map(({ metadata: { name, labels = {} }, spec }) => ({ name, labels, ...spec.parentRef }));
+    .map(({ metadata: { name, labels = {} }, spec }) => ({ name, labels, parent: spec.parentRef }));
 }
 
 interface Event {
