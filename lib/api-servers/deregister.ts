@@ -26,6 +26,8 @@ export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddr
 
 const DEFAULT_WITHDRAWAL_MS = 3_600_000;
 const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
+/** From the read of a valid lease to the arrival of a write that publishes its address. */
+const LATEST_WRITE_MS = 30_000;
 
 /**
  * The original's pre-shutdown hook for one address: withdraws it in the table, which no probe undoes before its end (except
@@ -58,7 +60,7 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   if (isOnlyOne && (await isLastAfterAll(request, marked))) return lastLive(address);
   const end = marked.withdrawnUntilMs;
   // Also if it was withdrawn already: the earlier caller may have stopped before it removed the address.
-  const mayBeAdded = lease !== undefined && lease.expiresAtMs > nowMs();
+  const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
   return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address, mayBeAdded)) };
 }
 

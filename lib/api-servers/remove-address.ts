@@ -20,7 +20,7 @@ import { type EndpointsDecision, leaseEndpoints, removeMasters } from '../endpoi
 import { ClusterError, type ClusterPort, RESOURCES } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';
-import { applySliceWrite, type EndpointsWritten, writeEndpoints } from './write-endpoints.ts';
+import { applySliceWrite, writeEndpoints } from './write-endpoints.ts';
 
 export interface RemovalRequest {
   readonly spec: ClusterSpec;
@@ -45,12 +45,12 @@ const ATTEMPTS = 4;
 
 /**
  * Removes an address that was withdrawn before from Endpoints and EndpointSlice.
- * @param mayBeAdded the address had a valid lease: a tick that read this lease may be about to add an unpublished address
+ * @param mayBeAdded the address had a valid lease lately: a tick that read this lease may be about to add an unpublished address
  */
 export async function removeAddress(
   request: RemovalRequest,
   address: string,
-  mayBeAdded = false,
+  mayBeAdded: boolean,
 ): Promise<AddressRemoval> {
   const changes: string[] = [];
   try {
@@ -62,40 +62,12 @@ export async function removeAddress(
       error = written.error;
       if (error?.code !== 'Conflict' && error?.code !== 'AlreadyExists') break;
     }
-    const stillPublished = await isPublished(request.kubernetes, address);
+    const stillPublished = await isPublished(request, address, mayBeAdded);
     return { stillPublished, changes, ...(error && { error }) };
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     return { stillPublished: true, changes, error };
   }
-}
-
-/**
- * Removes an address that was deregistered while a tick added it: `deregister` did not find it in
- * the endpoints, and reported that it is not published. Leases are read only after a write that added an address. The last
- * address stays: its deregistration may be about to be refused, and then undoes the withdrawal.
- */
-export async function removeWithdrawn(
-  request: RemovalRequest,
-  { current, slice }: Partial<Pick<EndpointsObservation, 'current' | 'slice'>>,
-  written: Pick<EndpointsWritten, 'endpoints' | 'slice'>,
-): Promise<Pick<AddressRemoval, 'changes' | 'error'>> {
-  // The second family is in no Endpoints.
-  const endpoints = written.endpoints === undefined ? [] : [new Set(readyAddresses(current))];
-  const before = [...endpoints, new Set(sliceAddresses(slice))];
-  const after = [...readyAddresses(written.endpoints), ...sliceAddresses(written.slice)];
-  const added = new Set(after.filter((address) => !before.every((addresses) => addresses.has(address))));
-  if (added.size === 0) return { changes: [] };
-  const { leases } = await readLeases(request.table, request.spec.name);
-  const withdrawn = leases.filter((lease) => added.has(lease.address) && isWithdrawn(lease, request.nowMs()));
-  const changes: string[] = [];
-  let error: AddressRemoval['error'];
-  for (const { address } of withdrawn) {
-    const removal = await removeAddress(request, address);
-    changes.push(...removal.changes);
-    error ??= removal.error;
-  }
-  return { changes, ...(error && { error }) };
 }
 
 /** Returns the addresses, of the same family if both are published, that stay published without this one. */
@@ -184,11 +156,20 @@ function decisionWithout(
   return absent ? { outcome: 'keep', endpoints: current } : removeMasters(current, new Set([address]));
 }
 
-async function isPublished(kubernetes: ClusterPort, address: string): Promise<boolean> {
+/** An absent object has no version that would refuse a write: a tick may be about to create it with the address. */
+async function isPublished(
+  { kubernetes, spec }: RemovalRequest,
+  address: string,
+  mayBeAdded: boolean,
+): Promise<boolean> {
   const selector = `${SERVICE_NAME_LABEL}=${KUBERNETES_SERVICE.name}`;
   const [endpoints, slices] = await Promise.all([
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
     kubernetes.list<EndpointSliceObject>('EndpointSlice', KUBERNETES_SERVICE.namespace, selector),
   ]);
+  const second = secondRef(spec, address);
+  const isThere =
+    second === undefined ? endpoints !== undefined : slices.some(({ metadata }) => metadata.name === second.ref.name);
+  if (mayBeAdded && !isThere) return true;
   return readyAddresses(endpoints).includes(address) || slices.some((slice) => sliceAddresses(slice).includes(address));
 }

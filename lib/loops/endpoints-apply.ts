@@ -1,4 +1,3 @@
-import { removeWithdrawn } from '../api-servers/remove-address.ts';
 import { applySliceWrite, writeEndpoints, writtenObject } from '../api-servers/write-endpoints.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
@@ -22,7 +21,7 @@ interface Made {
   readonly errors: Error[];
 }
 
-/** Writes the Service, the Endpoints, the slices, and removes addresses that were deregistered during the writes; then reports. */
+/** Writes the Service, the Endpoints and the slices; then reports. */
 export async function apply(context: PassContext, world: World, plan: EndpointsPlan): Promise<PassReport> {
   const made: Made = { changes: [...world.lines], wouldWrite: [], errors: [] };
   if (!(await ensureService(context, plan.service, made))) return reported(made, { findings: world.findings });
@@ -52,20 +51,15 @@ function reported({ wouldWrite, ...made }: Made, found: Partial<PassReport>): Pa
 /** Writes the Endpoints and the slice that mirrors them. Returns the state for the next pass. */
 async function publish(
   context: PassContext,
-  { endpoints: current, nowMs }: World,
+  { nowMs }: World,
   { endpoints, slice, verdict, wanted, removals }: Publication,
   made: Made,
 ): Promise<ContestState> {
   const written = await writeEndpoints(context.kubernetes, endpoints, slice);
   made.changes.push(...written.changes);
   const removed = written.endpoints === undefined ? [] : removals;
-  if (written.withheld) {
-    made.wouldWrite.push(...removed.map((line) => `remove ${line}`));
-  } else {
-    const withdrawn = await removeWithdrawn(context, { current, slice }, written);
-    made.changes.push(...withdrawn.changes, ...removed.map((line) => `removed ${line}`));
-    if (withdrawn.error !== undefined) made.errors.push(withdrawn.error);
-  }
+  if (written.withheld) made.wouldWrite.push(...removed.map((line) => `remove ${line}`));
+  else made.changes.push(...removed.map((line) => `removed ${line}`));
   if (written.error !== undefined) made.errors.push(written.error);
   // Another writer can only undo a write that was made.
   if (written.withheld || written.error !== undefined) return verdict.state;
@@ -85,12 +79,8 @@ async function publishSlices(
     const { slice, withheld = false, error, changes } = await applySliceWrite(context.kubernetes, write);
     made.changes.push(...changes);
     isWithheld ||= withheld;
-    const withdrawn =
-      slice === undefined || withheld ? undefined : await removeWithdrawn(context, { slice: current }, { slice });
-    made.changes.push(...(withdrawn?.changes ?? []));
-    const failure = error ?? withdrawn?.error;
-    if (failure !== undefined) {
-      made.errors.push(failure);
+    if (error !== undefined) {
+      made.errors.push(error);
       return verdict?.state;
     }
     if (slice !== undefined && !withheld) versions = versionsOf(slice);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DeregisterRequest } from '../../lib/api-servers/deregister.ts';
 import { withdraw } from '../../lib/api-servers/withdrawal.ts';
-import { ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { ENDPOINTS_REF, type EndpointsObject, readyAddresses, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { tableWith } from '../repair/faults.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
@@ -143,6 +143,51 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
+  test('stays in force although a tick renewed the lease, and was about to add the address, right before the withdrawal was written', async () => {
+    const world = await settled();
+    await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
+    await world.answer(SILENT, B).tick();
+    const { port } = world.cluster;
+    const late: EndpointsObject[] = [];
+    const kubernetes: ClusterPort = {
+      ...port,
+      update: async (object) => {
+        late.push(object as EndpointsObject);
+        throw new ClusterError('Unavailable', 'the process ended');
+      },
+    };
+    world.answer(READY, B);
+    const table = tableWith(world.table, {
+      get: async (cluster, key) => {
+        const item = await world.table.get(cluster, key);
+        if (late.length === 0) await world.tick(20_000, { kubernetes }).catch(() => undefined);
+        return item;
+      },
+    });
+    expect(await ask(world, { table })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(late.map(readyAddresses)).toEqual([[A, B]]);
+    for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
+  });
+
+  test('reports that the address may be published while a tick creates the Endpoints, and removes it when it is repeated', async () => {
+    const world = await settled();
+    world.cluster.remove(ENDPOINTS_REF);
+    world.cluster.remove(SLICE_REF);
+    const { port } = world.cluster;
+    const answers: unknown[] = [];
+    const kubernetes: ClusterPort = {
+      ...port,
+      create: async (object) => {
+        if (object.kind === 'Endpoints') answers.push(await ask(world));
+        return port.create(object);
+      },
+    };
+    await world.tick(10_000, { kubernetes });
+    expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: true })]);
+    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  });
+
   test('writes nothing when it is repeated after the lease expired', async () => {
     const world = await settled();
     await ask(world);
@@ -151,7 +196,11 @@ describe('deregistering an address', () => {
       changes: [expect.stringMatching(/^fenced/), expect.stringMatching(/^fenced/)],
     });
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-    await world.setLease({ address: B, expiresAtMs: world.nowMs, withdrawnUntilMs: world.nowMs + HOUR_MS });
+    await world.setLease({
+      address: B,
+      expiresAtMs: world.nowMs - 30_000,
+      withdrawnUntilMs: world.nowMs + HOUR_MS,
+    });
     world.cluster.writes.length = 0;
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false, changes: [] });
     expect(world.cluster.writes).toEqual([]);

@@ -136,6 +136,15 @@ describe('each of two families', () => {
     expect(published(world)).toMatchObject({ first: [B], mirror: [B] });
   });
 
+  test('may be published while a tick creates the slice of the second family', async () => {
+    const world = await settledDual();
+    world.cluster.remove(SECOND);
+    expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
+    await world.tick();
+    expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+    expect(published(world).second).toEqual([V6]);
+  });
+
   test('keeps an address that is published without a lease, until it is missed twice', async () => {
     const world = dual(A, V6, W6).answer(SILENT, W6);
     await world.cluster.port.create(secondSlice(world.spec, 'IPv6', [V6, W6]));

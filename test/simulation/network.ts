@@ -59,7 +59,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
     path().isLate = false;
     const { stalls } = clock;
     const probed = (answer?: number) => {
-      world.endpoints.probed(process, host, { status: answer, isLate: clock.stalls !== stalls });
+      world.endpoints.probed(process, host, { status: answer, isLate: clock.stalls !== stalls || process.isFrozen });
     };
     try {
       const reply = await send(host, request, signal);
@@ -81,7 +81,7 @@ function sendLate(
   { method, path, body }: NetworkRequest,
   carryOut: () => HttpReply,
 ): void {
-  if (method !== 'PUT' || !/\/endpoints\/kubernetes\b/.test(path)) return;
+  if ((method !== 'PUT' && method !== 'POST') || !/\/endpoints\b/.test(path)) return;
   const lateMs = world.delayOfWrite?.(body ?? '');
   if (lateMs === undefined) return;
   world.clock.in(lateMs, () => void carryOut());

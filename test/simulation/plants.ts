@@ -140,10 +140,10 @@ export const PLANTS: readonly Plant[] = [
   ),
   plant(
     '16',
-    'an address that was added while its server was deregistered stays',
+    'a deregistration answers that an address is not published while a tick creates the Endpoints with it',
     'api-servers/remove-address.ts',
-    'if (added.size === 0) return { changes: [] };',
-    'if (added.size >= 0) return { changes: [] };',
+    'if (mayBeAdded && !isThere) return true;',
+    '',
   ),
   plant(
     '17',

@@ -7,6 +7,10 @@ import type { World } from './world.ts';
 /** From a change of the secret to that of the servers: no pass has read the secret before it, and connects after it. */
 const ROLLED_OUT_MS = 15_000;
 const WAITED_FOR_MS = 30_000;
+/** A server that is down is not published any more. */
+const REMOVED_AFTER_MS = 35_000;
+/** A write that is late arrives within this. */
+const LATEST_MS = 18_000;
 /** A kubeconfig of a minute ago, by two clocks. */
 const KNOWN_MS = 65_000;
 
@@ -65,27 +69,39 @@ export async function agentDies(world: World, chance: Chance): Promise<void> {
   world.deadAgents.delete(address);
 }
 
-/** A write that adds an address is late, and the address is drained meanwhile. */
+/** A write that adds an address, or creates the Endpoints, is late, and the address is drained meanwhile. */
 export async function lateAddition(world: World, chance: Chance): Promise<void> {
-  const { clock, endpoints } = world;
+  const { clock, endpoints, servers } = world;
+  if (world.delayOfWrite !== undefined) return;
+  world.delayOfWrite = () => undefined;
+  const removed = chance.oneOf(world.firstAddresses);
+  if (chance.once(2)) {
+    servers.set(removed, { state: 'down' });
+    await clock.wait(REMOVED_AFTER_MS);
+    start(world, removed);
+  } else await endpointsDeleted(world, chance);
   const added = await new Promise<string | undefined>((resolve) => {
     world.delayOfWrite = (body) => {
       const [address] = addressesIn(JSON.parse(body)).filter((each) => !endpoints.published().includes(each));
       if (address === undefined) return undefined;
-      world.delayOfWrite = undefined;
+      world.delayOfWrite = () => undefined;
       resolve(address);
-      return 3_000 + chance.pick(15_000);
+      return chance.between(3_000, LATEST_MS);
     };
     clock.in(WAITED_FOR_MS, () => resolve(undefined));
   });
-  world.delayOfWrite = undefined;
   await clock.wait(chance.pick(2_000));
   if (added !== undefined) await withdraw(world, added, 1, chance);
+  await clock.wait(LATEST_MS);
+  world.delayOfWrite = undefined;
 }
 
-/** Another client deletes the Endpoints: the next pass creates them. */
-export async function endpointsDeleted({ servers }: World): Promise<void> {
+/** Another client deletes the Endpoints, perhaps with their slice: the next pass creates them. */
+export async function endpointsDeleted({ servers, endpoints }: World, chance: Chance): Promise<void> {
+  // A creation that is late may come now, with what was withdrawn meanwhile, and the next pass removes it.
+  for (const address of ADDRESSES) endpoints.mayReturn(address);
   servers.plane.remove('endpoints', 'default', 'kubernetes');
+  if (!chance.once(4)) servers.plane.remove('endpointslices', 'default', 'kubernetes');
 }
 
 /** An API server is replaced: another address in the spec. */

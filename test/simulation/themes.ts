@@ -34,6 +34,7 @@ endpoints | agents crashLoop lossyWrites ownReconcilers | twoServers rollouts sk
 endpoints | agents crashLoop busy | twoServers skewedFunctions | drainAll | some | 90 | 10
 endpoints | agents | rollouts twoServers lossyWrites skewedFunctions slowNetwork | drainAll drain lossyNetwork deployment | many | 120 | 4 10 20
 endpoints | rollouts | agents twoServers slowNetwork slowReads ownReconcilers | endpointsDeleted lateAddition drain | all | 120 | 4 10 20
+endpoints | | agents twoServers | lateAddition | few | 150 | 10
 endpoints | busy | agents twoServers lateProcesses | outage | few | 150 | 25
 endpoints | | agents twoServers dns lateProcesses lossyPath silentSpares serverDiesLast | outage networkOutage serverDies serverRestarts restore stall pause | few | 120 | 4 10 20
 endpoints ranges | webhook | twoServers dns serverDiesLast oneServerKubeconfig | rotate moveControlPlane replaceServer recordChanges loseRegistration | few | 90 | 10 30
