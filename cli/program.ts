@@ -2,10 +2,9 @@ import { Command, Option } from 'commander';
 import { VERSION } from '../lib/runtime/version.ts';
 import type { Act } from './cli.ts';
 import { allocateCommand, releaseCommand } from './commands/allocate.ts';
-import { clusterApply, clusterDiff } from './commands/cluster-apply.ts';
+import { clusterApply } from './commands/cluster-apply.ts';
 import { clusterCloseAllocation, clusterDelete, clusterSetMode, clusterTakeOver } from './commands/cluster-changes.ts';
 import { clusterGet, clusterSchema } from './commands/cluster-get.ts';
-import { completeCommand, completionCommand } from './commands/completion.ts';
 import { deregisterCommand } from './commands/deregister.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { explainCommand } from './commands/explain.ts';
@@ -18,8 +17,7 @@ import { runCommand } from './commands/run.ts';
 import { runOnceCommand } from './commands/run-once.ts';
 import { showCommand } from './commands/show.ts';
 import { statusCommand } from './commands/status.ts';
-import { EXIT } from './errors.ts';
-import { parseDuration, parseUrl, withExamples } from './options.ts';
+import { parseDuration, parseUrl } from './options.ts';
 import { FORMATS } from './output.ts';
 
 const DESCRIPTION = `Manage the clusters of kube-bootstrap-controller.
@@ -63,13 +61,7 @@ export function program(act: Act): Command {
     .addCommand(deregisterCommand(act))
     .addCommand(doctorCommand(act))
     .addCommand(runCommand(act))
-    .addCommand(pageCommand(act))
-    .addCommand(completionCommand(act))
-    .addCommand(versionCommand(act))
-    .addCommand(
-      completeCommand(act, () => kbctl),
-      { hidden: true },
-    );
+    .addCommand(pageCommand(act));
   inheritSettings(kbctl);
   return kbctl;
 }
@@ -79,25 +71,12 @@ function clusterCommand(act: Act): Command {
   return new Command('cluster')
     .description('Register clusters, and change their registrations')
     .addCommand(clusterApply(act))
-    .addCommand(clusterDiff(act))
     .addCommand(clusterGet(act))
     .addCommand(clusterDelete(act))
     .addCommand(clusterSetMode(act))
     .addCommand(clusterTakeOver(act))
     .addCommand(clusterCloseAllocation(act))
     .addCommand(clusterSchema(act));
-}
-
-/** `kbctl version`: needs no table. */
-function versionCommand(act: Act): Command {
-  const command = new Command('version').description('Print the version of kbctl and of Node.js').action(
-    act(async ({ output }) => {
-      const document = { kind: 'Version', kbctl: VERSION, node: process.version };
-      output.object(document, () => [`kbctl ${VERSION}, Node.js ${process.version}`]);
-      return EXIT.fine;
-    }),
-  );
-  return withExamples(command, ['kbctl version -o json']);
 }
 
 /** Commands that are created without their parent do not inherit its settings. */

@@ -44,9 +44,7 @@ function settle(command: Command, terminal: Terminal): void {
 
 /** Commands that change nothing: only these are suggested. */
 const SAFE = new Set(
-  'status get show explain doctor export logs-query page completion version leases ranges runs findings holds schema diff'.split(
-    ' ',
-  ),
+  'status get show explain doctor logs-query page leases ranges runs findings holds schema'.split(' '),
 );
 
 /** What users of kubectl type, and the hint about the command here. */
@@ -57,7 +55,7 @@ const KUBECTL_HABITS: Readonly<Record<string, string>> = {
   // It removes a registration: the help describes it first.
   delete: 'see kbctl cluster --help',
   describe: 'use kbctl status CLUSTER, kbctl show ip|port CLUSTER VALUE',
-  diff: 'use kbctl cluster diff -f FILE',
+  diff: 'use kbctl cluster apply -f FILE --dry-run',
   list: 'use kbctl cluster get',
 };
 
@@ -65,7 +63,7 @@ const KUBECTL_HABITS: Readonly<Record<string, string>> = {
 function withSuggestion(text: string, { commands }: Command): string {
   const [, word] = /^error: unknown command '([^']*)'/.exec(text) ?? [];
   if (word === undefined) return text;
-  const names = commands.map((command) => command.name()).filter((name) => !name.startsWith('_'));
+  const names = commands.map((command) => command.name());
   const habit = Object.hasOwn(KUBECTL_HABITS, word) ? KUBECTL_HABITS[word] : undefined;
   const nearest = nearestName(
     word,

@@ -53,10 +53,6 @@ export function writeData(stream: OutStream, data: string | Uint8Array): void {
   stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);
 }
 
-export function clearScreen(stream: OutStream): void {
-  stream.write('\u001b[H\u001b[J');
-}
-
 /** Returns YAML that is also valid YAML 1.1: times, for example, are quoted, as kubectl does. */
 export function yamlOf(value: unknown): string {
   const document = new Document(value, { version: '1.1' });

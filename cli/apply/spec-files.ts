@@ -24,10 +24,7 @@ export interface SpecFiles {
   readonly faults: readonly string[];
 }
 
-export interface SpecFilesOptions {
-  readonly recursive: boolean;
-  readonly stdin: AsyncIterable<Uint8Array>;
-}
+type Stdin = AsyncIterable<Uint8Array>;
 
 const SPEC_NAME = /\.(ya?ml|json)$/i;
 const STDIN = '-';
@@ -47,17 +44,17 @@ interface Faulty {
  * Reads and checks all specs of the given files and folders; `-` is the standard input. Of a folder it reads the files
  * that end in .yml, .yaml or .json.
  */
-export async function readSpecFiles(named: readonly string[], options: SpecFilesOptions): Promise<SpecFiles> {
+export async function readSpecFiles(named: readonly string[], stdin: Stdin): Promise<SpecFiles> {
   const reads: (SpecFile | Faulty)[] = [];
   const seen = new Set<string>();
   for (const name of named) {
-    for (const source of await sourcesOf(name, options)) {
+    for (const source of await sourcesOf(name)) {
       if ('fault' in source) {
         reads.push(source);
         continue;
       }
       const identity = source.path === STDIN ? STDIN : await realpath(source.path).catch(() => source.place);
-      if (!seen.has(identity)) reads.push(...(await readSource(source, options)));
+      if (!seen.has(identity)) reads.push(...(await readSource(source, stdin)));
       seen.add(identity);
     }
   }
@@ -66,25 +63,24 @@ export async function readSpecFiles(named: readonly string[], options: SpecFiles
   return { files, faults: [...faults, ...duplicateNames(files)] };
 }
 
-async function sourcesOf(named: string, { recursive }: SpecFilesOptions): Promise<(Source | Faulty)[]> {
+async function sourcesOf(named: string): Promise<(Source | Faulty)[]> {
   if (named === STDIN) return [{ place: 'standard input', folder: '.', path: STDIN }];
   try {
-    if ((await stat(named)).isDirectory()) return await sourcesIn(Buffer.from(named), recursive);
+    if ((await stat(named)).isDirectory()) return await sourcesIn(Buffer.from(named));
     return [sourceAt(Buffer.from(named))];
   } catch (error) {
     return [unreadable(named, error)];
   }
 }
 
-async function sourcesIn(folder: Buffer, recursive: boolean): Promise<Source[]> {
+async function sourcesIn(folder: Buffer): Promise<Source[]> {
   const names = (await readdir(folder, { encoding: 'buffer' })).sort(Buffer.compare);
   const sources: Source[] = [];
   for (const name of names) {
     const inside = Buffer.concat([folder, folder.toString().endsWith('/') ? Buffer.of() : Buffer.from('/'), name]);
     // A dead link is reported when it is read.
     const found = await stat(inside).catch(() => undefined);
-    if (found?.isDirectory()) sources.push(...(recursive ? await sourcesIn(inside, recursive) : []));
-    else if (SPEC_NAME.test(name.toString())) sources.push(sourceAt(inside));
+    if (!found?.isDirectory() && SPEC_NAME.test(name.toString())) sources.push(sourceAt(inside));
   }
   return sources;
 }
@@ -93,10 +89,7 @@ function sourceAt(file: Buffer): Source {
   return { place: file.toString(), folder: path.dirname(file.toString()), path: file };
 }
 
-async function readSource(
-  { place, folder, path: at }: Source,
-  { stdin }: SpecFilesOptions,
-): Promise<(SpecFile | Faulty)[]> {
+async function readSource({ place, folder, path: at }: Source, stdin: Stdin): Promise<(SpecFile | Faulty)[]> {
   let text: string;
   try {
     const bytes = at === STDIN ? await buffer(stdin) : await readFile(at);

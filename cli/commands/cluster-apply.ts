@@ -10,7 +10,6 @@ import { namesOf } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly filename: readonly string[];
-  readonly recursive?: boolean;
   readonly prune?: boolean;
   readonly dryRun?: boolean;
   readonly yes?: boolean;
@@ -18,10 +17,12 @@ interface Options extends GlobalOptions, ConnectionOptions {
 }
 
 export function clusterApply(act: Act): Command {
-  const command = withFiles(new Command('apply'))
+  const command = new Command('apply')
     .description(
       `Register clusters from spec files, after printing the changes.\n\nAll files are checked before anything is written. Then one observing pass of each loop runs for every changed cluster: it prints what the loops would do, and writes nothing.`,
     )
+    .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
+    .option('--prune', 'remove clusters that are in no file')
     .option('--dry-run', 'print the changes, and write nothing; exit code 1 if there are any')
     .option('--yes', 'confirm that --prune removes more than half of all clusters')
     .option('--no-pass', 'run no observing passes');
@@ -30,20 +31,6 @@ export function clusterApply(act: Act): Command {
     'kbctl cluster apply -f clusters/ --dry-run',
     'kbctl cluster apply -f clusters/ --prune',
   ]);
-}
-
-export function clusterDiff(act: Act): Command {
-  const command = withFiles(new Command('diff'))
-    .description('Print what "kbctl cluster apply" would change; exit code 1 if there is a difference')
-    .action(act<Options>((cli, _, options) => apply(cli, { ...options, dryRun: true })));
-  return withExamples(command, ['kbctl cluster diff -f cluster.yml', 'kbctl cluster diff -f clusters/ --prune']);
-}
-
-function withFiles(command: Command): Command {
-  return command
-    .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
-    .option('-R, --recursive', 'read folders recursively')
-    .option('--prune', 'remove clusters that are in no file');
 }
 
 async function apply(cli: Cli, options: Options): Promise<ExitCode> {
@@ -91,16 +78,15 @@ function show(cli: Cli, steps: readonly ApplyStep[], { dryRun = false }: Options
   cli.output.document({ kind: 'ClusterApply', dryRun, clusters: plainApplied(steps, applied) });
 }
 
-async function readFiles(cli: Cli, { filename, recursive = false }: Options): Promise<readonly SpecFile[]> {
-  const { files, faults } = await readSpecFiles(filename, { recursive, stdin: cli.output.terminal.in });
+async function readFiles(cli: Cli, { filename }: Options): Promise<readonly SpecFile[]> {
+  const { files, faults } = await readSpecFiles(filename, cli.output.terminal.in);
   if (faults.length > 0) {
     for (const line of faults.flatMap((block) => block.split('\n'))) cli.output.say(line);
     throw configurationError('Nothing was changed: correct the faults above, and apply again.');
   }
   if (files.length > 0) return files;
-  const deeper = recursive ? '' : '; use -R to read folders recursively';
   throw configurationError(
-    `No spec in ${filename.join(', ')}: only files that end in .yml, .yaml or .json are read${deeper}. Nothing was changed.`,
+    `No spec in ${filename.join(', ')}: only files that end in .yml, .yaml or .json are read, not those of folders in it. Nothing was changed.`,
   );
 }
 

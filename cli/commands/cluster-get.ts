@@ -7,16 +7,13 @@ import { withExamples } from '../options.ts';
 import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
 import { yamlOf } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
-import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
 export function clusterGet(act: Act): Command {
   const command = new Command('get')
     .description('Show the registrations of clusters, with their specs')
-    .argument('[cluster]', 'the name of the cluster; default: all');
-  const action = act<WatchOptions>((cli, [name], options) =>
-    watched(cli, options, () => (name === undefined ? list(cli) : get(cli, name))),
-  );
-  return withExamples(withWatchOptions(command).action(action), [
+    .argument('[cluster]', 'the name of the cluster; default: all')
+    .action(act((cli, [name]) => (name === undefined ? list(cli) : get(cli, name))));
+  return withExamples(command, [
     'kbctl cluster get --table kube-bootstrap-controller-prod',
     'kbctl cluster get prod-eu-1 -o yaml',
     'kbctl cluster get prod-eu-1 -o yaml > cluster.yml    # as "kbctl cluster apply -f" reads it',

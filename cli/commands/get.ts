@@ -14,7 +14,6 @@ import type {
 } from '../status/cluster-status.ts';
 import { ago, apiServerColumns, loopColumns, RANGE_COLUMNS } from '../status/status-lines.ts';
 import type { Column } from '../text-table.ts';
-import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
 /** Rows of the status of each cluster. */
 interface Part<Row> {
@@ -110,12 +109,9 @@ function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
   const command = new Command(plural)
     .alias(plural.slice(0, -1))
     .description(part.description)
-    .argument('[cluster]', 'the name of the cluster; default: all');
-  const action = act<WatchOptions>((cli, [name], options) => watched(cli, options, () => print(cli, name, part)));
-  return withExamples(withWatchOptions(command).action(action), [
-    `kbctl get ${plural} prod-eu-1`,
-    `kbctl get ${plural} -o json`,
-  ]);
+    .argument('[cluster]', 'the name of the cluster; default: all')
+    .action(act((cli, [name]) => print(cli, name, part)));
+  return withExamples(command, [`kbctl get ${plural} prod-eu-1`, `kbctl get ${plural} -o json`]);
 }
 
 async function print<Row extends object>(

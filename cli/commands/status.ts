@@ -5,18 +5,15 @@ import { withExamples } from '../options.ts';
 import { clusterStatusOf, describePause, statusOfAll } from '../registered.ts';
 import type { ClusterStatus } from '../status/cluster-status.ts';
 import { fleetColumns, statusLines } from '../status/status-lines.ts';
-import { type WatchOptions, watched, withWatchOptions } from '../watch.ts';
 
 export function statusCommand(act: Act): Command {
   const command = new Command('status')
     .description('Show the leases, last passes, ranges and findings of a cluster, and what needs attention')
-    .argument('[cluster]', 'the name of the cluster; default: one line for each');
-  const action = act<WatchOptions>((cli, [name], options) =>
-    watched(cli, options, () => (name === undefined ? showFleet(cli) : showCluster(cli, name))),
-  );
-  return withExamples(withWatchOptions(command).action(action), [
+    .argument('[cluster]', 'the name of the cluster; default: one line for each')
+    .action(act((cli, [name]) => (name === undefined ? showFleet(cli) : showCluster(cli, name))));
+  return withExamples(command, [
     'kbctl status --table kube-bootstrap-controller-prod',
-    'kbctl status prod-eu-1 --watch',
+    'watch kbctl status prod-eu-1',
     `kbctl status -o json | jq '.clusters[] | select(.health == "bad") | .name'`,
   ]);
 }

@@ -90,12 +90,6 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/^203\.0\.113\.10 +valid.*\n$/);
     });
 
-    test('kbctl get prints again and again with -w until Ctrl-C', async () => {
-      const running = world().start(['get', 'runs', CLUSTER, '-w', '--interval', '1s']);
-      await running.untilItPrints(/--- \S+Z\n[\s\S]*--- \S+Z\nLOOP/);
-      expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
-    });
-
     test('kbctl get prints lists of all clusters as YAML', async () => {
       const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
       expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
