@@ -10,7 +10,6 @@ import { doctorCommand } from './commands/doctor.ts';
 import { explainCommand } from './commands/explain.ts';
 import { getCommand } from './commands/get.ts';
 import { heartbeatCommand } from './commands/heartbeat.ts';
-import { logsQueryCommand } from './commands/logs-query.ts';
 import { pageCommand } from './commands/page.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
 import { runCommand } from './commands/run.ts';
@@ -55,7 +54,6 @@ export function program(act: Act): Command {
     .addCommand(allocateCommand(act))
     .addCommand(releaseCommand(act))
     .addCommand(explainCommand(act))
-    .addCommand(logsQueryCommand(act))
     .addCommand(runOnceCommand(act))
     .addCommand(heartbeatCommand(act))
     .addCommand(deregisterCommand(act))

@@ -236,7 +236,7 @@ const OF_LATER_PASSES = group(
     leak: {
       title: 'An address or port that no Service had was freed',
       what: 'Three passes in a row found no Service with it. For the causes, see `mayHaveLeaked`.',
-      resolution: [step('If many leak, search the log.', 'kbctl logs-query <cluster>')],
+      resolution: [step('If many leak, search the log for passes of the cluster with this finding.')],
       hint: 'no action: it is free again',
     },
   },

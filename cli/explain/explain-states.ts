@@ -21,14 +21,7 @@ const OF_TROUBLE = group(
       title: 'A loop has not run or succeeded for a long time',
       what: 'For three intervals since the last success, spec change or pause, no pass ran or each failed. Endpoints stay unchanged.',
       causes: [NO_TICKS, 'Passes fail: see `failing`.', 'The fleet outgrew the parameter `tickConcurrency`.'],
-      resolution: [
-        DOCTOR,
-        step(
-          'See whether the function runs, and its errors.',
-          'kbctl logs-query <cluster>',
-          'kbctl get runs <cluster>',
-        ),
-      ],
+      resolution: [DOCTOR, step('See the last passes and their errors.', 'kbctl get runs <cluster>')],
       alarm: 'clusters-overdue',
       hint: 'check whether the functions run: kbctl doctor <cluster>',
     },

@@ -4,7 +4,7 @@ import { NAMESPACES } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
-/** `status`, `get` and `logs-query` on a cluster at work, in which then one address is used twice. */
+/** `status` and `get` on a cluster at work, in which then one address is used twice. */
 export function describeStatus(world: () => KbctlWorld): void {
   describe('kbctl status, before anything ran', () => {
     test('prints how to register a cluster when none is', async () => {
@@ -135,19 +135,6 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(JSON.parse(stdout).items).toContainEqual(
         expect.objectContaining({ cluster: CLUSTER, type: 'duplicate', service: 'shop/web-copy', item: '10.0.0.77' }),
       );
-    });
-  });
-
-  describe('kbctl logs-query', () => {
-    test('kbctl logs-query prints a query, and the command beside it', async () => {
-      const { code, stdout, stderr } = await world().kbctl(['logs-query', CLUSTER, '--finding', 'Duplicate']);
-      expect(code).toBe(0);
-      expect(stdout).toContain(`| filter cluster = "${CLUSTER}"`);
-      expect(stderr).toContain('aws logs start-query');
-    });
-
-    test('kbctl logs-query refuses an unknown finding', async () => {
-      expect(await world().kbctl(['logs-query', CLUSTER, '--finding', 'late'])).toMatchObject({ code: 2, stdout: '' });
     });
   });
 }
