@@ -8,7 +8,7 @@ import {
   totalOf,
   withParameterStore,
 } from './cost-calculation.ts';
-import { monthlyTransfer, networkCost } from './cost-transfer.ts';
+import { monthlyTransfer, networkCost, probeBytes } from './cost-transfer.ts';
 
 const LIMITS = {
   clusters: { least: 1, most: 10_000, standard: 100, what: 'Clusters of the stack' },
@@ -155,22 +155,21 @@ API servers two thirds of the bytes cross zones.
 | --- | --- | --- | --- | --- | --- |
 ${[50, 500, 3_000, 30_000].map(transferRow).join('\n')}
 
-A tick of \`kubernetes-service\` exchanges ${kilobytes({ interval: 10 })} KB with three API servers, most of it for TLS handshakes of probes (5.7 KB each).
-
-At 3,000 Services:
+At 3,000 Services, in a fleet of 100:
 
 | what | GB | bytes |
 | --- | --- | --- |
-| probes | 4.5 | 5.7 KB every 10 s for each API server, most of it for the TLS handshake |
+| probes | ${probeGb(100)} | every 10 s for each API server: 3.3 KB on a new connection, most of it for the TLS handshake, 0.6 KB on a kept one |
 | lists of Services with a cluster IP | 4.4 | 100 of each Service every 3 minutes |
 | lists of IPAddresses | 1.9 | 44 of each every 3 minutes |
 | other calls of \`kubernetes-service\` | 1.9 | 7 KB every 10 s |
 | all other | 0.7 | |
 
-Without any list, 6.9 GB would remain. What is not done to transfer less, because a pass could then miss an object or a failure:
+A process keeps connections of 128 probes, each for at most 25 s ([ADR 4](adr/0004-endpoints-without-a-resident-process.md)). So up to ${Math.floor(128 / 3)} clusters have ${probeGb(1)} GB
+of probes, if one process receives their ticks, and 1,000 clusters ${probeGb(1_000)} GB. Without any list, 4.6 GB would remain, and the lists alone are more than 6 GB. What is
+not done to transfer less, because a pass could then miss an object or a failure:
 
-- A probe on a kept connection, or with a resumed TLS session: a dropped connection looks like a failed API server, and a resumed session does not prove the
-  certificate again.
+- A probe with a resumed TLS session: it does not prove the certificate again.
 - \`limit=1\`, to compare the version of the list: it is the version of the whole store, which changes with every lease and event of the cluster.
 - \`resourceVersion=0\` or a \`resourceVersionMatch\`: as many bytes, from a cache that may be old.
 - Only metadata, or a table: the metadata of a Service has no address and is most of its bytes (\`managedFields\`); a table names only the first address.
@@ -224,10 +223,10 @@ function transferOf(change: Partial<Fleet>): number {
   return out + received;
 }
 
-/** Returns the KB of a tick of the endpoints loop with three API servers. */
-function kilobytes(shorter: Partial<Fleet>): string {
-  const ticks = (HOURS_OF_A_MONTH * 3600) / 10 - (HOURS_OF_A_MONTH * 3600) / 30;
-  return (((transferOf(shorter) - transferOf({ interval: 30 })) * 1e6) / ticks).toFixed(0);
+/** Returns the GB of a cluster's probes in a month. */
+function probeGb(clusters: number): string {
+  const { out, in: received } = probeBytes({ ...SHIPPED, clusters });
+  return ((TICKS_OF_A_MONTH * SHIPPED.servers * (out + received)) / 1e9).toFixed(1);
 }
 
 function transferRow(services: number): string {

@@ -26,7 +26,6 @@ interface LoopBytes {
   /** Calls of a pass that send the credential. */
   readonly calls: number;
   readonly pass: Bytes;
-  readonly server: Bytes;
   readonly lists: readonly ListBytes[];
 }
 
@@ -40,21 +39,35 @@ const IP_ADDRESSES: ListBytes = { plain: 366, gzip: 44 };
 const NODE_PORT_SERVICES: ListBytes = { plain: 55, gzip: 5.2 };
 
 const TRANSFER: Readonly<Record<Loop, LoopBytes>> = {
-  'system-namespaces': { calls: 4, pass: { out: 1_070, in: 3_530 }, server: NONE, lists: [] },
-  'kubernetes-service': { calls: 3, pass: { out: 920, in: 3_530 }, server: { out: 1_760, in: 3_970 }, lists: [] },
-  'cluster-ip-repair': { calls: 3, pass: { out: 990, in: 3_000 }, server: NONE, lists: [SERVICES, IP_ADDRESSES] },
-  'node-port-repair': { calls: 1, pass: { out: 380, in: 700 }, server: NONE, lists: [NODE_PORT_SERVICES] },
+  'system-namespaces': { calls: 4, pass: { out: 1_070, in: 3_530 }, lists: [] },
+  'kubernetes-service': { calls: 3, pass: { out: 920, in: 3_530 }, lists: [] },
+  'cluster-ip-repair': { calls: 3, pass: { out: 990, in: 3_000 }, lists: [SERVICES, IP_ADDRESSES] },
+  'node-port-repair': { calls: 1, pass: { out: 380, in: 700 }, lists: [NODE_PORT_SERVICES] },
 };
+
+const NEW_PROBE: Bytes = { out: 518, in: 2_790 };
+const KEPT_PROBE: Bytes = { out: 159, in: 398 };
+/** Of `lib/kubernetes/kept-connections.ts`. */
+const MOST_KEPT = 128;
+const LONGEST_KEPT_SECONDS = 25;
+
+/** Returns the mean bytes of a probe, if one process receives the ticks of all clusters, or each process any of them. */
+export function probeBytes({ clusters, servers, interval = 10 }: Fleet): Bytes {
+  const kept = Math.min(1, MOST_KEPT / (clusters * servers)) * (1 - 1 / Math.ceil(LONGEST_KEPT_SECONDS / interval));
+  const mean = (side: keyof Bytes) => NEW_PROBE[side] * (1 - kept) + KEPT_PROBE[side] * kept;
+  return { out: mean('out'), in: mean('in') };
+}
 
 /** Returns the GB that a healthy fleet exchanges with its API servers in a month. */
 export function monthlyTransfer(fleet: Fleet): Bytes {
   const each = LOOPS.map((loop) => {
-    const { calls, pass, server, lists } = TRANSFER[loop];
+    const { calls, pass, lists } = TRANSFER[loop];
     const gb = (usageOf(loop, fleet).passes * HOURS_OF_A_MONTH * 3600) / COUNTED_SECONDS / 1e9;
     const listed = lists.reduce((sum, list) => sum + listBytes(list, fleet.services), 0);
+    const probe = loop === 'kubernetes-service' ? probeBytes(fleet) : NONE;
     return {
-      out: gb * (pass.out + calls * TOKEN_BYTES + server.out * fleet.servers),
-      in: gb * (pass.in + server.in * fleet.servers + listed),
+      out: gb * (pass.out + calls * TOKEN_BYTES + probe.out * fleet.servers),
+      in: gb * (pass.in + probe.in * fleet.servers + listed),
     };
   });
   return each.reduce((sum, bytes) => ({ out: sum.out + bytes.out, in: sum.in + bytes.in }), NONE);

@@ -64,7 +64,8 @@ async function resolveServer(
 ): Promise<ResolvedAddresses> {
   if ('address' in server) {
     const { address, kind } = server;
-    const target = targetOf(address, server.probe, spec);
+    const isOneServer = kind === 'server' && server.probe.url === undefined;
+    const target = { ...targetOf(address, server.probe, spec), ...(isOneServer && { isOneServer }) };
     return { addresses: [{ address, kind, target }], findings: [], unresolved: [] };
   }
   const { host } = server;

@@ -6,6 +6,7 @@ import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import type { Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
+import { KeptConnections } from '../kubernetes/kept-connections.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type Transport } from '../kubernetes/transport.ts';
@@ -65,12 +66,14 @@ const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'syste
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
   readonly #connections = new ApiServerConnections();
+  readonly #keptOfProbes: KeptConnections;
   readonly #inFlight = new BytesInFlight();
   readonly #known = new Map<string, KnownKubeconfig>();
   readonly #pacer: ReadPacer;
 
   constructor(options: ClusterConnectionsOptions) {
     this.#options = options;
+    this.#keptOfProbes = new KeptConnections(options.nowMs);
     this.#pacer = new ReadPacer(options);
   }
 
@@ -82,7 +85,8 @@ export class ClusterConnections {
     const used = new Set([id]);
     const userAgent = `kube-bootstrap-controller/${VERSION} (${loop})`;
     const kubeconfig = this.#ofPass(opening, opened, kept === undefined, used);
-    const proberOf = (current: ApiServerAccess) => httpsProber({ access: current, deadline: signal, userAgent });
+    const proberOf = (current: ApiServerAccess) =>
+      httpsProber({ access: current, deadline: signal, userAgent, kept: this.#keptOfProbes });
     const { sleep } = this.#options;
     const inFlight = this.#inFlight;
     const call = {
@@ -111,6 +115,7 @@ export class ClusterConnections {
   /** Ends every connection after the requests under way. */
   async close(): Promise<void> {
     this.#known.clear();
+    this.#keptOfProbes.close();
     await this.#connections.close();
   }
 

@@ -172,6 +172,8 @@ export interface ProbeTarget {
    * only to its server.
    */
   readonly authenticate: boolean | 'atKubeconfigHost';
+  /** The URL has the address of one server, not of a load balancer: its connection may be kept. */
+  readonly isOneServer?: true;
 }
 
 /** Probes a target. `signal` ends all probes, besides the limit of each one. */

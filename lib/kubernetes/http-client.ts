@@ -101,6 +101,11 @@ export class HttpClient {
     return { status: reply.statusCode ?? 0, headers: joined(reply.headers), body: reply };
   }
 
+  /** Whether a connection is open and unused. */
+  get isIdle(): boolean {
+    return Object.keys(this.#agent.freeSockets).length > 0;
+  }
+
   /** Closes every connection at once: a graceful end would wait for a handshake that never ends. */
   destroy(): void {
     this.#agent.destroy();

@@ -3,12 +3,13 @@ import { untilAborted } from '../cluster/until-aborted.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
 import { HttpClient } from './http-client.ts';
+import { KEPT_LIMIT_MS, type KeptConnections } from './kept-connections.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { localRefused } from './local-addresses.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import type { OpenReply } from './transport.ts';
+import { type OpenReply, poolKey } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
@@ -17,6 +18,8 @@ export interface HttpsProberOptions {
   readonly userAgent: string;
   /** Returns a signal that aborts after a time, the end of a probe. Default: `AbortSignal.timeout`. */
   readonly expire?: (ms: number) => AbortSignal;
+  /** The connections that this process keeps. Default: none. */
+  readonly kept?: KeptConnections;
   /** Starts to measure the lag of this process's event loop. Default: with a timer. */
   readonly measureLag?: () => () => number;
 }
@@ -28,36 +31,32 @@ const LATE_MS = 500;
 const AGAIN_MS = 1_000;
 const LONGEST_BODY = 4_096;
 
+/** Without the post-quantum group, whose keys are 2.3 KB of each handshake. */
+const SHORT_KEYS = 'X25519:P-256:P-384';
+
 /**
  * Probes with the kubeconfig's CA, and with its credential only if the target requests it and the certificate is
- * verified. Each probe has its own connection: a kept connection that was dropped would look like a silent server. A
- * timeout that the pass caused does not count as silence. If this process was busy meanwhile, as with the long reply of
- * another cluster, it probes once more.
+ * verified. A kept connection only proves that a server is alive: a connection that was dropped would look like a silent
+ * server, so a new one decides every other result. A timeout that the pass caused does not count as silence. If this
+ * process was busy meanwhile, as with the long reply of another cluster, it probes once more.
  */
-export function httpsProber(options: HttpsProberOptions): Prober {
+export function httpsProber(given: HttpsProberOptions): Prober {
+  const options = { expire: (ms: number) => AbortSignal.timeout(ms), measureLag, ...given };
   const { deadline } = options;
-  return async (target, given) => {
-    const end = given === undefined ? deadline : AbortSignal.any([deadline, given]);
+  return async (target, endOfProbes) => {
+    const end = endOfProbes === undefined ? deadline : AbortSignal.any([deadline, endOfProbes]);
     const reply = await probeFor(LONGEST_PROBE_MS, target, end, options);
     return reply.late ? { ...(await probeFor(AGAIN_MS, target, end, options)), late: true } : reply;
   };
 }
 
-async function probeFor(
-  limitMs: number,
-  target: ProbeTarget,
-  end: AbortSignal,
-  {
-    access,
-    userAgent,
-    expire = (ms) => AbortSignal.timeout(ms),
-    measureLag: startLag = measureLag,
-  }: HttpsProberOptions,
-): Promise<ProbeReply> {
-  const signal = AbortSignal.any([end, expire(limitMs)]);
-  const worstLag = startLag();
+type Options = HttpsProberOptions & Required<Pick<HttpsProberOptions, 'expire' | 'measureLag'>>;
+
+async function probeFor(limitMs: number, target: ProbeTarget, end: AbortSignal, options: Options): Promise<ProbeReply> {
+  const signal = AbortSignal.any([end, options.expire(limitMs)]);
+  const worstLag = options.measureLag();
   try {
-    return await untilAborted(signal, () => ask(target, access, userAgent, signal));
+    return await untilAborted(signal, () => ask(target, options, signal));
   } catch (error) {
     if (end.aborted) return { kind: 'unknown', message: 'the time for probes was over' };
     if (signal.aborted) return timedOut(limitMs, worstLag());
@@ -73,30 +72,39 @@ function timedOut(limitMs: number, lagMs: number): ProbeReply {
   return { kind: 'unknown', message, late: true };
 }
 
-async function ask(
-  target: ProbeTarget,
-  access: ApiServerAccess,
-  userAgent: string,
-  signal: AbortSignal,
-): Promise<ProbeReply> {
+type Answer = Extract<ProbeReply, { readonly kind: 'status' }>;
+
+async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): Promise<Answer> {
+  const { access, userAgent, kept, expire } = options;
+  const { lookup } = access;
   const url = new URL(target.url);
-  if (access.lookup !== undefined && isLocalHost(url)) throw localRefused(url.host);
-  const authenticated = mayAuthenticate(target, url, access) && !access.skipTlsVerify && url.protocol === 'https:';
-  const client = new HttpClient(url.origin, {
-    tls: materialFor(access.tls(), target, authenticated),
-    lookup: access.lookup,
-  });
-  try {
+  if (lookup !== undefined && isLocalHost(url)) throw localRefused(url.host);
+  const isTls = url.protocol === 'https:';
+  const authenticated = mayAuthenticate(target, url, access) && !access.skipTlsVerify && isTls;
+  const tls = materialFor(access.tls(), target, authenticated);
+  const askOn = async (client: HttpClient, end = signal): Promise<Answer> => {
     const sent = authenticated ? await credential(access) : {};
     const headers = { 'user-agent': userAgent, ...sent };
-    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal });
-    return {
-      kind: 'status',
-      status: reply.status,
-      body: await startOf(new CredentialMask(sent, true).body(inLargePieces(reply.body))),
-    };
-  } finally {
-    client.destroy();
+    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal: end });
+    const body = await startOf(new CredentialMask(sent, true).body(inLargePieces(reply.body)));
+    return { kind: 'status', status: reply.status, body };
+  };
+  const askOnce = async (material: TlsMaterial): Promise<Answer> => {
+    const client = new HttpClient(url.origin, { tls: material, lookup });
+    return askOn(client).finally(() => client.destroy());
+  };
+  if (authenticated || !isTls) return askOnce(tls);
+  const short = { ...tls, ecdhCurve: SHORT_KEYS };
+  try {
+    if (kept === undefined || target.isOneServer === undefined) return await askOnce(short);
+    const key = poolKey(url.origin, tls);
+    const limit = () => AbortSignal.any([signal, expire(KEPT_LIMIT_MS)]);
+    const known = await kept.askKept(key, (client, end = limit()) => untilAborted(end, () => askOn(client, end)));
+    return known ?? (await kept.askNew(key, new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn));
+  } catch (error) {
+    // The server may accept only other groups.
+    if (networkFaultOf(error) !== 'tls') throw error;
+    return askOnce(tls);
   }
 }
 

@@ -25,6 +25,8 @@ export interface TlsMaterial {
   readonly key?: string | Buffer;
   readonly servername?: string;
   readonly rejectUnauthorized: boolean;
+  /** The groups of the key exchange. Default: those of Node.js. */
+  readonly ecdhCurve?: string;
 }
 
 /**

@@ -3,7 +3,7 @@ import { untilAborted } from '../cluster/until-aborted.ts';
 import { setLatest } from '../cluster/values.ts';
 import { gunzipped } from './gzip.ts';
 import { HttpClient } from './http-client.ts';
-import type { ApiServerAccess } from './kubeconfig.ts';
+import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { inLargePieces } from './reply-bounds.ts';
 
@@ -45,10 +45,10 @@ const MOST_POOLS = 100;
  * Returns the key of a connection pool. A client certificate authenticates a whole connection, so another certificate
  * needs other connections.
  */
-function poolKey(access: ApiServerAccess): string {
-  const { ca = '', cert = '', key = '', servername = '', rejectUnauthorized } = access.tls();
+export function poolKey(origin: string, tls: TlsMaterial): string {
+  const { ca = '', cert = '', key = '', servername = '', rejectUnauthorized } = tls;
   const hash = createHash('sha256');
-  for (const part of [access.server, ca, cert, key, servername, String(rejectUnauthorized)]) {
+  for (const part of [origin, ca, cert, key, servername, String(rejectUnauthorized)]) {
     hash.update(`${part.length}:`).update(part);
   }
   return hash.digest('base64');
@@ -82,7 +82,7 @@ export class ApiServerConnections {
   readonly #clients = new Map<string, HttpClient>();
 
   transport(access: ApiServerAccess): Transport {
-    const key = poolKey(access);
+    const key = poolKey(access.server, access.tls());
     const client = this.#clients.get(key) ?? clientFor(access);
     // A dropped client is not closed, because a pass may still use it. Its idle connections end by themselves.
     setLatest(this.#clients, key, client, MOST_POOLS);

@@ -1,14 +1,17 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
+import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 import { type HttpsProberOptions, httpsProber, measureLag } from '../../lib/kubernetes/https-prober.ts';
+import { KeptConnections } from '../../lib/kubernetes/kept-connections.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
-import type { Reaction } from '../support/api-fault-server.ts';
-import { startFaultServer } from '../support/api-fault-server.ts';
+import { type FaultServer, type Reaction, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
 const authority = makeAuthority('the cluster');
 const certified = authority.issue(['127.0.0.1']);
+const caOf = ({ ca }: { readonly ca: string }) => ({ 'certificate-authority-data': base64(ca) });
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 let stops: (() => Promise<void>)[] = [];
 
@@ -88,6 +91,169 @@ describe('a probe', () => {
     await probe(target);
     await probe(target);
     expect(server.requests.map(({ headers }) => headers['connection'])).toEqual(['close', 'close']);
+  });
+});
+
+describe('a kept connection', () => {
+  const OK = { body: 'ok' };
+
+  /** A prober that keeps connections, and its clock. */
+  async function keepingServerAnd(react: (request: number) => Reaction = () => OK, set: Set = {}) {
+    const clock = { nowMs: 0 };
+    let requests = 0;
+    const kept = new KeptConnections(() => clock.nowMs);
+    stops.push(async () => kept.close());
+    const next = () => {
+      requests += 1;
+      return react(requests);
+    };
+    const world = await serverAnd(next, { kept, ...set });
+    return { ...world, clock, target: { ...world.target, isOneServer: true as const } };
+  }
+
+  test('serves the probes of two more ticks, and every third tick makes a new one', async () => {
+    const { probe, target, server, clock } = await keepingServerAnd();
+    const made: number[] = [];
+    for (let tick = 0; tick < 7; tick += 1) {
+      clock.nowMs = tick * 10_000;
+      await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'ok' });
+      made.push(server.connections());
+    }
+    expect(made).toEqual([1, 1, 1, 2, 2, 2, 3]);
+  });
+
+  test.each([
+    ['is dropped', { reset: true }, OK, { status: 200 }],
+    ['answers 500', { status: 500, body: 'no' }, OK, { status: 200 }],
+    ['answers 401', { status: 401, body: 'no' }, OK, { status: 200 }],
+    ['is dropped', { reset: true }, { status: 500, body: 'no' }, { status: 500, body: 'no' }],
+    ['answers 500', { status: 500, body: 'no' }, { reset: true }, { kind: 'silence' }],
+  ] as const)('that %s is replaced by a new one, whose answer counts', async (_, onKept, onNew, reply) => {
+    const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
+    await probe(target);
+    await expect(probe(target)).resolves.toMatchObject(reply);
+    expect([server.requests.length, server.connections()]).toEqual([3, 2]);
+  });
+
+  test.each([
+    { name: 'the server accepts a new one, and its answer counts', isDown: false, reply: { status: 200 } },
+    { name: 'the server refuses a new one, which is silence', isDown: true, reply: { kind: 'silence' } },
+  ])('without an answer is given up after a second: $name', async ({ isDown, reply }) => {
+    const { end, expire } = aTime();
+    const limits: number[] = [];
+    const world = await keepingServerAnd(
+      (request) => {
+        if (request !== 2) return OK;
+        if (isDown) world.server.refuse();
+        end();
+        return { hang: true };
+      },
+      {
+        expire: (ms) => {
+          limits.push(ms);
+          return ms === 1_000 ? expire() : new AbortController().signal;
+        },
+      },
+    );
+    await world.probe(world.target);
+    await expect(world.probe(world.target)).resolves.toMatchObject(reply);
+    expect(limits).toEqual([3_000, 3_000, 1_000]);
+  });
+
+  test('of a stopped server is silence at once', async () => {
+    const { probe, target, server } = await keepingServerAnd();
+    await probe(target);
+    await server.stop();
+    stops.pop();
+    await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
+  });
+
+  test.each([
+    {
+      name: 'a server that accepts no new one',
+      change: ({ refuse }: FaultServer) => refuse(),
+      reply: { kind: 'silence' },
+    },
+    {
+      name: 'a certificate that was replaced',
+      change: ({ setCertificate }: FaultServer) => setCertificate(authority.issue(['10.0.0.99'])),
+      reply: { kind: 'tlsFailure' },
+    },
+  ])('hides $name for less than 25 seconds', async ({ change, reply }) => {
+    const { probe, target, server, clock } = await keepingServerAnd();
+    await probe(target);
+    change(server);
+    clock.nowMs = 24_999;
+    await expect(probe(target)).resolves.toMatchObject({ status: 200 });
+    clock.nowMs = 25_000;
+    await expect(probe(target)).resolves.toMatchObject(reply);
+  });
+
+  test('is not reused when the clock was set back', async () => {
+    const { probe, target, server, clock } = await keepingServerAnd();
+    await probe(target);
+    clock.nowMs = -1;
+    await probe(target);
+    expect(server.connections()).toBe(2);
+  });
+
+  test.each([
+    { name: 'a shared address', change: { isOneServer: undefined } },
+    { name: 'a probe with the credential', change: { authenticate: true } },
+    { name: 'a server that refuses the probe', react: () => ({ status: 401 }) },
+    { name: 'a server that took a second to answer', tookMs: 1_000 },
+  ])('is not made for $name', async ({ change, react = () => OK, tookMs = 0 }) => {
+    const { probe, target, server, clock } = await keepingServerAnd(() => {
+      clock.nowMs += tookMs;
+      return react();
+    });
+    const changed = { ...target, ...change } as ProbeTarget;
+    await probe(changed);
+    await probe(changed);
+    expect(server.connections()).toBe(2);
+  });
+
+  test('is not used by a cluster with another CA or server name', async () => {
+    const kept = new KeptConnections(() => 0);
+    stops.push(async () => kept.close());
+    const { probe, target, server } = await keepingServerAnd(() => OK, { kept });
+    await expect(probe(target)).resolves.toMatchObject({ status: 200 });
+    const other = await keepingServerAnd(() => OK, { kept, cluster: caOf(makeAuthority('another cluster')) });
+    await expect(other.probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
+    await expect(probe({ ...target, serverName: 'other' })).resolves.toMatchObject({ kind: 'tlsFailure' });
+    await expect(probe(target)).resolves.toMatchObject({ status: 200 });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test('a process keeps at most 128, and a server more does not close one of the others', async () => {
+    const plain = await startFaultServer(() => OK);
+    stops.push(plain.stop);
+    const kept = new KeptConnections(() => 0);
+    stops.push(async () => kept.close());
+    const get = async (client: HttpClient) => {
+      const reply = await client.request({
+        method: 'GET',
+        path: '/',
+        headers: {},
+        signal: new AbortController().signal,
+      });
+      for await (const piece of reply.body) expect(piece.length).toBeGreaterThan(0);
+      return reply;
+    };
+    const tls = { rejectUnauthorized: true };
+    const keys = Array.from({ length: 129 }, (_, index) => String(index));
+    for (const key of keys) await kept.askNew(key, new HttpClient(plain.url, { tls, connections: 1 }), get);
+    const answers = await Promise.all(keys.map((key) => kept.askKept(key, get)));
+    expect(answers.map((answer) => answer?.status)).toEqual([...keys.slice(1).map(() => 200), undefined]);
+  });
+});
+
+describe('the key exchange', () => {
+  test('a server that only accepts post-quantum keys is probed with them', async () => {
+    const { probe, target } = await serverAnd(() => ({ body: 'ok' }), {
+      tls: { ...certified, ecdhCurve: 'X25519MLKEM768' } as CertifiedKey,
+    });
+    await expect(probe(target)).resolves.toMatchObject({ status: 200 });
   });
 });
 

@@ -168,7 +168,7 @@ describe('a tick of the kubernetes-service loop', () => {
     await world.tick();
     expect(world.probed).toEqual([
       { url: 'https://127.0.0.1:7443/livez', serverName: 'kubernetes', authenticate: 'atKubeconfigHost' },
-      { url: 'https://[fd00::1]:6443/healthz', authenticate: false },
+      { url: 'https://[fd00::1]:6443/healthz', authenticate: false, isOneServer: true },
       { url: `https://${C}:6443/readyz`, serverName: HOST, authenticate: false },
     ]);
   });

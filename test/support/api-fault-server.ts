@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { CertifiedKey } from '../../local/stand-in/identity.ts';
 
 export interface SeenRequest {
@@ -24,6 +24,10 @@ export interface FaultServer {
   readonly requests: readonly SeenRequest[];
   /** Connections that were ever made to it. */
   readonly connections: () => number;
+  /** Accepts no more connections, and keeps those that it has. */
+  readonly refuse: () => void;
+  /** Shows another certificate to new connections. */
+  readonly setCertificate: (tls: CertifiedKey) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -49,7 +53,15 @@ export async function startFaultServer(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
-  return { url, requests, connections: () => connections, stop: () => stop(server) };
+  return {
+    url,
+    requests,
+    connections: () => connections,
+    // An HTTP server would close idle connections, too.
+    refuse: () => void NetServer.prototype.close.call(server),
+    setCertificate: (next) => 'setSecureContext' in server && server.setSecureContext(next),
+    stop: () => stop(server),
+  };
 }
 
 /** A `Status`, as the API answers what is no success. */
@@ -89,6 +101,7 @@ async function readBody(incoming: IncomingMessage): Promise<string> {
 }
 
 async function stop(server: Server): Promise<void> {
+  if (!server.listening) return server.closeAllConnections();
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeAllConnections();
   await closed;

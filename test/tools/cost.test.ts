@@ -51,9 +51,9 @@ describe('the cost of a month', () => {
     expect(perCluster(1_000)).toBeLessThanOrEqual(0.6);
   });
 
-  test('the cost with the bytes through a NAT gateway is at most $1.10 per cluster in a fleet of 100', () => {
+  test('the cost with the bytes through a NAT gateway is at most $1.00 per cluster in a fleet of 100', () => {
     const fleet = { clusters: 100, servers: 3, services: 50 };
-    expect((totalOf(withParameterStore(monthlyCost(fleet))) + networkCost(fleet).nat) / 100).toBeLessThanOrEqual(1.1);
+    expect((totalOf(withParameterStore(monthlyCost(fleet))) + networkCost(fleet).nat) / 100).toBeLessThanOrEqual(1);
   });
 
   test('counts lists of Services as gzip where an API server compresses them', () => {
