@@ -38,11 +38,14 @@ const IP_ADDRESSES: ListBytes = { plain: 366, gzip: 44 };
 /** Bytes per Service of the cluster, of which 4 % can have node ports. */
 const NODE_PORT_SERVICES: ListBytes = { plain: 55, gzip: 5.2 };
 
+/** A resumed handshake. Connections of these loops have been idle for too long to be kept. */
+const withHandshake = (pass: Bytes): Bytes => ({ out: pass.out + 1_750, in: pass.in + 1_460 });
+
 const TRANSFER: Readonly<Record<Loop, LoopBytes>> = {
-  'system-namespaces': { calls: 4, pass: { out: 1_070, in: 3_530 }, lists: [] },
+  'system-namespaces': { calls: 4, pass: withHandshake({ out: 1_070, in: 3_530 }), lists: [] },
   'kubernetes-service': { calls: 3, pass: { out: 920, in: 3_530 }, lists: [] },
-  'cluster-ip-repair': { calls: 3, pass: { out: 990, in: 3_000 }, lists: [SERVICES, IP_ADDRESSES] },
-  'node-port-repair': { calls: 1, pass: { out: 380, in: 700 }, lists: [NODE_PORT_SERVICES] },
+  'cluster-ip-repair': { calls: 3, pass: withHandshake({ out: 990, in: 3_000 }), lists: [SERVICES, IP_ADDRESSES] },
+  'node-port-repair': { calls: 1, pass: withHandshake({ out: 380, in: 700 }), lists: [NODE_PORT_SERVICES] },
 };
 
 const NEW_PROBE: Bytes = { out: 518, in: 2_790 };
