@@ -37,7 +37,15 @@ const arrows = {
     'lib/loops',
     'lib/runtime',
   ],
-  'lib/allocate': ['lib/allocator', 'lib/cluster', 'lib/range', 'lib/table', 'lib/telemetry', 'lib/runtime'],
+  'lib/allocate': [
+    'lib/allocator',
+    'lib/cluster',
+    'lib/range',
+    'lib/table',
+    'lib/kubernetes',
+    'lib/telemetry',
+    'lib/runtime',
+  ],
   'lib/admission': [
     'lib/allocator',
     'lib/cluster',

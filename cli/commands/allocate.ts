@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, MOST_ITEMS, type RangeName } from '../../lib/allocate/request.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRequest } from '../../lib/table/requests.ts';
 import { type HoldFor, ownerFrom, parseHoldFor, runRequest, throwIfRefused } from '../allocate/request.ts';
@@ -11,12 +12,13 @@ import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { readClaims } from '../item/claims.ts';
 import { ITEM_NOUNS, type ItemKind, type ItemPlace, placeOf } from '../item/item-place.ts';
+import { readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
 import type { Output } from '../output.ts';
 import { nameOfKey, timeLeft } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
 
-interface AllocateOptions extends GlobalOptions {
+interface AllocateOptions extends GlobalOptions, ConnectionOptions {
   readonly count?: number;
   readonly hold?: HoldFor;
   readonly owner?: string;
@@ -41,7 +43,7 @@ interface NamedItems {
 
 export function allocateCommand(act: Act): Command {
   return new Command('allocate')
-    .description('Allocate cluster IPs or node ports from the table of a cluster, and hold them')
+    .description('Allocate cluster IPs or node ports, and hold them')
     .addCommand(allocateItems(act, 'ip'))
     .addCommand(allocateItems(act, 'port'));
 }
@@ -50,9 +52,9 @@ function allocateItems(act: Act, kind: ItemKind): Command {
   const { one, several, example } = ITEM_NOUNS[kind];
   const command = new Command(kind)
     .description(
-      `Allocate ${several} and hold them: all that are requested, or none.\n\nA hold ends at its time, when a Service claims it, or with "kbctl release ${kind}". Prints one ${one} per line.`,
+      `Allocate ${several} and hold them: all that are requested, or none.\n\nA hold ends at its time, when a Service claims it in the table, or with "kbctl release ${kind}". Prints one ${one} per line.`,
     )
-    .argument('<cluster>', 'the name of the cluster, which has "allocator: table"')
+    .argument('<cluster>', 'the name of the cluster')
     .argument('[value...]', `${several} to allocate; default: any free one`)
     .option('--count <n>', `the number of free ${several} to allocate; default: 1, at most ${MOST_ITEMS}`, Number)
     .option('--hold <duration>', 'the duration, such as 1h, or forever; default: 15m', parseHoldFor)
@@ -72,7 +74,7 @@ function allocateItems(act: Act, kind: ItemKind): Command {
     .option('--dry-run', 'allocate nothing, and print what would be allocated');
   if (kind === 'ip') command.option('--secondary', 'allocate from the second range of the cluster');
   return withExamples(
-    command.action(
+    withConnectionOptions(command).action(
       act<AllocateOptions>((cli, [name = '', ...values], options) => allocate(cli, { kind, name, values }, options)),
     ),
     [
@@ -97,7 +99,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
     requestId,
     cluster: spec.name,
     operation: 'allocate',
-    items: itemsOf(spec, named, options),
+    items: itemsOf(spec, await readServedRanges(table, spec), named, options),
     hold: {
       owner: options.owner ?? ownerFrom(),
       takenUpBy: options.takenUpBy,
@@ -106,7 +108,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
     ...(options.dryRun && { dryRun: true }),
   };
   const next = `run the command again with --request-id ${requestId} to complete it.`;
-  const answer = await runRequest(cli, request, next);
+  const answer = await runRequest(cli, request, next, options);
   report(output, 'Allocation', answer, { refused: 'Nothing was allocated.', line: ({ value }) => String(value) });
   output.say(describeHold(answer, nowMs));
   return EXIT.fine;
@@ -114,10 +116,11 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
 
 function itemsOf(
   spec: ClusterSpec,
+  served: ServiceCidrUsage | undefined,
   { kind, values }: NamedItems,
   { count = 1, secondary }: AllocateOptions,
 ): AllocateRequest['items'] {
-  if (values.length > 0) return values.map((text) => requestItem(placeOf(spec, kind, text)));
+  if (values.length > 0) return values.map((text) => requestItem(placeOf(spec, kind, text, served)));
   const range = kind === 'port' ? 'servicenodeports' : secondary ? 'secondaryserviceips' : 'serviceips';
   return [{ range, next: true, count }];
 }
@@ -152,7 +155,7 @@ function describeHold({ items, dryRun, replayed }: Answer, nowMs: number): strin
 
 export function releaseCommand(act: Act): Command {
   return new Command('release')
-    .description('Release cluster IPs or node ports in the table of a cluster')
+    .description('Release cluster IPs or node ports')
     .addCommand(releaseItems(act, 'ip'))
     .addCommand(releaseItems(act, 'port'));
 }
@@ -163,7 +166,7 @@ function releaseItems(act: Act, kind: ItemKind): Command {
     .description(
       `Release ${several}, and end their holds.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation.`,
     )
-    .argument('<cluster>', 'the name of the cluster, which has "allocator: table"')
+    .argument('<cluster>', 'the name of the cluster')
     .argument('<value...>', `${several} to release`)
     .option('--owner <name>', 'release only what this owner holds, and refuse the rest')
     .option('--dry-run', 'release nothing, and print what would be released')
@@ -181,8 +184,9 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   const { owner, yes, dryRun } = options;
   const { table } = dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(table, name);
-  const places = values.map((value) => placeOf(spec, kind, value));
-  // A cluster that does not allocate from the table refuses the request anyway.
+  const served = await readServedRanges(table, spec);
+  const places = values.map((value) => placeOf(spec, kind, value, served));
+  // API servers' own record shows which address is held: only that is released.
   const releases = spec.allocator === 'table' && spec.mode === 'enforce';
   if (!yes && !dryRun && releases && !(await mayRelease(cli, spec, places, options))) return EXIT.findings;
 
@@ -194,7 +198,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
     ...(owner !== undefined && { owner }),
     ...(dryRun && { dryRun: true }),
   };
-  const answer = await runRequest(cli, request, `check with "kbctl show ${kind} ${name} ${places[0]?.item}".`);
+  const answer = await runRequest(cli, request, `check with "kbctl show ${kind} ${name} ${places[0]?.item}".`, options);
   const suffix = dryRun ? ' (dry run)' : '';
   report(output, 'Release', answer, {
     refused: 'Not all were released.',

@@ -1,10 +1,11 @@
 import { Command } from 'commander';
 import type { Hold } from '../../lib/range/hold.ts';
-import type { Act, Cli } from '../cli.ts';
-import { EXIT } from '../errors.ts';
-import { withExamples } from '../options.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import { EXIT, type ExitCode } from '../errors.ts';
+import { type ClaimsNotRead, readHeldAddresses } from '../item/claims.ts';
+import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
 import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
-import { clusterStatusOf, statusOfAll } from '../registered.ts';
+import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
 import type {
   ApiServerStatus,
   ClusterStatus,
@@ -26,6 +27,12 @@ interface Part<Row> {
   /** For `-o name`. */
   readonly name: (row: Row) => string;
   readonly none: string;
+  /** Rows that the API server of a named cluster has. */
+  readonly readCluster?: (
+    cli: Cli,
+    name: string,
+    options: ConnectionOptions,
+  ) => Promise<readonly Row[] | ClaimsNotRead>;
 }
 
 const LEASES: Part<ApiServerStatus> = {
@@ -76,15 +83,20 @@ const FINDINGS: Part<FindingStatus> = {
   none: 'The last passes have no findings.',
 };
 
-const HOLDS: Part<Pick<RangeStatus, 'key' | 'range'> & Hold> = {
+/** `afterRelease`: no Service can claim the hold. */
+const HOLDS: Part<Pick<RangeStatus, 'range'> & Hold & { readonly afterRelease?: true }> = {
   kind: 'Hold',
   plural: 'holds',
-  description: 'List addresses and ports that are reserved for an owner',
+  description:
+    'List addresses and ports that are reserved for an owner.\n\nHolds of a cluster with "allocator: apiserver" are in its API server, which is read if you name the cluster.',
   columns: (nowMs) => [
     { title: 'RANGE', text: ({ range }) => range },
     { title: 'OWNER', text: ({ owner }) => owner, shrinks: true },
     { title: 'ENDS', text: (hold) => holdEnd(hold, nowMs) },
-    { title: 'TAKEN UP BY', text: ({ takenUpBy }) => TAKEN_UP_BY[takenUpBy] },
+    {
+      title: 'TAKEN UP BY',
+      text: ({ takenUpBy, afterRelease }) => `${TAKEN_UP_BY[takenUpBy]}${afterRelease ? ', after release' : ''}`,
+    },
     { title: 'REQUEST', text: ({ requestId }) => requestId ?? '', wide: true },
     // The last column pads no row to the longest.
     { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
@@ -92,6 +104,12 @@ const HOLDS: Part<Pick<RangeStatus, 'key' | 'range'> & Hold> = {
   rows: ({ ranges }) => ranges.flatMap(({ key, range, holds }) => holds.map((hold) => ({ key, range, ...hold }))),
   name: ({ items }) => items.join(','),
   none: 'There are no holds.',
+  readCluster: async (cli, name, options) => {
+    const { spec } = await registeredCluster((await cli.openTable()).table, name);
+    if (spec.allocator === 'table') return [];
+    const holds = await readHeldAddresses(cli, spec, options);
+    return 'exitCode' in holds ? holds : holds.map((hold) => ({ range: 'ServiceCIDRs', afterRelease: true, ...hold }));
+  },
 };
 
 export function getCommand(act: Act): Command {
@@ -110,19 +128,25 @@ function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
     .alias(plural.slice(0, -1))
     .description(part.description)
     .argument('[cluster]', 'the name of the cluster; default: all')
-    .action(act((cli, [name]) => print(cli, name, part)));
-  return withExamples(command, [`kbctl get ${plural} prod-eu-1`, `kbctl get ${plural} -o json`]);
+    .action(act<GlobalOptions & ConnectionOptions>((cli, [name], options) => print(cli, name, part, options)));
+  const connecting = part.readCluster === undefined ? command : withConnectionOptions(command);
+  return withExamples(connecting, [`kbctl get ${plural} prod-eu-1`, `kbctl get ${plural} -o json`]);
 }
 
 async function print<Row extends object>(
   cli: Cli,
   cluster: string | undefined,
-  { kind, columns, rows, name, none }: Part<Row>,
-) {
+  { kind, columns, rows, name, none, readCluster }: Part<Row>,
+  options: ConnectionOptions,
+): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
   const statuses =
     cluster === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await clusterStatusOf(cli, cluster, nowMs)];
-  const items = statuses.flatMap((status) => rows(status).map((row) => ({ cluster: status.name, ...row })));
+  const read = cluster === undefined ? [] : ((await readCluster?.(cli, cluster, options)) ?? []);
+  if ('exitCode' in read) return read.exitCode;
+  const items = statuses.flatMap((status) =>
+    [...rows(status), ...read].map((row) => ({ cluster: status.name, ...row })),
+  );
   const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
   cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], name, none });
   return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;

@@ -116,9 +116,10 @@ function savedText(
   return `${age}; nothing can be allocated until an enforcing pass saves the range: ${next}`;
 }
 
-function holdText(hold: Hold, { name }: ClusterSpec, { loop }: ItemStatus, nowMs: number): string {
+function holdText(hold: Hold, { name, allocator }: ClusterSpec, { loop }: ItemStatus, nowMs: number): string {
   const request = hold.requestId === undefined ? '' : `; request ${hold.requestId}`;
-  const terms = `${TAKEN_UP_BY[hold.takenUpBy]} can claim it${request}`;
+  const claim = allocator === 'table' ? `${TAKEN_UP_BY[hold.takenUpBy]} can claim it` : 'release it for its Service';
+  const terms = `${claim}${request}`;
   if (hold.untilMs === undefined) return `by ${hold.owner}, without end; ${terms}`;
   const end = `${new Date(hold.untilMs).toISOString()} (${holdEnd(hold, nowMs)})`;
   if (!isOver(hold, nowMs)) return `by ${hold.owner} until ${end}; ${terms}`;

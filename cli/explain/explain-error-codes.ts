@@ -201,7 +201,6 @@ const OF_LATER_PASSES = group(
       causes: [
         'The cluster is new, its spec or ranges were changed, or the table was restored.',
         'Passes are paused, fail, or only observe.',
-        'With `allocator: apiserver`, only the API servers allocate.',
       ],
       resolution: [RUN_PASSES, step('If it stays, check the passes.', 'kbctl status <cluster>')],
     },
@@ -303,6 +302,13 @@ const OF_REFUSALS = group(
       title: 'Another stack allocates for the cluster',
       what: 'Invoke the function of the owner.',
       resolution: [OWNER],
+    },
+    NotSupported: {
+      title: 'The request needs an allocation table',
+      what: 'With `allocator: apiserver`, `kbctl` can hold cluster IPs, from Kubernetes 1.33 on. No Service claims them.',
+      resolution: [
+        step('Hold a cluster IP, and release it right before you create its Service.', 'kbctl allocate ip <cluster>'),
+      ],
     },
     NoSecondaryRange: {
       title: 'The cluster has no second range of cluster IPs',

@@ -5,6 +5,8 @@ import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-por
 import { ipAddressInJson } from '../../lib/kubernetes/ip-addresses.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import { HOLDS_SELECTOR, holdIn } from '../../lib/range/held-address.ts';
+import { type Hold, withHold } from '../../lib/range/hold.ts';
 import { MANAGED_BY_API_SERVERS } from '../../lib/repair/ip-addresses.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
@@ -39,6 +41,8 @@ export interface ItemClaims {
   readonly isRecordRead?: boolean;
   /** Absent: there is none, or it was not read. */
   readonly ipAddress?: IpAddress;
+  /** The hold that the IPAddress is. */
+  readonly hold?: Hold;
 }
 
 export interface ClaimsNotRead {
@@ -53,14 +57,7 @@ export async function readClaims(
   options: ConnectionOptions,
   details: boolean,
 ): Promise<readonly ItemClaims[] | ClaimsNotRead> {
-  const { passEnvironment } = await import('../pass-environment.ts');
-  const { environment, close } = await passEnvironment(cli, await cli.openTable(), options);
-  const { signal, cancel } = environment.startDeadline(LONGEST_MS);
-  const progress = cli.progress('listing Services');
-  try {
-    const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
-    const loop = places[0]?.loop ?? 'cluster-ip-repair';
-    const { kubernetes } = await environment.connect(spec, { loop, signal, warn });
+  return readCluster(cli, spec, options, 'Services', async (kubernetes, warn) => {
     const services = await listAllServices(kubernetes);
     const claims: ItemClaims[] = [];
     for (const place of places) {
@@ -69,11 +66,45 @@ export async function readClaims(
       claims.push({ services: own, ...record });
     }
     return claims;
+  });
+}
+
+/**
+ * Reads the holds in a cluster whose API servers allocate. Addresses on the same terms share one. Prints the reason if they
+ * cannot be read.
+ */
+export function readHeldAddresses(
+  cli: Cli,
+  spec: ClusterSpec,
+  options: ConnectionOptions,
+): Promise<readonly Hold[] | ClaimsNotRead> {
+  return readCluster(cli, spec, options, 'IPAddresses', async (kubernetes) => {
+    const held = (await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)).flatMap((one) => holdIn(one) ?? []);
+    return held.reduce<readonly Hold[]>((holds, { items, ...terms }) => withHold(holds, items, terms), []);
+  });
+}
+
+/** Prints the reason if `read` fails. */
+async function readCluster<Result>(
+  cli: Cli,
+  spec: ClusterSpec,
+  options: ConnectionOptions,
+  what: string,
+  read: (kubernetes: ClusterPort, warn: (text: string) => void) => Promise<Result>,
+): Promise<Result | ClaimsNotRead> {
+  const { passEnvironment } = await import('../pass-environment.ts');
+  const { environment, close } = await passEnvironment(cli, await cli.openTable(), options);
+  const { signal, cancel } = environment.startDeadline(LONGEST_MS);
+  const progress = cli.progress(`listing ${what}`);
+  try {
+    const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
+    const { kubernetes } = await environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
+    return await read(kubernetes, warn);
   } catch (error) {
     const exitCode = exitCodeOf(error);
     if (exitCode === undefined || cli.signal.aborted) throw error;
     progress.end();
-    cli.output.say(`Cannot list Services: ${describeError(error).message}`);
+    cli.output.say(`Cannot list ${what}: ${describeError(error).message}`);
     return { exitCode };
   } finally {
     progress.end();
@@ -97,7 +128,10 @@ async function readRecord(
 ): Promise<Omit<ItemClaims, 'services'>> {
   try {
     const object = await kubernetes.get({ kind: 'IPAddress', name });
-    if (object !== undefined) return { isRecordRead: true, ipAddress: ipAddressOf(ipAddressInJson(object)) };
+    if (object !== undefined) {
+      const hold = holdIn(object);
+      return { isRecordRead: true, ipAddress: ipAddressOf(ipAddressInJson(object)), ...(hold && { hold }) };
+    }
     const cidrs = allocator === 'apiserver' ? await listServiceCidrs(kubernetes) : undefined;
     return { isRecordRead: cidrs !== undefined && cidrs.length > 0 };
   } catch (error) {

@@ -45,7 +45,7 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
   // A range that another allocator saved is ignored.
   const kept = saved?.stored.allocator === allocator ? saved : undefined;
   const taken = isTaken(facts, kept?.stored);
-  const hold = kept && holdOn(kept.stored.holds, place.item);
+  const hold = claims?.hold ?? (kept && holdOn(kept.stored.holds, place.item));
   const strikes = kept && taken && hold === undefined ? strikesOf(facts, kept.stored) : undefined;
   return {
     ...place,

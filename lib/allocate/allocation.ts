@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/bitmap.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/errors.ts';
@@ -9,9 +10,18 @@ import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, type Refusal, refused } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
+import type { HeldAddressesOptions } from './held-addresses.ts';
 import { lookUpItems } from './items.ts';
-import { KEYS, observeOnly, openRange, openRequestedCluster } from './open-range.ts';
-import { type AllocateRequest, parseRequest, requestedItems } from './request.ts';
+import {
+  KEYS,
+  needsTable,
+  type OpenRange,
+  type OpenRangeOptions,
+  observeOnly,
+  openRange,
+  openRequestedCluster,
+} from './open-range.ts';
+import { type AllocateRequest, parseRequest, type RangeName, requestedItems } from './request.ts';
 import { groupByRange, type RequestContext } from './request-context.ts';
 
 export interface AllocationOptions {
@@ -19,7 +29,18 @@ export interface AllocationOptions {
   readonly pause?: (ms: number) => Promise<void>;
   /** Picks the next free item. Default: a random one. */
   readonly pick?: Pick;
+  /**
+   * Opens a range of a cluster whose own API servers allocate. Absent, as in the function, which connects to no cluster:
+   * its requests are refused.
+   */
+  readonly openHeld?: OpenHeld;
 }
+
+type OpenHeld = (
+  spec: ClusterSpec,
+  range: RangeName,
+  options: HeldAddressesOptions & { readonly signal: AbortSignal },
+) => Promise<OpenRange | Refusal>;
 
 export type AllocationHandler = Handler<Answer, TableEnvironment>;
 
@@ -30,7 +51,7 @@ const LONGEST_MS = 25_000;
 const ATTEMPTS = 1_000;
 
 /** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
-export function allocation({ pause, pick = randomInt }: AllocationOptions = {}): AllocationHandler {
+export function allocation({ pause, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
   const backoff = new Backoff(pause);
   return (event, context) =>
     runInvocation('allocate', context, async (invocation) => {
@@ -49,7 +70,7 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
       try {
         if (request.operation !== 'lookUp') await backoff.begin();
         begunMs = environment.nowMs();
-        const options = { pick, update: { attempts: ATTEMPTS, wait, isCalm: () => backoff.isCalm } };
+        const options = { pick, openHeld, update: { attempts: ATTEMPTS, wait, isCalm: () => backoff.isCalm } };
         const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, log);
         if (request.operation !== 'lookUp') backoff.won();
         logAnswer(invocation, answer, log);
@@ -72,7 +93,7 @@ async function answerOf(
   request: AllocateRequest,
   { environment }: Invocation<TableEnvironment>,
   { signal, endsAtMs }: { readonly signal: AbortSignal; readonly endsAtMs: number },
-  options: Parameters<typeof openRange>[3],
+  { openHeld, ...options }: OpenRangeOptions & { readonly openHeld: OpenHeld | undefined },
   log: AnswerLog,
 ): Promise<Answer> {
   const { nowMs, stack } = environment;
@@ -83,7 +104,14 @@ async function answerOf(
   const cluster = await openRequestedCluster(stored, request, stack);
   if ('code' in cluster) return refuse(cluster);
   const table = request.dryRun === true ? dryTable(stored, nowMs) : stored;
-  const ranges = groupByRange(requested, (name) => openRange(table, cluster, name, options));
+  const { spec } = cluster;
+  const isTheirs = spec.allocator === 'apiserver';
+  const unsupported = isTheirs ? needsTable(request, openHeld !== undefined) : undefined;
+  if (unsupported !== undefined) return refuse(unsupported);
+  const held = { pick: options.pick, dryRun: request.dryRun === true, signal };
+  const ranges = await groupByRange(requested, (name) =>
+    isTheirs && openHeld ? openHeld(spec, name, held) : openRange(table, cluster, name, options),
+  );
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const keys = ranges.map(({ name }) => KEYS[name]);
   const context: RequestContext = {
@@ -91,8 +119,9 @@ async function answerOf(
     requested,
     ranges,
     table,
-    observeOnly: observeOnly(cluster.spec),
-    refusalOfUnrepaired: () => refusalOfUnrepaired(table, cluster.spec, keys, nowMs()),
+    observeOnly: observeOnly(spec),
+    // Their own record is complete without passes.
+    refusalOfUnrepaired: async () => (isTheirs ? undefined : refusalOfUnrepaired(table, spec, keys, nowMs())),
     nowMs,
     endsAtMs,
     warn: (error) => void log.errors.push(errorSentence(error)),

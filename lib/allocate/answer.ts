@@ -47,7 +47,7 @@ export const answerShape = z.strictObject({
   error: z.optional(
     described(
       error,
-      'Why the request was refused: Full, AlreadyAllocated, NotInRange, NotReady, MismatchedRange, BadHold, HoldsFull, NotRegistered, CallerRefused, OtherStack, ObserveOnly, NoSecondaryRange, RequestIdTaken, NotHeld or InProgress.',
+      'Why the request was refused: Full, AlreadyAllocated, NotInRange, NotReady, MismatchedRange, BadHold, HoldsFull, NotRegistered, CallerRefused, OtherStack, ObserveOnly, NotSupported, NoSecondaryRange, RequestIdTaken, NotHeld or InProgress.',
     ),
   ),
   replayed: z.optional(described(z.literal(true), 'This is the stored answer of an earlier invocation.')),

@@ -1,4 +1,4 @@
-import type { Pick } from '../allocator/bitmap.ts';
+import type { Pick as PickIndex } from '../allocator/bitmap.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
@@ -44,8 +44,8 @@ export async function openRequestedCluster(
 /**
  * Returns the reason why requests of a cluster cannot change anything now. Completed requests still get their answers.
  */
-export function observeOnly({ name, allocator, mode }: ClusterSpec): Refusal | undefined {
-  if (allocator !== 'table' || mode !== 'observe') return undefined;
+export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
+  if (mode !== 'observe') return undefined;
   const message = `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`;
   return { code: 'ObserveOnly', message };
 }
@@ -63,10 +63,10 @@ async function nearestCluster(table: KeyValueTable, name: string): Promise<strin
 }
 
 /** A range of a cluster. Items were checked: ports are numbers, and addresses texts. */
-export type OpenRange = RangeAllocations<ItemValue>;
+export type OpenRange = Pick<RangeAllocations<ItemValue>, 'allocate' | 'release' | 'heldBy' | 'lookUp' | 'itemOf'>;
 
 export interface OpenRangeOptions {
-  readonly pick: Pick;
+  readonly pick: PickIndex;
   readonly update: RangeOptions;
 }
 
@@ -85,9 +85,26 @@ export function openRange(
 ): OpenRange | Refusal {
   const range = name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, KEYS[name], pick);
   if (range !== undefined) return rangeAllocations(table, range as unknown as ConfiguredRange<ItemValue>, update);
-  const { name: clusterName, serviceClusterIPRanges } = cluster.spec;
-  return {
-    code: 'NoSecondaryRange',
-    message: `cluster ${clusterName} has one range of cluster IPs, ${serviceClusterIPRanges[0]}: it has no secondaryserviceips`,
-  };
+  return noSecondaryRange(cluster.spec.name, cluster.spec.serviceClusterIPRanges[0]);
+}
+
+export function noSecondaryRange(cluster: string, range: string): Refusal {
+  const message = `cluster ${cluster} has one range of cluster IPs, ${range}: it has no secondaryserviceips`;
+  return { code: 'NoSecondaryRange', message };
+}
+
+/** Returns why a request is refused if the cluster's own API servers allocate. */
+export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
+  if (items.some(({ range }) => range === 'servicenodeports')) {
+    return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');
+  }
+  if (takeUp !== undefined || hold?.takenUpBy === 'owner') {
+    return notSupported(cluster, 'no Service can claim a hold, release it right before you create the Service');
+  }
+  if (connects) return undefined;
+  return notSupported(cluster, 'this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"');
+}
+
+export function notSupported(cluster: string, why: string): Refusal {
+  return { code: 'NotSupported', message: `cluster ${cluster} has "allocator: apiserver": ${why}` };
 }

@@ -60,5 +60,9 @@ export interface IPAddressRecord {
   };
 }
 
+/** Labels of an IPAddress. */
+export const FAMILY_LABEL = 'ipaddress.kubernetes.io/ip-family';
+export const ADDRESS_MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
+
 /** A Service with this label claims the items that are held for the owner in its value. */
 export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';

@@ -1,13 +1,10 @@
 import * as z from 'zod/mini';
-import type { IPAddressRecord } from '../cluster/kubernetes-objects.ts';
+import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type IPAddressRecord } from '../cluster/kubernetes-objects.ts';
 import { type ProtobufReader, readLabel, readTimeMs } from './protobuf.ts';
 import { LONGEST_CLAIM_TEXT } from './reply-bounds.ts';
 import { claimText, creationMs, type ItemReader, orEmpty, readJsonItem } from './streamed-list.ts';
 
 // Field numbers: k8s.io/api/networking/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
-
-export const FAMILY_LABEL = 'ipaddress.kubernetes.io/ip-family';
-export const ADDRESS_MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
 
 const LABELS = [Buffer.from(FAMILY_LABEL), Buffer.from(ADDRESS_MANAGED_BY_LABEL)];
 const NO_PARENT = { group: '', resource: '', namespace: '', name: '' };

@@ -1,11 +1,18 @@
 import { familyOf } from '../allocator/ip-address.ts';
 import { eachOf } from '../cluster/each-of.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
-import type { IPAddressRecord, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import {
+  ADDRESS_MANAGED_BY_LABEL,
+  FAMILY_LABEL,
+  type IPAddressRecord,
+  type KubernetesObject,
+  type ServiceClaim,
+} from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
-import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, ipAddressInJson } from '../kubernetes/ip-addresses.ts';
+import { ipAddressInJson } from '../kubernetes/ip-addresses.ts';
 import { type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { serviceInJson } from '../kubernetes/service-list.ts';
+import { MANAGED_BY_HOLDS } from '../range/held-address.ts';
 import {
   type AddressFault,
   type AddressView,
@@ -15,6 +22,7 @@ import {
 } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/item-values.ts';
+import { endHolds } from './end-holds.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /**
@@ -56,7 +64,10 @@ export class AddressRepair {
       const addresses = await readAddresses(this.#context.kubernetes);
       await this.#readParents(addresses?.values() ?? []);
       const counted = this.#counted(report, addresses?.keys() ?? []);
-      return addresses === undefined ? counted : withFaults(counted, await this.#repair(addresses), addresses.size);
+      if (addresses === undefined) return counted;
+      const repaired = withFaults(counted, await this.#repair(addresses), addresses.size);
+      const isAnyHeld = [...addresses.values()].some(({ managedBy }) => managedBy === MANAGED_BY_HOLDS);
+      return isAnyHeld ? await endHolds(repaired, this.#context) : repaired;
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };

@@ -124,14 +124,20 @@ export function releaseAll<Item>(
   return { result: { released, kept }, range: next };
 }
 
-function mayRelease(hold: Hold | undefined, text: string, { requestId, owner, expected }: ReleaseOptions): boolean {
+/** Returns whether the hold of an item, or its absence, is as the caller expects. */
+export function mayRelease(
+  hold: Hold | undefined,
+  text: string,
+  { requestId, owner, expected }: ReleaseOptions,
+): boolean {
   if (requestId !== undefined && hold?.requestId !== requestId) return false;
   if (owner !== undefined && hold?.owner !== owner) return false;
   const before = expected === undefined ? hold : holdOn(expected, text);
   return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
-function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
+/** Returns the indexes of the requested values, then those of `next`: no `next` takes a requested value. */
+export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === 'next');
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }

@@ -3,7 +3,6 @@ import { AllocatorError } from '../allocator/errors.ts';
 import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
-import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
 import { badHold, type HoldTerms } from '../range/hold.ts';
 import {
@@ -86,8 +85,6 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       items: readonly Item[],
       { checkTime, ...releaseOptions }: ReleaseOptions & CallerTime = {},
     ): Promise<Released<Item> | AllocatorError> => {
-      const refusal = refusalOfMode(range);
-      if (refusal !== undefined) return refusal;
       const allocator = range.emptyAllocator();
       const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
       if (inRange.length === 0) return { released: [], kept: [] };
@@ -116,11 +113,11 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     },
 
     heldBy: async (requestId: string): Promise<readonly Item[] | AllocatorError> =>
-      refusalOfMode(range) ?? update((each) => ({ result: each.heldBy(requestId), range: each })),
+      update((each) => ({ result: each.heldBy(requestId), range: each })),
 
     /** Returns the state of each item at one moment, in the order of the request. */
     lookUp: async (items: readonly Item[]): Promise<readonly ItemState[] | AllocatorError> =>
-      refusalOfMode(range) ?? update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
+      update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
 
     /** Returns the item in its canonical form, or that it is not in the range. Without a read. */
     itemOf: (item: Item): Item | AllocatorError => {
@@ -170,13 +167,13 @@ function withRoom<Item>(
   return { result: { outcome: 'refused', error }, range: before };
 }
 
-/** Refuses without reading the table: the wrong allocator, invalid terms, items outside the range. */
+/** Refuses without reading the table: invalid terms, items outside the range. */
 function refusalBeforeReading<Item>(
   range: ConfiguredRange<Item>,
   requested: readonly Requested<Item>[],
   hold?: HoldTerms,
 ): Refused | undefined {
-  const refusal = refusalOfMode(range) ?? (hold && badHold(hold));
+  const refusal = hold && badHold(hold);
   if (refusal !== undefined) return { outcome: 'refused', error: refusal };
   const allocator = range.emptyAllocator();
   for (const [index, each] of requested.entries()) {
@@ -195,8 +192,6 @@ function asRefused<Result>(result: Result | AllocatorError): Result | Refused {
 export interface ConfiguredRange<Item> {
   readonly cluster: string;
   readonly key: RangeKey;
-  /** The allocator of the spec: with `apiserver` nothing is allocated here. */
-  readonly allocator: AllocatorOfRecord;
   /** The spec generation of the last change of ranges or allocator. */
   readonly rangesGeneration: number;
   /** Returns an empty allocator for the range of the spec. */
@@ -211,31 +206,22 @@ export function addressRange(
   key: Exclude<RangeKey, typeof RANGE_KEYS.nodePorts>,
   pick: PickIndex,
 ): ConfiguredRange<string> | undefined {
-  const { name: cluster, allocator } = spec;
+  const { name: cluster } = spec;
   const cidr = rangesOf(spec).find((range) => range.key === key)?.configured;
   if (cidr === undefined) return undefined;
-  return { cluster, key, allocator, rangesGeneration, emptyAllocator: () => valid(ipRangeOf(cidr, pick)) };
+  return { cluster, key, rangesGeneration, emptyAllocator: () => valid(ipRangeOf(cidr, pick)) };
 }
 
 export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickIndex): ConfiguredRange<number> {
-  const { name: cluster, allocator, serviceNodePortRange: ports } = spec;
+  const { name: cluster, serviceNodePortRange: ports } = spec;
   const emptyAllocator = () => valid(portRangeOf(ports, pick));
-  return { cluster, key: RANGE_KEYS.nodePorts, allocator, rangesGeneration, emptyAllocator };
+  return { cluster, key: RANGE_KEYS.nodePorts, rangesGeneration, emptyAllocator };
 }
 
 /** Returns the range. A validated spec has no range that does not parse. */
 function valid<Range>(range: Range | AllocatorError): Range {
   if (range instanceof AllocatorError) throw range;
   return range;
-}
-
-/** Refuses to allocate if the cluster's own API servers do. */
-function refusalOfMode({ allocator, cluster }: ConfiguredRange<unknown>): AllocatorError | undefined {
-  if (allocator === 'table') return undefined;
-  return new AllocatorError(
-    'NotReady',
-    `cluster ${cluster} has "allocator: apiserver": its own API servers allocate and release, not this table`,
-  );
 }
 
 /** `configuredText` is the canonical text of the range in the spec. */

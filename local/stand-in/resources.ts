@@ -18,6 +18,7 @@ export const NAMESPACES = resourceOf('Namespace', 'ns');
 export const SERVICES = resourceOf('Service', 'svc');
 export const ENDPOINTS = resourceOf('Endpoints', 'ep');
 export const IP_ADDRESSES = resourceOf('IPAddress', 'ip');
+export const SERVICE_CIDRS: ServedResource = { kind: 'ServiceCIDR', ...RESOURCES.ServiceCIDR };
 
 export const SERVED_RESOURCES: readonly ServedResource[] = [
   NAMESPACES,
@@ -26,7 +27,7 @@ export const SERVED_RESOURCES: readonly ServedResource[] = [
   resourceOf('Event', 'ev'),
   IP_ADDRESSES,
   { kind: 'EndpointSlice', ...RESOURCES.EndpointSlice },
-  { kind: 'ServiceCIDR', ...RESOURCES.ServiceCIDR },
+  SERVICE_CIDRS,
 ];
 
 export interface Target {

@@ -212,8 +212,8 @@ describe('A request to allocate is refused', () => {
       'the cluster’s own API servers allocate',
       { spec: { allocator: 'apiserver' } },
       {},
-      'NotReady',
-      'cluster demo has "allocator: apiserver": its own API servers allocate and release, not this table',
+      'NotSupported',
+      'cluster demo has "allocator: apiserver": this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"',
     ],
     [
       'the cluster is only observed',
@@ -413,7 +413,7 @@ describe('A request to look up', () => {
     const observed = await anAllocateWorld({ spec: { mode: 'observe' } });
     expect(await observed.ask(request)).toMatchObject({ outcome: 'done' });
     const foreign = await anAllocateWorld({ spec: { allocator: 'apiserver' } });
-    expect(await foreign.ask(request)).toMatchObject({ outcome: 'refused', error: { code: 'NotReady' } });
+    expect(await foreign.ask(request)).toMatchObject({ outcome: 'refused', error: { code: 'NotSupported' } });
   });
 });
 

@@ -1,8 +1,12 @@
 import { describe, expect } from '@jest/globals';
 import { familyOf } from '../../lib/allocator/ip-address.ts';
 import { parseCidr } from '../../lib/allocator/network.ts';
-import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL } from '../../lib/kubernetes/ip-addresses.ts';
+import {
+  ADDRESS_MANAGED_BY_LABEL,
+  FAMILY_LABEL,
+  type IPAddressRecord,
+  type ServiceClaim,
+} from '../../lib/cluster/kubernetes-objects.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import {
   type AddressFault,

@@ -9,11 +9,11 @@ import { allocationsOf, type SingleAllocations, seededPick } from './ranges.ts';
 export async function addressesOf(table: KeyValueTable): Promise<SingleAllocations<string>> {
   const range = addressRange(await registered(table), RANGE_KEYS.primary, seededPick(1));
   if (range === undefined) throw new Error('expected a primary range');
-  return allocationsOf(table, { ...range, allocator: 'table' });
+  return allocationsOf(table, range);
 }
 
 export async function portsOf(table: KeyValueTable): Promise<SingleAllocations<number>> {
-  return allocationsOf(table, { ...nodePortRange(await registered(table), seededPick(1)), allocator: 'table' });
+  return allocationsOf(table, nodePortRange(await registered(table), seededPick(1)));
 }
 
 async function registered(table: KeyValueTable): Promise<RegisteredCluster> {

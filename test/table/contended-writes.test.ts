@@ -27,7 +27,6 @@ test('Ten callers allocate five hundred addresses and release half of them: with
   const range: ConfiguredRange<string> = {
     cluster: 'demo',
     key: RANGE_KEYS.primary,
-    allocator: 'table',
     rangesGeneration: 1,
     emptyAllocator: () => {
       return made(ipRangeOf(CIDR, pickLowest));

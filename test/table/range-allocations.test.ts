@@ -19,7 +19,6 @@ const NOT_READY = 'cannot allocate resources of type serviceipallocations at thi
 const RANGE: ConfiguredRange<string> = {
   cluster: 'c',
   key: RANGE_KEYS.primary,
-  allocator: 'table',
   rangesGeneration: 1,
   emptyAllocator: () => ipRange(CIDR),
 };
@@ -145,12 +144,6 @@ describe('A range that is not this spec’s', () => {
       { generation: 3 },
       { rangesGeneration: 2 },
       { code: 'NotReady', message: expect.stringMatching(/generation 3 of its spec, and this is generation 2/) },
-    ],
-    [
-      'in a cluster whose own API servers allocate',
-      {},
-      { allocator: 'apiserver' },
-      { code: 'NotReady', message: expect.stringContaining('"allocator: apiserver"') },
     ],
   ])('refuses every operation and is not written: one %s', async (_, stored, configured, refusal) => {
     const table = memoryTable();

@@ -34,7 +34,6 @@ function portsOf(text: string): RangeAllocator<number> {
 const RANGE: ConfiguredRange<number> = {
   cluster: 'c',
   key: KEY,
-  allocator: 'table',
   rangesGeneration: 1,
   emptyAllocator: ports,
 };

@@ -1,0 +1,105 @@
+import type { Pick } from '../allocator/bitmap.ts';
+import { type Address, familyOf, formatAddress, parseAddress } from '../allocator/ip-address.ts';
+import { firstUsable, isUsableIn, lastUsable, type Network, rangeSize } from '../allocator/network.ts';
+import { reservedAddresses } from '../allocator/reserved-band.ts';
+import {
+  ADDRESS_MANAGED_BY_LABEL,
+  FAMILY_LABEL,
+  HOLD_OWNER_LABEL,
+  type KubernetesObject,
+} from '../cluster/kubernetes-objects.ts';
+import type { Hold, HoldTerms } from './hold.ts';
+
+/*
+ * Where API servers allocate, an address is held by an IPAddress of Kubernetes 1.33 and later that references no
+ * Service: API servers refuse the address to Services, and their repair ignores what they do not manage.
+ */
+
+/** The value of the label managed-by. */
+export const MANAGED_BY_HOLDS = 'kube-bootstrap-controller';
+/** Selects all holds of a cluster. */
+export const HOLDS_SELECTOR = `${ADDRESS_MANAGED_BY_LABEL}=${MANAGED_BY_HOLDS}`;
+
+/** Its value is the id of the request, which has the syntax of a label. */
+export const REQUEST_LABEL = 'kube-bootstrap-controller/hold-request';
+/** A time; absent: the hold has no end. */
+const UNTIL_ANNOTATION = 'kube-bootstrap-controller/hold-until';
+
+/** Returns the object whose creation holds a canonical address. It fails if any object records the address. */
+export function heldAddress(name: string, { owner, untilMs, requestId }: HoldTerms): KubernetesObject {
+  const labels = {
+    [FAMILY_LABEL]: familyOf(name) ?? '',
+    [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_HOLDS,
+    [HOLD_OWNER_LABEL]: owner,
+    ...(requestId !== undefined && { [REQUEST_LABEL]: requestId }),
+  };
+  const annotations = untilMs === undefined ? {} : { [UNTIL_ANNOTATION]: new Date(untilMs).toISOString() };
+  const spec = { parentRef: { group: MANAGED_BY_HOLDS, resource: 'holds', name: owner } };
+  const metadata = { name, labels, annotations };
+  return { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata, ...{ spec } };
+}
+
+/** Returns the hold of an IPAddress; `undefined` for one that holds nothing. A hold with an unreadable end has none. */
+export function holdIn({ metadata: { name, labels = {}, annotations = {} } }: KubernetesObject): Hold | undefined {
+  if (labels[ADDRESS_MANAGED_BY_LABEL] !== MANAGED_BY_HOLDS) return undefined;
+  const untilMs = Date.parse(annotations[UNTIL_ANNOTATION] ?? '');
+  const requestId = labels[REQUEST_LABEL];
+  return {
+    owner: labels[HOLD_OWNER_LABEL] ?? '',
+    takenUpBy: 'any',
+    ...(Number.isFinite(untilMs) && { untilMs }),
+    ...(requestId !== undefined && { requestId }),
+    items: [name],
+  };
+}
+
+/** `randomInt` takes less than 2^48. */
+const MOST_STARTS = 2n ** 47n;
+
+/**
+ * Yields the free addresses of ready networks, static bands first. API servers allocate these last: an address that is
+ * released for its Service is not the next one of another Service. Within a band it begins at random, as upstream does.
+ */
+export function* freeAddresses(
+  networks: readonly Network[],
+  isTaken: (address: string) => boolean,
+  pick: Pick,
+): Generator<string> {
+  for (const band of ['static', 'dynamic'] as const) {
+    for (const network of networks) {
+      for (const value of fromRandomStart(bandsOf(network)[band], pick)) {
+        const address = formatAddress({ family: network.family, value });
+        if (!isTaken(address)) yield address;
+      }
+    }
+  }
+}
+
+function* fromRandomStart({ first, size }: Band, pick: Pick): Generator<bigint> {
+  if (size <= 0n) return;
+  const start = BigInt(pick(Number(size < MOST_STARTS ? size : MOST_STARTS)));
+  for (let step = 0n; step < size; step += 1n) yield first + ((start + step) % size);
+}
+
+/** Returns the band of an address in the first network that contains it; `undefined` outside all of them. */
+export function addressBand(networks: readonly Network[], text: string): 'static' | 'dynamic' | undefined {
+  const address: Address | undefined = parseAddress(text);
+  const network = address && networks.find((each) => isUsableIn(each, address));
+  if (address === undefined || network === undefined) return undefined;
+  return address.value < bandsOf(network).dynamic.first ? 'static' : 'dynamic';
+}
+
+interface Band {
+  readonly first: bigint;
+  readonly size: bigint;
+}
+
+function bandsOf(network: Network): Readonly<Record<'static' | 'dynamic', Band>> {
+  const first = firstUsable(network);
+  const usable = lastUsable(network) - first + 1n;
+  const reserved = BigInt(reservedAddresses(Number(rangeSize(network))));
+  return {
+    static: { first, size: reserved },
+    dynamic: { first: first + reserved, size: usable - reserved },
+  };
+}
