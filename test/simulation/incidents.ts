@@ -20,10 +20,12 @@ type Incident = (world: World, chance: Chance) => Promise<void>;
 
 /** The functions do not run for some time; perhaps an API server is down when they do again. */
 async function outage(world: World, chance: Chance): Promise<void> {
+  if (world.isStopped) return;
   world.stops++;
-  await world.clock.wait(15_000 + chance.pick(60_000));
+  await world.clock.wait(15_000 + chance.pick(30_000));
+  const died = chance.once(3) ? undefined : serverDies(world, chance, chance.pick(60_000));
   world.stops--;
-  if (chance.once(2)) await serverDies(world, chance);
+  await died;
 }
 
 async function deployment(world: World): Promise<void> {

@@ -8,6 +8,8 @@ import { CLUSTER, GREEDY, TOKEN, type World } from './world.ts';
 const NAMESPACE = 'a';
 const AT_ONCE = 6;
 export const BUSY_MS = 1_000;
+/** A Service of another allocator is still there when the table is in charge again. */
+const KEPT_MS = 70_000;
 const USED_AGAIN = /^svc-\d$/;
 
 export interface Wish {
@@ -37,15 +39,18 @@ export class People {
     for (const address of new Set(addresses)) this.place(`first-${address}`, withAddress(address));
   }
 
-  /** Another allocator, which the table does not know, gives a Service an address that no Service has. */
+  /** Another allocator, which the table does not know, gives Services addresses that nothing has or holds. */
   placeUnrecorded(chance: Chance): void {
-    const free = Array.from({ length: 12 }, (_, index) => `10.0.0.${index + 2}`).filter(
-      (address) => this.#world.ranges.ownersOf(address).length === 0,
-    );
-    const address = free[chance.pick(free.length)];
-    if (address === undefined) return;
-    const service = this.place(`other-${++this.#services}`, withAddress(address));
-    void this.live(service, chance);
+    const { holds } = this.#world.stored('ranges/serviceips');
+    for (let left = chance.oneOf([1, 3, 6]); left > 0; left--) {
+      const free = Array.from({ length: 12 }, (_, index) => `10.0.0.${index + 2}`).filter(
+        (address) => this.#world.ranges.ownersOf(address).length === 0 && !holds.has(address),
+      );
+      const address = free[chance.pick(free.length)];
+      if (address === undefined) return;
+      const service = this.place(`other-${++this.#services}`, withAddress(address));
+      void this.#world.clock.wait(KEPT_MS).then(() => this.live(service, chance));
+    }
   }
 
   /** A Service begins every few seconds. */

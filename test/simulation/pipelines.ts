@@ -3,7 +3,6 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import type { Chance } from './clock.ts';
 import type { People } from './people.ts';
 import { BUSY_MS, withAddress } from './people.ts';
-import type { Fault } from './settings.ts';
 import { keyOf, RANGE_KEYS, type StoredHold } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
@@ -21,16 +20,6 @@ interface Held {
 const PATIENCE_MS = 32_000;
 /** Longer than a disturbance lasts. */
 const DISTURBED_MS = 5 * 60_000;
-const CUT_OFF: readonly Fault[] = [
-  'crashBefore',
-  'crashAfter',
-  'lateRequest',
-  'lostReply',
-  'lostRequest',
-  'slow',
-  'serverError',
-  'throttled',
-];
 const AT_ONCE = 8;
 /** A record is kept for 90 s, as others for a day: nothing is repeated later. */
 const RETRIED_MS = 50_000;
@@ -69,19 +58,21 @@ export class Pipelines {
 
   async #hold(id: string, chance: Chance): Promise<void> {
     const { clock } = this.#world;
-    const untilMs = clock.nowMs + 20_000 + chance.pick(chance.oneOf([40_000, 120_000]));
+    const untilMs = clock.nowMs + chance.oneOf([20_000, 90_000]) + chance.pick(chance.oneOf([40_000, 120_000]));
     const takenUpBy = chance.oneOf<Held['takenUpBy']>(['any', 'owner']);
     const held = await this.#allocate({ id, items: this.#wished(chance), untilMs, takenUpBy }, chance);
     if (held === undefined) return;
     if (!held.isPrivate) this.#known = [...this.#known.slice(-5), held];
     if (this.#world.has('contention')) void this.#wantAtTheEnd(held, chance.of('the end'));
     await clock.wait(chance.pick(chance.oneOf([500, untilMs - clock.nowMs + 5_000])));
-    switch (chance.pick(4)) {
+    switch (chance.pick(6)) {
       case 0:
         return this.#createService(held, chance);
       case 1:
-        return this.#release(held, chance);
       case 2:
+      case 3:
+        return this.#release(held, chance);
+      case 4:
         return this.#takeUp(`${id}-own`, held, chance);
     }
   }
@@ -158,7 +149,7 @@ export class Pipelines {
     for (const item of mine) ranges.end(item, id);
     if (this.#world.has('contention')) for (const item of mine) void this.#want(item, chance.of(item));
     // Without the owner's name a release frees whatever is there: only while nothing else can have it.
-    const isSafe = isPrivate && untilMs - clock.nowMs > 2 * PATIENCE_MS;
+    const isSafe = isPrivate && !this.#world.isAway && untilMs - clock.nowMs > 2 * PATIENCE_MS;
     const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;
     const sentAtMs = clock.nowMs;
     void this.#cleanUp(id, { ...release, owner: id }, isSafe, chance);
@@ -214,7 +205,7 @@ export class Pipelines {
   async #want(value: string, chance: Chance): Promise<void> {
     const { clock } = this.#world;
     const items = [{ range: rangeOf(value), value: numberOrText(value) }];
-    const tries = this.#world.has('contention') ? 6 : 1;
+    const tries = this.#world.has('contention') ? 12 : 1;
     for (let attempt = 1; attempt <= tries && this.#world.isFaulty; attempt++) {
       const id = `wanted${++this.#requests}`;
       const untilMs = clock.nowMs + 60_000;
@@ -229,9 +220,14 @@ export class Pipelines {
     chance: Chance,
     untilMs = this.#world.clock.nowMs + RETRIED_MS,
   ): Promise<Answer | undefined> {
-    const { requestId, operation } = request;
+    const { requestId, operation, owner } = request;
+    const askedAtMs = this.#world.clock.nowMs;
     for (let attempt = 1; attempt <= 8 && this.#world.isFaulty && this.#world.clock.nowMs < untilMs; attempt++) {
-      const answer = await this.#world.ask<Answer>('allocate', { ...request, cluster: CLUSTER }, PATIENCE_MS, chance);
+      // Another allocator may have given it to a Service since.
+      if (operation === 'release' && owner === undefined && this.#world.disturbedAtMs >= askedAtMs) break;
+      const event = { ...request, cluster: CLUSTER };
+      // Some callers give up, and ask again, while the function still runs.
+      const answer = await this.#world.ask<Answer>('allocate', event, chance.oneOf([3_000, PATIENCE_MS]), chance);
       const isAnswer = answer !== undefined && !(answer instanceof Error);
       const shown = isAnswer
         ? `${answer.outcome} ${answer.items.map(({ outcome, value }) => `${value} ${outcome}`)}`
@@ -245,13 +241,12 @@ export class Pipelines {
 
   /** A refusal leaves nothing behind, where no invocation was cut off. Another one of the same request may be running. */
   async #checkNothingLeft(id: string): Promise<void> {
-    const { settings, clock } = this.#world;
+    const { clock } = this.#world;
     const refusedAtMs = clock.nowMs;
-    if (CUT_OFF.some((fault) => settings.faults.has(fault))) return;
     await clock.wait(PATIENCE_MS + 5_000);
     // Without a record yet, another delivery of the same request may be carried out later.
     const begunAtMs = this.#world.begunAtMs(id);
-    if (this.#world.lossyUntilMs > 0 || begunAtMs === 0 || begunAtMs > refusedAtMs || this.#isDisturbed(id)) return;
+    if (this.#world.cutOff.has(id) || begunAtMs === 0 || begunAtMs > refusedAtMs || this.#isDisturbed(id)) return;
     for (const item of this.#heldBy(id)) {
       this.#world.violate('toldRefused', `${id} was told that it is refused, and holds ${item}`);
     }
@@ -260,7 +255,7 @@ export class Pipelines {
   /** A request has what its answer says, and nothing else. Another invocation of it may be running. */
   async #checkOnlyThese(id: string, items: readonly string[]): Promise<void> {
     await this.#world.clock.wait(PATIENCE_MS + 5_000);
-    if (this.#isDisturbed(id)) return;
+    if (this.#world.cutOff.has(id) || this.#isDisturbed(id)) return;
     for (const item of this.#heldBy(id)) {
       if (!items.includes(item)) this.#world.violate('toldAllocated', `${id} holds ${item}, and was told ${items}`);
     }
@@ -285,9 +280,13 @@ export class Pipelines {
     );
     const next = ranges.filter(() => chance.once(2)).map((range) => ({ range, next: true }) as const);
     const items = next.length === 0 ? [{ range: 'serviceips', next: true, count: 2 } as const] : next;
+    if (!chance.once(4)) return [...items];
     // Perhaps it is another's, and all is rolled back.
-    const last = { range: 'serviceips', value: `10.0.0.${chance.between(1, 14)}` } as const;
-    return chance.once(4) ? [...items, last] : [...items];
+    const isPort = ranges.includes('servicenodeports') && chance.once(2);
+    const last = isPort
+      ? ({ range: 'servicenodeports', value: 30_000 + chance.pick(4) } as const)
+      : ({ range: 'serviceips', value: `10.0.0.${chance.between(1, 14)}` } as const);
+    return [...items, last];
   }
 }
 

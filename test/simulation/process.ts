@@ -33,6 +33,9 @@ const LOSSY: readonly [Fault, ...Fault[]] = ['lostRequest', 'lostReply', 'lateRe
 const LOST_ONCE_IN = 3;
 /** Of a process whose writes are lost in this invocation, on a connection that is half open. */
 const LOST_WRITES: readonly [Fault, ...Fault[]] = ['lostRequest', 'lateRequest', 'lostReply'];
+/** A process stands still after one write in so many, for so long. */
+const HALTS_ONCE_IN = 4;
+const LONGEST_HALT_MS = 12_000;
 /** What befalls a call befalls its repetition twice in so many times. */
 const AGAIN_TWICE_IN = 3;
 
@@ -146,20 +149,23 @@ export class Process {
       this.#checkAlive();
       return { outcome: 'refused', by: fault };
     }
-    return this.#answered(work, fault, noReply, signal);
+    return this.#answered(work, fault, noReply, { signal, isWrite });
   }
 
   async #answered<Reply>(
     work: () => Reply,
     fault: Fault | undefined,
     noReply: () => Promise<Exchanged<Reply>>,
-    signal?: AbortSignal,
+    { signal, isWrite }: CallOptions,
   ): Promise<Exchanged<Reply>> {
     const { clock } = this.#world;
     if (fault === 'crashBefore') this.end();
     this.#checkAlive();
     const reply = work();
     if (fault === 'crashAfter') this.end();
+    if (isWrite && this.#world.isFaulty && this.#world.has('halts') && this.#chance.once(HALTS_ONCE_IN)) {
+      this.freeze(this.#chance.pick(LONGEST_HALT_MS));
+    }
     if (fault === 'repeated') clock.in(this.#chance.pick(LATEST_MS), work);
     if (fault === 'lostReply') return noReply();
     await clock.wait(this.#hopMs(fault), signal);

@@ -22,7 +22,7 @@ export async function observe(world: World, chance: Chance): Promise<void> {
   world.inChargeSinceMs = undefined;
   await apply(world, { mode: 'observe' });
   await clock.wait(DRAINED_MS);
-  for (let left = chance.pick(4); left > 0; left--) world.people.placeUnrecorded(chance);
+  world.people.placeUnrecorded(chance);
   await clock.wait(10_000 + chance.pick(50_000));
   await apply(world, { mode: 'enforce' });
   world.inChargeSinceMs = clock.nowMs;
@@ -50,6 +50,8 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   world.note(`the table of ${world.timeOf(copy.atMs)} is restored${byHand ? ', and closed' : ''}`);
   if (byHand) await closeRanges(world);
   ranges.restored();
+  // Services of the time after the copy.
+  if (world.has('ranges')) world.people.placeUnrecorded(chance);
   world.endpoints.restored();
   world.pauses.delete('all');
   for (const address of ADDRESSES) world.endpoints.mayReturn(address);
@@ -120,7 +122,7 @@ export async function repairsStop(world: World, chance: Chance): Promise<void> {
   await clock.wait(DRAINED_MS + CLOSED_BY_ITSELF_MS);
   for (const key of RANGE_KEYS) ranges.setRecord(key, false);
   world.inChargeSinceMs = undefined;
-  for (let left = 1 + chance.pick(4); left > 0; left--) world.people.placeUnrecorded(chance);
+  world.people.placeUnrecorded(chance);
   await clock.wait(5_000 + chance.pick(30_000));
   world.inChargeSinceMs = clock.nowMs;
   world.areRepairsStopped = false;
@@ -138,7 +140,7 @@ export async function loseRegistration(world: World, chance: Chance): Promise<vo
   for (const key of RANGE_KEYS) ranges.setRecord(key, false);
   world.inChargeSinceMs = undefined;
   await clock.wait(DRAINED_MS);
-  if (world.has('ranges')) for (let left = chance.pick(4); left > 0; left--) world.people.placeUnrecorded(chance);
+  if (world.has('ranges')) world.people.placeUnrecorded(chance);
   await clock.wait(chance.pick(20_000));
   await apply(world, {});
   world.inChargeSinceMs = clock.nowMs;

@@ -85,6 +85,7 @@ export class RangeTruth {
   /** The table was restored: strikes are those that it has, and its owners were told that their holds are lost. */
   restored(): void {
     this.#sightings.clear();
+    this.#observedAtMs.clear();
     for (const key of RANGE_KEYS) {
       for (const [item, strikes] of this.#world.stored(key).strikes)
         this.#sightings.set(item, Array(strikes).fill({ begunAtMs: 1, atMs: 1 }));

@@ -18,7 +18,8 @@ export interface Ran {
 
 /** The last Services are created, and deleted, within this. */
 const LAST_LIVES_MS = 35_000;
-const COPY_EVERY_MS = 20_000;
+const COPY_EVERY_MS = 8_000;
+const AFTERMATH_MS = 20_000;
 
 export interface RunOptions {
   readonly without?: LeftOut;
@@ -88,7 +89,10 @@ async function makeTrouble(world: World): Promise<void> {
     isOver.push(begin());
   }
   await clock.wait(settings.troubleMs);
+  const planned = clock.nowMs;
   await Promise.all(isOver);
+  // What the last incident left is found by requests.
+  if (clock.nowMs > planned) await clock.wait(AFTERMATH_MS);
   world.isFaulty = false;
   world.calmSinceMs = clock.nowMs;
   world.note('no more trouble');

@@ -31,18 +31,27 @@ export async function blip({ servers, clock }: World, chance: Chance): Promise<v
   servers.cut(address, false);
 }
 
-export async function serverDies(world: World, chance: Chance): Promise<void> {
+export async function serverDies(
+  world: World,
+  chance: Chance,
+  longMs = chance.pick(chance.oneOf([9_000, 60_000])),
+): Promise<void> {
   const { servers, clock } = world;
-  const address = chance.oneOf(ADDRESSES);
+  const address = oneExpected(world, chance);
   servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
-  await clock.wait(chance.oneOf([3_000, 5_000]) + chance.pick(chance.oneOf([9_000, 60_000])));
+  await clock.wait(chance.oneOf([3_000, 5_000]) + longMs);
   start(world, address);
+}
+
+function oneExpected(world: World, chance: Chance): string {
+  const expected = world.expected().filter((address) => world.servers.all.has(address));
+  return expected[chance.pick(expected.length)] ?? chance.oneOf(ADDRESSES);
 }
 
 /** It says so, ends, and comes back. */
 export async function serverRestarts(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
-  const address = chance.oneOf(ADDRESSES);
+  const address = oneExpected(world, chance);
   servers.set(address, { state: 'shuttingDown' });
   await clock.wait(1_000 + chance.pick(15_000));
   servers.set(address, { state: 'down' });

@@ -26,6 +26,7 @@ export const FEATURES = [
   'fewNames',
   'ownReconcilers',
   'skewedMachines',
+  'halts',
 ] as const;
 /** The endpoints loop, and the two repairs with the Services. */
 export const PARTS = ['endpoints', 'ranges'] as const;
@@ -70,7 +71,7 @@ export const INTERVAL_MS = 30_000;
 /** Returns what the run of a seed is made of. */
 export function settingsOf(seed: number, without: LeftOut = new Set()): Settings {
   const chance = new Chance(seed).of('settings');
-  const theme = chance.once(4) ? everything(chance) : chance.oneOf(THEMES);
+  const theme = chance.once(6) ? everything(chance) : chance.oneOf(THEMES);
   const features = theme.perhaps.filter(() => chance.once(2));
   const rates = chance.oneOf(theme.rates);
   const faults = FAULTS.map((fault) => [fault, rates[chance.pick(rates.length)] ?? 0] as const);

@@ -35,15 +35,19 @@ endpoints | agents crashLoop busy | twoServers skewedFunctions | drainAll | some
 endpoints | agents | rollouts twoServers lossyWrites skewedFunctions slowNetwork | drainAll drain lossyNetwork deployment | many | 120 | 4 10 20
 endpoints | rollouts | agents twoServers slowNetwork slowReads ownReconcilers | endpointsDeleted lateAddition drain | all | 120 | 4 10 20
 endpoints | | agents twoServers | lateAddition | few | 150 | 10
-endpoints | busy | agents twoServers lateProcesses | outage | few | 150 | 25
+endpoints | busy slowNetwork | twoServers halts lossyWrites | outage | few | 240 | 15
 endpoints | | agents twoServers dns lateProcesses lossyPath silentSpares serverDiesLast | outage networkOutage serverDies serverRestarts restore stall pause | few | 120 | 4 10 20
 endpoints ranges | webhook | twoServers dns serverDiesLast oneServerKubeconfig | rotate moveControlPlane replaceServer recordChanges loseRegistration | few | 90 | 10 30
 ranges | webhook | requests nodePorts slowReads skewedFunctions lossyWrites busy | observe restore repairsStop deployment loseRegistration rotate | all | 120 | 6 15 40
 ranges | webhook slowReads fewNames | requests nodePorts dualStack contention skewedFunctions | stall deployment | few | 180 | 6 15 40
 ranges | requests contention busy | webhook tightRange slowReads lossyWrites slowNetwork | lossyNetwork stall deployment | all | 120 | 6 15 40
+ranges | requests contention halts busy | webhook tightRange nodePorts | | few | 60 | 20
+ranges | requests halts busy wideRange | nodePorts dualStack | | few | 90 | 20
 ranges | webhook tightRange busy lossyWrites | contention slowNetwork nodePorts | lossyNetwork stall | all | 120 | 6 15 40
 ranges | webhook contention busy | tightRange wideRange nodePorts dualStack lossyWrites slowNetwork | flood lossyNetwork stall | all | 120 | 6 15 40
 ranges | webhook busy | requests contention tightRange slowReads nodePorts lossyWrites | changeRange restore observe pause | few | 120 | 6 15 40
+ranges | requests busy | webhook tightRange nodePorts | observe | few | 120 | 15
+ranges | requests busy | webhook tightRange nodePorts | restore | few | 120 | 10
 `;
 
 export const THEMES = TABLE.trim().split('\n').map(themeOf) as [Theme, ...Theme[]];

@@ -91,6 +91,8 @@ export class World {
   /** Since when the table has been in charge without another allocator, and with all its items. */
   inChargeSinceMs: number | undefined;
   readonly deadAgents = new Set<string>();
+  /** Requests of which an invocation ended without an answer. */
+  readonly cutOff = new Set<string | undefined>();
   readonly people: People;
   /** An incident that needs the table for itself is under way. */
   isAway = false;
@@ -211,6 +213,7 @@ export class World {
     const endsAtMs = clock.nowMs + limitMs;
     process.invocation++;
     process.invokedAtMs = clock.nowMs;
+    process.freeze(0);
     const end = clock.at(endsAtMs, () => process.end());
     const handler = process.handler as Handler<Answer>;
     const environment = process.environment as Environment;
@@ -218,6 +221,7 @@ export class World {
     const answer = await Promise.race([work.catch((error: unknown) => asError(error)), process.died]);
     end.isCancelled = true;
     if (process.isDead) this.note(`${process.name} ended in the middle`);
+    if (process.isDead || answer instanceof Error) this.cutOff.add((event as { requestId?: string }).requestId);
     if (process.isDead || answer === 'died') return undefined;
     this.#idle.set(kind, [...(this.#idle.get(kind) ?? []), process]);
     return answer;
