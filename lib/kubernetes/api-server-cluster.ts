@@ -135,20 +135,18 @@ class ApiServerCluster implements ClusterPort {
     return this.#listed(IP_ADDRESS_READER);
   }
 
-  /** Older API servers reject field selectors for Services (400): then the whole list is read. */
   #listed<Item extends { readonly name: string }>(
     reader: ItemReader<Item>,
     fieldSelector?: string,
   ): AsyncIterable<Item> {
     const purpose = `list ${RESOURCES[reader.kind].plural}`;
-    const all = collectionPath(reader.kind, undefined);
-    const send = async (path: string, accept: string) =>
-      (await this.#send(purpose, { method: 'GET', path, streamed: true }, undefined, accept)).reply;
-    const open = async (accept: string) => {
-      if (fieldSelector === undefined) return send(all, accept);
-      const selected = await send(`${all}?${new URLSearchParams({ fieldSelector })}`, accept);
-      return selected.status === 400 ? send(all, accept) : selected;
-    };
+    const query = fieldSelector === undefined ? '' : `?${new URLSearchParams({ fieldSelector })}`;
+    const request = {
+      method: 'GET',
+      path: `${collectionPath(reader.kind, undefined)}${query}`,
+      streamed: true,
+    } as const;
+    const open = async (accept: string) => (await this.#send(purpose, request, undefined, accept)).reply;
     return streamedList(open, { server: this.#options.server, purpose }, reader);
   }
 

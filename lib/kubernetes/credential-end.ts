@@ -11,7 +11,7 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Opaque tokens and passwords have no known end; the end of a credential that renews itself does not matter. */
+/** Opaque tokens have no known end; the end of a credential that renews itself does not matter. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
   if (access.renewsItself) return [];
   const headers = await access.authHeaders();

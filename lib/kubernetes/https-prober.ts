@@ -86,7 +86,7 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     const sent = authenticated ? await credential(access) : {};
     const headers = { 'user-agent': userAgent, ...sent };
     const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal: end });
-    const body = await startOf(new CredentialMask(sent, true).body(inLargePieces(reply.body)));
+    const body = await startOf(new CredentialMask(sent).body(inLargePieces(reply.body)));
     return { kind: 'status', status: reply.status, body };
   };
   const askOnce = async (material: TlsMaterial): Promise<Answer> => {

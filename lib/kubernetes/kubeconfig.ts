@@ -176,6 +176,10 @@ function refuseUnsupported({ clusterName, cluster, userName, user }: Chosen, sou
   const refuse = (problem: string, remedy: string): never => {
     throw badKubeconfig(source, problem, remedy);
   };
+  if (user.username || user.password) {
+    const problem = `user "${userName}" has a user name and a password, which API servers no longer accept`;
+    refuse(problem, 'Use a token or a client certificate');
+  }
   const finer = (['as-groups', 'as-uid', 'as-user-extra'] as const).find((field) => user[field] !== undefined);
   if (finer !== undefined) {
     refuse(`user "${userName}" has ${finer}, which is not supported`, 'Give the user itself the rights that it needs');
@@ -204,8 +208,8 @@ function serverUrl({ clusterName, cluster, user }: Chosen, source: KubeconfigSou
     const problem = `the server of cluster "${clusterName}" is not the URL of an API server`;
     throw badKubeconfig(source, problem, 'Write it like https://10.0.0.1:6443');
   }
-  const { token, tokenFile, username, as, 'client-certificate': file, 'client-certificate-data': data } = user;
-  if (url.protocol === 'http:' && (token || tokenFile || username || as || file || data || hasPlugin(user))) {
+  const { token, tokenFile, as, 'client-certificate': file, 'client-certificate-data': data } = user;
+  if (url.protocol === 'http:' && (token || tokenFile || as || file || data || hasPlugin(user))) {
     const problem = `cluster "${clusterName}" is reached over http://, which would send the credential unencrypted`;
     throw badKubeconfig(source, problem, 'Use https://, or a user without a credential');
   }
@@ -226,13 +230,11 @@ async function headersOf(
     const problem = `the token of user "${userName}" (or its "as") has a space, line break or other character that an HTTP header must not contain`;
     throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');
   }
-  if (token.length > LONGEST_TOKEN || `${user.username ?? ''}${user.password ?? ''}`.length > LONGEST_TOKEN) {
-    const problem = `the token of user "${userName}" (or its name and password) has more than ${LONGEST_TOKEN} characters`;
+  if (token.length > LONGEST_TOKEN) {
+    const problem = `the token of user "${userName}" has more than ${LONGEST_TOKEN} characters`;
     throw badKubeconfig(source, problem, 'Issue one with fewer claims or groups');
   }
-  const basic = user.username ? Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64') : '';
   return {
-    ...(basic && { Authorization: `Basic ${basic}` }),
     ...(token && { Authorization: `Bearer ${token}` }),
     ...(as && { 'Impersonate-User': as }),
   };

@@ -12,13 +12,10 @@ const SHORTEST = 8;
  * server that disguises the credential cannot be stopped.
  */
 export class CredentialMask {
-  readonly #secrets: readonly Buffer[];
+  readonly #secret: Buffer;
 
-  /** A password may be a common word: it is masked only in failures, which are not written back. */
-  constructor(sent: Headers, isFailure: boolean) {
-    const [scheme = '', value = ''] = (sent['Authorization'] ?? '').split(' ', 2);
-    const password = scheme === 'Basic' && isFailure ? passwordIn(value) : '';
-    this.#secrets = [value, password].map((secret) => Buffer.from(secret)).filter(({ length }) => length >= SHORTEST);
+  constructor(sent: Headers) {
+    this.#secret = Buffer.from((sent['Authorization'] ?? '').replace('Bearer ', ''));
   }
 
   headers(headers: Headers): Headers {
@@ -27,16 +24,13 @@ export class CredentialMask {
 
   /** Returns the body with a delay for bytes that may begin a credential. */
   body(body: Body): Body {
-    return this.#secrets.reduce<Body>((given, secret) => masked(given, new SecretSearch(secret)), body);
+    return this.#secret.length < SHORTEST ? body : masked(body, new SecretSearch(this.#secret));
   }
 
   #text(value: string): string {
-    return this.#secrets
-      .reduce<Buffer>((bytes, secret) => {
-        const search = new SecretSearch(secret);
-        return Buffer.concat([search.push(bytes), search.end()]);
-      }, Buffer.from(value))
-      .toString();
+    if (this.#secret.length < SHORTEST) return value;
+    const search = new SecretSearch(this.#secret);
+    return Buffer.concat([search.push(Buffer.from(value)), search.end()]).toString();
   }
 }
 
@@ -47,9 +41,4 @@ async function* masked(body: Body, search: SecretSearch): AsyncGenerator<Uint8Ar
   }
   const rest = search.end();
   if (rest.length > 0) yield rest;
-}
-
-function passwordIn(basic: string): string {
-  const pair = Buffer.from(basic, 'base64').toString();
-  return pair.slice(pair.indexOf(':') + 1);
 }

@@ -66,7 +66,7 @@ function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
         body,
         signal,
       });
-      const mask = new CredentialMask(credential, reply.status >= 300);
+      const mask = new CredentialMask(credential);
       const arriving = inLargePieces(reply.body);
       const isGzip = streamed === true && reply.headers['content-encoding'] === 'gzip';
       return {

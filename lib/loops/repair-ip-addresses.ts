@@ -33,7 +33,7 @@ const MOST_FAULTS = 200;
 const READS_AT_ONCE = 8;
 
 /** Figures of the spec's ranges, which ServiceCIDRs replace. */
-const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity|newClaims|goneClaims)$/i;
+const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
 /** The findings that this repair replaces: the claims pass knows only the ranges of the spec. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);

@@ -4,7 +4,7 @@ import { parseAddress } from '../allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../allocator/ip-range.ts';
 import { hostBits, isUsableIn, type Network, networkOf } from '../allocator/network.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
-import { popCount, type RangeSnapshot, subtract } from '../allocator/snapshot-bytes.ts';
+import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
@@ -37,9 +37,6 @@ export interface Audit {
     readonly allocated: number;
     readonly free: number;
     readonly capacity: number;
-    /** Claims that the stored usage bitmap lacks, if there is one. */
-    readonly newClaims?: number;
-    readonly goneClaims?: number;
   };
 }
 
@@ -56,15 +53,7 @@ export function auditRange<Item>(
   return {
     findings: nothingFree(words, ledger),
     next: stored && next && sameRange(stored, next) ? undefined : next,
-    counts: { allocated: ledger.used, free: ledger.free, capacity: ledger.max, ...changedClaims(stored, next) },
-  };
-}
-
-function changedClaims(stored: StoredRange | undefined, next: StoredRange | undefined): Partial<Audit['counts']> {
-  if (next === undefined || stored?.allocator !== 'apiserver' || stored.range !== next.range) return {};
-  return {
-    newClaims: popCount(subtract(next.data, stored.data)),
-    goneClaims: popCount(subtract(stored.data, next.data)),
+    counts: { allocated: ledger.used, free: ledger.free, capacity: ledger.max },
   };
 }
 

@@ -7,13 +7,9 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const LONG = 'x'.repeat(LONGEST_TOKEN + 1);
 
-test.each([
-  ['token', { token: LONG }],
-  ['password', { username: 'admin', password: LONG }],
-])('a kubeconfig with a %s of more than 4 KB is refused without quoting it', async (_, user) => {
-  const error: unknown = await parseKubeconfig(kubeconfigTo('https://10.0.0.1:6443', { user }), 'of a tenant').catch(
-    (reason: unknown) => reason,
-  );
+test('a kubeconfig with a token of more than 4 KB is refused without quoting it', async () => {
+  const text = kubeconfigTo('https://10.0.0.1:6443', { user: { token: LONG } });
+  const error: unknown = await parseKubeconfig(text, 'of a tenant').catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining('more than 4096 characters') });
   expect(String(error)).not.toContain('xxxx');
 });

@@ -56,12 +56,10 @@ describe('a kubeconfig', () => {
     expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
   });
 
-  test('a kubeconfig gives a client certificate, a server name and a password', async () => {
+  test('a kubeconfig gives a client certificate and a server name', async () => {
     const user = {
       'client-certificate-data': base64(cert),
       'client-key-data': base64(keyPem),
-      username: 'admin',
-      password: SECRET,
     };
     const access = await parseKubeconfig(
       kubeconfig({ ...withCa, 'tls-server-name': 'api.example.com' }, user),
@@ -70,7 +68,7 @@ describe('a kubeconfig', () => {
     expect(access.tls()).toMatchObject({ servername: 'api.example.com' });
     expect(access.tls().cert?.toString()).toBe(cert);
     expect(access.tls().key?.toString()).toBe(keyPem);
-    await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Basic ${base64(`admin:${SECRET}`)}` });
+    await expect(access.authHeaders()).resolves.toEqual({});
   });
 
   test('a kubeconfig reports that verification is to be skipped', async () => {
@@ -176,6 +174,7 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     ['would send a token in clear', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
     ['names a proxy', withCluster({ 'proxy-url': 'http://10.0.0.9' }), /proxy-url, which is not supported/],
     ['impersonates groups', withUser({ ...user, 'as-groups': ['a'] }), /as-groups, which is not supported/],
+    ['has a password', withUser({ username: 'admin', password: SECRET }), /user name and a password/],
     ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider plugin/],
     ['has a CA to ignore', withCluster({ ...withCa, 'insecure-skip-tls-verify': true }), /Remove insecure/],
     ['names a CA file', withCluster({ 'certificate-authority': '/etc/ca' }), /Embed them.*--flatten/],

@@ -11,42 +11,35 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { runs } from '../support/properties.ts';
 
 const authority = makeAuthority('the cluster');
-const PASSWORD = 'correct horse';
+const TOKEN = 'opaque-0123456789';
 const read = async (body: Parameters<typeof readWhole>[0]) =>
   Buffer.from(await readWhole(body, 'the test', new BytesInFlight())).toString();
 
 describe('an API server that repeats a credential in its reply', () => {
-  test.each([
-    { name: 'an opaque token', user: { token: 'opaque-0123456789' }, secrets: ['opaque-0123456789'] },
-    {
-      name: 'a password',
-      user: { username: 'admin', password: PASSWORD },
-      secrets: [PASSWORD, Buffer.from(`admin:${PASSWORD}`).toString('base64')],
-    },
-  ])(
-    'an API server that repeats a credential in its reply gets $name neither into an error, a header nor a probe',
-    async ({ user, secrets }) => {
-      const server = await startFaultServer(
-        ({ headers }) => {
-          const said = `you sent ${headers.authorization} and ${PASSWORD}`;
-          return { status: 403, headers: { warning: `299 - "${headers.authorization}"` }, body: { message: said } };
-        },
-        authority.issue(['127.0.0.1']),
-      );
-      const access = await parseKubeconfig(kubeconfigTo(server.url, { ca: authority.ca, user }), 'of the test');
-      const connections = new ApiServerConnections();
-      const { signal } = new AbortController();
-      const reply = await connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
-      const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
-      const probed = await probe({ url: server.url, authenticate: true });
-      const seen = JSON.stringify([reply.headers, await read(reply.body), probed]);
-      await connections.close();
-      await server.stop();
-      expect(server.requests.map(({ headers }) => headers['authorization'])).toHaveLength(2);
-      expect(seen).toContain('you sent');
-      expect(secrets.filter((secret) => seen.includes(secret))).toEqual([]);
-    },
-  );
+  test('an API server that repeats a credential in its reply gets it neither into an error, a header nor a probe', async () => {
+    const server = await startFaultServer(
+      ({ headers }) => {
+        const said = `you sent ${headers.authorization}`;
+        return { status: 403, headers: { warning: `299 - "${headers.authorization}"` }, body: { message: said } };
+      },
+      authority.issue(['127.0.0.1']),
+    );
+    const access = await parseKubeconfig(
+      kubeconfigTo(server.url, { ca: authority.ca, user: { token: TOKEN } }),
+      'of the test',
+    );
+    const connections = new ApiServerConnections();
+    const { signal } = new AbortController();
+    const reply = await connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
+    const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
+    const probed = await probe({ url: server.url, authenticate: true });
+    const seen = JSON.stringify([reply.headers, await read(reply.body), probed]);
+    await connections.close();
+    await server.stop();
+    expect(server.requests.map(({ headers }) => headers['authorization'])).toHaveLength(2);
+    expect(seen).toContain('you sent');
+    expect(seen).not.toContain(TOKEN);
+  });
 });
 
 describe('CredentialMask', () => {
@@ -62,7 +55,7 @@ describe('CredentialMask', () => {
           chunks.push(whole.subarray(at, at + cut));
           at += cut;
         }
-        const mask = new CredentialMask({ Authorization: `Bearer ${token}` }, false);
+        const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
         expect(await read(mask.body(chunks))).toBe(whole.toString().replaceAll(token, '*'.repeat(token.length)));
       }),
     );
@@ -91,7 +84,7 @@ describe('CredentialMask', () => {
         async (hows, before, cut) => {
           const written = [...token].map((character, index) => escapes(character, hows[index] ?? 0)).join('');
           const whole = Buffer.from(`${before}${written}" ${written}`);
-          const mask = new CredentialMask({ Authorization: `Bearer ${token}` }, false);
+          const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
           const seen = await read(
             mask.body([whole.subarray(0, cut), whole.subarray(cut, 2 * cut), whole.subarray(2 * cut)]),
           );
@@ -101,12 +94,5 @@ describe('CredentialMask', () => {
       ),
       { numRuns: runs(500) },
     );
-  });
-
-  test('keeps a password in a reply that may be written back, where it may be a common word', async () => {
-    const sent = { Authorization: `Basic ${Buffer.from('me:kubernetes').toString('base64')}` };
-    const body = [Buffer.from('{"name":"kubernetes"}')];
-    expect(await read(new CredentialMask(sent, false).body(body))).toBe('{"name":"kubernetes"}');
-    expect(await read(new CredentialMask(sent, true).body(body))).toBe('{"name":"**********"}');
   });
 });

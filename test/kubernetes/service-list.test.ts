@@ -40,7 +40,7 @@ describe('the Services of a cluster', () => {
     expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
   });
 
-  test('Services with node ports are selected by the API server, or all are read if it refuses the selector', async () => {
+  test('Services with node ports are selected by the API server', async () => {
     const list = protobuf(serviceList([claim('a')]));
     const names = async (port: ClusterPort) => {
       const found: string[] = [];
@@ -51,9 +51,6 @@ describe('the Services of a cluster', () => {
     await expect(names(port)).resolves.toEqual(['a']);
     const path = '/api/v1/services?fieldSelector=spec.type%21%3DClusterIP%2Cspec.type%21%3DExternalName';
     expect(requests.map((request) => request.path)).toEqual([path]);
-    const { port: older, requests: both } = portAnswering(failed(400, 'BadRequest'), list);
-    await expect(names(older)).resolves.toEqual(['a']);
-    expect(both.map((request) => request.path)).toEqual([path, '/api/v1/services']);
   });
 
   test('Services can be read from JSON with fields left out', async () => {
