@@ -1,6 +1,6 @@
 import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord } from '../cluster/values.ts';
-import { type AnsweredCall, type ApiCall, apiCalls, type CallOptions } from './api-calls.ts';
+import { type AnsweredCall, apiCalls, type CallOptions } from './api-calls.ts';
 import {
   type ClusterPort,
   type CreateResult,
@@ -48,97 +48,32 @@ const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = 
 
 /** Returns the cluster port of one API server, for one pass. */
 export function clusterPort(options: ClusterPortOptions): ClusterPort {
-  return new ApiServerCluster(options);
-}
+  const { server, userAgent } = options;
+  const call = apiCalls(options);
 
-class ApiServerCluster implements ClusterPort {
-  readonly #options: ClusterPortOptions;
-  readonly #call: ApiCall;
+  const send = async (
+    purpose: string,
+    request: Omit<ApiRequest, 'headers' | 'body'>,
+    body?: object | Json,
+    accept = 'application/json',
+  ): Promise<Sent> => {
+    const type = request.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const content = body === undefined ? {} : { 'content-type': type };
+    const headers = { accept, 'user-agent': userAgent, ...content };
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    const reply = await call({ ...request, headers, ...text }, purpose);
+    return { reply, site: { server, purpose } };
+  };
 
-  constructor(options: ClusterPortOptions) {
-    this.#options = options;
-    this.#call = apiCalls(options);
-  }
+  const change = (verb: string, method: 'PUT' | 'PATCH', ref: ObjectRef, body: object | Json): Promise<Sent> => {
+    const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
+    return send(`${verb} ${describeRef(ref)}`, { method, path }, body);
+  };
 
-  async get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined> {
-    const { reply, site } = await this.#send(`get ${describeRef(ref)}`, { method: 'GET', path: objectPath(ref) });
-    if (reply.status === 404 && (statusOf(reply).reason === 'NotFound' || isNotServed(reply))) {
-      return undefined;
-    }
-    return objectIn<T>(reply, ref, site);
-  }
-
-  async list<T extends KubernetesObject>(kind: Kind, namespace?: string, labelSelector?: string): Promise<T[]> {
-    const purpose = `list ${RESOURCES[kind].plural}${namespace === undefined ? '' : ` in ${namespace}`}`;
-    const query = labelSelector === undefined ? '' : `?${new URLSearchParams({ labelSelector })}`;
-    const path = `${collectionPath(kind, namespace)}${query}`;
-    const { reply, site } = await this.#send(purpose, { method: 'GET', path });
-    return listIn<T>(reply, kind, site);
-  }
-
-  async create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>> {
-    const ref = refOf(object);
-    const path = `${collectionPath(ref.kind, ref.namespace)}?fieldManager=${FIELD_MANAGER}`;
-    const { reply, site } = await this.#send(`create ${describeRef(ref)}`, { method: 'POST', path }, object);
-    if (reply.status === 200 || reply.status === 201) {
-      return { outcome: 'created', object: objectIn<T>(reply, ref, site) };
-    }
-    const { reason, message, detailsKind, causes } = statusOf(reply);
-    if (reply.status === 409 && reason === 'AlreadyExists') {
-      return { outcome: 'alreadyExists' };
-    }
-    if (reply.status === 422) {
-      return { outcome: 'invalid', message: boundedText(message) };
-    }
-    const terminating = causes.includes('NamespaceTerminating') || message.includes('because it is being terminated');
-    const missing = reason === 'NotFound' && detailsKind === 'namespaces';
-    if ((reply.status === 403 && terminating) || (reply.status === 404 && missing)) {
-      return { outcome: 'namespaceUnavailable', message: boundedText(message) };
-    }
-    throw refusedCall(site, reply);
-  }
-
-  /** Without the uid, an update of a deleted Service or Endpoints would create it again. */
-  async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
-    const ref = refOf(object);
-    requireRead(object, ref);
-    return updateResult<T>(ref, await this.#change('update', 'PUT', ref, object));
-  }
-
-  async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>> {
-    return updateResult<T>(ref, await this.#change('patch', 'PATCH', ref, patch));
-  }
-
-  async delete(object: KubernetesObject): Promise<DeleteResult> {
-    const ref = refOf(object);
-    const preconditions = requireRead(object, ref);
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
-    const request = { method: 'DELETE', path: objectPath(ref) } as const;
-    const { reply, site } = await this.#send(`delete ${describeRef(ref)}`, request, body);
-    if (reply.status === 200 || reply.status === 202) {
-      if (!isRecord(jsonOf(reply, site))) throw malformed(site, 'no JSON object, or not all of it');
-      return 'deleted';
-    }
-    const { reason } = statusOf(reply);
-    if (reply.status === 404 && reason === 'NotFound') {
-      return reply.afterLostReply ? 'deleted' : 'notFound';
-    }
-    if (reply.status === 409 && reason === 'Conflict') return 'conflict';
-    throw refusedCall(site, reply);
-  }
-
-  services(selection: ServiceSelection = 'all'): AsyncIterable<ServiceClaim> {
-    return this.#listed(SERVICE_READER, FIELD_SELECTORS[selection]);
-  }
-
-  ipAddresses(): AsyncIterable<IPAddressRecord> {
-    return this.#listed(IP_ADDRESS_READER);
-  }
-
-  #listed<Item extends { readonly name: string }>(
+  const listed = <Item extends { readonly name: string }>(
     reader: ItemReader<Item>,
     fieldSelector?: string,
-  ): AsyncIterable<Item> {
+  ): AsyncIterable<Item> => {
     const purpose = `list ${RESOURCES[reader.kind].plural}`;
     const query = fieldSelector === undefined ? '' : `?${new URLSearchParams({ fieldSelector })}`;
     const request = {
@@ -146,29 +81,86 @@ class ApiServerCluster implements ClusterPort {
       path: `${collectionPath(reader.kind, undefined)}${query}`,
       streamed: true,
     } as const;
-    const open = async (accept: string) => (await this.#send(purpose, request, undefined, accept)).reply;
-    return streamedList(open, { server: this.#options.server, purpose }, reader);
-  }
+    const open = async (accept: string) => (await send(purpose, request, undefined, accept)).reply;
+    return streamedList(open, { server, purpose }, reader);
+  };
 
-  #change(verb: string, method: 'PUT' | 'PATCH', ref: ObjectRef, body: object | Json): Promise<Sent> {
-    const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
-    return this.#send(`${verb} ${describeRef(ref)}`, { method, path }, body);
-  }
+  return {
+    async get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined> {
+      const { reply, site } = await send(`get ${describeRef(ref)}`, { method: 'GET', path: objectPath(ref) });
+      if (reply.status === 404 && (statusOf(reply).reason === 'NotFound' || isNotServed(reply))) {
+        return undefined;
+      }
+      return objectIn<T>(reply, ref, site);
+    },
 
-  async #send(
-    purpose: string,
-    request: Omit<ApiRequest, 'headers' | 'body'>,
-    body?: object | Json,
-    accept = 'application/json',
-  ): Promise<Sent> {
-    const { server, userAgent } = this.#options;
-    const type = request.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const content = body === undefined ? {} : { 'content-type': type };
-    const headers = { accept, 'user-agent': userAgent, ...content };
-    const text = body === undefined ? {} : { body: JSON.stringify(body) };
-    const reply = await this.#call({ ...request, headers, ...text }, purpose);
-    return { reply, site: { server, purpose } };
-  }
+    async list<T extends KubernetesObject>(kind: Kind, namespace?: string, labelSelector?: string): Promise<T[]> {
+      const purpose = `list ${RESOURCES[kind].plural}${namespace === undefined ? '' : ` in ${namespace}`}`;
+      const query = labelSelector === undefined ? '' : `?${new URLSearchParams({ labelSelector })}`;
+      const path = `${collectionPath(kind, namespace)}${query}`;
+      const { reply, site } = await send(purpose, { method: 'GET', path });
+      return listIn<T>(reply, kind, site);
+    },
+
+    async create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>> {
+      const ref = refOf(object);
+      const path = `${collectionPath(ref.kind, ref.namespace)}?fieldManager=${FIELD_MANAGER}`;
+      const { reply, site } = await send(`create ${describeRef(ref)}`, { method: 'POST', path }, object);
+      if (reply.status === 200 || reply.status === 201) {
+        return { outcome: 'created', object: objectIn<T>(reply, ref, site) };
+      }
+      const { reason, message, detailsKind, causes } = statusOf(reply);
+      if (reply.status === 409 && reason === 'AlreadyExists') {
+        return { outcome: 'alreadyExists' };
+      }
+      if (reply.status === 422) {
+        return { outcome: 'invalid', message: boundedText(message) };
+      }
+      const terminating = causes.includes('NamespaceTerminating') || message.includes('because it is being terminated');
+      const missing = reason === 'NotFound' && detailsKind === 'namespaces';
+      if ((reply.status === 403 && terminating) || (reply.status === 404 && missing)) {
+        return { outcome: 'namespaceUnavailable', message: boundedText(message) };
+      }
+      throw refusedCall(site, reply);
+    },
+
+    /** Without the uid, an update of a deleted Service or Endpoints would create it again. */
+    async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
+      const ref = refOf(object);
+      requireRead(object, ref);
+      return updateResult<T>(ref, await change('update', 'PUT', ref, object));
+    },
+
+    async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>> {
+      return updateResult<T>(ref, await change('patch', 'PATCH', ref, patch));
+    },
+
+    async delete(object: KubernetesObject): Promise<DeleteResult> {
+      const ref = refOf(object);
+      const preconditions = requireRead(object, ref);
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
+      const request = { method: 'DELETE', path: objectPath(ref) } as const;
+      const { reply, site } = await send(`delete ${describeRef(ref)}`, request, body);
+      if (reply.status === 200 || reply.status === 202) {
+        if (!isRecord(jsonOf(reply, site))) throw malformed(site, 'no JSON object, or not all of it');
+        return 'deleted';
+      }
+      const { reason } = statusOf(reply);
+      if (reply.status === 404 && reason === 'NotFound') {
+        return reply.afterLostReply ? 'deleted' : 'notFound';
+      }
+      if (reply.status === 409 && reason === 'Conflict') return 'conflict';
+      throw refusedCall(site, reply);
+    },
+
+    services(selection: ServiceSelection = 'all'): AsyncIterable<ServiceClaim> {
+      return listed(SERVICE_READER, FIELD_SELECTORS[selection]);
+    },
+
+    ipAddresses(): AsyncIterable<IPAddressRecord> {
+      return listed(IP_ADDRESS_READER);
+    },
+  };
 }
 
 interface Sent {

@@ -1,45 +1,28 @@
 import * as z from 'zod/mini';
 import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type IPAddressRecord } from '../cluster/kubernetes-objects.ts';
-import { type ProtobufReader, readLabel, readTimeMs } from './protobuf.ts';
+import { type ProtobufReader, readMeta } from './protobuf.ts';
 import { LONGEST_CLAIM_TEXT } from './reply-bounds.ts';
-import { claimText, creationMs, type ItemReader, orEmpty, readJsonItem } from './streamed-list.ts';
+import { claimText, type ItemReader, metadataShape, orEmpty, readJsonItem } from './streamed-list.ts';
 
 // Field numbers: k8s.io/api/networking/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
 
 const LABELS = [Buffer.from(FAMILY_LABEL), Buffer.from(ADDRESS_MANAGED_BY_LABEL)];
 const NO_PARENT = { group: '', resource: '', namespace: '', name: '' };
 
-type Meta = Omit<IPAddressRecord, 'parent'>;
-type Parent = IPAddressRecord['parent'];
-
 function readIpAddress(reader: ProtobufReader): IPAddressRecord {
-  let meta: Meta = { name: '', uid: '', resourceVersion: '', createdAtMs: 0, family: '', managedBy: '' };
-  let parent: Parent = NO_PARENT;
+  let meta: Omit<IPAddressRecord, 'parent'> | undefined;
+  let parent: IPAddressRecord['parent'] = NO_PARENT;
   reader.message((field) => {
-    if (field === 1) meta = readMeta(reader);
-    else if (field === 2) parent = readSpec(reader);
+    if (field === 1) {
+      const { namespace: _, labels, ...names } = readMeta(reader, LABELS);
+      meta = { ...names, family: labels[0] ?? '', managedBy: labels[1] ?? '' };
+    } else if (field === 2) parent = readSpec(reader);
   });
-  return { ...meta, parent };
+  const none = { name: '', uid: '', resourceVersion: '', createdAtMs: 0, family: '', managedBy: '' };
+  return { ...(meta ?? none), parent };
 }
 
-function readMeta(reader: ProtobufReader): Meta {
-  const meta = { name: '', uid: '', resourceVersion: '', createdAtMs: 0 };
-  const labels = ['', ''];
-  reader.message((field) => {
-    if (field === 1) meta.name = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 5) meta.uid = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 6) meta.resourceVersion = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 8) meta.createdAtMs = readTimeMs(reader);
-    else if (field === 11) {
-      const [index, value] = readLabel(reader, LABELS) ?? [];
-      if (index !== undefined && value !== undefined) labels[index] = value;
-    }
-  });
-  const [family = '', managedBy = ''] = labels;
-  return { ...meta, family, managedBy };
-}
-
-function readSpec(reader: ProtobufReader): Parent {
+function readSpec(reader: ProtobufReader): IPAddressRecord['parent'] {
   const parent = { ...NO_PARENT };
   const fields = { 1: 'group', 2: 'resource', 3: 'namespace', 4: 'name' } as const;
   reader.message((field) => {
@@ -52,29 +35,16 @@ function readSpec(reader: ProtobufReader): Parent {
   return parent;
 }
 
+const parentRef = z.object({ group: claimText, resource: claimText, namespace: claimText, name: claimText });
 const ipAddress = z.object({
-  metadata: z.object({
-    name: claimText,
-    uid: claimText,
-    resourceVersion: claimText,
-    creationTimestamp: creationMs,
-    labels: orEmpty(z.object({ [FAMILY_LABEL]: claimText, [ADDRESS_MANAGED_BY_LABEL]: claimText }), {}),
-  }),
-  spec: orEmpty(
-    z.object({
-      parentRef: orEmpty(
-        z.object({ group: claimText, resource: claimText, namespace: claimText, name: claimText }),
-        {},
-      ),
-    }),
-    {},
-  ),
+  metadata: metadataShape({ [FAMILY_LABEL]: claimText, [ADDRESS_MANAGED_BY_LABEL]: claimText }),
+  spec: orEmpty(z.object({ parentRef: orEmpty(parentRef, {}) }), {}),
 });
 
 /** Reads an IPAddress (`networking.k8s.io/v1`). */
 export function ipAddressInJson(object: unknown): IPAddressRecord {
   const { metadata, spec } = readJsonItem(ipAddress, 'IPAddress', object);
-  const { labels, creationTimestamp: createdAtMs, ...names } = metadata;
+  const { namespace: _, labels, creationTimestamp: createdAtMs, ...names } = metadata;
   const { [FAMILY_LABEL]: family, [ADDRESS_MANAGED_BY_LABEL]: managedBy } = labels;
   return { ...names, createdAtMs, family, managedBy, parent: spec.parentRef };
 }

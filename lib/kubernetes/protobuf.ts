@@ -194,22 +194,32 @@ export function readTypeMeta(reader: ProtobufReader): string {
   return `${apiVersion} ${kind}`;
 }
 
-/**
- * Reads an entry of a label map: the index of a known key, and the value; `undefined` for another key. The key comes
- * first.
- */
-export function readLabel(reader: ProtobufReader, keys: readonly Uint8Array[]): readonly [number, string] | undefined {
+/** Reads the `ObjectMeta` of an object. `labels` are the values of the given keys, in their order. */
+export function readMeta(reader: ProtobufReader, keys: readonly Uint8Array[]) {
+  const meta = { name: '', namespace: '', uid: '', resourceVersion: '', createdAtMs: 0 };
+  const labels: (string | undefined)[] = [];
+  reader.message((field) => {
+    if (field === 1) meta.name = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 3) meta.namespace = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 5) meta.uid = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 6) meta.resourceVersion = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 8) meta.createdAtMs = readTimeMs(reader);
+    else if (field === 11) readLabel(reader, keys, labels);
+  });
+  return { ...meta, labels };
+}
+
+/** Reads an entry of a label map. The key comes first. */
+function readLabel(reader: ProtobufReader, keys: readonly Uint8Array[], labels: (string | undefined)[]): void {
   let index = -1;
-  let label: readonly [number, string] | undefined;
   reader.message((field) => {
     if (field === 1) index = reader.indexOfText(keys);
-    else if (field === 2 && index >= 0) label = [index, reader.text(LONGEST_CLAIM_TEXT)];
+    else if (field === 2 && index >= 0) labels[index] = reader.text(LONGEST_CLAIM_TEXT);
   });
-  return label;
 }
 
 /** Reads a `Time` in whole seconds, until the year 2106. */
-export function readTimeMs(reader: ProtobufReader): number {
+function readTimeMs(reader: ProtobufReader): number {
   let seconds = 0;
   reader.message((field) => {
     if (field === 1) seconds = reader.int32() >>> 0;

@@ -91,10 +91,21 @@ export function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unkn
 export const claimText = orEmpty(z.string().check(z.maxLength(LONGEST_CLAIM_TEXT)), '');
 
 /** A time such as `2026-01-02T03:04:05Z` in milliseconds; 0 if absent. */
-export const creationMs = z.pipe(
+const creationMs = z.pipe(
   claimText,
   z.transform((text: string) => Date.parse(text) || 0),
 );
+
+export function metadataShape<Labels extends z.core.$ZodShape>(labels: Labels) {
+  return z.object({
+    name: claimText,
+    namespace: claimText,
+    uid: claimText,
+    resourceVersion: claimText,
+    creationTimestamp: creationMs,
+    labels: orEmpty(z.object(labels), {}),
+  });
+}
 
 /**
  * Reads an object from JSON. Throws `MalformedItem` and `OverBound`. A field of the wrong type is an error, never a default:

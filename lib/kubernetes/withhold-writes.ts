@@ -20,6 +20,7 @@ export function withholdWrites(port: ClusterPort, wouldWrite: (description: stri
     return { outcome: 'withheld', object } as const;
   };
   return {
+    ...port,
     get: async <T extends KubernetesObject>(ref: ObjectRef) => {
       const object = await port.get<T>(ref);
       if (object !== undefined) read.set(describeRef(ref), object);
@@ -33,8 +34,6 @@ export function withholdWrites(port: ClusterPort, wouldWrite: (description: stri
       }
       return objects;
     },
-    services: (selection) => port.services(selection),
-    ipAddresses: () => port.ipAddresses(),
     create: (object) => withheld('create', object),
     update: (object) => withheld('update', object),
     mergePatch: async (ref) => {

@@ -54,12 +54,18 @@ export function portsFor(
 
 /** Leases need no confirmation: they record what the pass observed, and each tick writes them. */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>): Ports {
-  let confirmed: Promise<void> | undefined;
+  let isConfirmed: Promise<void> | undefined;
   const confirm = () => {
-    confirmed ??= confirmWrites();
-    return confirmed;
+    isConfirmed ??= confirmWrites();
+    return isConfirmed;
   };
   const confirmRange = async (key: string) => (isRangeKey(key) ? confirm() : undefined);
+  const confirmed = <Args extends readonly unknown[], Result>(write: (...args: Args) => Promise<Result>) => {
+    return async (...args: Args) => {
+      await confirm();
+      return write(...args);
+    };
+  };
   return {
     table: {
       ...table,
@@ -72,31 +78,15 @@ function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promi
         return table.delete(previous);
       },
     },
-    kubernetes: confirmedCluster(kubernetes, confirm),
-  };
-}
-
-function confirmedCluster(kubernetes: ClusterPort, confirm: () => Promise<void>): ClusterPort {
-  return {
-    get: (ref) => kubernetes.get(ref),
-    list: (kind, namespace, labelSelector) => kubernetes.list(kind, namespace, labelSelector),
-    services: (selection) => kubernetes.services(selection),
-    ipAddresses: () => kubernetes.ipAddresses(),
-    create: async (object) => {
-      await confirm();
-      return kubernetes.create(object);
-    },
-    update: async (object) => {
-      await confirm();
-      return kubernetes.update(object);
-    },
-    mergePatch: async (ref, patch) => {
-      await confirm();
-      return kubernetes.mergePatch(ref, patch);
-    },
-    delete: async (object) => {
-      await confirm();
-      return kubernetes.delete(object);
+    kubernetes: {
+      ...kubernetes,
+      create: confirmed(kubernetes.create),
+      update: confirmed(kubernetes.update),
+      mergePatch: async (ref, patch) => {
+        await confirm();
+        return kubernetes.mergePatch(ref, patch);
+      },
+      delete: confirmed(kubernetes.delete),
     },
   };
 }
