@@ -34,7 +34,7 @@ const ask = (world: EndpointsWorld, given: Partial<DeregisterRequest> = {}) =>
   world.deregister({ address: B, ...given });
 
 describe('deregistering an address', () => {
-  test('removes it from Endpoints and slice at once', async () => {
+  test('a deregistration removes the address from Endpoints and slice at once', async () => {
     const world = await settled();
     expect(await ask(world)).toEqual({
       outcome: 'deregistered',
@@ -45,7 +45,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('keeps published addresses without a lease, which no tick has probed yet', async () => {
+  test('a deregistration keeps published addresses without a lease, which no tick has probed yet', async () => {
     const world = worldOf(A, B, C);
     world.cluster.place(anEndpoints([A, B, C]));
     const lease = {
@@ -60,7 +60,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('keeps another published address that missed two probes: only a tick, which probes it again, removes it', async () => {
+  test('a deregistration keeps another published address that missed two probes: only a tick, which probes it again, removes it', async () => {
     const world = worldOf(A, B, C);
     await world.tick();
     await world.setLease({ address: C, expiresAtMs: world.nowMs, misses: 2 });
@@ -68,7 +68,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('does not publish the address again before the end of the withdrawal, even if the server answers', async () => {
+  test('a deregistration does not publish the address again before the end of the withdrawal, even if the server answers', async () => {
     const world = await settled();
     await ask(world, { untilMs: world.nowMs + 60_000 });
     for (let tick = 0; tick < 5; tick++) await world.tick();
@@ -80,7 +80,7 @@ describe('deregistering an address', () => {
   test.each([
     { name: 'shutting down', reply: SHUTTING_DOWN },
     { name: 'down', reply: SILENT },
-  ])('ends early when the server was seen $name and then answers', async ({ reply }) => {
+  ])('a deregistration ends early when the server was seen $name and then answers', async ({ reply }) => {
     const world = await settled();
     await ask(world);
     await world.answer(reply, B).tick();
@@ -89,7 +89,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('does not publish a server again that stays silent until the end of the withdrawal', async () => {
+  test('a deregistration does not publish a server again that stays silent until the end of the withdrawal', async () => {
     const world = await settled();
     await ask(world, { untilMs: world.nowMs + 30_000 });
     world.answer(SILENT, B);
@@ -98,7 +98,7 @@ describe('deregistering an address', () => {
   });
 
   test.each(['Endpoints', 'EndpointSlice'])(
-    'is not undone by a tick that was about to add it to the %s, and ended with that write',
+    'a deregistration is not undone by a tick that was about to add it to the %s, and ended with that write',
     async (kind) => {
       const world = await settled();
       await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
@@ -123,7 +123,7 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('stays in force although a tick was about to add the address and an earlier caller stopped after it wrote the withdrawal', async () => {
+  test('a deregistration stays in force although a tick was about to add the address and an earlier caller stopped after it wrote the withdrawal', async () => {
     const world = await settled();
     await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
     await world.answer(SILENT, B).tick();
@@ -143,7 +143,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('stays in force although a tick renewed the lease, and was about to add the address, right before the withdrawal was written', async () => {
+  test('a deregistration stays in force although a tick renewed the lease, and was about to add the address, right before the withdrawal was written', async () => {
     const world = await settled();
     await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
     await world.answer(SILENT, B).tick();
@@ -169,7 +169,7 @@ describe('deregistering an address', () => {
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
 
-  test('reports that the address may be published while a tick creates the Endpoints, and removes it when it is repeated', async () => {
+  test('a deregistration reports that the address may be published while a tick creates the Endpoints, and removes it when it is repeated', async () => {
     const world = await settled();
     world.cluster.remove(ENDPOINTS_REF);
     world.cluster.remove(SLICE_REF);
@@ -188,7 +188,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('writes nothing when it is repeated after the lease expired', async () => {
+  test('a deregistration writes nothing when it is repeated after the lease expired', async () => {
     const world = await settled();
     await ask(world);
     expect(await ask(world)).toMatchObject({
@@ -206,7 +206,7 @@ describe('deregistering an address', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('extends a withdrawal with a later end, and does not shorten it with an earlier one', async () => {
+  test('a deregistration extends a withdrawal with a later end, and does not shorten it with an earlier one', async () => {
     const world = await settled();
     const late = world.nowMs + 5 * HOUR_MS;
     await ask(world);
@@ -215,7 +215,7 @@ describe('deregistering an address', () => {
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: late });
   });
 
-  test('corrects wrong ports in the same write', async () => {
+  test('a deregistration corrects wrong ports in the same write', async () => {
     const world = await settled();
     world.cluster.place(anEndpoints([A, B], [{ name: 'foo', port: 1, protocol: 'TCP' }]));
     await ask(world);
@@ -224,7 +224,7 @@ describe('deregistering an address', () => {
     });
   });
 
-  test("withdraws the address of an agent's lease although the spec does not contain it", async () => {
+  test("a deregistration withdraws the address of an agent's lease although the spec does not contain it", async () => {
     const world = await settled([aServer(A)]);
     await world.setLease({ address: B, source: 'agent' });
     await world.tick();
@@ -232,14 +232,14 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('withdraws a server that never answered, so that its first answer does not publish it', async () => {
+  test('a deregistration withdraws a server that never answered, so that its first answer does not publish it', async () => {
     const world = await settled([aServer(A), aServer('10.0.0.3')]);
     expect(await ask(world, { address: '10.0.0.3' })).toMatchObject({ outcome: 'deregistered' });
     await world.answer(READY, '10.0.0.3').tick();
     expect(world.published()).toEqual([A]);
   });
 
-  test('removes an address with the master-count reconciler, too', async () => {
+  test('a deregistration removes an address with the master-count reconciler, too', async () => {
     const world = worldOf(A, B);
     world.endpoints({ reconciler: 'master-count', masterCount: 2 });
     await world.tick();
@@ -248,7 +248,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('publishes another live address with the master-count reconciler if it removes the only published one', async () => {
+  test('a deregistration publishes another live address with the master-count reconciler if it removes the only published one', async () => {
     const world = worldOf(A, B);
     world.endpoints({ reconciler: 'master-count', masterCount: 1 });
     await world.tick();
@@ -257,7 +257,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('publishes another live address although another writer marked it as not ready', async () => {
+  test('a deregistration publishes another live address although another writer marked it as not ready', async () => {
     const world = await settled();
     const current = world.cluster.find<EndpointsObject>(ENDPOINTS_REF) ?? anEndpoints([]);
     const subsets = [{ addresses: [{ ip: B }], notReadyAddresses: [{ ip: A }], ports: [HTTPS] }];
@@ -266,7 +266,7 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('does not publish a server after a withdrawal shorter than its lease before the server answers', async () => {
+  test('a deregistration does not publish a server after a withdrawal shorter than its lease before the server answers', async () => {
     const world = await settled();
     world.endpoints({ leaseSeconds: 300 });
     await world.tick();
@@ -279,7 +279,7 @@ describe('deregistering an address', () => {
 });
 
 describe('deregistering the last live address', () => {
-  test('is refused, and changes nothing', async () => {
+  test('the deregistration of the last live address is refused, and changes nothing', async () => {
     const world = await settled();
     await ask(world, { address: A });
     world.cluster.writes.length = 0;
@@ -288,7 +288,7 @@ describe('deregistering the last live address', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('empties Endpoints and slice with lastOne, and the loop leaves them empty', async () => {
+  test('the deregistration of the last live address empties Endpoints and slice with lastOne, and the loop leaves them empty', async () => {
     const world = await settled([aServer(B)]);
     expect(await ask(world, { lastOne: true })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect([world.published(), world.inSlice()]).toEqual([[], []]);
@@ -322,7 +322,7 @@ describe('deregistering the last live address', () => {
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs + HOUR_MS });
   });
 
-  test('refuses at least one of two concurrent deregistrations', async () => {
+  test('at least one of two concurrent deregistrations of all live addresses is refused', async () => {
     const world = await settled();
     const results = await Promise.all([ask(world, { address: A }), ask(world, { address: B })]);
     expect(results.map(({ outcome }) => outcome)).toContain('refused');
@@ -331,7 +331,7 @@ describe('deregistering the last live address', () => {
     expect(world.published().length).toBeGreaterThan(0);
   });
 
-  test('leaves addresses that another writer published since when it is repeated without lastOne', async () => {
+  test('a deregistration with lastOne that is repeated without it leaves addresses that another writer published since', async () => {
     const world = await settled();
     await ask(world);
     await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
@@ -362,7 +362,7 @@ describe('a deregistration is not accepted if it', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('names a record of a host name', async () => {
+  test('a deregistration is not accepted if it names a record of a host name', async () => {
     const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
     world.records.set(HOST, [SHARED]);
     await world.tick();
@@ -370,12 +370,12 @@ describe('a deregistration is not accepted if it', () => {
     expect(result).toMatchObject({ outcome: 'refused', reason: 'shared', message: expect.stringContaining(HOST) });
   });
 
-  test('names an unknown address', async () => {
+  test('a deregistration is not accepted if it names an unknown address', async () => {
     const world = await settled();
     expect(await ask(world, { address: '192.0.2.1' })).toMatchObject({ outcome: 'notRegistered' });
   });
 
-  test('names an address of a cluster whose endpoints this program does not manage', async () => {
+  test('a deregistration is not accepted if it names an address of a cluster whose endpoints this program does not manage', async () => {
     const world = await settled();
     world.endpoints({ reconciler: 'none' });
     expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
@@ -383,7 +383,7 @@ describe('a deregistration is not accepted if it', () => {
 });
 
 describe('deregistering when the cluster is in trouble', () => {
-  test('writes the withdrawal, and reports that the address is still published', async () => {
+  test('a deregistration writes the withdrawal, and reports that the address is still published', async () => {
     const world = await settled();
     const unreachable = () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED'));
     const kubernetes: ClusterPort = { ...world.cluster.port, get: unreachable };
@@ -396,7 +396,7 @@ describe('deregistering when the cluster is in trouble', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('reads the endpoints again after a conflict, a bounded number of times', async () => {
+  test('a deregistration reads the endpoints again after a conflict, a bounded number of times', async () => {
     const world = await settled();
     let conflicts = 0;
     world.cluster.beforeWrite = () => {
@@ -407,7 +407,7 @@ describe('deregistering when the cluster is in trouble', () => {
     expect(conflicts).toBe(4);
   });
 
-  test('leaves the endpoints to the loop if every write conflicts', async () => {
+  test('a deregistration leaves the endpoints to the loop if every write conflicts', async () => {
     const world = await settled();
     world.cluster.beforeWrite = () => ({ outcome: 'conflict' });
     expect(await ask(world)).toMatchObject({

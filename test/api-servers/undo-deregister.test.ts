@@ -18,7 +18,7 @@ function undo({ spec, table, nowMs }: EndpointsWorld, address: string = B) {
 }
 
 describe('undoing a deregistration', () => {
-  test('lets the next tick publish it again', async () => {
+  test('the undo of a deregistration lets the next tick publish the address again', async () => {
     const world = await withdrawn();
     expect(await undo(world)).toEqual({ outcome: 'undone', address: B, wasUntilMs: world.nowMs + HOUR_MS });
     expect(world.published()).toEqual([A]);
@@ -27,7 +27,7 @@ describe('undoing a deregistration', () => {
     expect(await world.lease(B)).not.toHaveProperty('withdrawnUntilMs');
   });
 
-  test('publishes no server before it answers, even if its lease is still valid', async () => {
+  test('the undo of a deregistration publishes no server before it answers, even if its lease is still valid', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, expiresAtMs: world.nowMs + HOUR_MS });
     await undo(world);
@@ -37,7 +37,7 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('lets the next tick publish the last address again after its deregistration emptied the endpoints', async () => {
+  test('the undo of a deregistration lets the next tick publish the last address again after its deregistration emptied the endpoints', async () => {
     const world = await settled(worldOf(B));
     await world.deregister({ address: B, lastOne: true });
     expect(world.published()).toEqual([]);
@@ -46,7 +46,7 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([B]);
   });
 
-  test('changes nothing when it is repeated', async () => {
+  test('the undo of a deregistration changes nothing when it is repeated', async () => {
     const world = await withdrawn();
     await undo(world);
     const before = await world.lease(B);
@@ -54,7 +54,7 @@ describe('undoing a deregistration', () => {
     expect(await world.lease(B)).toEqual(before);
   });
 
-  test('is required again after the table is restored from a backup: a finding shows the command', async () => {
+  test('the undo of a deregistration is required again after the table is restored from a backup: a finding shows the command', async () => {
     const world = await withdrawn();
     const backup = await world.lease(B);
     await undo(world);
@@ -75,7 +75,7 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('is suggested by a finding ten minutes after the lease expired if the deregistered server still answers', async () => {
+  test('the undo of a deregistration is suggested by a finding ten minutes after the lease expired if the deregistered server still answers', async () => {
     const world = await withdrawn();
     const found: number[] = [];
     for (let seconds = 10; seconds <= 620; seconds += 10) {
@@ -87,7 +87,7 @@ describe('undoing a deregistration', () => {
     expect((await world.tick()).findings).toEqual([]);
   });
 
-  test('lets the next tick publish a server again whose agent refreshes the lease', async () => {
+  test('the undo of a deregistration lets the next tick publish a server again whose agent refreshes the lease', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });
     await undo(world);
@@ -99,13 +99,13 @@ describe('undoing a deregistration', () => {
     { name: 'a text that is no address', address: 'server-1', result: { outcome: 'notAnAddress' } },
     { name: 'an unknown address', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
     { name: 'an address that was not withdrawn', address: A, result: { outcome: 'notWithdrawn', address: A } },
-  ])('reports $name', async ({ address, result }) => {
+  ])('the undo of a deregistration reports $name', async ({ address, result }) => {
     expect(await undo(await withdrawn(), address)).toEqual(result);
   });
 });
 
 describe('undoing a deregistration while other writers change the lease', () => {
-  test('ends the withdrawal although a pass read the lease before', async () => {
+  test('the undo of a deregistration ends the withdrawal although a pass read the lease before', async () => {
     const world = await withdrawn();
     world.whileProbing = () => undo(world);
     await world.answer(SILENT, B).tick();

@@ -27,7 +27,7 @@ function written(...invocations: readonly (readonly Line[])[]): string[] {
 }
 
 describe('logs as sentences', () => {
-  test('have a line for each change, with time and loop, and no figures and ids', () => {
+  test('logs as sentences have a line for each change, with time and loop, and no figures and ids', () => {
     const fields = {
       cluster: 'demo',
       passId: 'p',
@@ -45,7 +45,7 @@ describe('logs as sentences', () => {
     ['what failed', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
     ['an event that was not written', { eventErrors: ['Forbidden: no'] }, 'could not write an event: Forbidden: no'],
     ['any other list by its name', { paused: ['demo until noon'] }, 'paused: demo until noon'],
-  ])('report %s', (_, fields, line) => {
+  ])('logs as sentences report %s', (_, fields, line) => {
     expect(written([warned(fields)])).toEqual([line]);
   });
 
@@ -100,7 +100,7 @@ describe('logs as sentences', () => {
       ['failed: A: b', 'still failing: A'],
     ],
     ['report nothing of a pass without changes, nor details', [[END], [['debug', 'details', { changes: ['x'] }]]], []],
-  ])('%s', (_, invocations, lines) => {
+  ])('logs as sentences %s', (_, invocations, lines) => {
     expect(written(...invocations)).toEqual(lines);
   });
 });

@@ -152,7 +152,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(A)).toBeUndefined();
   });
 
-  test('probes the URL that the spec sets, or else the path at the address', async () => {
+  test('a tick of the kubernetes-service loop probes the URL that the spec sets, or else the path at the address', async () => {
     const probe = {
       url: 'https://127.0.0.1:7443/livez',
       path: '/readyz',
@@ -230,7 +230,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings[0]?.message).toContain('endpointslice-controller.k8s.io');
   });
 
-  test('only creates the Service with the reconciler none: it probes no address and reads no lease', async () => {
+  test('a tick of the kubernetes-service loop only creates the Service with the reconciler none: it probes no address and reads no lease', async () => {
     const world = worldOf(A, B, C).endpoints({ reconciler: 'none' });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);

@@ -16,7 +16,7 @@ describe('kbctl explain', () => {
     expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining({ word: 'leak', wordKind: 'finding' }));
   });
 
-  test('suggests the nearest word for an unknown one', async () => {
+  test('kbctl explain suggests the nearest word for an unknown one', async () => {
     expect(await explain('duplicat')).toEqual({
       code: 2,
       stdout: '',

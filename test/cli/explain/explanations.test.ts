@@ -49,11 +49,11 @@ describe('explain', () => {
     ['Unknown', 'unknown'],
     ['CorruptSnapshot', 'corruptSnapshot'],
     ['NoLiveLease', 'noLiveLease'],
-  ])('explains the error %s as a finding', (code, word) => {
+  ])('kbctl explain explains the error %s as a finding', (code, word) => {
     expect(known(code)).toMatchObject({ word, kind: 'finding' });
   });
 
-  test('explains every refusal of a request', () => {
+  test('kbctl explain explains every refusal of a request', () => {
     expect(refusalCodes().length).toBeGreaterThan(10);
     for (const code of refusalCodes()) expect(known(code).title).toMatch(/./);
   });
@@ -69,11 +69,11 @@ describe('explain', () => {
     ['clusteripnotallocated', 'notRecorded'],
     ['ipaddresswrongreference', 'leakedRecord'],
     ['TypeError', 'Unexpected'],
-  ])('accepts %p for %s', (written, word) => {
+  ])('kbctl explain accepts %p for %s', (written, word) => {
     expect(known(written).word).toBe(word);
   });
 
-  test('prefers a finding to an error code that differs only in case, unless the case is that of the code', () => {
+  test('kbctl explain prefers a finding to an error code that differs only in case, unless the case is that of the code', () => {
     expect(['Invalid', 'invalid', 'inValid'].map((word) => known(word).kind)).toEqual([
       'error code',
       'finding',
@@ -87,19 +87,19 @@ describe('explain', () => {
     ['Forbiden', 'Forbidden'],
     ['twoOwner', 'twoOwners'],
     ['palsed', 'paused'],
-  ])('suggests for %s the nearest word', (written, nearest) => {
+  ])('kbctl explain suggests for %s the nearest word', (written, nearest) => {
     expect(explain(written)).toEqual({ nearest });
   });
 
   test.each(['', 'something quite different', 'x'.repeat(10_000), '42!'])(
-    'suggests nothing where no word is near: %#',
+    'kbctl explain suggests nothing where no word is near: %#',
     (word) => {
       expect(explain(word)).toEqual({});
     },
   );
 
   test.each(['__proto__', 'constructor', 'toString'])(
-    'does not take a property of every object for a word: %s',
+    'kbctl explain does not take a property of every object for a word: %s',
     (word) => {
       expect(explain(word)).not.toHaveProperty('title');
     },
@@ -108,7 +108,7 @@ describe('explain', () => {
 
 describe('an explanation', () => {
   test.each(EXPLANATIONS.map((one) => [one.word, one] as const))(
-    'is whole, with three causes and four commands at most: %s',
+    'an explanation is whole, with three causes and four commands at most: %s',
     (_word, one) => {
       const { title, what, causes, resolution, hint } = one;
       expect(title).toMatch(/^[A-Z].*[^.]$/);
@@ -210,13 +210,13 @@ describe('a hint', () => {
     expect(findingHint(finding, cluster)).toBe(line);
   });
 
-  test.each(Object.keys(FINDINGS))('is one line without placeholders, if all is known: %s', (type) => {
+  test.each(Object.keys(FINDINGS))('a hint is one line without placeholders, if all is known: %s', (type) => {
     const line = findingHint({ type, item: '10.0.0.5', service: 'shop/web' }, cluster);
     expect(line).not.toMatch(/[<>\n]/);
   });
 
   test.each(['$(reboot)', 'a; reboot', "a'b", '-rf', 'a b', 'a\nb', 'a`b`', '<item>', '\u202Eabc', ''])(
-    'keeps the placeholder for a name that is not safe in a shell: %j',
+    'a hint keeps the placeholder for a name that is not safe in a shell: %j',
     (name) => {
       const line = findingHint({ type: 'outOfRange', item: name, service: `${name}/${name}` }, { name });
       expect(line).toContain('otherwise recreate <namespace>/<name> without clusterIP');
@@ -229,11 +229,11 @@ describe('a hint', () => {
 });
 
 describe('docs/findings.md', () => {
-  test('is up to date with the explanations: npm run docs writes it', () => {
+  test('docs/findings.md is up to date with the explanations: npm run docs writes it', () => {
     expect(read('docs/findings.md')).toBe(findingsPage());
   });
 
-  test('links to every page of docs/tasks', () => {
+  test('docs/findings.md links to every page of docs/tasks', () => {
     const links = [...findingsPage().matchAll(/\]\(tasks\/([\w-]+\.md)\)/g)].map(([, file = '']) => file);
     const pages = readdirSync(path.join(repository, 'docs/tasks')).filter((file) => file !== 'README.md');
     expect([...new Set(links)].sort()).toEqual(pages.sort());
