@@ -59,11 +59,34 @@ export async function gatherRanges<Item>(
     ranges.map(({ start, ledger }) => (start.state === 'toReplace' ? withoutRecord(ledger) : ledger)),
   );
   const error = await walkServices(kind, context, walk, visit);
-  const { listed, unlisted, outside } = walk.findings;
+  const { unlisted, outside } = walk.findings;
+  const listed = await withoutNewRecords(kind, context, walk.findings.listed);
   const walked = { findings: listed, unlisted, counts: { services: walk.services, ...(outside > 0 && { outside }) } };
   return error === undefined
     ? { outcome: 'gathered', startedAtMs, ranges, ...walked }
     : { outcome: 'aborted', error, ...walked };
+}
+
+/** Removes the claims that were allocated after the ranges were read: by the admission webhook, for a new Service. */
+async function withoutNewRecords<Item>(
+  kind: RepairKind<Item>,
+  context: PassContext,
+  findings: readonly Finding[],
+): Promise<readonly Finding[]> {
+  if (!findings.some(({ type }) => type === 'repair')) return findings;
+  // If they cannot be read again, the save reports why.
+  const newest = await readRanges(kind, context).catch(() => []);
+  const recorded = newest.flatMap((now) => {
+    if (now.state !== 'read' || now.stored.allocator !== 'table') return [];
+    const range = recordedRange(kind.makeRange, now.configured, now.stored);
+    return range instanceof AllocatorError ? [] : [range];
+  });
+  const isRecorded = (text: string) =>
+    recorded.some((range) => {
+      const item = range.itemOf(text);
+      return item !== undefined && range.has(item);
+    });
+  return findings.filter(({ type, item = '' }) => type !== 'repair' || !isRecorded(item));
 }
 
 /** @throws RepairError `OlderSpec`; and errors of the table, in upstream's words. */

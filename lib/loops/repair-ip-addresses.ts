@@ -10,7 +10,7 @@ import {
 } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { ipAddressInJson } from '../kubernetes/ip-addresses.ts';
-import { type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
+import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
 import { serviceInJson } from '../kubernetes/service-list.ts';
 import { MANAGED_BY_HOLDS } from '../range/held-address.ts';
 import {
@@ -111,7 +111,8 @@ export class AddressRepair {
     const isServed = servedAddresses(this.#cidrs);
     const view = { nowMs: nowMs(), services: this.#services, addresses, isServed };
     const { listed, unlisted } = firstOf(addressFaults(view));
-    const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => this.#readAgain(fault, view));
+    const current = listed.some(({ type }) => type === 'outOfRange') ? await this.#withNewCidrs(view) : view;
+    const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => this.#readAgain(fault, current));
     const faults = confirmed.filter((fault) => fault !== undefined);
     const changes: string[] = [];
     for (const fault of spec.repair.ipAddresses ? faults : []) {
@@ -120,6 +121,12 @@ export class AddressRepair {
     }
     const findings = faults.flatMap(({ fault }) => findingOf(fault, spec.repair.ipAddresses));
     return { changes, findings, unlisted };
+  }
+
+  /** Adds the ServiceCIDRs that were created since the pass began: Services may have their addresses. */
+  async #withNewCidrs(view: AddressView): Promise<AddressView> {
+    const isServed = servedAddresses(await listServiceCidrs(this.#context.kubernetes));
+    return { ...view, isServed: (address) => view.isServed(address) || isServed(address) };
   }
 
   /** Returns the fault with the current objects; `undefined` if it no longer exists. */

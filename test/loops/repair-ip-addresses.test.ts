@@ -166,6 +166,20 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect((await report(small, SECOND_CIDR)).report).toMatchObject({ findings: [], counts: { capacity: 254 } });
   });
 
+  test('a pass over the IPAddresses of a cluster does not report an address of a ServiceCIDR that was created during the pass', async () => {
+    const objects = [SERVICE_CIDR, service('s', '10.5.0.9'), ipAddress('s', '10.5.0.9')];
+    const { report } = await passOver(objects, {
+      ownCidrs: true,
+      spoil: (cluster) => ({
+        services: (listed) => {
+          cluster.place(SECOND_CIDR);
+          return cluster.port.services(listed);
+        },
+      }),
+    });
+    expect(report).toMatchObject({ findings: [], errors: [] });
+  });
+
   test('a pass over the IPAddresses of a cluster counts claims alone where IPAddresses may not be listed', async () => {
     const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
       spoil: { ipAddresses: () => brokenList('Forbidden') },

@@ -103,6 +103,23 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     expect(countsByType(report)).toMatchObject({ repair: repair.taken.length });
   });
 
+  test('does not report a claim that was allocated after the range was read', async () => {
+    const cluster = aCluster(repair.services);
+    await cluster.pass(loop);
+    const newest = await cluster.stored(key);
+    await cluster.store(key, { range, data: new Uint8Array(0) });
+    let reads = 0;
+    const get: typeof cluster.table.get = async (name, item) => {
+      const old = await cluster.table.get(name, item);
+      reads += Number(item === key);
+      if (reads === 1 && item === key && newest !== undefined) await cluster.store(key, newest);
+      return old;
+    };
+    const report = await cluster.pass(loop, { table: tableWith(cluster.table, { get }) });
+    expect(countsByType(report)).not.toHaveProperty('repair');
+    expect(await takenIn(cluster, key)).toEqual(repair.taken);
+  });
+
   test('keeps a leak for two passes and frees it in the third', async () => {
     const cluster = aCluster();
     await cluster.store(key, repair.leaked);
