@@ -1,22 +1,10 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { parse, stringify } from 'yaml';
-import { admission } from '../../lib/admission/admission.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { readRange } from '../../lib/table/ranges.ts';
-import { makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
-import { type AdmissionServer, startAdmissionServer } from '../support/admission-server.ts';
-import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
-import { eventually } from '../support/eventually.ts';
-import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
+import { type AdmittedControlPlane, startAdmittedControlPlane } from '../support/admitted-control-plane.ts';
+import { CLUSTER } from '../support/handlers.ts';
 import { ipRange, portRange } from '../support/ranges.ts';
-import { freePort } from '../support/server-process.ts';
 
 interface Service {
   readonly metadata: { readonly name: string };
@@ -28,83 +16,18 @@ interface Reply {
 }
 
 const RANGES = ['10.96.0.0/20', 'fd00:10:96::/112'] as const;
-const TOKEN = 'only-the-api-server-of-this-test-knows-it';
 const services = '/api/v1/namespaces/default/services';
-const shipped = path.join(import.meta.dirname, '..', '..', 'deploy');
 
-let folder: string;
-let etcd: Etcd;
-let apiserver: KubeApiserver;
-let handlers: Handlers;
-let world: DispatchWorld;
-let webhook: AdmissionServer;
+let plane: AdmittedControlPlane;
+let apiserver: AdmittedControlPlane['apiserver'];
 
 /* In order, each from where the one before ended. */
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'kube-bootstrap-controller-admission-'));
-  const port = await freePort('127.0.0.1');
-  etcd = await startEtcd();
-  apiserver = await startKubeApiserver({
-    etcd,
-    serviceClusterIPRange: RANGES.join(),
-    extraArgs: [`--admission-control-config-file=${await admissionConfig(port)}`],
-  });
-  await untilBootstrapped(apiserver);
-  handlers = await startHandlers({
-    kubeconfigFile: apiserver.kubeconfigFile,
-    spec: { allocator: 'table', serviceClusterIPRange: RANGES.join(), apiServers: [{ address: '10.9.8.7' }] },
-  });
-  await bothRepairs();
-  world = aDispatchWorld({ nowMs: Date.now, startDeadline, table: () => handlers.table });
-  const authority = makeAuthority('admission of the test');
-  const handler = admission({
-    settings: { onFailure: 'refuse', deadlineMs: 28_000, tokenStore: 'secretsManager', secretsPrefix: 'test/' },
-    readTokens: async () => ({ outcome: 'read', text: TOKEN }),
-  });
-  webhook = await startAdmissionServer(handler, { environment: world.environment, authority, port });
-  await installWebhook(`https://127.0.0.1:${port}/${CLUSTER}`, authority.ca);
+  plane = await startAdmittedControlPlane(RANGES.join());
+  apiserver = plane.apiserver;
 });
 
-afterAll(async () => {
-  await handlers?.close();
-  await etcd?.stop();
-  await webhook?.close();
-  if (folder !== undefined) await rm(folder, { recursive: true });
-});
-
-/** The files of deploy/ for the API server, with the paths and the host of this test. */
-async function admissionConfig(port: number): Promise<string> {
-  const file = (name: string) => path.join(folder, name);
-  const config = parse(await readFile(path.join(shipped, 'admission-config.yaml'), 'utf8'));
-  config.plugins[0].configuration.kubeConfigFile = file('kubeconfig.yaml');
-  const kubeconfig = parse(await readFile(path.join(shipped, 'admission-kubeconfig.yaml'), 'utf8'));
-  kubeconfig.users[0].name = `127.0.0.1:${port}`;
-  kubeconfig.users[0].user.tokenFile = file('token');
-  await writeFile(file('token'), `${TOKEN}\n`);
-  await writeFile(file('kubeconfig.yaml'), stringify(kubeconfig));
-  await writeFile(file('config.yaml'), stringify(config));
-  return file('config.yaml');
-}
-
-/** Returns once the API server asks it. */
-async function installWebhook(url: string, ca: string): Promise<void> {
-  const configuration = parse(await readFile(path.join(shipped, 'admission-webhook.yaml'), 'utf8'));
-  configuration.webhooks[0].timeoutSeconds = 30;
-  configuration.webhooks[0].clientConfig = { url, caBundle: Buffer.from(ca).toString('base64') };
-  const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
-  expect(await apiserver.request('POST', group, configuration)).toMatchObject({ status: 201 });
-  await untilReviewed(1);
-}
-
-/** Returns once the API server sends each Service for review so many times. */
-async function untilReviewed(times: number): Promise<void> {
-  await eventually(async () => {
-    const before = webhook.reviews.length;
-    const { body } = await create('probe', {}, '?dryRun=All');
-    const reviews = webhook.reviews.length - before;
-    if (reviews !== times) throw new Error(`the API server asks the webhook ${reviews} times: ${body.message}`);
-  });
-}
+afterAll(() => plane?.close());
 
 function create(name: string, spec: StoredServiceSpec, query = ''): Promise<Reply> {
   const body = { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } };
@@ -112,12 +35,12 @@ function create(name: string, spec: StoredServiceSpec, query = ''): Promise<Repl
 }
 
 async function bothRepairs() {
-  return [await handlers.run('cluster-ip-repair'), await handlers.run('node-port-repair')];
+  return [await plane.handlers.run('cluster-ip-repair'), await plane.handlers.run('node-port-repair')];
 }
 
 /** What the table says is taken, of one range. */
 async function takenIn(key: RangeKey): Promise<readonly string[]> {
-  const { stored } = (await readRange(handlers.table, CLUSTER, key)) ?? {};
+  const { stored } = (await readRange(plane.handlers.table, CLUSTER, key)) ?? {};
   if (stored === undefined) throw new Error(`${key} was never saved`);
   const range = key === RANGE_KEYS.nodePorts ? portRange(stored.range) : ipRange(stored.range);
   range.restore(stored);
@@ -135,7 +58,7 @@ function nodePortsOf({ spec }: Service): string[] {
 }
 
 function verdicts(outcome: string) {
-  return world.telemetry.lines.filter(({ message }) => message === `admission: ${outcome}`);
+  return plane.world.telemetry.lines.filter(({ message }) => message === `admission: ${outcome}`);
 }
 
 test('a new Service gets its address and node port from the table, and the API server takes them', async () => {
@@ -202,11 +125,11 @@ async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
   };
   await selecting({ matchLabels: { nobody: 'has-it' } });
   try {
-    await untilReviewed(0);
+    await plane.untilReviewed(0);
     return await work();
   } finally {
     await selecting({});
-    await untilReviewed(1);
+    await plane.untilReviewed(1);
   }
 }
 
@@ -253,13 +176,13 @@ test('a load balancer gets a port for health checks, and ports that share a numb
 });
 
 test('a Service without an address is not sent, and neither is a change of labels alone', async () => {
-  const before = webhook.reviews.length;
+  const before = plane.webhook.reviews.length;
 
   await create('headless', { clusterIP: 'None' });
   await create('elsewhere', { type: 'ExternalName', externalName: 'example.com', ports: [] });
   await apiserver.request('PATCH', `${services}/web`, { metadata: { labels: { a: 'b' } } });
 
-  expect(webhook.reviews.length).toBe(before);
+  expect(plane.webhook.reviews.length).toBe(before);
 });
 
 test('a second call with the result of the first changes nothing', async () => {
@@ -267,7 +190,7 @@ test('a second call with the result of the first changes nothing', async () => {
   const { body } = await apiserver.request<{ webhooks: object[] }>('GET', `${group}/zz-kube-bootstrap-controller`);
   const again = { metadata: { name: 'zzz-the-same-again' }, webhooks: body.webhooks };
   expect(await apiserver.request('POST', group, again)).toMatchObject({ status: 201 });
-  await untilReviewed(2);
+  await plane.untilReviewed(2);
 
   expect(await create('twice', { type: 'NodePort' })).toMatchObject({ status: 201 });
   const generated = { metadata: { generateName: 'twice-' }, spec: { type: 'NodePort', ports: [{ port: 80 }] } };
@@ -349,7 +272,7 @@ test.each<[string, string, readonly object[]]>([
 });
 
 test('if the webhook does not answer, only headless Services and changes that need nothing succeed', async () => {
-  await webhook.close();
+  await plane.webhook.close();
 
   expect(await create('alone', {})).toMatchObject({
     status: 500,

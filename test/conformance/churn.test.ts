@@ -1,0 +1,267 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { startAdmittedControlPlane } from '../support/admitted-control-plane.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { storedService } from '../support/etcd-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Handlers, type Invoked, startHandlers } from '../support/handlers.ts';
+import { seededPick } from '../support/ranges.ts';
+
+/* A day of ordinary changes of Services against a real API server, an hour a round, while passes of both repairs run. */
+
+const HOURS = 24;
+const WORKERS = 4;
+/** Steps of each worker in a round. */
+const STEPS = Number(process.env['CHURN_STEPS'] ?? 2);
+/** Within these hours, two Services have one address and one node port. */
+const PLANTED = { from: 8, to: 12 };
+const RANGES = '10.96.0.0/22,fd00:10:96::/112';
+const SERVICES = '/api/v1/namespaces/default/services';
+const SERVICE_CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
+jest.setTimeout(180_000 + STEPS * 30_000);
+
+const pick = seededPick(Number(process.env['CHURN_SEED'] ?? 1));
+
+interface Service {
+  readonly metadata: { readonly name: string; readonly creationTimestamp: string };
+  readonly spec: {
+    readonly clusterIP?: string;
+    readonly clusterIPs?: readonly string[];
+    readonly ports?: readonly { readonly nodePort?: number }[];
+    readonly healthCheckNodePort?: number;
+  };
+}
+
+type Life = (name: string, at: KubeApiserver, allocator: string) => AsyncGenerator<void>;
+
+async function must(at: KubeApiserver, method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) {
+  const reply = await at.request<Service & { message?: string }>(method, path, body);
+  if (reply.status > 201) throw new Error(`${method} ${path}: ${reply.status} ${reply.body.message}`);
+  return reply.body;
+}
+
+const created = (at: KubeApiserver, name: string, spec: object, metadata: object = {}) =>
+  must(at, 'POST', SERVICES, { metadata: { name, ...metadata }, spec: { ports: [{ port: 80 }], ...spec } });
+const changed = (at: KubeApiserver, name: string, spec: object) => must(at, 'PATCH', `${SERVICES}/${name}`, { spec });
+const removed = (at: KubeApiserver, name: string) => must(at, 'DELETE', `${SERVICES}/${name}`);
+
+async function isUsed(at: KubeApiserver, prefix: string): Promise<boolean> {
+  const { body } = await at.request<{ items: Service[] }>('GET', '/apis/networking.k8s.io/v1/ipaddresses');
+  return body.items.some(({ metadata }) => metadata.name.startsWith(prefix));
+}
+
+/** What happens to one Service, from its creation until it is gone. Between two steps of it others have theirs. */
+const LIVES: readonly Life[] = [
+  async function* changesType(name, at) {
+    await created(at, name, {});
+    yield;
+    await changed(at, name, { type: 'NodePort' });
+    yield;
+    await changed(at, name, { type: 'LoadBalancer', externalTrafficPolicy: 'Local' });
+    yield;
+    await changed(at, name, { type: 'ClusterIP', externalTrafficPolicy: null });
+    yield;
+    await removed(at, name);
+  },
+  async function* isAnExternalNameMeanwhile(name, at) {
+    await created(at, name, { type: 'NodePort' });
+    yield;
+    await changed(at, name, { type: 'ExternalName', externalName: 'a.test', clusterIP: null, clusterIPs: null });
+    yield;
+    await changed(at, name, { type: 'ClusterIP', externalName: null });
+    yield;
+    await removed(at, name);
+  },
+  async function* isDeletedWithAFinalizer(name, at) {
+    await created(at, name, { type: 'NodePort' }, { finalizers: ['example.com/wait'] });
+    yield;
+    await removed(at, name);
+    yield;
+    await must(at, 'PATCH', `${SERVICES}/${name}`, { metadata: { finalizers: null } });
+  },
+  async function* hasTwoFamiliesMeanwhile(name, at) {
+    const { metadata, spec } = await created(at, name, {});
+    // In the second of the creation, the API server's own repair deletes the IPAddress of the upgrade (and creates it again).
+    do yield;
+    while (Date.now() < Date.parse(metadata.creationTimestamp) + 1_000 && (await at.request('GET', SERVICES)));
+    await changed(at, name, { ipFamilyPolicy: 'RequireDualStack' });
+    yield;
+    const single = { clusterIPs: spec.clusterIPs, ipFamilies: ['IPv4'] };
+    await changed(at, name, { ipFamilyPolicy: 'SingleStack', ...single });
+    yield;
+    await removed(at, name);
+  },
+  async function* hasNoAddress(name, at) {
+    await created(at, name, { clusterIP: 'None' });
+    yield;
+    await removed(at, name);
+  },
+  /** With the part of kube-controller-manager, which does not run here. */
+  async function* hasAServiceCidr(name, at, allocator) {
+    const network = `10.97.${Number(name.slice(1)) % 256}`;
+    const path = `${SERVICE_CIDRS}/${name}`;
+    const setReady = (status: string) => {
+      const ready = { type: 'Ready', status, reason: 'X', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+      return must(at, 'PATCH', `${path}/status`, { status: { conditions: [ready] } });
+    };
+    const metadata = { name, finalizers: ['networking.k8s.io/service-cidr-finalizer'] };
+    await must(at, 'POST', SERVICE_CIDRS, { metadata, spec: { cidrs: [`${network}.0/24`] } });
+    await setReady('True');
+    yield;
+    // The webhook refuses an address that the table does not have.
+    const requested = allocator === 'apiserver' ? { clusterIP: `${network}.7` } : {};
+    await eventually(() => created(at, name, requested));
+    yield;
+    await must(at, 'DELETE', path);
+    await setReady('False');
+    yield;
+    await removed(at, name);
+    do yield;
+    while (await isUsed(at, `${network}.`));
+    await must(at, 'PATCH', path, { metadata: { finalizers: null } });
+  },
+];
+
+let lives = 0;
+
+/** Takes steps of a few lives at a time, until `end` completes those that it began. */
+function workerOf(at: KubeApiserver, allocator: string) {
+  const pool = new Set<AsyncGenerator<void>>();
+  const begin = () => {
+    lives += 1;
+    const life = (LIVES[lives % LIVES.length] as Life)(`s${lives}`, at, allocator);
+    pool.add(life);
+    return life;
+  };
+  const take = async (life: AsyncGenerator<void>) => {
+    if ((await life.next()).done) pool.delete(life);
+  };
+  const work = async () => {
+    for (let step = 0; step < STEPS; step++) await take((pick(3) > 0 && [...pool][pick(pool.size)]) || begin());
+  };
+  const end = async () => {
+    while (pool.size > 0) for (const life of pool) await take(life);
+  };
+  return { work, end };
+}
+
+interface Plane {
+  readonly etcd: Etcd;
+  readonly apiserver: KubeApiserver;
+  readonly handlers: Handlers;
+  readonly close: () => Promise<void>;
+}
+
+/** The API server allocates by itself, beside its own repair. */
+async function startStockPlane(): Promise<Plane> {
+  const etcd = await startEtcd();
+  const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange: RANGES });
+  await untilBootstrapped(apiserver);
+  const handlers = await startHandlers({
+    kubeconfigFile: apiserver.kubeconfigFile,
+    spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },
+  });
+  const close = async () => {
+    await handlers.close();
+    await etcd.stop();
+  };
+  return { etcd, apiserver, handlers, close };
+}
+
+/** With others that the log omits; their types are counted. */
+const LEAK = /^(?:mayHaveLeaked|leak): the (?:cluster IP|node port) (\S+) |^and \d+ more$/;
+
+describe.each([
+  ['apiserver', startStockPlane],
+  ['table', (clock: () => number) => startAdmittedControlPlane(RANGES, clock)],
+] as const)('with allocator %s', (allocator, start) => {
+  let aheadMs = 0;
+  let plane: Plane;
+  let isPlanted = false;
+
+  beforeAll(async () => {
+    plane = await start(() => Date.now() + aheadMs);
+  });
+  afterAll(() => plane?.close());
+
+  async function bothRepairs(): Promise<Invoked[]> {
+    return [await plane.handlers.run('cluster-ip-repair'), await plane.handlers.run('node-port-repair')];
+  }
+
+  /** Returns the addresses and ports of all Services. */
+  async function claims(): Promise<readonly string[]> {
+    const { body } = await plane.apiserver.request<{ items: Service[] }>('GET', '/api/v1/services');
+    return body.items.flatMap(({ spec: { clusterIPs = [], ports = [], healthCheckNodePort } }) =>
+      [...clusterIPs, ...ports.map(({ nodePort }) => nodePort), healthCheckNodePort]
+        .filter((item) => item !== undefined && item !== 0 && item !== 'None')
+        .map(String),
+    );
+  }
+
+  /** Only what was planted may be found, and with the table, leaks. @returns the leaked addresses and ports */
+  function expectNoFalseFinding(hour: number, passes: readonly Invoked[]): string[] {
+    const found = passes.map(({ summary: { failed }, errors, findings, counters }) => {
+      const others = findings.filter((finding) => allocator === 'apiserver' || !LEAK.test(finding));
+      const types = Object.keys(counters).flatMap((name) => /type=(.*)\}/.exec(name)?.[1] ?? []);
+      return {
+        hour,
+        failed,
+        errors,
+        others,
+        types: types.filter((type) => allocator === 'apiserver' || !/leak/i.test(type)),
+      };
+    });
+    const duplicate = /^duplicate: .* for service (default\/planted|default\/anchor) was assigned to /;
+    const others = isPlanted ? [expect.stringMatching(duplicate)] : [];
+    const types = isPlanted ? ['duplicate'] : [];
+    expect(found).toEqual(found.map(() => ({ hour, failed: 0, errors: [], others, types })));
+    return passes.flatMap(({ findings }) => findings.flatMap((finding) => LEAK.exec(finding)?.[1] ?? []));
+  }
+
+  /** Passes until `work` is done, and once more after it. */
+  async function passesDuring(hour: number, work: Promise<unknown>): Promise<number> {
+    let isWorking = true;
+    const done = work.finally(() => {
+      isWorking = false;
+    });
+    const passes: Invoked[] = [];
+    while (isWorking) passes.push(...(await bothRepairs()));
+    await done;
+    expectNoFalseFinding(hour, passes);
+    // The graces of IPAddresses are those of the API server's clock; the strikes of leaks need an interval.
+    if (allocator === 'table') aheadMs += 3_600_000;
+    const quiet = await bothRepairs();
+    const taken = new Set(await claims());
+    const leaks = expectNoFalseFinding(hour, quiet).filter((item) => taken.has(item));
+    expect({ hour, leaks }).toEqual({ hour, leaks: [] });
+    return passes.length + quiet.length;
+  }
+
+  test('passes of both repairs find the planted duplicates, and nothing else', async () => {
+    const { apiserver, etcd } = plane;
+    const { spec } = await created(apiserver, 'anchor', { type: 'NodePort' });
+    const workers = Array.from({ length: WORKERS }, () => workerOf(apiserver, allocator));
+    let passes = 0;
+    for (let hour = 0; hour < HOURS; hour++) {
+      isPlanted = hour >= PLANTED.from && hour < PLANTED.to;
+      if (hour === PLANTED.from) await etcd.putServices([storedService('default', 'planted', spec)]);
+      if (hour === PLANTED.to) await etcd.delete('/registry/services/specs/default/planted');
+      passes += await passesDuring(hour, Promise.all(workers.map(({ work }) => work())));
+    }
+    passes += await passesDuring(HOURS, Promise.all(workers.map(({ end }) => end())));
+    process.stderr.write(`churn with allocator ${allocator}: ${lives} Services, ${passes} passes\n`);
+  });
+
+  test('passes record in the end what the Services have', async () => {
+    for (let strike = 0; strike < 3; strike++) {
+      if (allocator === 'table') aheadMs += 3_600_000;
+      await bothRepairs();
+    }
+    const [ips, ports] = [
+      await plane.handlers.record('cluster-ip-repair'),
+      await plane.handlers.record('node-port-repair'),
+    ];
+    expect(await claims()).toHaveLength(3);
+    expect({ ips: ips?.counts['allocated'], ports: ports?.counts['allocated'] }).toEqual({ ips: 2, ports: 1 });
+  });
+});
