@@ -1,27 +1,25 @@
+import type { V1ObjectMeta } from '@kubernetes/client-node';
+
 /** JSON as the API server sent it: unknown fields are kept. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [field: string]: Json | undefined };
 
-export interface ObjectMeta {
-  readonly name: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
-  readonly managedFields?: readonly {
-    readonly manager?: string;
-    readonly time?: string;
-    readonly operation?: string;
-  }[];
-  readonly creationTimestamp?: string;
-  readonly deletionTimestamp?: string;
-}
+/** A type of client-node as the object is in JSON: times are texts. */
+export type FromJson<T> = T extends Date
+  ? string
+  : T extends readonly (infer Item)[]
+    ? readonly FromJson<Item>[]
+    : T extends object
+      ? { readonly [Field in keyof T]: FromJson<T[Field]> }
+      : T;
 
 export interface KubernetesObject {
   readonly apiVersion?: string;
   readonly kind?: string;
-  readonly metadata: ObjectMeta;
+  readonly metadata: FromJson<V1ObjectMeta> & { readonly name: string };
 }
+
+/** A whole object. Fields that client-node does not know are written back unchanged, too. */
+export type WholeObject<T> = Omit<FromJson<T>, keyof KubernetesObject> & KubernetesObject;
 
 /** The fields of a Service that allocation depends on. Absent lists are empty, absent numbers 0. */
 export interface ServiceClaim {

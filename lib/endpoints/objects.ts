@@ -1,4 +1,16 @@
-import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import type {
+  CoreV1EndpointPort,
+  V1Endpoint,
+  V1EndpointAddress,
+  V1EndpointSlice,
+  V1EndpointSubset,
+  V1Endpoints,
+  V1Service,
+  V1ServiceCIDR,
+  V1ServicePort,
+  V1ServiceSpec,
+} from '@kubernetes/client-node';
+import type { FromJson, KubernetesObject, WholeObject } from '../cluster/kubernetes-objects.ts';
 import { isRecord } from '../cluster/values.ts';
 
 /** The Service that every cluster has, and the name of its Endpoints and of its EndpointSlice. */
@@ -14,64 +26,26 @@ export const SKIP_MIRROR_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
 
-/** The fields that decisions depend on. Other fields of an object are written back unchanged. */
-export interface EndpointAddress {
-  readonly ip: string;
-  readonly hostname?: string;
-  readonly nodeName?: string;
-  readonly targetRef?: Readonly<Record<string, Json | undefined>>;
-}
+export type EndpointAddress = FromJson<V1EndpointAddress>;
+export type EndpointPort = FromJson<CoreV1EndpointPort>;
+export type EndpointSubset = FromJson<V1EndpointSubset>;
+export type EndpointsObject = WholeObject<V1Endpoints>;
+export type SliceEndpoint = FromJson<V1Endpoint>;
+export type ServicePort = FromJson<V1ServicePort>;
 
-export interface EndpointPort {
-  readonly name?: string;
-  readonly port: number;
-  readonly protocol?: string;
-  readonly appProtocol?: string;
-}
-
-export interface EndpointSubset {
-  readonly addresses?: readonly EndpointAddress[];
-  readonly notReadyAddresses?: readonly EndpointAddress[];
-  readonly ports?: readonly EndpointPort[];
-}
-
-export interface EndpointsObject extends KubernetesObject {
-  readonly subsets?: readonly EndpointSubset[];
-}
-
-export interface SliceEndpoint extends Pick<EndpointAddress, 'nodeName' | 'targetRef'> {
-  readonly addresses: readonly string[];
-  readonly conditions?: { readonly ready?: boolean };
-}
-
-export interface EndpointSliceObject extends KubernetesObject {
-  readonly addressType: string;
+/** Go writes `null` for an empty list. */
+export interface EndpointSliceObject extends Omit<WholeObject<V1EndpointSlice>, 'endpoints' | 'ports'> {
   readonly endpoints?: readonly SliceEndpoint[] | null;
   readonly ports?: readonly EndpointPort[] | null;
 }
 
-export interface ServicePort extends EndpointPort {
-  readonly targetPort?: number | string;
-  readonly nodePort?: number;
+export interface ServiceObject extends WholeObject<V1Service> {
+  readonly spec: FromJson<V1ServiceSpec>;
 }
 
-export interface ServiceObject extends KubernetesObject {
-  readonly spec: {
-    readonly type?: string;
-    readonly clusterIP?: string;
-    readonly ports?: readonly ServicePort[];
-    readonly sessionAffinity?: string;
-    readonly ipFamilyPolicy?: string;
-  };
-  readonly status?: {
-    readonly loadBalancer?: { readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[] };
-  };
-}
-
-export interface ServiceCidrObject extends KubernetesObject {
+export interface ServiceCidrObject extends WholeObject<V1ServiceCIDR> {
   /** The primary range, and perhaps one of the other family. */
   readonly spec: { readonly cidrs: readonly string[] };
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
 export function isNamedAsOurs({ metadata }: EndpointSliceObject): boolean {

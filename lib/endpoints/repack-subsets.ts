@@ -87,7 +87,7 @@ function subsetOf(
 
 /** An address is known by its text and the uid of what it stands for; both sort as text. */
 export function addressKey({ ip, targetRef }: EndpointAddress): string {
-  return `${ip}\0${String(targetRef?.['uid'] ?? '')}`;
+  return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
 
 /** Two ports with an `appProtocol` are never the same one: the original compares its pointers. */
@@ -140,7 +140,7 @@ function addressFields({ ip, hostname, nodeName, targetRef }: EndpointAddress): 
 }
 
 function referenceFields(reference: NonNullable<EndpointAddress['targetRef']>): string {
-  const text = (field: string) => String(reference[field] ?? '');
+  const text = (field: keyof typeof reference) => String(reference[field] ?? '');
   return [
     `{Kind:(string)${text('kind')} Namespace:(string)${text('namespace')} Name:(string)${text('name')}`,
     `UID:(types.UID)${text('uid')} APIVersion:(string)${text('apiVersion')}`,

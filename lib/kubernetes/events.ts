@@ -1,25 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { EventsV1Event } from '@kubernetes/client-node';
 import type { Loop } from '../cluster/cluster-spec.ts';
 import type { EventDraft, EventSighting } from '../cluster/finding.ts';
-import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import type { WholeObject } from '../cluster/kubernetes-objects.ts';
 
-interface EventObject extends KubernetesObject {
-  readonly eventTime: string;
-  readonly reportingController: string;
-  readonly reportingInstance: string;
-  readonly type: 'Warning';
-  readonly reason: string;
-  readonly action: string;
-  readonly note: string;
-  readonly regarding: Readonly<Record<string, string>>;
-  readonly series?: EventSeries;
-}
-
-export interface EventSeries {
-  /** At least 2, as the API requires. */
-  readonly count: number;
-  readonly lastObservedTime: string;
-}
+/** Its `series.count` is at least 2, as the API requires. */
+type EventObject = WholeObject<EventsV1Event>;
+export type EventSeries = NonNullable<EventObject['series']>;
 
 export interface EventWrite {
   /** `metadata.name`, and the key of its sighting. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubernetesObject, ObjectMeta } from '../../lib/cluster/kubernetes-objects.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { alreadyExists, conflict, notFound, type ServedResource } from './resources.ts';
 
 /** A stored object: raw JSON with the common fields. */
@@ -101,7 +101,7 @@ export class ObjectStore {
 
   #put(key: string, object: StoredObject): StoredObject {
     this.#version++;
-    const metadata: ObjectMeta = { ...object.metadata, resourceVersion: String(this.#version) };
+    const metadata: KubernetesObject['metadata'] = { ...object.metadata, resourceVersion: String(this.#version) };
     const stored = { ...object, metadata };
     const type = this.#objects.has(key) ? 'MODIFIED' : 'ADDED';
     this.#objects.set(key, stored);
