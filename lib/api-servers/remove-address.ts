@@ -109,7 +109,7 @@ async function writeWithout(
   }
   const decision = decisionWithout(request, address, { current, slice, live });
   if (decision.outcome === 'nothing' || decision.outcome === 'refused') return { changes: [] };
-  return writeEndpoints(kubernetes, decision, slice);
+  return writeEndpoints(kubernetes, decision, slice, spec.endpoints.prune);
 }
 
 const FENCED_AT = 'kube-bootstrap-controller/fenced-at';

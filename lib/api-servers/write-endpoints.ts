@@ -30,15 +30,16 @@ export async function writeEndpoints(
   kubernetes: ClusterPort,
   decision: Exclude<EndpointsDecision, { outcome: 'nothing' | 'refused' }>,
   slice: EndpointSliceObject | undefined,
+  prune?: boolean,
 ): Promise<EndpointsWritten> {
-  if (decision.outcome === 'keep') return writeSlice(kubernetes, decision.endpoints, slice);
+  if (decision.outcome === 'keep') return writeSlice(kubernetes, decision.endpoints, slice, prune);
   const { outcome, endpoints } = decision;
   const object = { ...endpoints, apiVersion: 'v1', kind: 'Endpoints' };
   const result = outcome === 'create' ? await kubernetes.create(object) : await kubernetes.update(object);
   const written = writtenObject(result, `Endpoints ${named(object)}`);
   if (written.outcome === 'failed') return { changes: [], error: written.error };
   const change = `${outcome}d endpoints ${described(readyAddresses(written.object), written.object)}`;
-  const rest = await writeSlice(kubernetes, written.object, slice);
+  const rest = await writeSlice(kubernetes, written.object, slice, prune);
   if (written.outcome === 'withheld') return { ...rest, withheld: true };
   return { ...rest, changes: [change, ...rest.changes] };
 }
@@ -47,8 +48,9 @@ async function writeSlice(
   kubernetes: ClusterPort,
   endpoints: EndpointsObject,
   current: EndpointSliceObject | undefined,
+  prune: boolean | undefined,
 ): Promise<EndpointsWritten> {
-  const write = ensureSlice(endpoints, current);
+  const write = ensureSlice(endpoints, current, prune);
   if (write === undefined) return { changes: [], endpoints, ...(current && { slice: current }) };
   return { ...(await applySliceWrite(kubernetes, write)), endpoints };
 }

@@ -44,24 +44,28 @@ export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObj
   };
 }
 
-/** Returns the write that makes `current` the slice of these Endpoints; undefined if it is. Keeps unknown fields of `current`. */
+/**
+ * Returns the write that makes `current` the slice of these Endpoints; undefined if it is. Keeps unknown fields of `current`.
+ * @param prune replaces a slice of another manager too
+ */
 export function ensureSlice(
   endpoints: EndpointsObject,
   current: EndpointSliceObject | undefined,
+  prune = false,
 ): SliceWrite | undefined {
-  return sliceWrite(sliceFromEndpoints(endpoints), current);
+  return sliceWrite(sliceFromEndpoints(endpoints), current, prune);
 }
 
 export function sliceWrite(
   desired: EndpointSliceObject,
   current: EndpointSliceObject | undefined,
+  prune = false,
 ): SliceWrite | undefined {
   if (current === undefined) return { verb: 'create', object: desired };
   const found = { ...current, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' };
   if (current.addressType !== desired.addressType) {
-    // Another manager's slice is never deleted.
     const manager = current.metadata.labels?.[MANAGED_BY_LABEL];
-    const foreign = manager !== undefined && manager !== desired.metadata.labels?.[MANAGED_BY_LABEL];
+    const foreign = !prune && manager !== undefined && manager !== desired.metadata.labels?.[MANAGED_BY_LABEL];
     return foreign ? undefined : { verb: 'replace', object: found, replacement: desired };
   }
 

@@ -43,9 +43,13 @@ export function planEndpoints(observation: EndpointsObservation): EndpointsDecis
 }
 
 /** Whether the plan includes a write, of Endpoints or of the slice. */
-export function plansWrite(decision: EndpointsDecision, slice: EndpointSliceObject | undefined): boolean {
+export function plansWrite(
+  decision: EndpointsDecision,
+  slice: EndpointSliceObject | undefined,
+  prune?: boolean,
+): boolean {
   const isKept = decision.outcome === 'keep';
-  return isKept ? ensureSlice(decision.endpoints, slice) !== undefined : 'endpoints' in decision;
+  return isKept ? ensureSlice(decision.endpoints, slice, prune) !== undefined : 'endpoints' in decision;
 }
 
 /** Whether a write corrects what clients must not see: such a write is never withheld. */

@@ -55,7 +55,7 @@ async function publish(
   { endpoints, slice, verdict, wanted, removals }: Publication,
   made: Made,
 ): Promise<ContestState> {
-  const written = await writeEndpoints(context.kubernetes, endpoints, slice);
+  const written = await writeEndpoints(context.kubernetes, endpoints, slice, context.spec.endpoints.prune);
   made.changes.push(...written.changes);
   const removed = written.endpoints === undefined ? [] : removals;
   if (written.withheld) made.wouldWrite.push(...removed.map((line) => `remove ${line}`));

@@ -124,7 +124,7 @@ export function decide(world: World): EndpointsPlan {
   const observation = { spec, current, slice, live, excluded };
   const endpoints = planEndpoints(observation);
   const service = planService(spec, world.service);
-  const differs = plansWrite(endpoints, slice);
+  const differs = plansWrite(endpoints, slice, spec.endpoints.prune);
   const isAnyWrite = differs || others.plan.writes.length > 0 || service !== undefined || remembered.size > 0;
   const plan = {
     isQuiet: endpoints.outcome !== 'refused' && !isAnyWrite,

@@ -6,6 +6,7 @@ import {
   type EndpointsObject,
   MANAGED_BY_LABEL,
   SERVICE_NAME_LABEL,
+  SLICE_REF,
   sameJson,
 } from '../../lib/endpoints/objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
@@ -48,6 +49,18 @@ describe('with prune', () => {
       findings: [],
     });
     expect([isForeignThere(world), world.inSlice()]).toEqual([false, [A, B]]);
+    expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
+  });
+
+  test('the slice kubernetes of another writer with another address type is replaced', async () => {
+    const world = await settled(pruning(A));
+    world.cluster.remove(SLICE_REF);
+    const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: MIRRORED };
+    const slice = aSlice(['10.0.0.9']);
+    world.cluster.place({ ...slice, addressType: 'FQDN', metadata: { ...slice.metadata, labels } });
+    await world.tick();
+    expect(world.cluster.find(SLICE_REF)).toMatchObject({ addressType: 'IPv4' });
+    expect(world.inSlice()).toEqual([A]);
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
   });
 
