@@ -23,7 +23,8 @@ const withoutLocalRuns = {
   setup({ onLoad }) {
     const reason =
       'This file has "kbctl run" only with --table: for a local run, use the repository (docs/installing.md).';
-    const contents = `export function run() { throw new Error(${JSON.stringify(reason)}); }`;
+    // With an exit code it is no defect, whose stack trace kbctl would print.
+    const contents = `export function run() { throw Object.assign(new Error(${JSON.stringify(reason)}), { exitCode: 2 }); }`;
     onLoad({ filter: /\/local\/run\.ts$/ }, () => ({ contents, loader: 'js' }));
   },
 };

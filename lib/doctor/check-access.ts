@@ -4,6 +4,7 @@ import { type ProbedAddress, probeAddresses, resolveAddresses, targetOf } from '
 import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
+import { secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
 import { hasAnswered, type ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { HostResolver, LookUp, Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
@@ -96,13 +97,37 @@ const APPLY = 'kubectl apply -f deploy/rbac.yaml, and use a token of its service
 /** With this right any Service of the cluster can be redirected. */
 const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints', namespace: 'kube-system' };
 
+const ADD = 'Add them where the comments in deploy/rbac.yaml name this option, and apply it';
+
 /**
- * Checks every permission that the loops need, and one that they must not have unless the API server is on this
- * machine.
+ * Checks every permission that the loops need for this spec, and one that they must not have unless the API server is
+ * on this machine.
  */
-export async function checkRights(review: SelfReview, mode: Mode, server: string): Promise<readonly DoctorLine[]> {
-  const needed = PERMISSION_GROUPS.map((group) => checkGroup(group, review, mode));
+export async function checkRights(
+  review: SelfReview,
+  spec: ClusterSpec,
+  server: string,
+): Promise<readonly DoctorLine[]> {
+  const needed = [
+    ...PERMISSION_GROUPS.map((group) => checkGroup(group, review, spec.mode, APPLY)),
+    ...optionalGroups(spec).map((group) => checkGroup(group, review, spec.mode, ADD)),
+  ];
   return [...(await Promise.all(needed)), ...(isOnThisMachine(server) ? [] : await checkExcess(review))];
+}
+
+/** Returns the permissions that only options of the spec need. */
+function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
+  const slices = { group: 'discovery.k8s.io', resource: 'endpointslices', namespace: 'default' };
+  const addresses = { group: 'networking.k8s.io', resource: 'ipaddresses' };
+  const family = secondFamily(spec);
+  const ofFamily = family && { verbs: ['delete', 'get', 'update'], name: sliceRef(family).name };
+  return [
+    ...(spec.repair.ipAddresses
+      ? [{ about: 'repair.ipAddresses', ...addresses, rules: [{ verbs: ['create', 'delete', 'patch'] }] }]
+      : []),
+    ...(spec.endpoints.prune ? [{ about: 'endpoints.prune', ...slices, rules: [{ verbs: ['delete'] }] }] : []),
+    ...(ofFamily ? [{ about: 'service.ipFamilyPolicy', ...slices, rules: [ofFamily] }] : []),
+  ];
 }
 
 /** Returns true if the host of a URL is a loopback address, as of a user's own test cluster. */
@@ -111,14 +136,14 @@ export function isOnThisMachine(url: string): boolean {
   return address !== undefined && isLoopback(address);
 }
 
-async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode): Promise<DoctorLine> {
+async function checkGroup(group: PermissionGroup, review: SelfReview, mode: Mode, fix: string): Promise<DoctorLine> {
   const permissions = permissionsOf(group);
   const allowed = await Promise.all(permissions.map((permission) => review.allows(permission)));
   const missing = permissions.filter((_, index) => !allowed[index]);
   if (missing.length === 0) return ok('rights', `${group.about}: may ${verbs(permissions)} ${place(group)}`);
   const message = `${group.about}: may not ${missing.map(permissionText).join(', ')}`;
   const onlyObserved = mode === 'observe' && missing.every(({ verb }) => !READS.has(verb));
-  return onlyObserved ? warn('rights', `${message}, which enforce needs`, APPLY) : fail('rights', message, APPLY);
+  return onlyObserved ? warn('rights', `${message}, which enforce needs`, fix) : fail('rights', message, fix);
 }
 
 async function checkExcess(review: SelfReview): Promise<readonly DoctorLine[]> {

@@ -89,7 +89,7 @@ export async function checkCluster(cluster: ListedCluster, context: CheckContext
     const reached = [...known, ...kubeconfig, ...checkServer(spec, access), ...name, ...server, ...probes];
     if (server.some(({ level }) => level === 'fail')) return reached;
     const inside = await Promise.all([
-      check('rights', () => checkRights(review, spec.mode, access.server)),
+      check('rights', () => checkRights(review, spec, access.server)),
       check('service', () => checkService(spec, kubernetes)),
       check('service', () => checkWebhook(spec, review)),
       check('owner', () => checkOwners(spec, kubernetes, nowMs)),

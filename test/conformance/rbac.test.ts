@@ -14,6 +14,7 @@ import {
   selfReview,
 } from '../../lib/kubernetes/permissions.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
@@ -130,7 +131,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
       deadline: AbortSignal.timeout(30_000),
       userAgent: 'doctor',
     });
-    const lines = await checkRights(review, 'enforce', 'https://10.20.0.1:6443');
+    const lines = await checkRights(review, aClusterSpec({ mode: 'enforce' }), 'https://10.20.0.1:6443');
     const [token] = await credentialEnds(access);
     await expect(review.user()).resolves.toMatch(/^system:serviceaccount:/);
     await connections.close();

@@ -17,11 +17,11 @@ import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credential-end.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
-import type { Permission } from '../../lib/kubernetes/permissions.ts';
+import { PERMISSION_GROUPS, type Permission, permissionsOf, permissionText } from '../../lib/kubernetes/permissions.ts';
 import type { ListedCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
@@ -232,7 +232,7 @@ describe('the rights', () => {
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
 
   test('are all there, and not too many', async () => {
-    const lines = await checkRights(reviewing(justEnough), 'enforce', SERVER);
+    const lines = await checkRights(reviewing(justEnough), aClusterSpec(), SERVER);
     expect(lines.every(({ level }) => level === 'ok')).toBe(true);
     expect(lines.map(({ message }) => message)).toContain(
       'its endpoints: may create, get, update endpoints in default',
@@ -246,7 +246,7 @@ describe('the rights', () => {
   ] as const)('one to $verb that is missing, in $mode, is a line of level $level', async ({ mode, verb, level }) => {
     const missing = (permission: Permission) =>
       justEnough(permission) && !(permission.verb === verb && permission.resource === 'endpoints');
-    const lines = await checkRights(reviewing(missing), mode, SERVER);
+    const lines = await checkRights(reviewing(missing), aClusterSpec({ mode }), SERVER);
     expect(lines.filter((line) => line.level !== 'ok')).toEqual([
       expect.objectContaining({
         level,
@@ -256,10 +256,33 @@ describe('the rights', () => {
     ]);
   });
 
+  test.each([
+    [
+      { repair: { ipAddresses: true } },
+      'repair.ipAddresses: may not create ipaddresses.networking.k8s.io, delete ipadd',
+    ],
+    [{ endpoints: { prune: true } }, 'endpoints.prune: may not delete endpointslices.discovery.k8s.io in default'],
+    [
+      { serviceClusterIPRange: '10.0.0.0/16,fd00::/108', service: { ipFamilyPolicy: 'PreferDualStack' } },
+      'service.ipFamilyPolicy: may not delete endpointslices.discovery.k8s.io kubernetes-ipv6 in default, get ',
+    ],
+  ])('the rights that only an option needs are checked if the spec sets it: %j', async (fields, message) => {
+    const base = new Set(PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText));
+    const review = reviewing((permission) => base.has(permissionText(permission)));
+    const apiServers = [{ address: '10.9.8.7' }];
+    const spec = specIn(
+      JSON.stringify({ name: 'demo', kubeconfig: { file: 'x' }, apiServers, mode: 'enforce', ...fields }),
+    );
+    const lines = await checkRights(review, spec, SERVER);
+    expect(lines.filter(({ level }) => level !== 'ok')).toEqual([
+      expect.objectContaining({ level: 'fail', message: expect.stringContaining(message) }),
+    ]);
+  });
+
   test('rights of an administrator are too many, unless the API server is on this machine', async () => {
     const all = reviewing(() => true);
     const warnings = async (server: string) =>
-      (await checkRights(all, 'enforce', server)).filter(({ level }) => level !== 'ok');
+      (await checkRights(all, aClusterSpec(), server)).filter(({ level }) => level !== 'ok');
     expect(await warnings(SERVER)).toMatchObject([
       { message: expect.stringContaining('allows the credential to redirect any Service') },
     ]);
