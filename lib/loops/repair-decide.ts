@@ -18,10 +18,13 @@ export interface Decision {
   readonly save?: Save;
 }
 
-/** `change` describes the write. */
-export type Save =
-  | { readonly what: 'record'; readonly decided: RangeDecision; readonly change: string }
-  | { readonly what: 'usageBitmap'; readonly next: RangeDecision['next']; readonly change: string };
+export interface Save {
+  readonly next: RangeDecision['next'];
+  /** Absent for a usage bitmap, which is not merged onto that of another pass. */
+  readonly decided?: RangeDecision;
+  /** The description of the write. */
+  readonly change: string;
+}
 
 type Gathered<Item> = Extract<RepairWorld<Item>, { outcome: 'gathered' }>;
 
@@ -89,7 +92,7 @@ function recordDecision(start: RangeAtStart, comparison: Comparison): Decision {
   const { findings, counts, changed, needsFreshList } = comparison;
   if (!changed) return { start, findings, counts };
   const change = `${start.key}: ${summary(comparison)}`;
-  return { start, findings, counts, needsFreshList, save: { what: 'record', decided: comparison, change } };
+  return { start, findings, counts, needsFreshList, save: { next: comparison.next, decided: comparison, change } };
 }
 
 function auditDecision<Item>(
@@ -105,7 +108,7 @@ function auditDecision<Item>(
   }
   if (next === undefined) return { start, findings, counts };
   const change = `${start.key}: ${counts.allocated} claimed in ${next.range}`;
-  return { start, findings, counts, save: { what: 'usageBitmap', next, change } };
+  return { start, findings, counts, save: { next, change } };
 }
 
 function summary({ next, counts }: Comparison): string {

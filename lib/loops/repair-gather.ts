@@ -28,9 +28,14 @@ export type GatheredRange<Item> =
 
 type Walked = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
 
+/** The pass ends with this report: a range does not parse, or the walk was aborted. */
+interface EndedEarly {
+  readonly outcome: 'ended';
+  readonly report: PassReport;
+}
+
 export type RepairWorld<Item> =
-  | { readonly outcome: 'corrupt'; readonly report: PassReport }
-  | ({ readonly outcome: 'aborted'; readonly error: RepairError } & Walked)
+  | EndedEarly
   | ({
       readonly outcome: 'gathered';
       readonly startedAtMs: number;
@@ -52,7 +57,7 @@ export async function gatherRanges<Item>(
   const ranges: GatheredRange<Item>[] = [];
   for (const start of rebuild ? replaceCorrupt(kind, read) : read) {
     const range = context.spec.allocator === 'apiserver' ? openAudit(kind, start) : openRecord(kind, start);
-    if (range instanceof RepairError) return { outcome: 'corrupt', report: corruptReport(range, start) };
+    if ('outcome' in range) return range;
     ranges.push(range);
   }
   const walk = kind.startWalk(
@@ -64,7 +69,7 @@ export async function gatherRanges<Item>(
   const walked = { findings: listed, unlisted, counts: { services: walk.services, ...(outside > 0 && { outside }) } };
   return error === undefined
     ? { outcome: 'gathered', startedAtMs, ranges, ...walked }
-    : { outcome: 'aborted', error, ...walked };
+    : { outcome: 'ended', report: { changes: [], ...walked, errors: [error] } };
 }
 
 /** Removes the claims that were allocated after the ranges were read: by the admission webhook, for a new Service. */
@@ -150,17 +155,21 @@ function replaceCorrupt<Item>(
   });
 }
 
-/** Opens a range that the table allocates. Returns a `RepairError` if its stored form does not parse. */
+/** Opens a range that the table allocates. The pass ends if its stored form does not parse. */
 function openRecord<Item>(
   { makeRange, errors }: RepairKind<Item>,
   start: RangeAtStart,
-): GatheredRange<Item> | RepairError {
+): GatheredRange<Item> | EndedEarly {
   const { configured } = start;
   // The usage bitmap of an audit is not a record of the table's allocations.
   const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
   const recorded = start.state === 'corrupt' ? start.error : recordedRange(makeRange, configured, stored);
   if (recorded instanceof Error) {
-    return new RepairError('CorruptSnapshot', errors.cannotRestore(configured, recorded.message), { cause: recorded });
+    const advice = `${start.key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
+    const message = `${errors.cannotRestore(configured, recorded.message)}; ${advice}`;
+    const error = new RepairError('CorruptSnapshot', message, { cause: recorded });
+    const findings: Finding[] = [{ type: 'corruptSnapshot', message }];
+    return { outcome: 'ended', report: { changes: [], findings, counts: {}, errors: [error] } };
   }
   const rebuilt = usable(makeRange(configured), errors, configured);
   return { allocator: 'table', start, ledger: startRebuild(stored, recorded, rebuilt) };
@@ -208,12 +217,4 @@ async function walkServices<Item>(
   } catch (error) {
     throw reworded(errors.cannotList, error);
   }
-}
-
-/** Returns the report of a pass that ends because a range does not parse. */
-function corruptReport({ code, message, cause }: RepairError, { key }: RangeAtStart): PassReport {
-  const advice = `${key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
-  const error = new RepairError(code, `${message}; ${advice}`, { cause });
-  const finding: Finding = { type: 'corruptSnapshot', message: error.message };
-  return { changes: [], findings: [finding], counts: {}, errors: [error] };
 }

@@ -43,10 +43,8 @@ export async function repairPass<Item>(
   visit: (service: ServiceClaim) => void = () => undefined,
 ): Promise<PassReport> {
   const world = await gatherRanges(kind, context, rebuild, visit);
-  if (world.outcome === 'corrupt') return world.report;
+  if (world.outcome === 'ended') return world.report;
   const { findings, unlisted, counts } = world;
-  if (world.outcome === 'aborted') return { changes: [], findings, unlisted, counts, errors: [world.error] };
-
   const { decisions, unread } = await decideFresh(kind, context, world);
   const { changes, errors } = await applyAll(kind, context, decisions);
   return {
@@ -84,10 +82,10 @@ async function applyAll<Item>(
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {
   const { key } = start;
-  const next = save.what === 'record' ? save.decided.next : save.next;
+  const { next, decided } = save;
   const saved = await saveRange(table, spec.name, key, next, 'item' in start ? start.item : undefined);
   if (saved.outcome === 'won') return saved.withheld ? undefined : changeOf(start, save);
-  if (save.what === 'usageBitmap') return undefined;
+  if (decided === undefined) return undefined;
   if (saved.outcome === 'unclear') {
     throw contended(
       `the reply to a save of ${key} was lost, and another writer has changed it since: whether it was saved is unknown`,
@@ -99,7 +97,7 @@ async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Sa
   const read = start.state === 'read' ? start.stored : undefined;
   const refusal = await guaranteedUpdate<MergeRefusal | 'removed' | undefined>(table, spec.name, key, (newest) => {
     if (newest === undefined) return { keep: 'removed' };
-    const merged = mergeOntoNewest(decodeRange(newest), read, save.decided);
+    const merged = mergeOntoNewest(decodeRange(newest), read, decided);
     return typeof merged === 'string' ? { keep: merged } : { write: rangeContent(merged), result: undefined };
   });
   if (refusal === undefined) return `merged ${save.change}`;
@@ -110,8 +108,8 @@ async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Sa
   );
 }
 
-function changeOf({ state }: RangeAtStart, { what, change }: Save): string {
-  return `${state === 'toReplace' && what === 'record' ? 'rebuilt' : 'saved'} ${change}`;
+function changeOf({ state }: RangeAtStart, { decided, change }: Save): string {
+  return `${state === 'toReplace' && decided !== undefined ? 'rebuilt' : 'saved'} ${change}`;
 }
 
 function contended(what: string): TableError {
