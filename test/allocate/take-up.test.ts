@@ -1,18 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
-import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Hold } from '../../lib/range/hold.ts';
-import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
-import { CutCalls, FAILURES } from '../support/cut-calls.ts';
-import { runs } from '../support/properties.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
-import { repairPass } from './repair-after.ts';
-import { stepping } from './stepping-table.ts';
 
 /** Until it is over by every clock. */
 const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
@@ -128,104 +121,4 @@ describe('A request for a Service', () => {
     expect(tried).toEqual({ ...(await world.ask({ items, takeUp: {} })), dryRun: true });
     expect(tried.outcome).toBe(outcome);
   });
-});
-
-describe.each<{ readonly what: string; readonly items: AllocateRequest['items']; readonly outcome: Answer['outcome'] }>(
-  [
-    { what: 'that is done', items: [IP, NEXT_PORT, { range: 'secondaryserviceips', next: true }], outcome: 'done' },
-    {
-      what: 'that the last range refuses',
-      items: [IP, TAKEN_PORT, { range: 'secondaryserviceips', next: true }],
-      outcome: 'refused',
-    },
-  ],
-)('A request for a Service $what', ({ items, outcome }) => {
-  const request = { items, takeUp: {} };
-
-  describe.each(Object.entries(FAILURES))('with a call that %s', (_, end) => {
-    const each = async (check: (world: AllocateWorld, calls: CutCalls) => Promise<void>): Promise<void> => {
-      for (let at = 0; ; at++) {
-        const world = await aWorld();
-        const calls = new CutCalls(at, end);
-        await world
-          .ask(request, calls.table(world.table))
-          .catch((error: unknown) => expect(error).toBeInstanceOf(TableError));
-        if (!calls.happened) return expect(at).toBeGreaterThan(0);
-        await check(world, calls);
-      }
-    };
-    const settled = async (world: AllocateWorld, answer: Answer) => {
-      if (answer.outcome === 'done') return expect(await world.taken()).toMatchObject({ '10.0.0.1': 'r1' });
-      expect(await holders(world)).toEqual(BEFORE);
-      expect(await world.taken()).toEqual(AS_IT_WAS);
-    };
-
-    test('a repeated request has claimed the hold, or not changed it', async () => {
-      await each(async (world, calls) => {
-        const answer = await world.ask(request);
-        expect(answer.outcome).toBe(outcome);
-        await settled(world, answer);
-        await calls.arrive();
-        await settled(world, answer);
-      });
-    });
-
-    test('a request that is repeated after the end of its own hold leaves the earlier hold unchanged if it is refused', async () => {
-      await each(async (world) => {
-        world.clock.nowMs += HOLD_MS;
-        const answer = await world.ask(request);
-        if (answer.outcome === 'refused') expect(await holders(world)).toEqual(BEFORE);
-        await repairPass(world);
-        if (answer.outcome === 'refused') expect(await world.taken()).toMatchObject({ '10.0.0.1': 'kbctl-1' });
-      });
-    });
-
-    test('a request that is not repeated leaves the earlier hold, or frees the address after its own hold', async () => {
-      await each(async (world, calls) => {
-        await calls.arrive();
-        world.clock.nowMs += HOLD_MS;
-        await repairPass(world);
-        const { '10.0.0.1': holder, ...rest } = await world.taken();
-        expect(['kbctl-1', undefined]).toContain(holder);
-        expect(rest).toEqual({ '10.0.0.2': 'kbctl-1', '30001': undefined });
-        if (holder === undefined) expect(await world.taken()).not.toHaveProperty(['10.0.0.1']);
-      });
-    });
-  });
-});
-
-test('At most one of two Services that request a held item gets it, in any order of steps; otherwise the hold is unchanged', async () => {
-  const more = fc.constantFrom<AllocateRequest['items']>(
-    [],
-    [NEXT_PORT],
-    [TAKEN_PORT],
-    [{ range: 'serviceips', next: true }],
-  );
-  const property = fc.asyncProperty(
-    fc.scheduler(),
-    more,
-    more,
-    fc.boolean(),
-    async (scheduler, mine, others, isFull) => {
-      const world = await aWorld();
-      if (isFull) await world.store(RANGE_KEYS.primary, { data: fromBits(Array(254).keys()) });
-      const table = stepping(world.table, scheduler);
-      const request = { items: [IP, ...mine], takeUp: {} };
-      const [first, second, other] = await scheduler.waitFor(
-        Promise.all([
-          world.ask(request, table),
-          world.ask(request, table),
-          world.ask({ requestId: 'r2', items: [IP, ...others], takeUp: {} }, table),
-        ]),
-      );
-      if (first === undefined || second === undefined || other === undefined) return;
-      expect(second.outcome).toBe(first.outcome);
-      const has = [first, other].filter((answer) => answer.outcome === 'done').map(({ requestId }) => requestId);
-      expect(has.length).toBeLessThanOrEqual(1);
-      const { '10.0.0.1': holder, ...rest } = await holders(world);
-      expect(holder?.at(-1)).toBe(has[0] ?? 'kbctl-1');
-      expect(rest).toMatchObject({ '10.0.0.2': BEFORE['10.0.0.2'] });
-    },
-  );
-  await fc.assert(property, { numRuns: runs(50) });
 });

@@ -67,10 +67,18 @@ function asked(what: string, request: Request, world: () => Promise<AllocateWorl
 }
 
 const claiming: Request = { ...THREE_RANGES, takeUp: { holdOwner: 'team-a' } };
+const claimingRefused: Request = {
+  items: [
+    { range: 'serviceips', value: '10.0.0.1' },
+    { range: 'servicenodeports', value: 30_001 },
+  ],
+  takeUp: { holdOwner: 'team-a' },
+};
 
-/** What the request is to claim is held for its owner. */
+/** What the request is to claim is held for its owner, and port 30001 is taken. */
 async function heldWorld(): Promise<AllocateWorld> {
   const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
   const holds = [{ items: ['10.0.0.1', '10.0.0.2'], owner: 'team-a', takenUpBy: 'owner' as const }];
   await world.store(RANGE_KEYS.primary, { data: fromBits([0, 1]), holds });
   return world;
@@ -80,6 +88,7 @@ export const ALLOCATIONS: readonly Subject<AllocateWorld>[] = [
   asked('an allocation in three ranges', THREE_RANGES, () => anAllocateWorld()),
   asked('an allocation that the last range refuses', REFUSED_LAST, takenWorld),
   asked('an allocation that claims a hold', claiming, heldWorld),
+  asked('an allocation that claims a hold, and that the last range refuses', claimingRefused, heldWorld),
   {
     ...asked('a release in two ranges', TAKEN, takenWorld),
     mayDiffer: {
