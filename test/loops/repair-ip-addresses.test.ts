@@ -180,6 +180,24 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report).toMatchObject({ findings: [], errors: [] });
   });
 
+  test('a pass over the IPAddresses of a cluster deletes those that an edit left without a parentRef or with a name that is no address', async () => {
+    const { report, cluster } = await passOver([
+      service('s', '10.0.0.9'),
+      ipAddress('s', '10.0.0.9'),
+      { ...ipAddress('s'), ...{ spec: {} } },
+      ipAddress('s', 'no-address'),
+    ]);
+    expect(report).toMatchObject({ errors: [], counts: { ipAddresses: 3 } });
+    expect(report.findings.map(({ item, event }) => [item, event?.reason])).toEqual([
+      [ITEM, 'IPAddressNotAllocated'],
+      ['no-address', 'IPAddressWrongReference'],
+    ]);
+    const left = ['10.0.0.9', ITEM, 'no-address'].filter(
+      (name) => cluster.find({ kind: 'IPAddress', name }) !== undefined,
+    );
+    expect(left).toEqual(['10.0.0.9']);
+  });
+
   test('a pass over the IPAddresses of a cluster counts claims alone where IPAddresses may not be listed', async () => {
     const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
       spoil: { ipAddresses: () => brokenList('Forbidden') },
