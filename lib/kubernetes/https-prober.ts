@@ -93,13 +93,16 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     const client = new HttpClient(url.origin, { tls: material, lookup });
     return askOn(client).finally(() => client.destroy());
   };
+  const askBriefly = async (client: HttpClient): Promise<Answer> => {
+    const end = AbortSignal.any([signal, expire(KEPT_LIMIT_MS)]);
+    return untilAborted(end, () => askOn(client, end));
+  };
   if (authenticated || !isTls) return askOnce(tls);
   const short = { ...tls, ecdhCurve: SHORT_KEYS };
   try {
     if (kept === undefined || target.isOneServer === undefined) return await askOnce(short);
     const key = poolKey(url.origin, tls);
-    const limit = () => AbortSignal.any([signal, expire(KEPT_LIMIT_MS)]);
-    const known = await kept.askKept(key, (client, end = limit()) => untilAborted(end, () => askOn(client, end)));
+    const known = await kept.askKept(key, askBriefly);
     return known ?? (await kept.askNew(key, new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn));
   } catch (error) {
     // The server may accept only other groups.
