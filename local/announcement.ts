@@ -25,7 +25,7 @@ export function announcement(spec: ClusterSpec, { server, tableFolder, page, not
     ...(hints.length === 0 ? [] : ['', 'Try, in another terminal:', ...hints.map((hint) => `  ${hint}`)]),
     '',
     `All loops run now, and then ${intervals(spec)}.`,
-    'A pass that changes and finds nothing is silent. Press Ctrl-C to end.',
+    'A pass that changes and finds nothing is silent; --verbose logs each. Press Ctrl-C to end.',
     '',
   ];
 }

@@ -1,7 +1,14 @@
-import type { FieldValue, Level, LogFields, Telemetry, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
+import type {
+  FieldValue,
+  InvocationLabels,
+  Level,
+  LogFields,
+  Telemetry,
+  TelemetryFactory,
+} from '../lib/telemetry/telemetry.ts';
 import { noColors, type Paint } from './run-hooks.ts';
 
-// Logs for people: no metrics, ids or figures.
+// Logs for people: no metrics, and no ids or figures except in `verboseTelemetry`.
 
 interface LogOptions {
   readonly nowMs: () => number;
@@ -97,6 +104,22 @@ function repeated(sentences: readonly Sentence[]): string[] {
   return codes.length > 0 ? [...new Set(codes)].map((code) => `still failing: ${code}`) : ['unchanged'];
 }
 
+const STYLES = { debug: 'dim', info: undefined, warn: 'yellow', error: 'red' } as const satisfies Record<
+  Level,
+  Sentence['style']
+>;
+
+/** Logs everything: time, cluster, loop, message, `key=value`; each entry of a list on a line of its own. */
+export function verboseTelemetry({ loop, nowMs, write, paint = noColors }: InvocationLabels & LogOptions): Telemetry {
+  return withoutMetrics((level, message, { cluster, ...others } = {}) => {
+    const styled = (text: string) => (STYLES[level] === undefined ? text : paint(STYLES[level], text));
+    const fields = Object.entries(others);
+    const words = fields.flatMap(([key, value]) => wordsOf(key, value));
+    write([timeOf(nowMs()), quoted(cluster ?? '-'), loop, styled(message), ...words].join(' '));
+    for (const [key, value] of fields) for (const entry of listIn(value)) write(styled(`         ${key}: ${entry}`));
+  });
+}
+
 export function warningTelemetry(write: (line: string) => void): TelemetryFactory {
   return ({ loop }) =>
     withoutMetrics((level, message, { cluster, errors, ...fields } = {}) => {
@@ -142,4 +165,15 @@ function isList(value: FieldValue): value is readonly string[] {
 
 function listIn(value: FieldValue): readonly string[] {
   return isList(value) ? value : [];
+}
+
+function wordsOf(key: string, value: FieldValue): string[] {
+  if (value === undefined || isList(value)) return [];
+  if (typeof value === 'object') return Object.entries(value).flatMap(([name, count]) => wordsOf(name, count));
+  return [`${key}=${quoted(value)}`];
+}
+
+function quoted(value: FieldValue): string {
+  const text = String(value);
+  return /[\s"=]/.test(text) ? JSON.stringify(text) : text;
 }

@@ -3,10 +3,11 @@ import type { Environment } from '../lib/runtime/environment.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { createTable } from '../lib/table/dynamodb-client.ts';
 import { TableError } from '../lib/table/errors.ts';
+import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { announcement } from './announcement.ts';
 import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
 import { playStory, STORY, type Stage } from './demo-story.ts';
-import { logLine, sentenceTelemetry } from './human-telemetry.ts';
+import { logLine, sentenceTelemetry, verboseTelemetry } from './human-telemetry.ts';
 import { ENDING_MS, givenUpAfter, kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
 import { type LocalCluster, openCluster } from './open-cluster.ts';
 import { registerStarted, type StartedSpec } from './register-started.ts';
@@ -22,14 +23,14 @@ const REGISTERING_MS = 10_000;
  * @throws StartError when it cannot begin.
  */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
-  const { write, paint } = hooks;
+  const { write } = hooks;
   await using cluster = await openCluster(options);
   const client = tableServerClient(cluster.tableServer);
   const { environment, close } = localEnvironment({
     client,
     loadKubeconfig: kubeconfigOfEach(cluster),
     end: givenUpAfter(ended),
-    telemetry: sentenceTelemetry({ nowMs: Date.now, own: cluster.spec.name, write, ...(paint && { paint }) }),
+    telemetry: telemetryOf(options.verbose, cluster.spec.name, hooks),
   });
   try {
     const { spec, notes } = await register(client, environment, cluster);
@@ -104,6 +105,13 @@ function stage(world: Stage['world'], { write, paint = noColors }: RunHooks): St
     else write(logLine(Date.now(), '', paint('dim', `-> ${sentence}`)));
   };
   return { world, clock: realClock, print };
+}
+
+function telemetryOf(verbose: boolean, own: string, { write, paint = noColors }: RunHooks): TelemetryFactory {
+  const nowMs = Date.now;
+  return verbose
+    ? (labels) => verboseTelemetry({ ...labels, nowMs, write, paint })
+    : sentenceTelemetry({ nowMs, own, write, paint });
 }
 
 async function register(client: DynamoDBClient, environment: Environment, cluster: LocalCluster): Promise<StartedSpec> {

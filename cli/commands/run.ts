@@ -11,6 +11,7 @@ interface Options extends GlobalOptions {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly demo?: boolean;
+  readonly verbose?: boolean;
   /** `false`: no page. */
   readonly page: boolean;
   readonly port: number;
@@ -32,6 +33,7 @@ export function runCommand(act: Act): Command {
     .option('--demo', 'show in two minutes, on the embedded cluster, everything that the loops do')
     .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
     .option('--no-page', 'serve no status page')
+    .option('--verbose', 'print invocations that did nothing too')
     .action(act<Options>(run));
   return withExamples(command, [
     'kbctl run                    # an embedded table and API server',
@@ -78,8 +80,15 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, demo, port }:
   return EXIT.fine;
 }
 
-function startOptions({ filename: file, kubeconfig, context, demo = false, data }: Options): StartOptions {
-  const common = { ...(data !== undefined && { dataFolder: data }) };
+function startOptions({
+  filename: file,
+  kubeconfig,
+  context,
+  demo = false,
+  verbose = false,
+  data,
+}: Options): StartOptions {
+  const common = { verbose, ...(data !== undefined && { dataFolder: data }) };
   if (demo && (file ?? kubeconfig ?? context) !== undefined) {
     throw usageError('--demo uses the embedded cluster: omit --kubeconfig, -f and --context.');
   }

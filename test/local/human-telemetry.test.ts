@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Level, LogFields } from '../../lib/telemetry/telemetry.ts';
-import { sentenceTelemetry, warningTelemetry } from '../../local/human-telemetry.ts';
+import { sentenceTelemetry, verboseTelemetry, warningTelemetry } from '../../local/human-telemetry.ts';
 
 type Line = readonly [Level, string, LogFields?];
 
@@ -27,7 +27,7 @@ function written(...invocations: readonly (readonly Line[])[]): string[] {
 }
 
 describe('logs as sentences', () => {
-  test('logs as sentences have a line for each change, with time and loop, and no figures and ids', () => {
+  test('have a line for each change, with time and loop, and no figures and ids', () => {
     const fields = {
       cluster: 'demo',
       passId: 'p',
@@ -45,7 +45,7 @@ describe('logs as sentences', () => {
     ['what failed', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
     ['an event that was not written', { eventErrors: ['Forbidden: no'] }, 'could not write an event: Forbidden: no'],
     ['any other list by its name', { paused: ['demo until noon'] }, 'paused: demo until noon'],
-  ])('logs as sentences report %s', (_, fields, line) => {
+  ])('report %s', (_, fields, line) => {
     expect(written([warned(fields)])).toEqual([line]);
   });
 
@@ -100,8 +100,39 @@ describe('logs as sentences', () => {
       ['failed: A: b', 'still failing: A'],
     ],
     ['report nothing of a pass without changes, nor details', [[END], [['debug', 'details', { changes: ['x'] }]]], []],
-  ])('logs as sentences %s', (_, invocations, lines) => {
+  ])('%s', (_, invocations, lines) => {
     expect(written(...invocations)).toEqual(lines);
+  });
+});
+
+describe('verbose logs', () => {
+  test.each<[string, LogFields, string[]]>([
+    [
+      'time, cluster, loop, message, ids and figures',
+      { cluster: 'demo', passId: 'p-1', durationMs: 12, counts: { created: 4 }, none: undefined },
+      ['03:04:05 demo system-namespaces pass succeeded passId=p-1 durationMs=12 created=4'],
+    ],
+    [
+      'each change on a line of its own',
+      { cluster: 'demo', changes: ['created namespace a', 'created b'] },
+      [
+        '03:04:05 demo system-namespaces pass succeeded',
+        '         changes: created namespace a',
+        '         changes: created b',
+      ],
+    ],
+    [
+      'a value of several words in quotes',
+      { cluster: 'demo', reason: 'an upgrade' },
+      ['03:04:05 demo system-namespaces pass succeeded reason="an upgrade"'],
+    ],
+    ['a whole invocation', { passes: 1 }, ['03:04:05 - system-namespaces pass succeeded passes=1']],
+  ])('print %s', (_, fields, expected) => {
+    const lines: string[] = [];
+    const nowMs = () => Date.parse('2026-01-02T03:04:05.678Z');
+    const { log } = verboseTelemetry({ loop: 'system-namespaces', nowMs, write: (line) => lines.push(line) });
+    log('info', 'pass succeeded', fields);
+    expect(lines).toEqual(expected);
   });
 });
 

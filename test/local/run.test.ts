@@ -46,7 +46,7 @@ async function begin(
   const said: string[] = [];
   const ended = new AbortController();
   const write = (line: string) => void said.push(line);
-  const running = run({ dataFolder: data, ...options }, ended.signal, { ...hooks, write });
+  const running = run({ verbose: false, dataFolder: data, ...options }, ended.signal, { ...hooks, write });
   let failure: unknown;
   running.catch((error: unknown) => {
     failure = error;

@@ -33,7 +33,7 @@ const received: string[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'another-origin-'));
   const said: string[] = [];
-  loops = run({ dataFolder: folder }, ended.signal, { write: (line) => void said.push(line) });
+  loops = run({ verbose: false, dataFolder: folder }, ended.signal, { write: (line) => void said.push(line) });
   await eventually(() => expect(said.join('\n')).toContain('created endpointslice'));
   running = (await readRunning(folder)) ?? (await Promise.reject(new Error('it does not run')));
   local = await openLocalTable({ folder });
