@@ -12,11 +12,15 @@ import { wrapped } from '../text-table.ts';
 export function explainCommand(act: Act): Command {
   const command = new Command('explain')
     .description('Explain a finding, a state or an error code: what it is, its causes and its resolution')
-    .argument('[word...]', 'a word of status, a reason of an event or an error code; default: list all words')
+    .argument(
+      '[word...]',
+      'a word of status, or the message of an event, a log line or an error; default: list all words',
+    )
     .action(act(async (cli, words) => (words.length === 0 ? list(cli) : explainOne(cli, words.join(' ')))));
   return withExamples(command, [
     'kbctl explain duplicate',
     'kbctl explain ClusterIPNotAllocated     # the reason of an event',
+    'kbctl explain "Cluster IP [IPv4]: 10.0.0.5 is not allocated; repairing"',
     'kbctl explain                           # list all words',
   ]);
 }
