@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
@@ -13,6 +14,7 @@ import { type LocalCluster, openCluster } from './open-cluster.ts';
 import { registerStarted, type StartedSpec } from './register-started.ts';
 import { noColors, openPage, type RunHooks } from './run-hooks.ts';
 import { writeRunning } from './running.ts';
+import { type OpenedAdmission, openAdmission } from './serve-admission.ts';
 import { StartError, type StartOptions } from './start-options.ts';
 import { tableServerClient } from './table-server.ts';
 
@@ -32,18 +34,37 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
     end: givenUpAfter(ended),
     telemetry: telemetryOf(options.verbose, cluster.spec.name, hooks),
   });
+  let webhook: OpenedAdmission | undefined;
   try {
     const { spec, notes } = await register(client, environment, cluster);
-    const started = { ...cluster, spec, notes: [...cluster.notes, ...notes] };
+    webhook = await webhookOf(options, environment, { ...cluster, spec });
+    const started = { ...cluster, spec, notes: [...cluster.notes, ...notes, ...(webhook?.notes ?? [])] };
     await runLoops(started, environment, hooks, ended);
     write(options.real === undefined ? `ended, and the ${cluster.spec.name} cluster with it.` : ENDED);
   } finally {
+    await webhook?.close();
     await close();
     client.destroy();
   }
 }
 
 const ENDED = 'ended; the endpoints are unchanged.';
+
+async function webhookOf(
+  { real }: StartOptions,
+  environment: Environment,
+  { spec, folder }: LocalCluster,
+): Promise<OpenedAdmission | undefined> {
+  const port = real?.admissionPort;
+  if (port === undefined) return undefined;
+  if (spec.allocator !== 'table') {
+    throw new StartError(
+      3,
+      `--admission needs "allocator: table" in the spec of ${spec.name}: its API servers allocate.`,
+    );
+  }
+  return openAdmission(environment, { cluster: spec.name, folder: path.join(folder, 'admission'), port });
+}
 
 /** Runs the loops, and keeps the file by which other commands find them. */
 async function runLoops(

@@ -3,6 +3,8 @@ export interface RealCluster {
   /** Default: the file in the spec, relative to the spec. */
   readonly kubeconfigFile?: string;
   readonly context?: string;
+  /** Serve the admission webhook on this port of the loopback. */
+  readonly admissionPort?: number;
 }
 
 export interface StartOptions {

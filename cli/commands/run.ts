@@ -10,6 +10,7 @@ interface Options extends GlobalOptions {
   readonly filename?: string;
   readonly kubeconfig?: string;
   readonly context?: string;
+  readonly admission?: number;
   readonly demo?: boolean;
   readonly verbose?: boolean;
   /** `false`: no page. */
@@ -30,6 +31,11 @@ export function runCommand(act: Act): Command {
     .option('-f, --filename <file>', 'the spec of a cluster (see cluster.example.yml); default: an embedded cluster')
     .option('--kubeconfig <file>', 'its kubeconfig; default: that of the spec. KUBECONFIG is not read')
     .option('--context <name>', 'a context of the kubeconfig; default: its current context')
+    .option(
+      '--admission <port>',
+      'serve the admission webhook on this port, for an API server on this machine',
+      parsePort,
+    )
     .option('--demo', 'show in two minutes, on the embedded cluster, everything that the loops do')
     .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
     .option('--no-page', 'serve no status page')
@@ -39,6 +45,7 @@ export function runCommand(act: Act): Command {
     'kbctl run                    # an embedded table and API server',
     'kbctl run --demo',
     'kbctl run --kubeconfig ~/.kube/prod-eu-1 -f cluster.yml',
+    'kbctl run -f cluster.yml --admission 9443     # try the webhook (docs/admission.md)',
     'kbctl run --table kube-bootstrap-controller --endpoint-url http://scylla:8000',
   ]);
 }
@@ -66,10 +73,10 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
   return EXIT.fine;
 }
 
-async function runTable(cli: Cli, { filename, kubeconfig, context, demo, port }: Options) {
-  if ((filename ?? kubeconfig ?? context ?? demo) !== undefined || port !== 0) {
+async function runTable(cli: Cli, { filename, kubeconfig, context, admission, demo, port }: Options) {
+  if ((filename ?? kubeconfig ?? context ?? admission ?? demo) !== undefined || port !== 0) {
     throw usageError(
-      'run --table serves the registered clusters: omit -f, --kubeconfig, --context, --demo and --port.',
+      'run --table serves the registered clusters: omit -f, --kubeconfig, --context, --admission, --demo and --port.',
     );
   }
   const { serveTable } = await import('../passes/serve-table.ts');
@@ -84,6 +91,7 @@ function startOptions({
   filename: file,
   kubeconfig,
   context,
+  admission,
   demo = false,
   verbose = false,
   data,
@@ -96,12 +104,14 @@ function startOptions({
     const chosen = {
       ...(kubeconfig !== undefined && { kubeconfigFile: kubeconfig }),
       ...(context !== undefined && { context }),
+      ...(admission !== undefined && { admissionPort: admission }),
     };
     return { ...common, real: { specFile: file, ...chosen } };
   }
   if (kubeconfig !== undefined)
     throw usageError('A cluster needs its spec: add -f cluster.yml (see cluster.example.yml).');
   if (context !== undefined) throw usageError('--context needs -f cluster.yml.');
+  if (admission !== undefined) throw usageError('--admission needs -f cluster.yml.');
   return { ...common, ...(demo && { demo }) };
 }
 

@@ -5,8 +5,8 @@ import type { AdmissionSettings } from '../../lib/admission/settings.ts';
 import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type UrlRequest, urlEvent } from '../../local/serve-admission.ts';
 import { aReview, type ReviewFields } from './admission-review.ts';
-import { type UrlRequest, urlEvent } from './admission-server.ts';
 import { type AllocateWorld, type AllocateWorldOptions, anAllocateWorld } from './allocate-world.ts';
 import { pickLowest } from './ranges.ts';
 

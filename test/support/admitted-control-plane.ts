@@ -1,11 +1,11 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parse, stringify } from 'yaml';
-import { admission } from '../../lib/admission/admission.ts';
+import { parse } from 'yaml';
+import { type AdmissionHandler, admission } from '../../lib/admission/admission.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
+import { serveAdmission, writeAdmissionFiles } from '../../local/serve-admission.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { type AdmissionServer, startAdmissionServer } from './admission-server.ts';
 import { untilBootstrapped } from './bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from './control-plane.ts';
 import { aDispatchWorld, type DispatchWorld } from './dispatch-world.ts';
@@ -15,7 +15,10 @@ import { freePort } from './server-process.ts';
 
 const TOKEN = 'only-the-api-server-of-this-test-knows-it';
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
-const shipped = path.join(import.meta.dirname, '..', '..', 'deploy');
+
+interface Review {
+  readonly request: { readonly uid: string; readonly operation: string };
+}
 
 /** A stock API server that allocates from the table through the webhook of deploy/. */
 export interface AdmittedControlPlane {
@@ -24,7 +27,11 @@ export interface AdmittedControlPlane {
   readonly handlers: Handlers;
   /** Of the webhook. */
   readonly world: DispatchWorld;
-  readonly webhook: AdmissionServer;
+  readonly webhook: {
+    readonly close: () => Promise<void>;
+    /** Bodies of the requests that it answered. */
+    readonly reviews: Review[];
+  };
   /** Returns once the API server sends each Service for review so many times. */
   readonly untilReviewed: (times: number) => Promise<void>;
   readonly close: () => Promise<void>;
@@ -38,7 +45,9 @@ export async function startAdmittedControlPlane(
   const folder = await mkdtemp(path.join(tmpdir(), 'kube-bootstrap-controller-admission-'));
   const port = await freePort('127.0.0.1');
   const etcd = await startEtcd();
-  const extraArgs = [`--admission-control-config-file=${await admissionConfig(folder, port)}`];
+  const authority = makeAuthority('admission of the test');
+  const files = await writeAdmissionFiles(folder, { cluster: CLUSTER, port, token: TOKEN, ca: authority.ca });
+  const extraArgs = [`--admission-control-config-file=${files.config}`];
   const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange, extraArgs });
   await untilBootstrapped(apiserver);
   const handlers = await startHandlers({
@@ -49,12 +58,26 @@ export async function startAdmittedControlPlane(
   // Ranges open for allocation after a pass.
   for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) await handlers.run(loop);
   const world = aDispatchWorld({ nowMs: clock, startDeadline, table: () => handlers.table });
-  const authority = makeAuthority('admission of the test');
-  const handler = admission({
+  const answer = admission({
     settings: { onFailure: 'refuse', deadlineMs: 28_000, tokenStore: 'secretsManager', secretsPrefix: 'test/' },
     readTokens: async () => ({ outcome: 'read', text: TOKEN }),
   });
-  const webhook = await startAdmissionServer(handler, { environment: world.environment, authority, port });
+  const reviews: Review[] = [];
+  const handler: AdmissionHandler = (event, context) => {
+    const { body } = event as { body?: string };
+    if (body !== undefined) reviews.push(JSON.parse(body));
+    return answer(event, context);
+  };
+  const certified = authority.issue(['127.0.0.1']);
+  const endWebhook = await serveAdmission(handler, { environment: world.environment, certified, port, token: TOKEN });
+  let isServing = true;
+  const webhook = {
+    reviews,
+    close: async () => {
+      if (isServing) await endWebhook();
+      isServing = false;
+    },
+  };
   const untilReviewed = (times: number) =>
     eventually(async () => {
       const before = webhook.reviews.length;
@@ -64,7 +87,7 @@ export async function startAdmittedControlPlane(
       const reviews = webhook.reviews.length - before;
       if (reviews !== times) throw new Error(`the API server asks the webhook ${reviews} times: ${body.message}`);
     });
-  const { status } = await apiserver.request('POST', CONFIGURATIONS, await configuration(port, authority.ca));
+  const { status } = await apiserver.request('POST', CONFIGURATIONS, await configuration(files.webhook));
   if (status !== 201) throw new Error(`the API server answered ${status} to the webhook's configuration`);
   await untilReviewed(1);
   const close = async () => {
@@ -76,24 +99,8 @@ export async function startAdmittedControlPlane(
   return { etcd, apiserver, handlers, world, webhook, untilReviewed, close };
 }
 
-/** The files of deploy/ for the API server, with the paths and the host of this test. */
-async function admissionConfig(folder: string, port: number): Promise<string> {
-  const file = (name: string) => path.join(folder, name);
-  const config = parse(await readFile(path.join(shipped, 'admission-config.yaml'), 'utf8'));
-  config.plugins[0].configuration.kubeConfigFile = file('kubeconfig.yaml');
-  const kubeconfig = parse(await readFile(path.join(shipped, 'admission-kubeconfig.yaml'), 'utf8'));
-  kubeconfig.users[0].name = `127.0.0.1:${port}`;
-  kubeconfig.users[0].user.tokenFile = file('token');
-  await writeFile(file('token'), `${TOKEN}\n`);
-  await writeFile(file('kubeconfig.yaml'), stringify(kubeconfig));
-  await writeFile(file('config.yaml'), stringify(config));
-  return file('config.yaml');
-}
-
-async function configuration(port: number, ca: string): Promise<object> {
-  const configuration = parse(await readFile(path.join(shipped, 'admission-webhook.yaml'), 'utf8'));
+async function configuration(file: string): Promise<object> {
+  const configuration = parse(await readFile(file, 'utf8'));
   configuration.webhooks[0].timeoutSeconds = 30;
-  const url = `https://127.0.0.1:${port}/${CLUSTER}`;
-  configuration.webhooks[0].clientConfig = { url, caBundle: Buffer.from(ca).toString('base64') };
   return configuration;
 }

@@ -1,0 +1,174 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import path from 'node:path';
+import { isNativeError } from 'node:util/types';
+import { parse, stringify } from 'yaml';
+import { type AdmissionHandler, admission } from '../lib/admission/admission.ts';
+import type { TableEnvironment } from '../lib/runtime/environment.ts';
+import { ownFolder, replaceFile, shellWord } from './data-folder.ts';
+import { newRunKey, refusalOf } from './local-request.ts';
+import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
+import { StartError } from './start-options.ts';
+
+const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
+const HOST = '127.0.0.1';
+
+export interface OpenedAdmission {
+  /** The next steps, for users. */
+  readonly notes: readonly string[];
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Serves the admission webhook of one cluster for as long as this process runs, with a new token and a new certificate.
+ * @throws StartError
+ */
+export async function openAdmission(
+  environment: TableEnvironment,
+  { cluster, folder, port }: { readonly cluster: string; readonly folder: string; readonly port: number },
+): Promise<OpenedAdmission> {
+  const authority = makeAuthority('kbctl run');
+  const token = newRunKey();
+  const files = await writeAdmissionFiles(folder, { cluster, port, token, ca: authority.ca });
+  const handler = admission({
+    // Below the 10 s of the webhook.
+    settings: { onFailure: 'refuse', deadlineMs: 8_000, tokenStore: 'secretsManager', secretsPrefix: '' },
+    readTokens: async () => ({ outcome: 'read', text: token }),
+  });
+  const close = await serveAdmission(handler, { environment, certified: authority.issue([HOST]), port, token });
+  const notes = [
+    `The admission webhook is at https://${HOST}:${port}/${cluster}. To use it, start the API server of this machine with`,
+    `  --admission-control-config-file=${files.config}`,
+    'then apply the webhook, again after each start of this process, and delete it when this process has ended:',
+    `  kubectl apply -f ${shellWord(files.webhook)}`,
+    `  kubectl delete -f ${shellWord(files.webhook)}`,
+  ];
+  return { notes, close };
+}
+
+export interface AdmissionFiles {
+  /** For the API server: `--admission-control-config-file`. */
+  readonly config: string;
+  /** For `kubectl apply -f`. */
+  readonly webhook: string;
+}
+
+export interface AdmissionPlace {
+  readonly cluster: string;
+  readonly port: number;
+  readonly token: string;
+  /** PEM. */
+  readonly ca: string;
+}
+
+/**
+ * Writes the files of deploy/ that an API server on this machine needs, filled in, into a folder of this user.
+ * @throws StartError if the folder is not safe
+ */
+export async function writeAdmissionFiles(
+  folder: string,
+  { cluster, port, token, ca }: AdmissionPlace,
+): Promise<AdmissionFiles> {
+  await ownFolder(folder);
+  const file = (name: string) => path.join(folder, name);
+  const config = await shipped('admission-config.yaml');
+  config.plugins[0].configuration.kubeConfigFile = file('kubeconfig.yaml');
+  const kubeconfig = await shipped('admission-kubeconfig.yaml');
+  kubeconfig.users[0].name = `${HOST}:${port}`;
+  kubeconfig.users[0].user.tokenFile = file('token');
+  const webhook = await shipped('admission-webhook.yaml');
+  const caBundle = Buffer.from(ca).toString('base64');
+  webhook.webhooks[0].clientConfig = { url: `https://${HOST}:${port}/${cluster}`, caBundle };
+  const contents = {
+    token: `${token}\n`,
+    'kubeconfig.yaml': stringify(kubeconfig),
+    'config.yaml': stringify(config),
+    'webhook.yaml': stringify(webhook),
+  };
+  for (const [name, content] of Object.entries(contents)) await replaceFile(file(name), content, 0o600);
+  return { config: file('config.yaml'), webhook: file('webhook.yaml') };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: files of this repository, whose fields the tests check
+async function shipped(name: string): Promise<any> {
+  return parse(await readFile(path.join(SHIPPED, name), 'utf8'));
+}
+
+export interface ServeAdmissionOptions {
+  readonly environment: TableEnvironment;
+  readonly certified: CertifiedKey;
+  readonly port: number;
+  readonly token: string;
+}
+
+/**
+ * Serves the handler over HTTPS on the loopback, in place of a function URL. Requests without the token are refused
+ * before their body is read.
+ * @returns a function that ends it
+ * @throws StartError if the port is not free
+ */
+export async function serveAdmission(
+  handler: AdmissionHandler,
+  { environment, certified, port, token }: ServeAdmissionOptions,
+): Promise<() => Promise<void>> {
+  const rules = { host: `${HOST}:${port}`, key: token, keyOf: tokenOf, mediaTypes: ['application/json'] };
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const refusal = refusalOf(request, rules);
+    if (refusal !== undefined) {
+      response.writeHead(refusal.status, { connection: 'close' }).end(refusal.message);
+      return;
+    }
+    const body = Buffer.concat(await request.toArray()).toString();
+    const { pathname, search } = new URL(request.url ?? '/', `https://${HOST}`);
+    const { method = '', headers } = request;
+    const event = urlEvent({ method, path: pathname, query: search.slice(1), headers, body });
+    const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
+    response.writeHead(reply.statusCode, reply.headers).end(reply.body);
+  };
+  const server = createServer(certified, (request, response) => {
+    // A caller that hangs up gets no answer.
+    answer(request, response).catch(() => response.destroy());
+  });
+  server.listen(port, HOST);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const code = isNativeError(error) && 'code' in error ? error.code : error;
+    throw new StartError(3, `Port ${port} cannot be used (${String(code)}): name a free one with --admission.`);
+  }
+  return async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  };
+}
+
+function tokenOf({ headers: { authorization = '' } }: IncomingMessage): string | undefined {
+  return /^Bearer (\S+)$/.exec(authorization)?.[1];
+}
+
+/** A request to a function URL. */
+export interface UrlRequest {
+  readonly method?: string;
+  readonly path?: string;
+  readonly query?: string;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly body?: string;
+  readonly cameAtMs?: number;
+}
+
+/** Returns the request as a function URL sends it (payload format 2.0), as far as it is read. */
+export function urlEvent(request: UrlRequest): object {
+  const { method = 'POST', path = '/demo', query = '', headers = {}, body = '', cameAtMs } = request;
+  return {
+    version: '2.0',
+    rawPath: path,
+    rawQueryString: query,
+    headers,
+    requestContext: { http: { method, path }, ...(cameAtMs !== undefined && { timeEpoch: cameAtMs }) },
+    ...(body !== '' && { body }),
+    isBase64Encoded: false,
+  };
+}
