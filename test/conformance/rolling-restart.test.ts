@@ -1,0 +1,124 @@
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { type Handlers, startHandlers } from '../support/handlers.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { published } from '../support/kubernetes-service-objects.ts';
+import { ownAddress } from '../support/own-address.ts';
+import { freePort } from '../support/server-process.ts';
+
+const TICK_MS = 10_000;
+/** So long an address may stay published after its API server reported 'not ready' or was killed. */
+const PUBLISHED_AT_MOST_MS = { 'not ready': TICK_MS, killed: 25_000 };
+/** The API server in the kubeconfig. */
+const FIRST = '10.9.8.7';
+/** Passes may use this one instead: its address is that of its host. */
+const OWN = ownAddress();
+const THIRD = '10.9.8.8';
+
+interface Outage {
+  readonly kind: keyof typeof PUBLISHED_AT_MOST_MS;
+  readonly sinceMs: number;
+}
+
+const servers = new Map<string, KubeApiserver>();
+const outages = new Map<string, Outage>();
+const history: string[] = [];
+/** The clock of the handlers: how long a pass takes means nothing. */
+let nowMs = Date.now();
+let shown: readonly string[] = [];
+let etcd: Etcd;
+let handlers: Handlers;
+
+beforeAll(async () => {
+  etcd = await startEtcd();
+  const hosts = { [FIRST]: '127.0.0.1', [OWN]: OWN, [THIRD]: '127.0.0.2' };
+  const port = await freePort(...Object.values(hosts));
+  // An API server that shuts down still serves for this long, and its /readyz reports it.
+  const common = { etcd, port, extraArgs: ['--shutdown-delay-duration=60s'] };
+  const starts = Object.entries(hosts).map(
+    async ([advertiseAddress, bindAddress]) =>
+      [advertiseAddress, await startKubeApiserver({ ...common, bindAddress, advertiseAddress })] as const,
+  );
+  for (const [address, server] of await Promise.all(starts)) servers.set(address, server);
+  const { kubeconfigFile, url, token } = serverOf(FIRST);
+  const ca = [...servers.values()].map((server) => server.ca).join('');
+  const cluster = { 'tls-server-name': 'kubernetes.default.svc' };
+  writeFileSync(kubeconfigFile, kubeconfigTo(url, { ca, cluster, user: { token } }));
+  const apiServers = [...servers].map(([address, server]) => ({ address, probe: { url: `${server.url}/readyz` } }));
+  handlers = await startHandlers({
+    kubeconfigFile,
+    spec: { apiServers, service: { securePort: port } },
+    clock: () => nowMs,
+  });
+});
+
+afterAll(async () => {
+  await handlers?.close();
+  await etcd?.stop();
+});
+
+function serverOf(address: string): KubeApiserver {
+  const server = servers.get(address);
+  if (server === undefined) throw new Error(`no API server has the address ${address}`);
+  return server;
+}
+
+/** Runs a pass, reads the endpoints from an API server that is up, and checks them. */
+async function tick(): Promise<void> {
+  nowMs += TICK_MS;
+  expect(await handlers.run('kubernetes-service')).toMatchObject({ summary: { passes: 1, failed: 0 }, errors: [] });
+
+  const up = [...servers.keys()].find((address) => !outages.has(address)) ?? '';
+  const { endpoints, slice } = await published(serverOf(up));
+  expect(endpoints.toSorted()).toEqual(slice.toSorted());
+  expect({ history, isEmpty: endpoints.length === 0 }).toEqual({ history, isEmpty: false });
+  history.push(...shown.filter((address) => !endpoints.includes(address)).map((address) => `removed ${address}`));
+  history.push(...endpoints.filter((address) => !shown.includes(address)).map((address) => `added ${address}`));
+  shown = endpoints;
+
+  for (const [address, { kind, sinceMs }] of outages) {
+    if (!shown.includes(address)) continue;
+    // It stays published until the next tick at least.
+    const publishedMs = nowMs + TICK_MS - sinceMs;
+    expect({ history, isTooLong: publishedMs > PUBLISHED_AT_MOST_MS[kind] }).toEqual({ history, isTooLong: false });
+  }
+}
+
+/** Restarts an API server. Both the end of the old one, whose lease is new, and the start come right after a tick. */
+async function restart(address: string, kind: Outage['kind']): Promise<void> {
+  const server = serverOf(address);
+  outages.set(address, { kind, sinceMs: nowMs });
+  history.push(`${kind}: ${address}`);
+  if (kind === 'not ready') {
+    await server.askToStop();
+    await tick();
+  }
+  await server.kill();
+  await tick();
+  await tick();
+  await server.restart();
+  outages.delete(address);
+  history.push(`restarted: ${address}`);
+}
+
+test('a rolling restart of three API servers never leaves the endpoints empty, and none with a dead address for longer than promised', async () => {
+  await tick();
+  expect(shown.toSorted()).toEqual([FIRST, OWN, THIRD].sort());
+  history.length = 0;
+
+  await restart(OWN, 'not ready');
+  await restart(FIRST, 'not ready');
+  await restart(THIRD, 'killed');
+  await restart(FIRST, 'killed');
+  await tick();
+
+  expect(history).toEqual([
+    ...[`not ready: ${OWN}`, `removed ${OWN}`, `restarted: ${OWN}`],
+    ...[`not ready: ${FIRST}`, `removed ${FIRST}`, `added ${OWN}`, `restarted: ${FIRST}`],
+    ...[`killed: ${THIRD}`, `added ${FIRST}`, `removed ${THIRD}`, `restarted: ${THIRD}`],
+    ...[`killed: ${FIRST}`, `added ${THIRD}`, `removed ${FIRST}`, `restarted: ${FIRST}`],
+    `added ${FIRST}`,
+  ]);
+  expect(shown.toSorted()).toEqual([FIRST, OWN, THIRD].sort());
+});
