@@ -14,6 +14,7 @@ import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
 import { publishedFamilies } from '../endpoints/dual-stack.ts';
 import { type ExpectedAddress, publishedAddresses } from '../endpoints/lease-decisions.ts';
+import { hasMissedTwice } from '../endpoints/next-lease.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
@@ -36,7 +37,7 @@ export interface ResolvedAddresses {
 
 /**
  * Every address that may serve: those of the spec, and those of its hosts that are of the Service's family
- * and valid in Endpoints. If a look-up fails, the addresses that the leases have for that host stay.
+ * and valid in Endpoints. If a look-up fails, or finds no such address, the addresses that the leases have for that host stay.
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
@@ -77,19 +78,21 @@ async function resolveServer(
     if (error instanceof ClusterError) why = ` (${error.message})`;
     return undefined;
   });
-  if (records !== undefined) return publishable(records, host, spec, probed);
+  const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
+  const { addresses, findings } = publishable(records ?? [], host, spec, ofHost);
+  if (addresses.length > 0) return { addresses: probed(addresses), findings, unresolved: [] };
 
-  const known = leases.filter((lease) => lease.source === 'probe' && lease.host === host).map(({ address }) => address);
+  if (records !== undefined) {
+    why = ` (no record is an ${publishedFamilies(spec).join(' or ')} address that Endpoints may contain)`;
+  }
+  const known = ofHost.map(({ address }) => address);
   const message = `the look-up of ${host} failed${why}; its known addresses stay: ${known.join(' ') || 'nothing'}`;
-  return { addresses: probed(known), findings: [{ type: 'other', message, item: host }], unresolved: [host] };
+  const failure: Finding = { type: 'other', message, item: host };
+  return { addresses: probed(known), findings: [...findings, failure], unresolved: [host] };
 }
 
-function publishable(
-  records: readonly string[],
-  host: string,
-  spec: ClusterSpec,
-  probed: (addresses: readonly string[]) => ProbedAddress[],
-): ResolvedAddresses {
+/** Of too many records those are kept whose servers are known to be alive: records of a mistake do not displace them. */
+function publishable(records: readonly string[], host: string, spec: ClusterSpec, ofHost: readonly Lease[]) {
   const families = publishedFamilies(spec);
   const most = RECORDS_OF_A_HOST / families.length;
   const unfit = records.filter((record) => !isFit(record)).slice(0, RECORDS_OF_A_HOST);
@@ -97,12 +100,17 @@ function publishable(
     const message = `${host} resolves to ${record}, which Endpoints must not contain; correct its records or targets`;
     return { type: 'other', message, item: record };
   });
-  const fit = families.map((family) => records.filter((record) => isFit(record) && familyOf(record) === family));
+  const alive = new Set(ofHost.filter((lease) => !hasMissedTwice(lease)).map(({ address }) => address));
+  const fit = families.map((family) =>
+    records
+      .filter((record) => isFit(record) && familyOf(record) === family)
+      .sort((one, other) => Number(alive.has(other)) - Number(alive.has(one))),
+  );
   for (const { length } of fit.filter((ofFamily) => ofFamily.length > most)) {
-    const message = `${host} resolves to ${length} addresses; the first ${most} are probed and published`;
+    const message = `${host} resolves to ${length} addresses; ${most} of them, live ones first, are probed and published`;
     findings.push({ type: 'other', message, item: host });
   }
-  return { addresses: probed(fit.flatMap((ofFamily) => ofFamily.slice(0, most))), findings, unresolved: [] };
+  return { addresses: fit.flatMap((ofFamily) => ofFamily.slice(0, most)), findings };
 }
 
 function isFit(record: string): boolean {

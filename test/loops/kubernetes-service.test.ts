@@ -299,6 +299,35 @@ describe('addresses of a host name', () => {
     expect(report.findings).toMatchObject([{ type: 'other', item: '127.0.0.1' }]);
   });
 
+  test.each(['127.0.0.1', '::1', '169.254.1.1', 'fe80::1'])(
+    'the tick never probes or publishes %s, reports it, and keeps the known addresses when the host name has no other',
+    async (record) => {
+      const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, A, B, C, record);
+      world.records.set(HOST, [A, B]);
+      await settled(world);
+      world.records.set(HOST, [record]);
+      for (let tick = 0; tick < 4; tick++) {
+        const report = await world.tick();
+        expect(report.findings).toMatchObject([
+          { item: record, message: expect.stringContaining(`${HOST} resolves to ${record}, which Endpoints must not`) },
+          { item: HOST, message: expect.stringContaining(`its known addresses stay: ${A} ${B}`) },
+        ]);
+        expect([world.published(), world.probed.length]).toEqual([[A, B, C], 3]);
+      }
+    },
+  );
+
+  test('the tick keeps the known addresses when the host name only has records of the other family', async () => {
+    const world = await settled(withHost(A).answer(READY, 'fd00::1'));
+    world.records.set(HOST, ['fd00::1']);
+    for (let tick = 0; tick < 4; tick++) {
+      expect((await world.tick()).findings).toMatchObject([
+        { item: HOST, message: expect.stringContaining('no record is an IPv4 address') },
+      ]);
+    }
+    expect(world.published()).toEqual([A]);
+  });
+
   test('an address that the spec also contains is probed once, and its lease has no host name', async () => {
     const world = new EndpointsWorld([aHost(HOST), aServer(A)]).answer(READY, A);
     world.records.set(HOST, [A]);

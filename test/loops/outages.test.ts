@@ -206,6 +206,12 @@ describe('a published address whose restored lease is older than what is publish
 describe('slow name servers and many records', () => {
   const records = (many: number) => Array.from({ length: many }, (_, n) => `10.0.${n >> 8}.${n & 255}`).sort();
 
+  function hostOf(...addresses: readonly string[]) {
+    const world = new EndpointsWorld([aHost(HOST)]);
+    world.records.set(HOST, addresses);
+    return world;
+  }
+
   function budgets(world: EndpointsWorld, spent: (ms: number) => boolean) {
     const asked: number[] = [];
     const startDeadline = (ms: number) => {
@@ -256,6 +262,21 @@ describe('slow name servers and many records', () => {
     expect(report.findings).toMatchObject([{ type: 'other', item: HOST, message: expect.stringContaining('3000') }]);
     world.records.set(HOST, ['127.0.0.1', ...records(3_000).map((record) => record.replace('10.', '169.254.'))]);
     expect((await world.tick()).findings.length).toBeLessThan(40);
+  });
+
+  test('a hundred records do not displace the known addresses of a host that they contain', async () => {
+    const [one, other] = ['10.0.0.98', '10.0.0.99'];
+    const world = await settled(hostOf(one, other).answer(READY, one, other));
+    world.records.set(HOST, records(100));
+    for (let tick = 0; tick < 4; tick += 1) {
+      const report = await world.tick();
+      expect(world.published()).toEqual([one, other]);
+      expect(report.findings).toMatchObject([{ item: HOST, message: expect.stringContaining('resolves to 100 add') }]);
+    }
+    world.answer(SILENT, one).answer(READY, '10.0.0.50');
+    for (let tick = 0; tick < 4; tick += 1) await world.tick();
+    expect(world.published()).toEqual([other]);
+    expect([world.probed.length, world.probed.some(({ url }) => url.includes(one))]).toEqual([32, false]);
   });
 
   test('a pass runs at most 16 probes at a time', async () => {
