@@ -46,8 +46,8 @@ export interface CertifiedKey {
 
 export interface Authority {
   readonly ca: string;
-  /** A server certificate for these IPv4 addresses and DNS names. */
-  readonly issue: (names: readonly string[]) => CertifiedKey;
+  /** A server certificate for these IPv4 addresses and DNS names, from 2020 to a year. */
+  readonly issue: (names: readonly string[], untilYear?: number) => CertifiedKey;
 }
 
 /** A certificate authority for one run, only in memory. */
@@ -58,11 +58,18 @@ export function makeAuthority(commonName: string): Authority {
   const ca = certificate({ subject: name, issuer: name, publicKey, signer: privateKey, extensions: [isCa] });
   return {
     ca,
-    issue: (names) => {
+    issue: (names, untilYear) => {
       const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const altNames = extension('551d11', false, sequence(...names.map(generalName)));
       const subject = distinguishedName(names[0] ?? 'unnamed');
-      const signed = { subject, issuer: name, publicKey: keys.publicKey, signer: privateKey, extensions: [altNames] };
+      const signed = {
+        subject,
+        issuer: name,
+        publicKey: keys.publicKey,
+        signer: privateKey,
+        extensions: [altNames],
+        untilYear,
+      };
       return { cert: certificate(signed), key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
     },
   };
@@ -74,15 +81,16 @@ interface CertificateParts {
   readonly publicKey: KeyObject;
   readonly signer: KeyObject;
   readonly extensions: readonly Buffer[];
+  readonly untilYear?: number | undefined;
 }
 
 /** X.509 version 3, signed with ECDSA and SHA-256 (RFC 5280). */
-function certificate({ subject, issuer, publicKey, signer, extensions }: CertificateParts): string {
+function certificate({ subject, issuer, publicKey, signer, extensions, untilYear = 2120 }: CertificateParts): string {
   const spki = publicKey.export({ type: 'spki', format: 'der' });
   const algorithm = sequence(der(0x06, Buffer.from('2a8648ce3d040302', 'hex')));
   const serial = createHash('sha256').update(spki).digest().subarray(0, 8);
   serial[0] = 1;
-  const validity = sequence(der(0x17, Buffer.from('200101000000Z')), der(0x18, Buffer.from('21200101000000Z')));
+  const validity = sequence(der(0x17, Buffer.from('200101000000Z')), der(0x18, Buffer.from(`${untilYear}0101000000Z`)));
   const body = sequence(
     der(0xa0, der(0x02, Buffer.of(2))),
     der(0x02, serial),

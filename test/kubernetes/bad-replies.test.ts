@@ -199,6 +199,7 @@ describe('TLS', () => {
   test.each([
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
     ['for another name', authority.issue(['10.0.0.99'])],
+    ['that expired', authority.issue(['127.0.0.1'], 2021)],
   ])('a certificate %s gets no request and no credential, at once', async (_, certified) => {
     const { port, server, waits } = await portTo(() => ({ body: service }), trusting(certified));
     await expect(port.get(ref)).rejects.toMatchObject({

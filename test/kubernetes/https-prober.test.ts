@@ -294,6 +294,7 @@ describe('a certificate', () => {
   test.each([
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
     ['for another name', authority.issue(['10.0.0.99'])],
+    ['that expired', authority.issue(['127.0.0.1'], 2021)],
   ])('%s is a TLS fault, and no request is sent', async (_, tls) => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), { tls });
     await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ kind: 'tlsFailure' });

@@ -202,6 +202,25 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(C)).toMatchObject({ misses: 1 });
   });
 
+  test('a server whose certificate is not valid is reported, and removed after two misses and an expired lease; the last ones stay', async () => {
+    const world = await settled();
+    const expired = { kind: 'tlsFailure', message: 'certificate has expired' } as const;
+    world.answer(expired, C);
+    for (const published of [
+      [A, B, C],
+      [A, B],
+    ]) {
+      const { findings } = await world.tick();
+      expect(findings).toMatchObject([
+        { type: 'oddProbe', item: C, message: expect.stringContaining(expired.message) },
+      ]);
+      expect(world.published()).toEqual(published);
+    }
+    world.answer(expired, A, B);
+    for (let tick = 0; tick < 4; tick += 1) await world.tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
   test('a tick of the kubernetes-service loop creates a deleted Service and deleted endpoints again', async () => {
     const world = await settled();
     world.cluster.remove({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
