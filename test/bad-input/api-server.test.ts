@@ -109,6 +109,14 @@ const MISFORTUNES: readonly Misfortune[] = [
     'MalformedReply',
     /unlike a Kubernetes API server/,
   ],
+  ...['{}', 'ok', '<html>Welcome</html>', '{"kind":"Status","apiVersion":"v1","status":"Success"}', '[]', 'null'].map(
+    (body): Misfortune => [
+      `the API server answers 200 and ${body} to each request`,
+      (cluster) => cluster.misbehave(() => ({ body })),
+      'MalformedReply',
+      /unlike a Kubernetes API server/,
+    ],
+  ),
   [
     'the API server hangs until the time of the pass is over',
     (cluster) => {
