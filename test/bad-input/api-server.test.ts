@@ -57,6 +57,16 @@ const kubeconfigWith = (cluster: MisbehavingCluster, fields: Parameters<Misbehav
 const patience = { status: 429, headers: { 'retry-after': '120' }, body: 'too many requests' };
 const etcdTimeout = failure(500, 'InternalError', 'etcdserver: request timed out');
 
+/** Bodies of 200 that no API server sends. */
+const NO_OBJECT = [
+  '{}',
+  'ok',
+  '<html>Welcome</html>',
+  '{"kind":"Status","apiVersion":"v1","status":"Success"}',
+  '[]',
+  'null',
+];
+
 const MISFORTUNES: readonly Misfortune[] = [
   ['the kubeconfig is missing', (cluster) => cluster.writeKubeconfig(undefined), 'BadKubeconfig', /ENOENT/],
   [
@@ -109,7 +119,7 @@ const MISFORTUNES: readonly Misfortune[] = [
     'MalformedReply',
     /unlike a Kubernetes API server/,
   ],
-  ...['{}', 'ok', '<html>Welcome</html>', '{"kind":"Status","apiVersion":"v1","status":"Success"}', '[]', 'null'].map(
+  ...NO_OBJECT.map(
     (body): Misfortune => [
       `the API server answers 200 and ${body} to each request`,
       (cluster) => cluster.misbehave(() => ({ body })),
@@ -145,3 +155,16 @@ test.each(LOOPS)('a pass of %s waits as long as a 429 requires, and then does it
   expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
   expect(world.waitsMs).toEqual([3_000]);
 });
+
+test.each(NO_OBJECT)(
+  'an API server that answers 200 and %s to each request loses no endpoint, address or port',
+  async (body) => {
+    for (const loop of LOOPS) await world.tick(loop);
+    const before = await world.state();
+    world.cluster.misbehave(() => ({ body }));
+    for (let pass = 0; pass < 4; pass += 1) {
+      for (const loop of LOOPS) expect(await world.tick(loop)).toMatchObject({ failed: 1 });
+    }
+    expect(await world.state()).toEqual(before);
+  },
+);

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import type { OpenReply } from '../../lib/kubernetes/transport.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { heldAddress } from '../../lib/range/held-address.ts';
+import { portAnswering } from '../kubernetes/port-answering.ts';
 import { brokenList, RepairCluster } from '../repair/repair-cluster.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 
@@ -51,6 +54,21 @@ interface Options {
   readonly ownCidrs?: boolean;
   readonly mode?: 'observe' | 'enforce';
   readonly spoil?: Partial<ClusterPort> | ((cluster: MemoryCluster) => Partial<ClusterPort>);
+}
+
+/** A list of 120,000 ServiceCIDRs as an API server sends it: 31 MB. */
+function serviceCidrs(count: (bytes: number) => void): OpenReply {
+  async function* body() {
+    yield Buffer.from('{"kind":"ServiceCIDRList","apiVersion":"networking.k8s.io/v1","metadata":{},"items":[');
+    for (let n = 0; n < 120_000; n += 1) {
+      const metadata = { name: `cidr-${n}`, uid: randomUUID(), creationTimestamp: '2026-01-01T00:00:00Z' };
+      const piece = Buffer.from(`${n === 0 ? '' : ','}${JSON.stringify({ ...SERVICE_CIDR, metadata })}`);
+      count(piece.length);
+      yield piece;
+    }
+    yield Buffer.from(']}');
+  }
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: body() };
 }
 
 describe('a pass over the IPAddresses of a cluster', () => {
@@ -256,6 +274,40 @@ describe('a pass over the IPAddresses of a cluster', () => {
     const { report } = await passOver(leaked, { ipAddresses: false });
     expect(report.findings).toHaveLength(200);
     expect(report.unlisted?.get('leakedRecord')).toBe(3);
+  });
+
+  test('a pass over 60,000 IPAddresses counts all of them, and lists and corrects at most 200 faults', async () => {
+    const nameOf = (n: number) => `10.5.${n >> 8}.${n & 255}`;
+    const range = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/16'] } };
+    const first = Array.from({ length: 200 }, (_, n) => ipAddress('gone', nameOf(n + 1)));
+    const spoil = ({ port }: MemoryCluster) => ({
+      async *ipAddresses() {
+        let n = 0;
+        for await (const each of port.ipAddresses()) {
+          yield each;
+          n += 1;
+          for (; n >= 200 && n < 60_000; n += 1) yield { ...each, name: nameOf(n + 1) };
+        }
+      },
+    });
+    const { report, changed } = await passOver([range, ...first], { ownCidrs: true, spoil });
+    expect(report).toMatchObject({ errors: [], counts: { ipAddresses: 60_000 } });
+    expect([report.findings.length, report.unlisted?.get('leakedRecord')]).toEqual([200, 59_800]);
+    expect(changed).toEqual(Array(200).fill('delete ipaddresses'));
+  });
+
+  test('a pass with 120,000 ServiceCIDRs stops reading at the bound of a list, fails and writes nothing', async () => {
+    let sent = 0;
+    const { port } = portAnswering(serviceCidrs((bytes) => (sent += bytes)));
+    const cluster = memoryCluster([service('s', ITEM), ipAddress('gone', '10.0.0.6')]);
+    const repair = new RepairCluster({ allocator: 'apiserver', repair: { ipAddresses: true } });
+
+    const pass = repair.pass(clusterIpRepair, { kubernetes: { ...cluster.port, list: port.list } });
+
+    const message = expect.stringContaining('"list servicecidrs" is over a limit: more than 2 MiB');
+    await expect(pass).rejects.toMatchObject({ code: 'ReplyTooLarge', message });
+    expect(cluster.writes).toEqual([]);
+    expect(sent).toBeLessThan(2.1 * 1024 * 1024);
   });
 
   test('a pass over the IPAddresses of a cluster reports that it may not read the IPAddresses, with the resolution, and succeeds', async () => {
