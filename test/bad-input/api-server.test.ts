@@ -159,8 +159,9 @@ test.each(LOOPS)('a pass of %s waits as long as a 429 requires, and then does it
 test.each(NO_OBJECT)(
   'an API server that answers 200 and %s to each request loses no endpoint, address or port',
   async (body) => {
-    for (const loop of LOOPS) await world.tick(loop);
+    for (const loop of LOOPS) expect(await world.tick(loop)).toMatchObject({ failed: 0 });
     const before = await world.state();
+    expect(JSON.stringify(before)).toMatch(/10\.9\.8\.7.*ranges\/serviceips/);
     world.cluster.misbehave(() => ({ body }));
     for (let pass = 0; pass < 4; pass += 1) {
       for (const loop of LOOPS) expect(await world.tick(loop)).toMatchObject({ failed: 1 });
