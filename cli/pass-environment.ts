@@ -5,7 +5,6 @@ import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
-import { isClusterName } from '../lib/spec/names.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { warningTelemetry } from '../local/human-telemetry.ts';
 import { runPlugin } from '../local/kubeconfig-plugins.ts';
@@ -14,6 +13,7 @@ import type { Running } from '../local/running.ts';
 import type { Cli } from './cli.ts';
 import type { OpenTable } from './open-table.ts';
 import { type ConnectionOptions, checkConnectionOptions } from './options.ts';
+import { isClusterName } from './spec/names.ts';
 
 export interface PassEnvironmentOptions extends ConnectionOptions {
   /** The stack of the passes. Default: none, so that they only observe clusters with an owner. */

@@ -1,10 +1,10 @@
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { nearestName } from '../lib/cluster/values.ts';
-import { isClusterName } from '../lib/spec/names.ts';
 import { listClusters, type Pause, type RegisteredCluster, readCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { Cli } from './cli.ts';
 import { type CliError, configurationError } from './errors.ts';
+import { isClusterName } from './spec/names.ts';
 import type { ClusterStatus, FleetStatus } from './status/cluster-status.ts';
 import type { StatusDetails } from './status/read-inputs.ts';
 import { readClusterStatus, readFleetStatus } from './status/read-status.ts';

@@ -1,8 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import path from 'node:path';
+import { parseClusterSpec } from '../cli/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../cli/spec/spec-fault.ts';
 import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../lib/spec/parse-cluster-spec.ts';
-import { describeFaults } from '../lib/spec/spec-fault.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { keepFile } from './data-folder.ts';
 import { ApiServers } from './stand-in/api-servers.ts';

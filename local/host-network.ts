@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { type HostInterface, type HostNetwork, IPV4_ROUTE_FILE, IPV6_ROUTE_FILE } from '../lib/spec/host-address.ts';
+import { type HostInterface, type HostNetwork, IPV4_ROUTE_FILE, IPV6_ROUTE_FILE } from '../cli/spec/host-address.ts';
 
 const SYSFS = '/sys/class/net';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { differenceLine, specDifference } from '../cli/spec/written-spec.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { differenceLine, specDifference } from '../lib/spec/written-spec.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { readCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';

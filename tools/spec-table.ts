@@ -1,4 +1,4 @@
-import { type JsonSchema, specJsonSchema } from '../lib/spec/spec-json-schema.ts';
+import { type JsonSchema, specJsonSchema } from '../cli/spec/spec-json-schema.ts';
 
 /** Returns `docs/cluster-spec.md` with a table of the fields below each line `<!-- fields: name, mode -->`. */
 export function withFieldTables(page: string): string {

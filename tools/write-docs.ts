@@ -1,9 +1,9 @@
 // Writes the pages of docs/ that are made from the code: npm run docs
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { specJsonSchema } from '../cli/spec/spec-json-schema.ts';
 import { withAlarmTable } from '../deploy/alarms.ts';
 import { parametersPage } from '../deploy/parameters.ts';
-import { specJsonSchema } from '../lib/spec/spec-json-schema.ts';
 import { answerJsonSchema, requestJsonSchema } from './allocate-schemas.ts';
 import { costPage } from './cost-report.ts';
 import { clusterEventJsonSchema } from './event-schema.ts';

@@ -34,7 +34,7 @@ export async function runRequest(
   const environment = { nowMs, startDeadline, telemetry: warningsOf(cli), table: opened.tableUntil };
   const endMs = nowMs() + LONGEST_MS;
   const { allocation } = await import('../../lib/allocate/allocation.ts');
-  const { openHeldAddresses } = await import('../../lib/allocate/held-addresses.ts');
+  const { openHeldAddresses } = await import('./held-addresses.ts');
   let clusters: PassEnvironment | undefined;
   const handler = allocation({
     openHeld: async (spec, range, { signal, ...options }) => {

@@ -1,9 +1,9 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { type FieldDifference, specDifference } from '../../lib/spec/written-spec.ts';
 import { sameSpec } from '../../lib/table/cluster-registration.ts';
 import { listClusters, type RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { TableError } from '../../lib/table/errors.ts';
 import type { Cli } from '../cli.ts';
+import { type FieldDifference, specDifference } from '../spec/written-spec.ts';
 import type { SpecFile } from './spec-files.ts';
 
 export type ApplyStep =

@@ -3,12 +3,12 @@ import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Document, isScalar, LineCounter, parseAllDocuments } from 'yaml';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec, placed, positionOf } from '../../lib/spec/parse-cluster-spec.ts';
-import { describeFaults, type SpecPath } from '../../lib/spec/spec-fault.ts';
-import { type SpecResult, validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
-import { writtenSpec } from '../../lib/spec/written-spec.ts';
 import { failureCode } from '../errors.ts';
 import { API_VERSION } from '../output.ts';
+import { parseClusterSpec, placed, positionOf } from '../spec/parse-cluster-spec.ts';
+import { describeFaults, type SpecPath } from '../spec/spec-fault.ts';
+import { type SpecResult, validateClusterSpec } from '../spec/validate-cluster-spec.ts';
+import { writtenSpec } from '../spec/written-spec.ts';
 
 export interface SpecFile {
   /** `clusters/prod-eu-1.yml`, `standard input`. */

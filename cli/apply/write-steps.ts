@@ -1,4 +1,3 @@
-import { differenceLine } from '../../lib/spec/written-spec.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/errors.ts';
@@ -9,6 +8,7 @@ import type { Cli } from '../cli.ts';
 import { EXIT, exitCodeOf } from '../errors.ts';
 import type { Output } from '../output.ts';
 import { plainPass, type RanPass } from '../passes/pass-report.ts';
+import { differenceLine } from '../spec/written-spec.ts';
 import type { Style } from '../terminal.ts';
 import { type ApplyStep, clusterOfStep, intention } from './plan.ts';
 

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
-import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
 import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
+import { specJsonSchema } from '../spec/spec-json-schema.ts';
 import { yamlOf } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
 

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
-import type { Heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
+import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { type ConnectionOptions, parseDuration, withConnectionOptions, withExamples } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 

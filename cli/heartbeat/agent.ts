@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Heartbeat, heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import { deregisterAddress } from '../../lib/dispatch/deregistration.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
@@ -9,6 +8,7 @@ import type { ServerClock } from '../../lib/table/server-clock.ts';
 import { describeError } from '../../lib/telemetry/describe-error.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { refuseSkew } from '../open-table.ts';
+import { type Heartbeat, heartbeat } from './heartbeat.ts';
 import { type AskReadyz, ownServer } from './own-server.ts';
 
 export interface AgentOptions {

@@ -7,10 +7,10 @@ import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import type { LoadKubeconfig } from '../../lib/runtime/load-kubeconfig.ts';
 import { VERSION } from '../../lib/runtime/version.ts';
-import { chooseAdvertiseAddress } from '../../lib/spec/host-address.ts';
 import { readHostNetwork } from '../../local/host-network.ts';
 import { configurationError, usageError } from '../errors.ts';
 import { listAddresses } from '../registered.ts';
+import { chooseAdvertiseAddress } from '../spec/host-address.ts';
 
 export type OwnServer = Extract<ApiServerSpec, { address: string }>;
 

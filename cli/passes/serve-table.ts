@@ -6,7 +6,6 @@ import { QUEUEING_MS } from '../../lib/runtime/budgets.ts';
 import { withDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
-import { claimTick } from '../../lib/table/tick-claims.ts';
 import { errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import {
@@ -18,6 +17,7 @@ import {
 } from '../../local/clock-driven-runner.ts';
 import { endingWith, givenUpAfter, targetGroups } from '../../local/local-environment.ts';
 import type { OpenTable, TableOptions } from '../open-table.ts';
+import { claimTick } from './tick-claims.ts';
 
 /** The stack that owns the clusters of these processes. */
 const RUN_STACK = 'kbctl-run';

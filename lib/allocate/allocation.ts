@@ -10,7 +10,6 @@ import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, type Refusal, refused } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
-import type { HeldAddressesOptions } from './held-addresses.ts';
 import { lookUpItems } from './items.ts';
 import {
   KEYS,
@@ -39,7 +38,7 @@ export interface AllocationOptions {
 type OpenHeld = (
   spec: ClusterSpec,
   range: RangeName,
-  options: HeldAddressesOptions & { readonly signal: AbortSignal },
+  options: { readonly pick: Pick; readonly dryRun: boolean; readonly signal: AbortSignal },
 ) => Promise<OpenRange | Refusal>;
 
 export type AllocationHandler = Handler<Answer, TableEnvironment>;

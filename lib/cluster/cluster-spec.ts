@@ -123,7 +123,7 @@ const service = z.strictObject({
 
 /**
  * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here. Limits of
- * values, and rules between fields, are in the `...-rules.ts` of `lib/spec`.
+ * values, and rules between fields, are in the `...-rules.ts` of `cli/spec`.
  *
  * `z.prefault` is the default of what users write; what is stored has every field, but those with `z._default`.
  */

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { specJsonSchema } from '../../cli/spec/spec-json-schema.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
 import { registerCluster, takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../../cli/spec/spec-fault.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
-import { describeFaults } from '../../lib/spec/spec-fault.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item } from '../../lib/table/key-value-table.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';

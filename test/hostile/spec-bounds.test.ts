@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
+import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
+import { validateClusterSpec } from '../../cli/spec/validate-cluster-spec.ts';
 import { BOUNDS, LONGEST_SPEC_TEXT, MOST_HOSTS } from '../../lib/cluster/bounds.ts';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
-import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
 import { CLUSTERS, clusterContent, readCluster } from '../../lib/table/clusters.ts';
-import { minimal } from '../spec/spec-support.ts';
+import { minimal } from '../cli/spec/spec-support.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 

@@ -1,4 +1,4 @@
-import { heartbeat } from '../../lib/api-servers/heartbeat.ts';
+import { heartbeat } from '../../cli/heartbeat/heartbeat.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { probeReplyOf } from './endpoint-truth.ts';
 import { rollOut } from './operators.ts';

@@ -15,14 +15,14 @@ export interface Edit {
   readonly replace: string;
 }
 
-const edit = (file: string, find: string, replace: string): Edit => ({ file: `lib/${file}`, find, replace });
+const edit = (file: string, find: string, replace: string): Edit => ({ file, find, replace });
 
 /** In every run of minutes: more writers follow than an item remembers, and the TTL removes items while they are used. */
 export const SCALES: readonly Edit[] = [
-  edit('table/stored-item.ts', 'const WRITES_KEPT = 64;', 'const WRITES_KEPT = 1;'),
-  edit('table/dynamodb-items.ts', 'const SWEEP_DELAY_MS = 60 * 60 * 1000;', 'const SWEEP_DELAY_MS = 5_000;'),
-  edit('table/requests.ts', 'const KEPT_MS = 24 * 60 * 60 * 1000;', 'const KEPT_MS = 90_000;'),
-  edit('table/leases.ts', 'Math.max(0, ...ends) + REMEMBERED_MS', 'Math.max(0, ...ends) + REMEMBERED_MS / 7_200'),
+  edit('lib/table/stored-item.ts', 'const WRITES_KEPT = 64;', 'const WRITES_KEPT = 1;'),
+  edit('lib/table/dynamodb-items.ts', 'const SWEEP_DELAY_MS = 60 * 60 * 1000;', 'const SWEEP_DELAY_MS = 5_000;'),
+  edit('lib/table/requests.ts', 'const KEPT_MS = 24 * 60 * 60 * 1000;', 'const KEPT_MS = 90_000;'),
+  edit('lib/table/leases.ts', 'Math.max(0, ...ends) + REMEMBERED_MS', 'Math.max(0, ...ends) + REMEMBERED_MS / 7_200'),
 ];
 
 const plant = (id: string, defect: string, file: string, find: string, replace: string, unseen?: string): Plant => ({
@@ -32,11 +32,11 @@ const plant = (id: string, defect: string, file: string, find: string, replace: 
   ...(unseen !== undefined && { unseen }),
 });
 
-const NEXT = 'endpoints/next-lease.ts';
-const DECISIONS = 'endpoints/lease-decisions.ts';
-const LEASES = 'table/leases.ts';
-const LEAKS = 'repair/leaks.ts';
-const OPERATIONS = 'range/operations.ts';
+const NEXT = 'lib/endpoints/next-lease.ts';
+const DECISIONS = 'lib/endpoints/lease-decisions.ts';
+const LEASES = 'lib/table/leases.ts';
+const LEAKS = 'lib/repair/leaks.ts';
+const OPERATIONS = 'lib/range/operations.ts';
 
 export const PLANTS: readonly Plant[] = [
   plant(
@@ -49,7 +49,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '2',
     'the leases are not read again before a write',
-    'loops/kubernetes-service.ts',
+    'lib/loops/kubernetes-service.ts',
     'if (plan.isQuiet) return apply(context, world, plan);',
     'if (plan !== undefined) return apply(context, world, plan);',
   ),
@@ -64,7 +64,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '5',
     'a write whose outcome is unclear is repeated as if it had been lost',
-    'table/guaranteed-update.ts',
+    'lib/table/guaranteed-update.ts',
     "if (outcome === 'unclear' && !isRepeatable) throw unclear(cluster, key);",
     '',
   ),
@@ -78,35 +78,35 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '7',
     'a hold is freed 30 s before its end',
-    'range/hold.ts',
+    'lib/range/hold.ts',
     'isOver(hold, nowMs - HOLD_END_MARGIN_MS)',
     'isOver(hold, nowMs + 30_000)',
   ),
   plant(
     '8',
     "an agent's refresh forgets the withdrawal",
-    'api-servers/heartbeat.ts',
+    'cli/heartbeat/heartbeat.ts',
     'nextLease(before, { answer, ...event }, atMs)',
     "nextLease(answer === 'ready' ? newLease(address) : before, { answer, ...event }, atMs)",
   ),
   plant(
     '9',
     'a merge frees what was allocated since the range was read',
-    'range/merge.ts',
+    'lib/range/merge.ts',
     'data: subtract(newest.data, subtract(freed, changed))',
     'data: subtract(newest.data, freed)',
   ),
   plant(
     '10',
     'allocation ignores that the range is older than the spec',
-    'table/range-allocations.ts',
+    'lib/table/range-allocations.ts',
     "if (stored.allocator !== 'table' || stored.generation < range.rangesGeneration) return",
     "if (stored.allocator !== 'table') return",
   ),
   plant(
     '11',
     'the registration is not read again before a write',
-    'dispatch/run-pass.ts',
+    'lib/dispatch/run-pass.ts',
     'const confirmWrites = () => confirmRegistration(environment, input, table);',
     'const confirmWrites = async () => {};',
   ),
@@ -127,7 +127,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '14',
     'a release that may still be running is taken over',
-    'allocate/items.ts',
+    'lib/allocate/items.ts',
     "if (state !== 'begun' || hold !== undefined || nowMs >= busyUntilMs) return undefined;",
     'if (nowMs > 0) return undefined;',
   ),
@@ -141,35 +141,35 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '16',
     'a deregistration answers that an address is not published while a tick creates the Endpoints with it',
-    'api-servers/remove-address.ts',
+    'lib/api-servers/remove-address.ts',
     'if (mayBeAdded && !isThere) return true;',
     '',
   ),
   plant(
     '17',
     'a lost write of a lease removes a healthy address',
-    'loops/endpoints-decide.ts',
+    'lib/loops/endpoints-decide.ts',
     'return isUnwritten && seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;',
     'return lease;',
   ),
   plant(
     '18',
     'allocation is open although no repair succeeded lately',
-    'table/run-records.ts',
+    'lib/table/run-records.ts',
     'return isRecent ? undefined : unrepaired(name, loop, lastMs);',
     'return undefined;',
   ),
   plant(
     '19',
     'the change from observe to enforce does not close allocation',
-    'table/cluster-registration.ts',
+    'lib/table/cluster-registration.ts',
     'before !== undefined && !isOpened && sameRangesIn(before.spec, spec)',
     'before !== undefined && sameRangesIn(before.spec, spec)',
   ),
   plant(
     '20',
     'a request that is rolled back keeps its items',
-    'allocate/execute-request.ts',
+    'lib/allocate/execute-request.ts',
     'if (!(await rollBack(context, record))) return',
     'if (rollBack === undefined) return',
   ),
@@ -211,7 +211,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '26',
     'the mark of two deregistrations at once is not undone',
-    'api-servers/deregister.ts',
+    'lib/api-servers/deregister.ts',
     'const { present } = await changeLeases(table, spec.name, stored, new Map([[address, reinstated(own)]]));',
     'const present = stored;\n    if (reinstated(own)) return true;',
   ),
@@ -225,42 +225,42 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '28',
     'after more later writers than an item remembers, an own write counts as lost',
-    'table/stored-item.ts',
+    'lib/table/stored-item.ts',
     "return previous !== undefined && isFollowed(there, previous.writeId) ? 'lost' : undefined;",
     "return 'lost';",
   ),
   plant(
     '29',
     'a Service claims what another request holds for its own Service',
-    'allocate/request-context.ts',
+    'lib/allocate/request-context.ts',
     'allowed.filter((_, index) => others[index] === false)',
     'allowed.filter((_, index) => others[index] !== undefined)',
   ),
   plant(
     '30',
     'a namespace may take all that is free',
-    'range/service-allocation.ts',
+    'lib/range/service-allocation.ts',
     'count <= free && ownBits + count <= Math.max(LEAST_UNCLAIMED, free - count)',
     'count <= free',
   ),
   plant(
     '31',
     'a decision is merged onto a range of a newer spec',
-    'range/merge.ts',
+    'lib/range/merge.ts',
     "if (newest.generation > next.generation) return 'newerSpec';",
     '',
   ),
   plant(
     '32',
     'a pause during a pass is ignored',
-    'dispatch/run-pass.ts',
+    'lib/dispatch/run-pass.ts',
     'if (pause !== undefined) throw ended(',
     'if (pause === null) throw ended(',
   ),
   plant(
     '33',
     'an unclear save of a range is taken as saved',
-    'loops/repair.ts',
+    'lib/loops/repair.ts',
     "if (saved.outcome === 'unclear') {",
     "if (saved.outcome === 'unclear') return changeOf(start, save);\n  if (saved.outcome === undefined) {",
   ),
@@ -275,28 +275,28 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '35',
     'undoing a review frees although a later review of the name was answered',
-    'range/service-allocation.ts',
+    'lib/range/service-allocation.ts',
     'now.reviews === reviews ? [...now.first, ...now.later] : []',
     '[...now.first, ...now.later]',
   ),
   plant(
     '36',
     'closing allocation does not close it',
-    'table/cluster-registration.ts',
+    'lib/table/cluster-registration.ts',
     'const cluster = { ...known, generation, rangesGeneration: generation };',
     'const cluster = { ...known, generation };',
   ),
   plant(
     'deregister-unleased',
     'a deregistration removes published addresses that have no valid lease',
-    'api-servers/remove-address.ts',
+    'lib/api-servers/remove-address.ts',
     '[...new Set([...others, ...staying])].sort()',
     '(staying === undefined ? [] : others)',
   ),
   plant(
     'deregister-twice',
     'of two deregistrations of one address at once, one undoes the mark of the other',
-    'api-servers/withdrawal.ts',
+    'lib/api-servers/withdrawal.ts',
     'if (isOnlyOne && isWithdrawn(known, nowMs)) throw withdrawnMeanwhile(address);',
     'void [isOnlyOne, isWithdrawn, withdrawnMeanwhile];',
   ),
@@ -305,7 +305,7 @@ export const PLANTS: readonly Plant[] = [
     defect: 'a probe without an answer never counts in a process that is late in each tick',
     edits: [
       edit(
-        'kubernetes/https-prober.ts',
+        'lib/kubernetes/https-prober.ts',
         'return reply.late ? { ...(await probeFor(AGAIN_MS, target, end, options)), late: true } : reply;',
         'return reply;',
       ),
@@ -319,14 +319,14 @@ export const PLANTS: readonly Plant[] = [
   plant(
     'rotated-ca',
     'a probe fails for a certificate of a CA that the kept kubeconfig does not have',
-    'environment/cluster-connections.ts',
+    'lib/environment/cluster-connections.ts',
     'probe: renewingProber(kubeconfig, proberOf),',
     'probe: proberOf(access),',
   ),
   plant(
     'moved-control-plane',
     'passes free by a kubeconfig that was read hours ago, although the control plane has moved',
-    'environment/cluster-connections.ts',
+    'lib/environment/cluster-connections.ts',
     'const isFresh = known !== undefined && Math.abs(this.#options.nowMs() - known.readAtMs) <= maxAgeMs;',
     'const isFresh = known !== undefined && maxAgeMs > 0;',
   ),
@@ -335,15 +335,19 @@ export const PLANTS: readonly Plant[] = [
     defect:
       'a cluster whose probes are answered is retried with backoff, and a miss is forgotten after three intervals',
     edits: [
-      edit('dispatch/due.ts', 'if (isAnyProbeAnswered || !(error', 'if (!(error'),
-      edit('dispatch/due.ts', 'const doublings = Math.max(0, withoutAnswer - 1);', 'const doublings = withoutAnswer;'),
+      edit('lib/dispatch/due.ts', 'if (isAnyProbeAnswered || !(error', 'if (!(error'),
+      edit(
+        'lib/dispatch/due.ts',
+        'const doublings = Math.max(0, withoutAnswer - 1);',
+        'const doublings = withoutAnswer;',
+      ),
       edit(DECISIONS, 'longestMs: TRIES_TO_MISS_AGAIN * triesEveryMs', 'longestMs: TRIES_TO_MISS_AGAIN * intervalMs'),
     ],
   },
   plant(
     'pause-of-all',
     'a pass that runs does not read the pause of all clusters again',
-    'dispatch/run-pass.ts',
+    'lib/dispatch/run-pass.ts',
     'pauseInForce([pausedAll, current?.paused], environment.nowMs())',
     'pauseInForce([current?.paused], environment.nowMs())',
   ),
@@ -351,9 +355,9 @@ export const PLANTS: readonly Plant[] = [
     id: 'remembered-list',
     defect: 'passes use the registrations and pauses of a remembered cluster list',
     edits: [
-      edit('dispatch/cluster-list.ts', 'list: { ...list, clusters: new Map() }', 'list'),
+      edit('lib/dispatch/cluster-list.ts', 'list: { ...list, clusters: new Map() }', 'list'),
       edit(
-        'dispatch/run-pass.ts',
+        'lib/dispatch/run-pass.ts',
         'const confirmWrites = () => confirmRegistration(environment, input, table);',
         'const confirmWrites = async () => {};',
       ),
@@ -362,35 +366,35 @@ export const PLANTS: readonly Plant[] = [
   plant(
     'refused-mark',
     'a refused deregistration leaves its mark when the write that undoes it is unclear',
-    'api-servers/deregister.ts',
+    'lib/api-servers/deregister.ts',
     'if (untilMs !== undefined) throw stillWithdrawn(spec, address, untilMs);',
     'void [untilMs, stillWithdrawn];',
   ),
   plant(
     'late-write',
     'a late write of a tick publishes an address after its deregistration',
-    'api-servers/remove-address.ts',
+    'lib/api-servers/remove-address.ts',
     'if (mayBeAdded) changes.push(...(await fence(request, address)));',
     'void [mayBeAdded, fence];',
   ),
   plant(
     'silent-addresses',
     'of more than 16 addresses those at the end are never probed if the others are silent',
-    'loops/endpoints-gather.ts',
+    'lib/loops/endpoints-gather.ts',
     '...inTurn(toProbe, leases, turn)]',
     '...(turn === undefined ? inTurn([], [], turn) : toProbe)]',
   ),
   plant(
     'skewed-host',
     'a function uses the clock of its host, which is 16 minutes off',
-    'table/server-clock.ts',
+    'lib/table/server-clock.ts',
     'nowMs: () => nowMs() + correctionBy(replies),',
     'nowMs,',
   ),
   plant(
     'killed-server',
     'no pass reaches the cluster while the server of the kubeconfig is down',
-    'environment/cluster-connections.ts',
+    'lib/environment/cluster-connections.ts',
     'if (!MAY_USE_ANOTHER.has(loop) || otherServers(spec, access).length === 0) return own;',
     'void [MAY_USE_ANOTHER, loop];\n    if (otherServers(spec, access).length >= 0) return own;',
   ),

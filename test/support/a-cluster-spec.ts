@@ -1,6 +1,6 @@
+import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
+import { describeFaults } from '../../cli/spec/spec-fault.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
-import { describeFaults } from '../../lib/spec/spec-fault.ts';
 
 type Nested = 'endpoints' | 'service' | 'intervalSeconds';
 /** Fields of a spec, or of the objects in it. */

@@ -1,5 +1,5 @@
+import { type HeartbeatRequest, heartbeat } from '../../cli/heartbeat/heartbeat.ts';
 import { type DeregisterRequest, deregister } from '../../lib/api-servers/deregister.ts';
-import { type HeartbeatRequest, heartbeat } from '../../lib/api-servers/heartbeat.ts';
 import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import {

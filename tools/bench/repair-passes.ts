@@ -8,12 +8,12 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { createGunzip } from 'node:zlib';
+import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
 import { memoryTable } from '../../test/support/memory-table.ts';
 
 const [, , kubeconfig = '', cidr = '', passes = '1', clusters = '1'] = process.argv;

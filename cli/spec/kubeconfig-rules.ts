@@ -1,6 +1,6 @@
-import { isLocalHost } from '../cluster/local-host.ts';
-import { SERVER_URL } from '../cluster/spec-parts.ts';
-import { isAudienceOfSts } from '../cluster/token-audience.ts';
+import { isLocalHost } from '../../lib/cluster/local-host.ts';
+import { SERVER_URL } from '../../lib/cluster/spec-parts.ts';
+import { isAudienceOfSts } from '../../lib/cluster/token-audience.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import type { SpecDraft } from './spec-shape.ts';
 

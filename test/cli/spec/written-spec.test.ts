@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import { SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
-import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
-import { writtenSpec } from '../../lib/spec/written-spec.ts';
-import { runs } from '../support/properties.ts';
+import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
+import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
+import { writtenSpec } from '../../../cli/spec/written-spec.ts';
+import { SCHEDULE_SECONDS } from '../../../lib/cluster/cluster-spec.ts';
+import { runs } from '../../support/properties.ts';
 import { aSpec, minimal, validSpec } from './spec-support.ts';
 
 /** Some of the fields, as a mapping that says more than it must has them. */

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { writtenSpecShape } from '../cluster/cluster-spec.ts';
-import { withoutIntegerBounds } from '../cluster/described.ts';
+import { writtenSpecShape } from '../../lib/cluster/cluster-spec.ts';
+import { withoutIntegerBounds } from '../../lib/cluster/described.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

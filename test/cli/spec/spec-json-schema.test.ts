@@ -1,18 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { build } from 'esbuild';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
-import { type JsonSchema, specJsonSchema } from '../../lib/spec/spec-json-schema.ts';
-import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
-import { withFieldTables } from '../../tools/spec-table.ts';
-import { schemaFaults } from '../support/json-schema-check.ts';
-import { runs } from '../support/properties.ts';
+import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
+import { type JsonSchema, specJsonSchema } from '../../../cli/spec/spec-json-schema.ts';
+import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
+import { withFieldTables } from '../../../tools/spec-table.ts';
+import { schemaFaults } from '../../support/json-schema-check.ts';
+import { runs } from '../../support/properties.ts';
 import { aSpec, faultsOf, minimal } from './spec-support.ts';
 
-const repository = join(import.meta.dirname, '..', '..');
+const repository = join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(join(repository, file), 'utf8');
 const example = read('cluster.example.yml');
 const schema = specJsonSchema();
@@ -201,30 +200,4 @@ test('the page about the spec has the tables of all fields: npm run docs writes 
   // One row stands for the fields of a kubeconfig within another field.
   const rows = new Set(leaves.map((path) => path.replace(/(?<=\.kubeconfig)\..+/, '')));
   expect(documented.toSorted()).toEqual([...rows].toSorted());
-});
-
-test('no function contains the parser of the specs that users write', async () => {
-  const functions = [
-    'system-namespaces',
-    'kubernetes-service',
-    'cluster-ip-repair',
-    'node-port-repair',
-    'deregister',
-    'doctor',
-    'allocate',
-  ];
-  const { metafile } = await build({
-    absWorkingDir: repository,
-    entryPoints: functions.map((name) => `functions/${name}.ts`),
-    outdir: 'nowhere',
-    bundle: true,
-    write: false,
-    metafile: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-  });
-  const carried = Object.keys(metafile.inputs);
-  expect(carried).toContain('lib/cluster/cluster-spec.ts');
-  expect(carried.filter((file) => /lib\/spec\//.test(file))).toEqual([]);
 });

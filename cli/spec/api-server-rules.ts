@@ -1,7 +1,13 @@
-import { type Address, canonicalAddress, parseAddress } from '../allocator/ip-address.ts';
-import { isLinkLocal, isLinkLocalMulticast, isLoopback, isMulticast, isUnspecified } from '../allocator/network.ts';
-import { nameOfEntry, readServiceRanges, TARGET_GROUP } from '../cluster/spec-parts.ts';
-import { firstIndexes, isRecord } from '../cluster/values.ts';
+import { type Address, canonicalAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import {
+  isLinkLocal,
+  isLinkLocalMulticast,
+  isLoopback,
+  isMulticast,
+  isUnspecified,
+} from '../../lib/allocator/network.ts';
+import { nameOfEntry, readServiceRanges, TARGET_GROUP } from '../../lib/cluster/spec-parts.ts';
+import { firstIndexes, isRecord } from '../../lib/cluster/values.ts';
 import type { AddressChoice } from './host-address.ts';
 import { kubeconfigFaults } from './kubeconfig-rules.ts';
 import { isDnsLabel, isHostName } from './names.ts';

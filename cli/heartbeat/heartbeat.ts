@@ -1,8 +1,8 @@
-import { withdrawnUntil } from '../cluster/lease.ts';
-import { newLease, nextLease } from '../endpoints/next-lease.ts';
-import { type ProbeOutcome, type ProbeReply, probeOutcome } from '../endpoints/probe-outcome.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
-import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
+import { withdrawnUntil } from '../../lib/cluster/lease.ts';
+import { newLease, nextLease } from '../../lib/endpoints/next-lease.ts';
+import { type ProbeOutcome, type ProbeReply, probeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 
 export interface HeartbeatRequest {
   readonly table: KeyValueTable;

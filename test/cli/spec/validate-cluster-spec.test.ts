@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AddressChoiceError } from '../../lib/spec/host-address.ts';
-import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
+import { AddressChoiceError } from '../../../cli/spec/host-address.ts';
+import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import { aSpec, faultsOf, minimal, validSpec } from './spec-support.ts';
 
 const TARGET_GROUP = 'arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod/0123456789abcdef';

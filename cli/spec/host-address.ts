@@ -1,6 +1,6 @@
-import { addressOf, formatAddress, formatIPv4, type IPFamily, parseAddress } from '../allocator/ip-address.ts';
-import { isGlobalUnicast, networkOf } from '../allocator/network.ts';
-import { CodedError } from '../cluster/coded-error.ts';
+import { addressOf, formatAddress, formatIPv4, type IPFamily, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { isGlobalUnicast, networkOf } from '../../lib/allocator/network.ts';
+import { CodedError } from '../../lib/cluster/coded-error.ts';
 
 export type AddressChoiceErrorCode =
   /** Upstream's `IsNoRoutesError`: there is no default route. */

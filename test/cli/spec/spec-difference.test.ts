@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { differenceLine, specDifference } from '../../lib/spec/written-spec.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { differenceLine, specDifference } from '../../../cli/spec/written-spec.ts';
+import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
 const probe = { path: '/readyz', authenticate: false };
 const first = { address: '10.9.8.7', kind: 'server', probe } as const;

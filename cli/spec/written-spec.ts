@@ -1,6 +1,6 @@
-import { type ApiServerSpec, type ClusterSpec, isDnsName, writtenSpecShape } from '../cluster/cluster-spec.ts';
-import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-parts.ts';
-import { isRecord } from '../cluster/values.ts';
+import { type ApiServerSpec, type ClusterSpec, isDnsName, writtenSpecShape } from '../../lib/cluster/cluster-spec.ts';
+import { DEFAULT_CLUSTER_IP_RANGE } from '../../lib/cluster/spec-parts.ts';
+import { isRecord } from '../../lib/cluster/values.ts';
 
 /** Returns a spec as a user writes it: without defaults. `validateClusterSpec` returns the same spec again. */
 export function writtenSpec({ apiServers, serviceClusterIPRanges, ...spec }: ClusterSpec): object {

@@ -1,14 +1,17 @@
-import type { Pick as PickIndex } from '../allocator/bitmap.ts';
-import { AllocatorError, rangeIsFull } from '../allocator/errors.ts';
-import { canonicalAddress } from '../allocator/ip-address.ts';
-import { ipAlreadyAllocated, ipNotInRange } from '../allocator/ip-range.ts';
-import type { Network } from '../allocator/network.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { eachOf } from '../cluster/each-of.ts';
-import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
-import { listServiceCidrs } from '../kubernetes/service-cidrs.ts';
-import { withholdWrites } from '../kubernetes/withhold-writes.ts';
+import type { Refusal } from '../../lib/allocate/answer.ts';
+import { noSecondaryRange, notSupported, type OpenRange } from '../../lib/allocate/open-range.ts';
+import type { ItemValue, RangeName } from '../../lib/allocate/request.ts';
+import type { Pick as PickIndex } from '../../lib/allocator/bitmap.ts';
+import { AllocatorError, rangeIsFull } from '../../lib/allocator/errors.ts';
+import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
+import { ipAlreadyAllocated, ipNotInRange } from '../../lib/allocator/ip-range.ts';
+import type { Network } from '../../lib/allocator/network.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { eachOf } from '../../lib/cluster/each-of.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
+import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import {
   addressBand,
   freeAddresses,
@@ -16,8 +19,8 @@ import {
   holdIn,
   MANAGED_BY_HOLDS,
   REQUEST_LABEL,
-} from '../range/held-address.ts';
-import type { HoldTerms } from '../range/hold.ts';
+} from '../../lib/range/held-address.ts';
+import type { HoldTerms } from '../../lib/range/hold.ts';
 import {
   type Allocated,
   type AllocateOptions,
@@ -26,18 +29,15 @@ import {
   type ReleaseOptions,
   type Requested,
   valuesFirst,
-} from '../range/operations.ts';
-import type { ItemState } from '../range/range.ts';
-import type { CallerTime } from '../table/range-allocations.ts';
-import type { Refusal } from './answer.ts';
-import { noSecondaryRange, notSupported, type OpenRange } from './open-range.ts';
-import type { ItemValue, RangeName } from './request.ts';
+} from '../../lib/range/operations.ts';
+import type { ItemState } from '../../lib/range/range.ts';
+import type { CallerTime } from '../../lib/table/range-allocations.ts';
 
 const READS_AT_ONCE = 8;
 /** The list of all holds is one reply of at most 2 MiB, for the passes that end them. */
 const MOST_HOLDS = 1_000;
 
-export interface HeldAddressesOptions {
+interface HeldAddressesOptions {
   readonly pick: PickIndex;
   readonly dryRun: boolean;
 }

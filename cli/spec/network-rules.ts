@@ -1,15 +1,15 @@
-import { AllocatorError } from '../allocator/errors.ts';
-import type { IPFamily } from '../allocator/ip-address.ts';
-import { hostBits, type Network, rangeSize } from '../allocator/network.ts';
-import { containsPort, portIntervalText } from '../allocator/port-range.ts';
-import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
+import { AllocatorError } from '../../lib/allocator/errors.ts';
+import type { IPFamily } from '../../lib/allocator/ip-address.ts';
+import { hostBits, type Network, rangeSize } from '../../lib/allocator/network.ts';
+import { containsPort, portIntervalText } from '../../lib/allocator/port-range.ts';
+import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
 import {
   readNodePortRange,
   readServiceRanges,
   type ServiceRangesText,
   serviceRangeEntries,
-} from '../cluster/spec-parts.ts';
-import { firstIndexes } from '../cluster/values.ts';
+} from '../../lib/cluster/spec-parts.ts';
+import { firstIndexes } from '../../lib/cluster/values.ts';
 import { isDnsLabel } from './names.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import type { ServicePortDraft, SpecDraft } from './spec-shape.ts';

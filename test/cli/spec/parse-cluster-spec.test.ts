@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { writtenSpecShape } from '../../lib/cluster/cluster-spec.ts';
-import { parseClusterSpec } from '../../lib/spec/parse-cluster-spec.ts';
+import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
+import { writtenSpecShape } from '../../../lib/cluster/cluster-spec.ts';
 import { validSpec } from './spec-support.ts';
 
-const example = readFileSync(join(import.meta.dirname, '../../cluster.example.yml'), 'utf8');
+const example = readFileSync(join(import.meta.dirname, '../../../cluster.example.yml'), 'utf8');
 
 const head = `name: prod-1
 mode: observe

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { chooseAdvertiseAddress, type HostInterface } from '../../lib/spec/host-address.ts';
+import { chooseAdvertiseAddress, type HostInterface } from '../../../cli/spec/host-address.ts';
 
 const HEADER = 'Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT   ';
 const ZERO = '0'.repeat(32);

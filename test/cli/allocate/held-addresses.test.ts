@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { allocation } from '../../lib/allocate/allocation.ts';
-import { openHeldAddresses } from '../../lib/allocate/held-addresses.ts';
-import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { heldAddress } from '../../lib/range/held-address.ts';
-import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
-import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { openHeldAddresses } from '../../../cli/allocate/held-addresses.ts';
+import { allocation } from '../../../lib/allocate/allocation.ts';
+import type { AllocateRequest } from '../../../lib/allocate/request.ts';
+import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { KubernetesObject } from '../../../lib/cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort } from '../../../lib/kubernetes/cluster-port.ts';
+import { heldAddress } from '../../../lib/range/held-address.ts';
+import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../../support/allocate-world.ts';
+import { type MemoryCluster, memoryCluster } from '../../support/memory-cluster.ts';
 
 const NEXT = { range: 'serviceips', next: true } as const;
 const NEXT_IPV6 = { range: 'secondaryserviceips', next: true } as const;

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { claimTick } from '../../lib/table/tick-claims.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { claimTick } from '../../../cli/passes/tick-claims.ts';
+import { memoryTable } from '../../support/memory-table.ts';
 
 const TICK = { stack: 's', loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 50_000 } as const;
 

@@ -1,5 +1,5 @@
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
-import { LONGEST_SPEC_TEXT } from '../cluster/bounds.ts';
+import { LONGEST_SPEC_TEXT } from '../../lib/cluster/bounds.ts';
 import type { SpecOptions } from './api-server-rules.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts';

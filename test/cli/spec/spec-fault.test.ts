@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { describeFaults, fault } from '../../lib/spec/spec-fault.ts';
+import { describeFaults, fault } from '../../../cli/spec/spec-fault.ts';
 
 describe('the path of a fault', () => {
   test.each([

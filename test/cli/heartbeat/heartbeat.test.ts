@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { A, aServer, B, EndpointsWorld, READY, SHUTTING_DOWN } from '../support/endpoints-world.ts';
+import { A, aServer, B, EndpointsWorld, READY, SHUTTING_DOWN } from '../../support/endpoints-world.ts';
 
 /** A is probed, B keeps its own lease. */
 function aWorld(): EndpointsWorld {

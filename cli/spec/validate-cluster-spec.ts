@@ -1,4 +1,4 @@
-import { BOUNDS, fieldOver, MOST_HOSTS } from '../cluster/bounds.ts';
+import { BOUNDS, fieldOver, MOST_HOSTS } from '../../lib/cluster/bounds.ts';
 import {
   type ClusterSpec,
   DAY_SECONDS,
@@ -7,8 +7,8 @@ import {
   MOST_EVENTS,
   SCHEDULE_SECONDS,
   writtenSpecShape,
-} from '../cluster/cluster-spec.ts';
-import { firstIndexes, isRecord } from '../cluster/values.ts';
+} from '../../lib/cluster/cluster-spec.ts';
+import { firstIndexes, isRecord } from '../../lib/cluster/values.ts';
 import { apiServerFaults, type SpecOptions, withAutoAddress } from './api-server-rules.ts';
 import { kubeconfigFaults } from './kubeconfig-rules.ts';
 import { isClusterName, isDnsLabel } from './names.ts';

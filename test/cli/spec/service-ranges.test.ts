@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { readServiceRanges } from '../../lib/cluster/spec-parts.ts';
-import { serviceRangeFaults } from '../../lib/spec/network-rules.ts';
+import { serviceRangeFaults } from '../../../cli/spec/network-rules.ts';
+import { readServiceRanges } from '../../../lib/cluster/spec-parts.ts';
 
 const messagesOf = (text: string | readonly string[], allocator: 'table' | 'apiserver' = 'apiserver') =>
   serviceRangeFaults(text, allocator).map(({ message }) => message);

@@ -1,6 +1,6 @@
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { SpecOptions } from '../../lib/spec/api-server-rules.ts';
-import { validateClusterSpec } from '../../lib/spec/validate-cluster-spec.ts';
+import type { SpecOptions } from '../../../cli/spec/api-server-rules.ts';
+import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
+import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 
 /** What a spec must say; the rest is defaults. */
 export const minimal = {
