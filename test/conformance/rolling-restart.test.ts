@@ -122,3 +122,25 @@ test('a rolling restart of three API servers never leaves the endpoints empty, a
   ]);
   expect(shown.toSorted()).toEqual([FIRST, OWN, THIRD].sort());
 });
+
+/** The bytes of the Endpoints and the EndpointSlice in etcd. */
+function stored(): Promise<(Buffer | undefined)[]> {
+  const keys = ['services/endpoints', 'endpointslices'].map((kind) => `/registry/${kind}/default/kubernetes`);
+  return Promise.all(keys.map((key) => etcd.get(key)));
+}
+
+test('the endpoints keep their addresses when every API server shuts down, and the report gives the reason', async () => {
+  const before = await stored();
+  expect(before.map(String)).toEqual([expect.stringContaining(FIRST), expect.stringContaining(FIRST)]);
+  await Promise.all([...servers.values()].map((server) => server.askToStop()));
+
+  const { summary, findings, errors } = await handlers.run('kubernetes-service');
+
+  expect(summary).toEqual({ passes: 1, failed: 1, skipped: 0 });
+  const refusal =
+    'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service: ' +
+    `${FIRST} answered 500: it is shutting down; `;
+  expect(findings).toEqual([expect.stringContaining(`noLiveLease: ${refusal}`)]);
+  expect(errors).toEqual([expect.stringContaining(`NoLiveLease: ${refusal}`)]);
+  expect(await stored()).toEqual(before);
+});

@@ -1,10 +1,13 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { LOCAL_TABLE } from '../../local/local-environment.ts';
 import { type Running, readRunning } from '../../local/running.ts';
@@ -14,11 +17,13 @@ import type { StoredObject } from '../../local/stand-in/object-store.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { aReview } from '../support/admission-review.ts';
 import { eventually } from '../support/eventually.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
 import { type KbctlProcess, startRun } from '../support/kbctl-process.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { requestLocal } from '../support/request-local.ts';
+import { freePort } from '../support/server-process.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
 
@@ -253,6 +258,42 @@ describe('npm start on a cluster that is named', () => {
     await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
     expect(child.output()).toContain(`cluster demo at ${listening.url} (kubeconfig ${kubeconfig})`);
     await expectCleanEnd(child, 'SIGINT');
+  });
+
+  test('allocates for Services at the port of --admission, with the token and the CA in its files', async () => {
+    const data = join(folder, 'admission');
+    const port = await freePort('127.0.0.1');
+    const spec = await file('cluster.yml', specOf('enforce', listening.url));
+    const child = start([
+      '--kubeconfig',
+      kubeconfig,
+      '-f',
+      spec,
+      '--data',
+      data,
+      '--admission',
+      `${port}`,
+      '--verbose',
+    ]);
+    // A range is open for allocation after a pass of its repair.
+    await child.untilItPrints(/cluster-ip-repair pass succeeded/);
+    const { webhooks } = parse(await readFile(join(data, 'admission/webhook.yaml'), 'utf8'));
+    const { url, caBundle } = webhooks[0].clientConfig;
+    const ca = Buffer.from(caBundle, 'base64').toString();
+    const client = new HttpClient(new URL(url).origin, { tls: { ca, rejectUnauthorized: true } });
+    const token = (await readFile(join(data, 'admission/token'), 'utf8')).trim();
+
+    const reply = await client.request({
+      method: 'POST',
+      path: new URL(url).pathname,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify(aReview()),
+      signal: new AbortController().signal,
+    });
+
+    expect(await json(reply.body)).toMatchObject({ response: { allowed: true, patch: expect.any(String) } });
+    client.destroy();
+    await expectCleanEnd(child, 'SIGTERM');
   });
 
   test('ends at once at a second Ctrl-C, although the API server hangs', async () => {
