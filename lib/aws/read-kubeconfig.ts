@@ -1,4 +1,4 @@
-import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { setLatest } from '../cluster/values.ts';
 import {
   type Credentials,
@@ -28,6 +28,8 @@ const SESSION_SECONDS = 900;
 /** How long before their end the credentials of a role are renewed. */
 const RENEW_BEFORE_MS = 5 * 60_000;
 const LONGEST_READ_MS = 5_000;
+/** Of a process without a region, as in the AWS SDK. */
+const DEFAULT_STS_REGION = 'us-east-1';
 
 /**
  * Returns a reader of kubeconfigs in Secrets Manager and Parameter Store. It keeps clients and credentials of roles,
@@ -79,22 +81,33 @@ function openClient(
   return kind === 'ssm' ? parameterStore(options) : secretsManager(options);
 }
 
-function roleCredentials(roleArn: string, { credentials: _, ...clientConfig }: StoreClientOptions): Credentials {
-  const { profile } = clientConfig;
+function roleCredentials(roleArn: string, shared: StoreClientOptions): Credentials {
+  const { region } = new STSClient(shared).config;
+  const client = new STSClient({ ...shared, region: () => region().catch(() => DEFAULT_STS_REGION) });
   const externalId = process.env['ASSUME_ROLE_EXTERNAL_ID'];
-  const params = {
+  const command = new AssumeRoleCommand({
     RoleArn: roleArn,
     RoleSessionName: SESSION_NAME,
     DurationSeconds: SESSION_SECONDS,
     ...(externalId && { ExternalId: externalId }),
-  };
-  const own = profile === undefined ? {} : { masterCredentials: fromNodeProviderChain({ profile }) };
-  const ask = fromTemporaryCredentials({ params, clientConfig, ...own });
+  });
   let kept: Awaited<ReturnType<Credentials>> | undefined;
   return async () => {
     const endsMs = kept?.expiration?.getTime() ?? 0;
-    if (kept === undefined || endsMs - Date.now() < RENEW_BEFORE_MS) kept = await ask();
+    if (kept === undefined || endsMs - Date.now() < RENEW_BEFORE_MS) kept = await assumeRole(client, command);
     return kept;
+  };
+}
+
+async function assumeRole(client: STSClient, command: AssumeRoleCommand) {
+  const { Credentials: given } = await client.send(command);
+  const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey } = given ?? {};
+  if (!accessKeyId || !secretAccessKey) throw new Error('AWS STS returned no credentials');
+  return {
+    accessKeyId,
+    secretAccessKey,
+    ...(given?.SessionToken && { sessionToken: given.SessionToken }),
+    ...(given?.Expiration && { expiration: given.Expiration }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { type Document, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { loadAll, YAMLException } from 'js-yaml';
 import * as z from 'zod/mini';
 import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
@@ -45,41 +45,24 @@ export function readKubeconfig(text: string, source: KubeconfigSource, allowPlug
   return parsed.data;
 }
 
-/** A parser's message quotes the text around a fault, which may be a key: only position and kind are reported. */
+/** A parser's message quotes the text around a fault, which may be a key: only its line is reported. */
 function yamlValue(text: string, source: KubeconfigSource): unknown {
-  const lines = new LineCounter();
+  const documents = yamlDocuments(text, source);
+  if (documents.length > 1) throw notYaml(source, 'it has a second document');
+  return documents[0];
+}
+
+function yamlDocuments(text: string, source: KubeconfigSource): unknown[] {
   try {
-    // The parser's own check for duplicate keys takes quadratic time.
-    const options = { lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: false } as const;
-    const document = parseDocument(text, { ...options, logLevel: 'error' });
-    const [fault] = [...document.errors, ...document.warnings, ...keysTwice(document)];
-    if (fault !== undefined) {
-      throw notYaml(source, `line ${lines.linePos(fault.pos[0]).line}: ${fault.code}`);
-    }
-    return document.toJS({ maxAliasCount: 0 });
+    return loadAll(text, { maxAliases: 0 });
   } catch (error) {
-    if (error instanceof ClusterError) throw error;
-    throw notYaml(source, 'aliases or deep nesting, which no kubeconfig needs');
+    const mark = error instanceof YAMLException ? error.mark : undefined;
+    throw notYaml(source, mark ? `line ${mark.line + 1}` : 'its parser failed');
   }
 }
 
 function notYaml(source: KubeconfigSource, detail: string): ClusterError {
   return badKubeconfig(source, `is not YAML (${detail})`, WRITE_AGAIN);
-}
-
-function keysTwice(document: Document) {
-  const faults: { code: 'DUPLICATE_KEY'; pos: readonly [number] }[] = [];
-  visit(document, {
-    Map: (_, { items }) => {
-      const seen = new Set<unknown>();
-      for (const { key } of items) {
-        if (!isScalar(key)) continue;
-        if (seen.has(key.value)) faults.push({ code: 'DUPLICATE_KEY', pos: [key.range?.[0] ?? 0] });
-        seen.add(key.value);
-      }
-    },
-  });
-  return faults;
 }
 
 function shapeFault([issue]: readonly z.core.$ZodIssue[], source: KubeconfigSource): ClusterError {

@@ -88,6 +88,14 @@ describe('a kubeconfig that is kept in AWS', () => {
     expect(calls[0]?.body).toMatchObject({ RoleArn: role, RoleSessionName: 'kube-bootstrap-controller' });
   });
 
+  test('a kubeconfig that is kept in AWS is read through a role by a process without a region if its ARN has one', async () => {
+    const { calls } = await anAws(echo);
+    delete process.env['AWS_REGION'];
+    const arn = 'arn:aws:secretsmanager:eu-test-1:123456789012:secret:kbc/demo';
+    expect(await aReader()({ secretsManager: arn, roleArn: role }, never)).toBe(`kubeconfig in ${arn}`);
+    expect(calls.map(({ action }) => action)).toEqual(['AssumeRole', 'secretsmanager.GetSecretValue']);
+  });
+
   test('kubeconfigs of many accounts are read with the clients of the last hundred roles alone', async () => {
     const { calls } = await anAws(echo);
     const read = aReader();

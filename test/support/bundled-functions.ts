@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { build } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { httpByProperty } from '../../deploy/http-by-property.ts';
+import { sdkParts } from '../../deploy/sdk-parts.ts';
 
 /** Bundles functions as serverless.yml has them built, into `folder/functions`. */
 export async function bundleFunctions(folder: string, names: readonly string[]): Promise<void> {
@@ -10,8 +11,12 @@ export async function bundleFunctions(folder: string, names: readonly string[]):
   );
 }
 
-/** Bundles modules as functions are. */
-export async function bundle(outdir: string, entryPoints: readonly string[]): Promise<void> {
+/** Bundles modules as functions are, unless other plugins are given. */
+export async function bundle(
+  outdir: string,
+  entryPoints: readonly string[],
+  plugins: readonly Plugin[] = [httpByProperty, sdkParts],
+): Promise<void> {
   await build({
     entryPoints: [...entryPoints],
     outdir,
@@ -23,7 +28,7 @@ export async function bundle(outdir: string, entryPoints: readonly string[]): Pr
     platform: 'node',
     target: 'node24',
     mainFields: ['module', 'main'],
-    plugins: [httpByProperty],
+    plugins: [...plugins],
   });
 }
 

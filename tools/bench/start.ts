@@ -1,7 +1,8 @@
-// The start of a function beside a bare import of the clients and the logger that it has.
+// The start of a function beside a bare import of the clients and the logger that it has, with all parts of the AWS SDK.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { httpByProperty } from '../../deploy/http-by-property.ts';
 import { bundle, bundleFunctions } from '../../test/support/bundled-functions.ts';
 import { type Figure, inTurn } from './figure.ts';
 
@@ -33,7 +34,7 @@ export async function start(folder: string, name: StartedFunction, rounds: numbe
   const clients = path.join(import.meta.dirname, '../../.cache', `clients-of-${name}.ts`);
   writeFileSync(clients, CLIENTS[name].join('\n'));
   await bundleFunctions(folder, [name]);
-  await bundle(folder, [clients]);
+  await bundle(folder, [clients], [httpByProperty]);
   const cpuMs = (file: string) => () => {
     const script =
       'await import(process.argv[1]); console.log(Object.values(process.cpuUsage()).join(" ")); process.exit();';

@@ -1,0 +1,22 @@
+import type { Plugin } from 'esbuild';
+
+/**
+ * Parts of the AWS SDK that functions need less of: Lambda has credentials in the environment, and no function reads event
+ * streams. The SDK loads them with `import()`, for which esbuild would also keep whole all that they share with the clients.
+ */
+const REPLACEMENTS: Readonly<Record<string, string>> = {
+  '@aws-sdk/credential-provider-node': "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env';",
+  '@smithy/core/event-streams': '',
+};
+
+export const sdkParts: Plugin = {
+  name: 'sdk-parts',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^@(aws-sdk|smithy)\// }, ({ path, resolveDir }) => {
+      return path in REPLACEMENTS ? { path, namespace: 'sdk-parts', pluginData: resolveDir } : undefined;
+    });
+    onLoad({ filter: /./, namespace: 'sdk-parts' }, ({ path, pluginData }) => {
+      return { contents: REPLACEMENTS[path] ?? '', resolveDir: pluginData };
+    });
+  },
+};
