@@ -1,11 +1,10 @@
-import type { Refusal } from '../../lib/allocate/answer.ts';
 import { noSecondaryRange, notSupported, type OpenRange } from '../../lib/allocate/open-range.ts';
 import type { ItemValue, RangeName } from '../../lib/allocate/request.ts';
 import type { Pick as PickIndex } from '../../lib/allocator/bitmap.ts';
-import { AllocatorError, rangeIsFull } from '../../lib/allocator/errors.ts';
 import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../../lib/allocator/ip-range.ts';
 import type { Network } from '../../lib/allocator/network.ts';
+import { isRefused, type Refusal, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { eachOf } from '../../lib/cluster/each-of.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
@@ -83,7 +82,7 @@ class HeldAddresses implements OpenRange {
     this.#pick = pick;
   }
 
-  itemOf(value: ItemValue): string | AllocatorError {
+  itemOf(value: ItemValue): string | Refusal {
     return itemIn(this.#networks, value);
   }
 
@@ -100,7 +99,7 @@ class HeldAddresses implements OpenRange {
       taken.add(name);
       if (managedBy === MANAGED_BY_HOLDS) holds += 1;
     }
-    if (holds - own.size + requested.length > MOST_HOLDS) return { outcome: 'refused', error: tooManyHolds(holds) };
+    if (holds - own.size + requested.length > MOST_HOLDS) return tooManyHolds(holds);
     const free = freeAddresses(this.#ready, (address) => taken.has(address), this.#pick);
     const items: string[] = [];
     for (const index of valuesFirst(requested)) {
@@ -108,14 +107,14 @@ class HeldAddresses implements OpenRange {
       const item = await (each === 'next'
         ? this.#holdNext(hold, own, free)
         : this.#holdValue(hold, own, taken, each.value));
-      if (item instanceof AllocatorError) return { outcome: 'refused', index, error: item };
+      if (isRefused(item)) return { ...item, index };
       taken.add(item);
       items[index] = item;
     }
     return { outcome: 'allocated', items };
   }
 
-  async #holdNext(hold: HoldTerms, own: Set<string>, free: Iterator<string>): Promise<string | AllocatorError> {
+  async #holdNext(hold: HoldTerms, own: Set<string>, free: Iterator<string>): Promise<string | Refusal> {
     const [before] = own;
     if (before !== undefined) {
       own.delete(before);
@@ -132,9 +131,9 @@ class HeldAddresses implements OpenRange {
     own: Set<string>,
     taken: ReadonlySet<string>,
     value: ItemValue,
-  ): Promise<string | AllocatorError> {
+  ): Promise<string | Refusal> {
     const item = itemIn(this.#ready, value);
-    if (item instanceof AllocatorError || own.delete(item)) return item;
+    if (isRefused(item) || own.delete(item)) return item;
     return !taken.has(item) && (await this.#create(item, hold)) ? item : ipAlreadyAllocated();
   }
 
@@ -158,8 +157,8 @@ class HeldAddresses implements OpenRange {
     const kept: string[] = [];
     for (const value of items) {
       const item = this.itemOf(value);
-      const object = item instanceof AllocatorError ? undefined : await this.#read(item);
-      if (object === undefined || item instanceof AllocatorError) continue;
+      const object = isRefused(item) ? undefined : await this.#read(item);
+      if (object === undefined || isRefused(item)) continue;
       checkTime?.();
       const hold = holdIn(object);
       const result =
@@ -173,14 +172,14 @@ class HeldAddresses implements OpenRange {
   async heldBy(requestId: string): Promise<readonly string[]> {
     const objects = await this.#kubernetes.list('IPAddress', undefined, `${REQUEST_LABEL}=${requestId}`);
     const names = objects.filter((object) => holdIn(object) !== undefined).map(({ metadata }) => metadata.name);
-    return names.filter((name) => !(this.itemOf(name) instanceof AllocatorError));
+    return names.filter((name) => !isRefused(this.itemOf(name)));
   }
 
   async lookUp(items: readonly ItemValue[]): Promise<readonly ItemState[]> {
     return eachOf(items, READS_AT_ONCE, async (value): Promise<ItemState> => {
       const item = this.itemOf(value);
-      const band = item instanceof AllocatorError ? undefined : addressBand(this.#networks, item);
-      if (item instanceof AllocatorError || band === undefined) return { inRange: false };
+      const band = isRefused(item) ? undefined : addressBand(this.#networks, item);
+      if (isRefused(item) || band === undefined) return { inRange: false };
       const object = await this.#read(item);
       const hold = object && holdIn(object);
       return { inRange: true, taken: object !== undefined, strikes: 0, band, ...(hold && { hold }) };
@@ -192,13 +191,13 @@ class HeldAddresses implements OpenRange {
   }
 }
 
-function itemIn(networks: readonly Network[], value: ItemValue): string | AllocatorError {
+function itemIn(networks: readonly Network[], value: ItemValue): string | Refusal {
   const item = canonicalAddress(String(value));
   if (item !== undefined && addressBand(networks, item) !== undefined) return item;
   return ipNotInRange(String(value), networks.map(({ text }) => text).join(', '));
 }
 
-function tooManyHolds(holds: number): AllocatorError {
+function tooManyHolds(holds: number): Refusal {
   const message = `this cluster has ${holds} holds and room for ${MOST_HOLDS}: release some, let some end, or hold fewer items`;
-  return new AllocatorError('HoldsFull', message);
+  return refused('HoldsFull', message);
 }

@@ -1,7 +1,7 @@
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { canonicalAddress, familyOf, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { ipNotInRange } from '../../lib/allocator/ip-range.ts';
 import { isUsableIn, parseCidr } from '../../lib/allocator/network.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { ServiceCidrUsage } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
@@ -38,7 +38,7 @@ export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string, served?
 /** Returns the index of an item in a range; `undefined` for one outside it. */
 export function bitIn(range: string, { key, item }: ItemPlace): number | undefined {
   const numbered = textRange(key, range);
-  return numbered instanceof AllocatorError ? undefined : numbered.bitsOf([item])[0];
+  return isRefused(numbered) ? undefined : numbered.bitsOf([item])[0];
 }
 
 /** Returns the band of an item. `next` allocates from the static band last. */

@@ -1,5 +1,6 @@
 import { addressOf, formatAddress, formatIPv4, type IPFamily, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { isGlobalUnicast, networkOf } from '../../lib/allocator/network.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import { CodedError } from '../../lib/cluster/coded-error.ts';
 
 export type AddressChoiceErrorCode =
@@ -181,8 +182,8 @@ function addressOfLoopback(interfaces: readonly HostInterface[], family: IPFamil
 function firstGlobalAddress(addresses: readonly string[], family: IPFamily, beginning = ''): string | undefined {
   for (const text of addresses) {
     const network = networkOf(text);
-    if (network instanceof Error) {
-      throw new AddressChoiceError('BadInterface', `${beginning}${network.message}`, { cause: network });
+    if (isRefused(network)) {
+      throw new AddressChoiceError('BadInterface', `${beginning}${network.message}`);
     }
     const address = parseAddress(text.slice(0, text.indexOf('/')));
     if (address?.family === family && isGlobalUnicast(address)) return formatAddress(address);

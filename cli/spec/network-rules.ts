@@ -1,7 +1,7 @@
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import type { IPFamily } from '../../lib/allocator/ip-address.ts';
 import { hostBits, type Network, rangeSize } from '../../lib/allocator/network.ts';
 import { containsPort, portIntervalText } from '../../lib/allocator/port-range.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
 import {
   readNodePortRange,
@@ -83,7 +83,7 @@ const HIGHEST_PORT = 65_535;
 
 export function nodePortRangeFaults({ serviceNodePortRange: text }: SpecDraft): SpecFault[] {
   const ports = text === undefined ? undefined : readNodePortRange(text);
-  if (!(ports instanceof AllocatorError)) return [];
+  if (!isRefused(ports)) return [];
   const message = ports.message.startsWith('strconv')
     ? `${JSON.stringify(text)} is not a range of ports`
     : ports.message;
@@ -171,7 +171,7 @@ function extraServicePortFaults(draft: SpecDraft, at: SpecPath, port: ServicePor
 
 function nodePortRangeMembership(draft: SpecDraft, at: SpecPath, nodePort: number | undefined): SpecFault[] {
   const range = draft.serviceNodePortRange === undefined ? undefined : readNodePortRange(draft.serviceNodePortRange);
-  if (nodePort === undefined || nodePort <= 0 || range === undefined || range instanceof AllocatorError) return [];
+  if (nodePort === undefined || nodePort <= 0 || range === undefined || isRefused(range)) return [];
   if (containsPort(range, nodePort)) return [];
   const text = portIntervalText(range);
   const message = `kubernetes service node port range ${text} doesn't contain ${nodePort}`;

@@ -1,8 +1,8 @@
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { parseCidr } from '../../lib/allocator/network.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { fromBits, intersect, popCount, union } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf, type SpecRange } from '../../lib/cluster/spec-ranges.ts';
@@ -33,7 +33,7 @@ export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: read
   for (const range of rangesOf(inputs.cluster.spec)) {
     if (served !== undefined && range.loop === 'cluster-ip-repair') continue;
     const status = rangeStatus(range, inputs, nowMs);
-    if (status instanceof AllocatorError) {
+    if (isRefused(status)) {
       const message = `Item ${inputs.cluster.spec.name}/${range.key} holds a range that does not parse: ${status.message}. It was not changed; correct it, or remove it to start again.`;
       unreadable.push({ key: range.key, message });
     } else if (status !== undefined) ranges.push(status);
@@ -41,7 +41,7 @@ export function rangeStatuses(inputs: StatusInputs, nowMs: number, served?: read
   return { ranges, unreadable };
 }
 
-function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): RangeStatus | AllocatorError | undefined {
+function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): RangeStatus | Refusal | undefined {
   const record = inputs.records[range.loop];
   const saved = inputs.ranges?.find(({ key }) => key === range.key);
   const counted = countedStatus(range, inputs, record);
@@ -59,9 +59,9 @@ function savedStatus(
   { stored, savedAtMs }: SavedRange,
   { cluster, records }: StatusInputs,
   nowMs: number,
-): RangeStatus | AllocatorError {
+): RangeStatus | Refusal {
   const range = textRange(key, stored.range || configured);
-  if (range instanceof AllocatorError) return range;
+  if (isRefused(range)) return range;
   const used = popCount(stored.data);
   const holds = stored.holds.filter((hold) => !isOver(hold, nowMs));
   const held = intersect(fromBits(range.bitsOf(holds.flatMap(({ items }) => items))), stored.data);
@@ -99,7 +99,7 @@ function countedStatus(
   const used = figure('allocated');
   const capacity = figure('capacity');
   const range = textRange(key, configured);
-  if (used === undefined || capacity === undefined || range instanceof AllocatorError) return undefined;
+  if (used === undefined || capacity === undefined || isRefused(range)) return undefined;
   // The spec changed after that pass.
   if (capacity !== range.max) return undefined;
   const { allocator } = cluster.spec;
@@ -144,13 +144,13 @@ export interface TextRange extends RangeLayout {
 }
 
 /** Returns an empty range, or the error of a text that does not parse. */
-export function textRange(key: RangeKey, text: string): TextRange | AllocatorError {
+export function textRange(key: RangeKey, text: string): TextRange | Refusal {
   if (key === RANGE_KEYS.nodePorts) {
     const range = portRangeOf(text, nothingToPick);
-    return range instanceof AllocatorError ? range : asTexts(range, 0, 0);
+    return isRefused(range) ? range : asTexts(range, 0, 0);
   }
   const range = ipRangeOf(text, nothingToPick);
-  if (range instanceof AllocatorError) return range;
+  if (isRefused(range)) return range;
   return asTexts(range, 1, parseCidr(text)?.family === 'IPv4' ? 1 : 0);
 }
 

@@ -1,7 +1,7 @@
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { usableSize } from '../../lib/allocator/intervals.ts';
 import { parseAddress } from '../../lib/allocator/ip-address.ts';
 import { type Network, networkContains, parseCidr, rangeSize } from '../../lib/allocator/network.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import { reservedAddresses } from '../../lib/allocator/reserved-band.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
@@ -100,7 +100,7 @@ function sumStatus(
 /** A usage bitmap, which exists if the spec has the range too, shows more. */
 function drawMap(network: Network, usage: NetworkUsage, saved: SavedRange | undefined): RangeMap | undefined {
   const range = saved && textRange(saved.key, network.text);
-  if (range === undefined || range instanceof AllocatorError) return drawUsage(network, usage);
+  if (range === undefined || isRefused(range)) return drawUsage(network, usage);
   const none = new Uint8Array(0);
   const duplicates = range.bitsOf(usage.duplicates);
   return drawRange(range, { used: saved?.stored.data ?? none, held: none, leaking: none, duplicates });

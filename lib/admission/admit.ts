@@ -1,5 +1,5 @@
-import type { AllocatorErrorCode } from '../allocator/errors.ts';
 import type { IPFamily } from '../allocator/ip-address.ts';
+import type { RefusalCode } from '../allocator/refusal.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
@@ -47,7 +47,7 @@ export interface AdmitOptions extends RangesOptions {
 }
 
 /** Refusals because of the request. Others are because of the table, and a later request may succeed. */
-const ABOUT_THE_REQUEST: ReadonlySet<AllocatorErrorCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
+const ABOUT_THE_REQUEST: ReadonlySet<RefusalCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
 
 /** The most node ports of one review, as for a request to allocate. */
 const MOST_PORTS = 256;
@@ -119,15 +119,14 @@ function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
   return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];
 }
 
-function refusalOf(name: string, plan: Plan, { error, address, port }: RefusedAllocation): Verdict {
-  if (error.code === 'TooManyUnclaimed')
-    return { outcome: 'refused', code: error.code, status: tooMany(error.message) };
-  if (ABOUT_THE_REQUEST.has(error.code)) {
-    const { code } = error;
-    if (address !== undefined) return { outcome: 'refused', code, status: addressRefusal(name, plan, address, error) };
-    if (port !== undefined) return { outcome: 'refused', code, status: portRefusal(name, port, error) };
+function refusalOf(name: string, plan: Plan, { address, port, ...refusal }: RefusedAllocation): Verdict {
+  const { outcome, code, message } = refusal;
+  if (code === 'TooManyUnclaimed') return { outcome, code, status: tooMany(message) };
+  if (ABOUT_THE_REQUEST.has(code)) {
+    if (address !== undefined) return { outcome, code, status: addressRefusal(name, plan, address, refusal) };
+    if (port !== undefined) return { outcome, code, status: portRefusal(name, port, refusal) };
   }
-  return { outcome: 'failed', code: error.code, message: error.message };
+  return { outcome: 'failed', code, message };
 }
 
 /** Returns options whose writes only the rest of the invocation sees. */

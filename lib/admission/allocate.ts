@@ -1,7 +1,7 @@
 import type { Pick } from '../allocator/bitmap.ts';
-import type { AllocatorError } from '../allocator/errors.ts';
 import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
 import { parseCidr } from '../allocator/network.ts';
+import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
 import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
@@ -54,12 +54,7 @@ export interface PlanAllocationOptions extends Omit<ServiceAllocationOptions<nev
 
 export type AllocationResult =
   | { readonly outcome: 'allocated'; readonly items: AllocatedItems }
-  | {
-      readonly outcome: 'refused';
-      readonly error: AllocatorError;
-      readonly address?: WantedAddress;
-      readonly port?: WantedPort;
-    };
+  | (Refusal & { readonly address?: WantedAddress; readonly port?: WantedPort });
 
 /**
  * Allocates all items of a plan or none: if one is refused or fails, the others are released. Addresses come before
@@ -111,7 +106,7 @@ async function allocateEach(plan: Plan, options: PlanAllocationOptions, undos: U
     const { family, value } = address;
     const named = plan.named.addresses.map(canonical);
     const given = await from((each) => each.addresses(family), [value && canonical(value)], named);
-    if (given.outcome === 'refused') return { outcome: 'refused', error: given.error, address };
+    if (isRefused(given)) return { ...given, address };
     addresses.push(...given.items);
   }
   if (plan.ports.length === 0) return { outcome: 'allocated', items: { addresses, ports: [] } };
@@ -119,7 +114,7 @@ async function allocateEach(plan: Plan, options: PlanAllocationOptions, undos: U
   const given = await from((each) => each.ports, values, plan.named.ports);
   if (given.outcome === 'allocated') return { outcome: 'allocated', items: { addresses, ports: given.items } };
   const port = plan.ports[given.index ?? -1];
-  return { outcome: 'refused', error: given.error, ...(port !== undefined && { port }) };
+  return { ...given, ...(port !== undefined && { port }) };
 }
 
 function canonical(address: string): string {

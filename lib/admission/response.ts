@@ -1,4 +1,4 @@
-import type { AllocatorError } from '../allocator/errors.ts';
+import type { Refusal } from '../allocator/refusal.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import type { Service, ServiceSpec } from './service.ts';
 
@@ -74,7 +74,7 @@ export interface RefusalStatus {
  * `NewInternalError` of `apimachinery/pkg/api/errors`).
  */
 
-export function addressRefusal(name: string, plan: Plan, wanted: WantedAddress, error: AllocatorError): RefusalStatus {
+export function addressRefusal(name: string, plan: Plan, wanted: WantedAddress, error: Refusal): RefusalStatus {
   if (wanted.value === undefined && error.code === 'Full') {
     return internalError(`failed to allocate a serviceIP for Service ${JSON.stringify(name)}: ${error.message}`);
   }
@@ -82,7 +82,7 @@ export function addressRefusal(name: string, plan: Plan, wanted: WantedAddress, 
   return invalid(name, 'spec.clusterIPs', JSON.stringify(plan.clusterIPs), `${what}: ${error.message}`);
 }
 
-export function portRefusal(name: string, { value, at }: WantedPort, error: AllocatorError): RefusalStatus {
+export function portRefusal(name: string, { value, at }: WantedPort, error: Refusal): RefusalStatus {
   if (at === 'healthCheck') {
     const what = value === undefined ? 'a HealthCheck NodePort 0' : `requested HealthCheck NodePort ${value}`;
     return internalError(`failed to allocate ${what}: ${error.message}`);

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pick } from '../allocator/bitmap.ts';
+import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
@@ -8,7 +9,7 @@ import { TableError } from '../table/errors.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import { type Answer, type Refusal, refused } from './answer.ts';
+import { type Answer, refusedAnswer } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
 import {
@@ -98,10 +99,10 @@ async function answerOf(
   const { nowMs, stack } = environment;
   const requested = requestedItems(request);
   const refuse = (refusal: Refusal, range?: string) =>
-    refused(request, requested, refusal, (index) => requested[index]?.range === range);
+    refusedAnswer(request, requested, refusal, (index) => requested[index]?.range === range);
   const stored = environment.table(signal);
   const cluster = await openRequestedCluster(stored, request, stack);
-  if ('code' in cluster) return refuse(cluster);
+  if (isRefused(cluster)) return refuse(cluster);
   const table = request.dryRun === true ? dryTable(stored, nowMs) : stored;
   const { spec } = cluster;
   const isTheirs = spec.allocator === 'apiserver';

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import type { Refusal } from '../allocator/refusal.ts';
 import { described } from '../cluster/described.ts';
 import type { HoldTerms } from '../range/hold.ts';
 import { type AllocateRequest, RANGE_NAMES, type RequestedItem } from './request.ts';
@@ -57,12 +58,6 @@ export const answerShape = z.strictObject({
 export type Answer = z.infer<typeof answerShape>;
 export type AnsweredItem = z.infer<typeof item>;
 
-/** The reason of a refused request. Codes and messages of allocators are upstream's where it has any. */
-export interface Refusal {
-  readonly code: string;
-  readonly message: string;
-}
-
 type RequestName = Pick<AllocateRequest, 'requestId' | 'cluster' | 'operation'>;
 
 export function done({ requestId, cluster, operation }: RequestName, items: readonly AnsweredItem[]): Answer {
@@ -70,21 +65,20 @@ export function done({ requestId, cluster, operation }: RequestName, items: read
 }
 
 /** Refuses all items. `isItsFault` returns whether the refusal is about the item at that place. */
-export function refused(
+export function refusedAnswer(
   request: RequestName,
   requested: readonly RequestedItem[],
   refusal: Refusal,
   isItsFault: (index: number) => boolean = () => false,
 ): Answer {
-  const error = errorOf(refusal);
   const items = requested.map((each, index): AnsweredItem => {
-    return { ...each, outcome: 'refused', ...(isItsFault(index) && { error }) };
+    return { ...each, outcome: 'refused', ...(isItsFault(index) && { error: errorOf(refusal) }) };
   });
-  return { ...done(request, items), outcome: 'refused', error };
+  return { ...done(request, items), outcome: 'refused', error: errorOf(refusal) };
 }
 
 /** Returns only code and message. */
-export function errorOf({ code, message }: Refusal): Refusal {
+export function errorOf({ code, message }: Refusal): z.infer<typeof error> {
   return { code, message };
 }
 

@@ -1,4 +1,4 @@
-import { AllocatorError } from '../allocator/errors.ts';
+import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { TableError } from '../table/errors.ts';
 import {
   corruptAnswer,
@@ -8,7 +8,7 @@ import {
   readRequest,
   writeRequest,
 } from '../table/requests.ts';
-import { type Answer, answerShape, type Refusal, refused } from './answer.ts';
+import { type Answer, answerShape, refusedAnswer } from './answer.ts';
 import {
   allocateItems,
   holdIsOver,
@@ -69,7 +69,7 @@ interface Begun {
 /** Writes `begun` if there is no record, or returns the present one. A refusal stores nothing. */
 async function begin(context: RequestContext): Promise<Begun | { readonly answer: Answer }> {
   const { request, requested, nowMs, observeOnly } = context;
-  const refuse = (refusal: Refusal) => ({ answer: refused(request, requested, refusal) });
+  const refuse = (refusal: Refusal) => ({ answer: refusedAnswer(request, requested, refusal) });
   const takes = request.operation === 'allocate';
   const [found, record, unrepaired] = await Promise.all([
     read(context),
@@ -87,7 +87,7 @@ async function begin(context: RequestContext): Promise<Begun | { readonly answer
     const there = await read(context);
     return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(context));
   }
-  if ('code' in record) return refuse(record);
+  if (isRefused(record)) return refuse(record);
   if (unrepaired !== undefined) return refuse(unrepaired);
   const begun = await step(context, record, found);
   return begun.isOurs ? begun : follow(begun.current);
@@ -117,14 +117,14 @@ async function allocationRecord(
 ): Promise<RequestRecord | Refusal | 'stillHolds'> {
   const { request, ranges, nowMs } = context;
   const held = await fromEach(ranges, ({ range }) => range.heldBy(request.requestId));
-  if (held instanceof AllocatorError) return held;
+  if (isRefused(held)) return held;
   if (held.some(({ length }) => length > 0)) return 'stillHolds';
   const hold = termsOfRequest(request, nowMs());
   const over = holdIsOver(hold, nowMs());
   const begun = { fingerprint, state: 'begun', hold } as const;
   if (over !== undefined || request.takeUp === undefined) return over ?? begun;
   const takesUp = await claimableHolds(context, request.takeUp.holdOwner);
-  return takesUp instanceof AllocatorError ? takesUp : { ...begun, takesUp };
+  return isRefused(takesUp) ? takesUp : { ...begun, takesUp };
 }
 
 /** Returns the record after the work was done, or must be rolled back. */
@@ -169,15 +169,15 @@ function answerIn(kept: ReadRequest, text: string): Answer {
 }
 
 function idIsTaken({ request }: RequestContext): Refusal {
-  return {
-    code: 'RequestIdTaken',
-    message: `another request to cluster ${request.cluster} of the last 24 hours has the requestId ${request.requestId}: use a new id for each request`,
-  };
+  return refused(
+    'RequestIdTaken',
+    `another request to cluster ${request.cluster} of the last 24 hours has the requestId ${request.requestId}: use a new id for each request`,
+  );
 }
 
 function idStillHolds({ request }: RequestContext): Refusal {
-  return {
-    code: 'RequestIdTaken',
-    message: `an earlier request with the requestId ${request.requestId} still holds items in cluster ${request.cluster}: use a new id for each request`,
-  };
+  return refused(
+    'RequestIdTaken',
+    `an earlier request with the requestId ${request.requestId} still holds items in cluster ${request.cluster}: use a new id for each request`,
+  );
 }

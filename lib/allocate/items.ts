@@ -1,10 +1,10 @@
-import { AllocatorError } from '../allocator/errors.ts';
+import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type HoldTerms, holdOn, isOver } from '../range/hold.ts';
 import type { Released } from '../range/operations.ts';
 import type { ItemState } from '../range/range.ts';
 import { TableError } from '../table/errors.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
-import { type Answer, type AnsweredItem, done, errorOf, type Refusal, refused, shownHold } from './answer.ts';
+import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
 import type { AllocateRequest, ItemValue } from './request.ts';
 import { claimOf, fromEach, holdsOn, type RequestContext, type RequestedRange } from './request-context.ts';
 
@@ -25,10 +25,7 @@ export function termsOfRequest({ requestId, hold }: AllocateRequest, nowMs: numb
 export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
   if (!isOver(terms, nowMs)) return undefined;
   const [until, now] = [terms.untilMs ?? nowMs, nowMs].map((ms) => new Date(ms).toISOString());
-  return {
-    code: 'BadHold',
-    message: `the hold would end at ${until}, before the present time ${now}: set a later end`,
-  };
+  return refused('BadHold', `the hold would end at ${until}, before the present time ${now}: set a later end`);
 }
 
 /**
@@ -45,13 +42,13 @@ export async function allocateItems(
   const items: AnsweredItem[] = [];
   for (const each of ranges) {
     const over = holdIsOver(terms, nowMs());
-    if (over !== undefined) return refused(request, requested, over);
+    if (over !== undefined) return refusedAnswer(request, requested, over);
     const wanted = each.requested.map(({ value }) => (value === undefined ? 'next' : { value }));
     const claim = claimOf(request, nowMs(), takesUp?.[each.name]);
     const allocated = await each.range.allocate(wanted, { hold, isRetry: true, ...claim });
-    if (allocated.outcome === 'refused') {
-      const fault = allocated.index === undefined ? undefined : each.requested[allocated.index]?.index;
-      return refused(request, requested, allocated.error, (index) => index === fault);
+    if (isRefused(allocated)) {
+      const fault = each.requested[allocated.index ?? -1]?.index;
+      return refusedAnswer(request, requested, allocated, (index) => index === fault);
     }
     for (const [place, { index }] of each.requested.entries()) {
       const value = allocated.items[place];
@@ -59,7 +56,7 @@ export async function allocateItems(
     }
   }
   const over = holdIsOver(terms, nowMs());
-  return over === undefined ? done(request, items) : refused(request, requested, over);
+  return over === undefined ? done(request, items) : refusedAnswer(request, requested, over);
 }
 
 /** Releases everything that this request holds. Returns false when a range refuses to release now. */
@@ -95,12 +92,12 @@ async function releaseAllBut(
     if (!isFreed && restore.length === 0) continue;
     const own = new Set(kept.filter((item) => item.range === name).map(({ value }) => value));
     const held = await range.heldBy(requestId);
-    if (held instanceof AllocatorError) {
+    if (isRefused(held)) {
       all = false;
       continue;
     }
     const rest = held.filter((value) => !own.has(value) && (isFreed || holdOn(restore, String(value)) !== undefined));
-    if ((await range.release(rest, { requestId, restore })) instanceof AllocatorError) all = false;
+    if (isRefused(await range.release(rest, { requestId, restore }))) all = false;
   }
   return all;
 }
@@ -111,12 +108,9 @@ const CLOCK_SKEW_MS = 5_000;
 const LONGEST_MS = 30_000;
 
 /** Returns the record of a release that begins now, with the present holds on its items. */
-export async function releaseRecord(
-  context: RequestContext,
-  fingerprint: string,
-): Promise<RequestRecord | AllocatorError> {
+export async function releaseRecord(context: RequestContext, fingerprint: string): Promise<RequestRecord | Refusal> {
   const holds = await fromEach(context.ranges, holdsOn);
-  if (holds instanceof AllocatorError) return holds;
+  if (isRefused(holds)) return holds;
   const releases = Object.fromEntries(context.ranges.map(({ name }, index) => [name, holds[index] ?? []]));
   return { fingerprint, state: 'begun', releases, busyUntilMs: context.endsAtMs + CLOCK_SKEW_MS };
 }
@@ -127,7 +121,7 @@ export function inProgress({ record, item }: ReadRequest, nowMs: number): Refusa
   if (state !== 'begun' || hold !== undefined || nowMs >= busyUntilMs) return undefined;
   const until = new Date(busyUntilMs).toISOString();
   const message = `another invocation of this request may be running until ${until}: send it again then, with the same requestId`;
-  return { code: 'InProgress', message };
+  return refused('InProgress', message);
 }
 
 /**
@@ -147,17 +141,17 @@ export async function releaseItems(
     const values = each.requested.map(({ value }) => value ?? '');
     const expected = releases?.[each.name] ?? [];
     const result = await each.range.release(values, { expected, checkTime, ...(owner !== undefined && { owner }) });
-    const released = new Set(result instanceof AllocatorError ? [] : result.released);
+    const released = new Set(isRefused(result) ? [] : result.released);
     for (const { index, value = '' } of each.requested) {
-      const error = result instanceof AllocatorError ? errorOf(result) : notHeld(each, value, result, owner);
-      refusal ??= error;
-      items[index] = error
-        ? { range: each.name, value, outcome: 'refused', error }
+      const own = isRefused(result) ? result : notHeld(each, value, result, owner);
+      refusal ??= own;
+      items[index] = own
+        ? { range: each.name, value, outcome: 'refused', error: errorOf(own) }
         : releasedItem(each, value, released);
     }
   }
   const answer = done(request, items);
-  return refusal === undefined ? answer : { ...answer, outcome: 'refused', error: refusal };
+  return refusal === undefined ? answer : { ...answer, outcome: 'refused', error: errorOf(refusal) };
 }
 
 /**
@@ -176,15 +170,15 @@ function notHeld(
   owner?: string,
 ): Refusal | undefined {
   const item = range.itemOf(value);
-  if (item instanceof AllocatorError || !kept.includes(item)) return undefined;
+  if (isRefused(item) || !kept.includes(item)) return undefined;
   const expected = owner === undefined ? 'as it was when this request began' : `by ${owner} as when this request began`;
-  return { code: 'NotHeld', message: `${item} is not held ${expected}: look it up` };
+  return refused('NotHeld', `${item} is not held ${expected}: look it up`);
 }
 
 /** Releases an item once, even if it was requested twice. */
 function releasedItem({ name, range }: RequestedRange, value: ItemValue, released: Set<ItemValue>): AnsweredItem {
   const item = range.itemOf(value);
-  if (item instanceof AllocatorError) return { range: name, value, outcome: 'notInRange' };
+  if (isRefused(item)) return { range: name, value, outcome: 'notInRange' };
   return { range: name, value: item, outcome: released.delete(item) ? 'released' : 'free' };
 }
 
@@ -192,9 +186,9 @@ function releasedItem({ name, range }: RequestedRange, value: ItemValue, release
 export async function lookUpItems({ request, requested, ranges }: RequestContext): Promise<Answer> {
   const answers = await fromEach(ranges, async (each) => {
     const states = await each.range.lookUp(each.requested.map(({ value }) => value ?? ''));
-    return states instanceof AllocatorError ? states : { each, states };
+    return isRefused(states) ? states : { each, states };
   });
-  if (answers instanceof AllocatorError) return refused(request, requested, answers);
+  if (isRefused(answers)) return refusedAnswer(request, requested, answers);
   const items: AnsweredItem[] = [];
   for (const { each, states } of answers) {
     for (const [place, { index, value = '' }] of each.requested.entries()) {
@@ -206,8 +200,8 @@ export async function lookUpItems({ request, requested, ranges }: RequestContext
 
 function answered({ name, range }: RequestedRange, value: string | number, state: ItemState): AnsweredItem {
   const item = range.itemOf(value);
-  if (item instanceof AllocatorError || !state.inRange) {
-    return { range: name, value, outcome: 'notInRange', ...(item instanceof Error && { error: errorOf(item) }) };
+  if (isRefused(item) || !state.inRange) {
+    return { range: name, value, outcome: 'notInRange', ...(isRefused(item) && { error: errorOf(item) }) };
   }
   const { taken, hold, strikes, band } = state;
   const outcome = taken ? 'taken' : 'free';

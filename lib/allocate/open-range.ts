@@ -1,4 +1,5 @@
 import type { Pick as PickIndex } from '../allocator/bitmap.ts';
+import { type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
@@ -13,7 +14,6 @@ import {
   type RangeOptions,
   rangeAllocations,
 } from '../table/range-allocations.ts';
-import type { Refusal } from './answer.ts';
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
 
 /**
@@ -29,14 +29,12 @@ export async function openRequestedCluster(
   if (cluster === undefined) return notRegistered(table, name, stack);
   const { spec } = cluster;
   const message = callerRefusal(spec, callerKey, stack);
-  if (message !== undefined) return { code: 'CallerRefused', message };
+  if (message !== undefined) return refused('CallerRefused', message);
   if (operation === 'lookUp') return cluster;
   const owner = otherOwner(cluster, stack);
   if (owner !== undefined) {
-    return {
-      code: 'OtherStack',
-      message: `cluster ${name} belongs to the stack ${owner}: invoke the allocate function of that stack`,
-    };
+    const other = `cluster ${name} belongs to the stack ${owner}: invoke the allocate function of that stack`;
+    return refused('OtherStack', other);
   }
   return cluster;
 }
@@ -47,14 +45,14 @@ export async function openRequestedCluster(
 export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   if (mode !== 'observe') return undefined;
   const message = `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`;
-  return { code: 'ObserveOnly', message };
+  return refused('ObserveOnly', message);
 }
 
 /** A function suggests no name: its callers may belong to other clusters. */
 async function notRegistered(table: KeyValueTable, name: string, stack: string | undefined): Promise<Refusal> {
   const nearest = stack === undefined ? await nearestCluster(table, name) : undefined;
   const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
-  return { code: 'NotRegistered', message: `cluster ${name} is not registered${hint}` };
+  return refused('NotRegistered', `cluster ${name} is not registered${hint}`);
 }
 
 async function nearestCluster(table: KeyValueTable, name: string): Promise<string | undefined> {
@@ -90,7 +88,7 @@ export function openRange(
 
 export function noSecondaryRange(cluster: string, range: string): Refusal {
   const message = `cluster ${cluster} has one range of cluster IPs, ${range}: it has no secondaryserviceips`;
-  return { code: 'NoSecondaryRange', message };
+  return refused('NoSecondaryRange', message);
 }
 
 /** Returns why a request is refused if the cluster's own API servers allocate. */
@@ -106,5 +104,5 @@ export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, co
 }
 
 export function notSupported(cluster: string, why: string): Refusal {
-  return { code: 'NotSupported', message: `cluster ${cluster} has "allocator: apiserver": ${why}` };
+  return refused('NotSupported', `cluster ${cluster} has "allocator: apiserver": ${why}`);
 }

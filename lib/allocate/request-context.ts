@@ -1,10 +1,9 @@
-import { AllocatorError } from '../allocator/errors.ts';
+import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../range/hold.ts';
 import type { HoldClaim } from '../range/operations.ts';
 import type { TableError } from '../table/errors.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type RequestRecord, readRequest } from '../table/requests.ts';
-import type { Refusal } from './answer.ts';
 import type { OpenRange } from './open-range.ts';
 import type { AllocateRequest, ItemValue, RangeName, RequestedItem } from './request.ts';
 
@@ -17,7 +16,7 @@ export interface RequestContext {
   /** The reason why requests cannot change anything now. */
   readonly observeOnly: Refusal | undefined;
   /** Returns why nothing is allocated now: the last repair of a range is too long ago. */
-  readonly refusalOfUnrepaired: () => Promise<AllocatorError | undefined>;
+  readonly refusalOfUnrepaired: () => Promise<Refusal | undefined>;
   readonly nowMs: () => number;
   /** The end of this invocation's time. */
   readonly endsAtMs: number;
@@ -46,7 +45,7 @@ export async function groupByRange(
   const ranges: RequestedRange[] = [];
   for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
     const range = await open(name);
-    if ('code' in range) return { refusal: range, range: name };
+    if (isRefused(range)) return { refusal: range, range: name };
     ranges.push({ name, range, requested: items.map(({ index, value }) => ({ index, value })) });
   }
   return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
@@ -55,11 +54,11 @@ export async function groupByRange(
 /** Returns the results of `read` for all ranges, or the first refusal. */
 export async function fromEach<Result>(
   ranges: readonly RequestedRange[],
-  read: (range: RequestedRange) => Promise<Result | AllocatorError>,
-): Promise<readonly Result[] | AllocatorError> {
+  read: (range: RequestedRange) => Promise<Result | Refusal>,
+): Promise<readonly Result[] | Refusal> {
   const results: Result[] = [];
   for (const result of await Promise.all(ranges.map(read))) {
-    if (result instanceof AllocatorError) return result;
+    if (isRefused(result)) return result;
     results.push(result);
   }
   return results;
@@ -72,11 +71,11 @@ export async function fromEach<Result>(
 export async function claimableHolds(
   context: RequestContext,
   holdOwner: string | undefined,
-): Promise<NonNullable<RequestRecord['takesUp']> | AllocatorError> {
+): Promise<NonNullable<RequestRecord['takesUp']> | Refusal> {
   const byRange: Record<string, readonly Hold[]> = {};
   for (const each of context.ranges) {
     const holds = await holdsOn(each);
-    if (holds instanceof AllocatorError) return holds;
+    if (isRefused(holds)) return holds;
     const nowMs = context.nowMs();
     const allowed = holds.filter((hold) => !isOver(hold, nowMs) && mayClaim(hold, holdOwner));
     const others = await Promise.all(allowed.map((hold) => isOfAnotherService(context, hold)));
@@ -97,10 +96,10 @@ export function claimOf(
 }
 
 /** Returns the holds on the items that are requested by value. */
-export async function holdsOn({ range, requested }: RequestedRange): Promise<readonly Hold[] | AllocatorError> {
+export async function holdsOn({ range, requested }: RequestedRange): Promise<readonly Hold[] | Refusal> {
   const values = requested.flatMap(({ value }) => value ?? []);
   const states = values.length === 0 ? [] : await range.lookUp(values);
-  if (states instanceof AllocatorError) return states;
+  if (isRefused(states)) return states;
   let holds: readonly Hold[] = [];
   for (const [place, value] of values.entries()) {
     const state = states[place];

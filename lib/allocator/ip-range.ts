@@ -1,8 +1,8 @@
 import type { Pick } from './bitmap.ts';
-import { AllocatorError } from './errors.ts';
 import { canonicalAddress, formatAddress, formatIPv4, parseAddress, parseIPv4 } from './ip-address.ts';
 import { type Network, networkOf, rangeSize } from './network.ts';
 import { RangeAllocator, type RangeKind } from './range-allocator.ts';
+import { isRefused, type Refusal, refused } from './refusal.ts';
 import { reservedAddresses } from './reserved-band.ts';
 
 /** An IPv6 bitmap covers only the first addresses of its network. */
@@ -18,22 +18,22 @@ const MOST_IPV6_ADDRESSES = 65_536;
  * IPv6 has no broadcast address, and its bits end at 65,535 addresses. Items are address texts: canonical when
  * allocated, any that parses when requested.
  */
-export function ipRangeOf(cidr: string, pick: Pick): RangeAllocator<string> | AllocatorError {
+export function ipRangeOf(cidr: string, pick: Pick): RangeAllocator<string> | Refusal {
   const network = networkOf(cidr);
-  return network instanceof AllocatorError ? network : new RangeAllocator(addressesOf(network), pick);
+  return isRefused(network) ? network : new RangeAllocator(addressesOf(network), pick);
 }
 
 /** Names the address canonically, or a text that is not an address unchanged. */
-export function ipNotInRange(address: string, spec: string): AllocatorError {
+export function ipNotInRange(address: string, spec: string): Refusal {
   const shown = canonicalAddress(address) ?? address;
-  return new AllocatorError(
+  return refused(
     'NotInRange',
     `the provided IP (${shown}) is not in the valid range. The range of valid IPs is ${spec}`,
   );
 }
 
-export function ipAlreadyAllocated(): AllocatorError {
-  return new AllocatorError('AlreadyAllocated', 'provided IP is already allocated');
+export function ipAlreadyAllocated(): Refusal {
+  return refused('AlreadyAllocated', 'provided IP is already allocated');
 }
 
 function addressesOf(network: Network): RangeKind<string> {
@@ -53,9 +53,9 @@ function addressesOf(network: Network): RangeKind<string> {
     alreadyAllocated: ipAlreadyAllocated,
     mismatch: (range) => {
       const other = networkOf(range);
-      if (other instanceof AllocatorError) return other;
+      if (isRefused(other)) return other;
       if (other.text === network.text) return undefined;
-      return new AllocatorError('MismatchedRange', 'the provided network does not match the current range');
+      return refused('MismatchedRange', 'the provided network does not match the current range');
     },
   };
 }

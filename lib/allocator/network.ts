@@ -1,5 +1,5 @@
-import { AllocatorError } from './errors.ts';
 import { type Address, addressOf, formatAddress, type IPFamily, parseIPv4, parseIPv6 } from './ip-address.ts';
+import { type Refusal, refused } from './refusal.ts';
 
 /** A CIDR: its first address, masked, and its prefix length. */
 export interface Network {
@@ -24,8 +24,8 @@ export function parseCidr(text: string): Network | undefined {
 }
 
 /** {@link parseCidr} with upstream's error. */
-export function networkOf(text: string): Network | AllocatorError {
-  return parseCidr(text) ?? new AllocatorError('Unparsable', `invalid CIDR address: ${text}`);
+export function networkOf(text: string): Network | Refusal {
+  return parseCidr(text) ?? refused('Unparsable', `invalid CIDR address: ${text}`);
 }
 
 export function networkContains(network: Network, address: Address): boolean {

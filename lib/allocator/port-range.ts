@@ -1,15 +1,15 @@
 import type { Pick } from './bitmap.ts';
-import { AllocatorError } from './errors.ts';
 import { RangeAllocator, type RangeKind } from './range-allocator.ts';
+import { isRefused, type Refusal, refused } from './refusal.ts';
 import { reservedPorts } from './reserved-band.ts';
 
 /**
  * The node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). Every port of the range is
  * usable.
  */
-export function portRangeOf(text: string, pick: Pick): RangeAllocator<number> | AllocatorError {
+export function portRangeOf(text: string, pick: Pick): RangeAllocator<number> | Refusal {
   const ports = parsePortInterval(text);
-  return ports instanceof AllocatorError ? ports : new RangeAllocator(portsOf(ports), pick);
+  return isRefused(ports) ? ports : new RangeAllocator(portsOf(ports), pick);
 }
 
 function portsOf(ports: PortInterval): RangeKind<number> {
@@ -22,13 +22,13 @@ function portsOf(ports: PortInterval): RangeKind<number> {
     itemAt: (index) => ports.base + index,
     parse: (text) => (/^\d+$/.test(text) ? Number(text) : Number.NaN),
     notInRange: () =>
-      new AllocatorError('NotInRange', `provided port is not in the valid range. The range of valid ports is ${spec}`),
-    alreadyAllocated: () => new AllocatorError('AlreadyAllocated', 'provided port is already allocated'),
+      refused('NotInRange', `provided port is not in the valid range. The range of valid ports is ${spec}`),
+    alreadyAllocated: () => refused('AlreadyAllocated', 'provided port is already allocated'),
     // Another notation of the same ports is another range.
     mismatch: (range) =>
       range === spec
         ? undefined
-        : new AllocatorError('MismatchedRange', 'the provided port range does not match the current port range'),
+        : refused('MismatchedRange', 'the provided port range does not match the current port range'),
   };
 }
 
@@ -44,11 +44,11 @@ const HIGHEST_PORT = 65_535;
  * Reads `N`, `A-B` or `A+N` (A and the N ports after it), and no text as no ports, as
  * `PortRange` of `k8s.io/apimachinery/pkg/util/net` does, with its errors.
  */
-export function parsePortInterval(text: string): PortInterval | AllocatorError {
+export function parsePortInterval(text: string): PortInterval | Refusal {
   const trimmed = text.trim();
   if (trimmed === '') return { base: 0, size: 0 };
   const ends = endsOf(trimmed);
-  if (ends instanceof AllocatorError) return ends;
+  if (isRefused(ends)) return ends;
   const [low, high] = ends;
   if (low > HIGHEST_PORT || high > HIGHEST_PORT) {
     return unparsable(`the port range cannot be greater than 65535: ${trimmed}`);
@@ -66,29 +66,29 @@ export function containsPort({ base, size }: PortInterval, port: number): boolea
   return port >= base && port < base + size;
 }
 
-function endsOf(text: string): readonly [low: number, high: number] | AllocatorError {
+function endsOf(text: string): readonly [low: number, high: number] | Refusal {
   const hyphen = text.indexOf('-');
   const plus = text.indexOf('+');
   if (hyphen >= 0 && plus >= 0) return unparsable(`unable to parse port range: ${text}`);
 
   const separator = Math.max(hyphen, plus);
   const low = parseInteger(separator < 0 ? text : text.slice(0, separator));
-  if (low instanceof AllocatorError) return low;
+  if (isRefused(low)) return low;
   if (separator < 0) return [low, low];
 
   const second = parseInteger(text.slice(separator + 1));
-  if (second instanceof AllocatorError) return second;
+  if (isRefused(second)) return second;
   return [low, plus < 0 ? second : low + second];
 }
 
 /** Parses an integer as Go's `strconv.Atoi`: an optional sign, then decimal digits, in 64 bits. */
-function parseInteger(text: string): number | AllocatorError {
+function parseInteger(text: string): number | Refusal {
   const value = /^[+-]?[0-9]+$/.test(text) ? Number(text) : Number.NaN;
   if (Math.abs(value) < 2 ** 63) return value;
   const fault = Number.isNaN(value) ? 'invalid syntax' : 'value out of range';
   return unparsable(`strconv.Atoi: parsing ${JSON.stringify(text)}: ${fault}`);
 }
 
-function unparsable(message: string): AllocatorError {
-  return new AllocatorError('Unparsable', message);
+function unparsable(message: string): Refusal {
+  return refused('Unparsable', message);
 }

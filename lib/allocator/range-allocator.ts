@@ -1,5 +1,5 @@
 import { AllocationBitmap, type Pick } from './bitmap.ts';
-import { type AllocatorError, rangeIsFull } from './errors.ts';
+import { type Refusal, rangeIsFull } from './refusal.ts';
 import type { RangeSnapshot } from './snapshot-bytes.ts';
 
 /** The properties of one kind of range: its items, their numbers, and the texts of its refusals. */
@@ -15,10 +15,10 @@ export interface RangeKind<Item> {
   itemAt(index: number): Item;
   /** Parses an item, in this range or not. */
   parse(text: string): Item;
-  notInRange(item: Item): AllocatorError;
-  alreadyAllocated(): AllocatorError;
+  notInRange(item: Item): Refusal;
+  alreadyAllocated(): Refusal;
   /** Returns the reason why a snapshot of that range does not fit this one. */
-  mismatch(range: string): AllocatorError | undefined;
+  mismatch(range: string): Refusal | undefined;
 }
 
 /**
@@ -70,13 +70,13 @@ export class RangeAllocator<Item> {
   }
 
   /** Returns `undefined` if the item is now allocated to the caller. */
-  allocate(item: Item): AllocatorError | undefined {
+  allocate(item: Item): Refusal | undefined {
     const index = this.indexOf(item);
     if (index === undefined) return this.#kind.notInRange(item);
     return this.#bitmap.allocate(index) ? undefined : this.#kind.alreadyAllocated();
   }
 
-  allocateNext(): { readonly item: Item } | AllocatorError {
+  allocateNext(): { readonly item: Item } | Refusal {
     const index = this.#bitmap.allocateNext();
     return index === undefined ? rangeIsFull() : { item: this.itemAt(index) };
   }
@@ -102,7 +102,7 @@ export class RangeAllocator<Item> {
   }
 
   /** Changes nothing if the snapshot belongs to another range. */
-  restore({ range, data }: RangeSnapshot): AllocatorError | undefined {
+  restore({ range, data }: RangeSnapshot): Refusal | undefined {
     const mismatch = this.#kind.mismatch(range);
     if (mismatch === undefined) this.#bitmap.restore(data);
     return mismatch;

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
-import { AllocatorError } from '../allocator/errors.ts';
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import { type Network, parseCidr } from '../allocator/network.ts';
 import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
+import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { described } from './described.ts';
 
 /** Upstream's defaults, also for an empty text. */
@@ -286,9 +286,9 @@ export const serviceRanges = completed(
 );
 
 /** Reads `30000-32767`, `30000+2767` or one port; no ports mean the default range, as with `--service-node-port-range`. */
-export function readNodePortRange(ports: string | number): PortInterval | AllocatorError {
+export function readNodePortRange(ports: string | number): PortInterval | Refusal {
   const range = parsePortInterval(String(ports));
-  return range instanceof AllocatorError || range.size > 0 ? range : parsePortInterval(DEFAULT_NODE_PORT_RANGE);
+  return isRefused(range) || range.size > 0 ? range : parsePortInterval(DEFAULT_NODE_PORT_RANGE);
 }
 
 export const nodePortRange = z.prefault(
@@ -303,7 +303,7 @@ export const nodePortRange = z.prefault(
     ),
     (ports) => {
       const range = readNodePortRange(ports);
-      return range instanceof AllocatorError ? String(ports) : portIntervalText(range);
+      return isRefused(range) ? String(ports) : portIntervalText(range);
     },
     z.string(),
   ),

@@ -1,5 +1,5 @@
-import { AllocatorError } from '../allocator/errors.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
+import { isRefused } from '../allocator/refusal.ts';
 import { auditLedger } from '../repair/audit.ts';
 import { NODE_PORT_WORDS, nodePortWalk } from '../repair/node-ports.ts';
 import type { MakeRange } from '../repair/walk.ts';
@@ -33,7 +33,7 @@ export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
     makeRange,
     makeAuditLedger: (range) => {
       const ports = makeRange(range);
-      return ports instanceof AllocatorError ? ports : auditLedger(ports);
+      return isRefused(ports) ? ports : auditLedger(ports);
     },
     listed: { apiserver: 'withNodePorts', table: 'all' },
     startWalk: nodePortWalk,

@@ -1,4 +1,4 @@
-import { AllocatorError } from '../allocator/errors.ts';
+import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
@@ -84,7 +84,7 @@ async function withoutNewRecords<Item>(
   const recorded = newest.flatMap((now) => {
     if (now.state !== 'read' || now.stored.allocator !== 'table') return [];
     const range = recordedRange(kind.makeRange, now.configured, now.stored);
-    return range instanceof AllocatorError ? [] : [range];
+    return isRefused(range) ? [] : [range];
   });
   const isRecorded = (text: string) =>
     recorded.some((range) => {
@@ -142,7 +142,7 @@ function replaceCorrupt<Item>(
   const isCorrupt = (range: RangeAtStart) => {
     if (range.state !== 'read') return range.state === 'corrupt';
     const { configured, stored } = range;
-    return stored.allocator === 'table' && recordedRange(makeRange, configured, stored) instanceof Error;
+    return stored.allocator === 'table' && isRefused(recordedRange(makeRange, configured, stored));
   };
   if (!ranges.some(isCorrupt)) {
     const keys = ranges.map(({ key }) => key).join(' and ');
@@ -164,10 +164,10 @@ function openRecord<Item>(
   // The usage bitmap of an audit is not a record of the table's allocations.
   const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
   const recorded = start.state === 'corrupt' ? start.error : recordedRange(makeRange, configured, stored);
-  if (recorded instanceof Error) {
+  if (recorded instanceof Error || isRefused(recorded)) {
     const advice = `${start.key} is left unchanged: restore its last good content, or remove it, and the next pass rebuilds it from the Services`;
     const message = `${errors.cannotRestore(configured, recorded.message)}; ${advice}`;
-    const error = new RepairError('CorruptSnapshot', message, { cause: recorded });
+    const error = new RepairError('CorruptSnapshot', message, start.state === 'corrupt' ? { cause: start.error } : {});
     const findings: Finding[] = [{ type: 'corruptSnapshot', message }];
     return { outcome: 'ended', report: { changes: [], findings, counts: {}, errors: [error] } };
   }
@@ -181,9 +181,9 @@ function openAudit<Item>({ makeAuditLedger, errors }: RepairKind<Item>, start: R
   return { allocator: 'apiserver', start, ledger };
 }
 
-function usable<Made>(made: Made | AllocatorError, errors: RepairErrorWords, configured: string): Made {
-  if (!(made instanceof AllocatorError)) return made;
-  throw new RepairError('BadRange', errors.cannotCreate(configured, made.message), { cause: made });
+function usable<Made>(made: Made | Refusal, errors: RepairErrorWords, configured: string): Made {
+  if (!isRefused(made)) return made;
+  throw new RepairError('BadRange', errors.cannotCreate(configured, made.message));
 }
 
 /** The content of a corrupt range is unknown: a claim that it lacks is no finding. */

@@ -1,4 +1,4 @@
-import type { AllocatorError } from '../allocator/errors.ts';
+import type { Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import { CodedError } from '../cluster/coded-error.ts';
 import { ClusterError, type ServiceSelection } from '../kubernetes/cluster-port.ts';
@@ -13,7 +13,7 @@ export interface RepairKind<Item> {
   readonly makeRange: MakeRange<Item>;
   readonly errors: RepairErrorWords;
   readonly words: RangeWords;
-  readonly makeAuditLedger: (range: string) => AuditLedger<Item> | AllocatorError;
+  readonly makeAuditLedger: (range: string) => AuditLedger<Item> | Refusal;
   /**
    * The Services that a pass reads, by allocator. If the pass may free an item, the selection omits only Services that
    * the walk would skip: a Service that bypassed the API server's validation may have items that its type does not

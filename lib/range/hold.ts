@@ -1,4 +1,4 @@
-import { AllocatorError } from '../allocator/errors.ts';
+import { type Refusal, refused } from '../allocator/refusal.ts';
 
 /**
  * A reservation of addresses or ports without a Service, for an owner, until a time or forever. It ends when a Service
@@ -57,20 +57,20 @@ export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
 }
 
 /** Returns the reason why these terms are invalid; undefined if they are valid. */
-export function badHold({ owner, untilMs, requestId }: HoldTerms): AllocatorError | undefined {
+export function badHold({ owner, untilMs, requestId }: HoldTerms): Refusal | undefined {
   if (!HOLD_OWNER.test(owner)) {
-    return refused(
+    return badTerms(
       `${shown(owner)} cannot own a hold: an owner has 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last`,
     );
   }
   if (untilMs !== undefined && !(Number.isSafeInteger(untilMs) && untilMs >= 0)) {
-    return refused(`a hold cannot end at ${untilMs}: set a time in whole milliseconds, or none`);
+    return badTerms(`a hold cannot end at ${untilMs}: set a time in whole milliseconds, or none`);
   }
-  return requestId === '' ? refused('the id of a request must not be empty: set one, or none') : undefined;
+  return requestId === '' ? badTerms('the id of a request must not be empty: set one, or none') : undefined;
 }
 
-function refused(message: string): AllocatorError {
-  return new AllocatorError('BadHold', message);
+function badTerms(message: string): Refusal {
+  return refused('BadHold', message);
 }
 
 function shown(owner: string): string {

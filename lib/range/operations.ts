@@ -1,4 +1,4 @@
-import { AllocatorError } from '../allocator/errors.ts';
+import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, holdOn, isOver, mayClaim, sameTerms } from './hold.ts';
 import type { Range, Taken } from './range.ts';
 
@@ -47,16 +47,8 @@ export interface Released<Item> {
   readonly kept: readonly Item[];
 }
 
-/** Nothing was changed. */
-export interface Refused {
-  readonly outcome: 'refused';
-  /** The index in the request; absent if the refusal is not about a single item. */
-  readonly index?: number;
-  readonly error: AllocatorError;
-}
-
 /** `items` are canonical and in the order of the request. */
-export type Allocated<Item> = { readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refused;
+export type Allocated<Item> = { readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refusal;
 
 /** The result of an operation, and the range after it: the same one if nothing changed. */
 export interface Changed<Item, Result> {
@@ -82,9 +74,9 @@ export function allocateAll<Item>(
       continue;
     }
     const taken = each === 'next' ? next.takeNext() : takeValue(next, each.value, claim);
-    if (taken instanceof AllocatorError) {
-      const error = claim === undefined ? withFree(taken, range.free, requested.length) : taken;
-      return { result: { outcome: 'refused', index, error }, range };
+    if (isRefused(taken)) {
+      const refusal = claim === undefined ? withFree(taken, range.free, requested.length) : taken;
+      return { result: { ...refusal, index }, range };
     }
     next = taken.range;
     items[index] = taken.item;
@@ -96,9 +88,9 @@ export function allocateAll<Item>(
 }
 
 /** Adds the number of free items if a range is too full for several items. For one item, the original's message is kept. */
-function withFree(refusal: AllocatorError, free: number, requested: number): AllocatorError {
+function withFree(refusal: Refusal, free: number, requested: number): Refusal {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
-  return new AllocatorError('Full', `${refusal.message}: ${free} free, ${requested} requested`);
+  return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);
 }
 
 /** Releases items with their holds. */
@@ -149,7 +141,7 @@ function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>
   return item !== undefined && own.delete(item) ? item : undefined;
 }
 
-function takeValue<Item>(range: Range<Item>, value: Item, claim: HoldClaim | undefined): Taken<Item> | AllocatorError {
+function takeValue<Item>(range: Range<Item>, value: Item, claim: HoldClaim | undefined): Taken<Item> | Refusal {
   const hold = claim && range.holdOn(value);
   if (claim === undefined || hold === undefined) return range.take(value);
   const { holdOwner, nowMs } = claim;

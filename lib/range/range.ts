@@ -1,5 +1,5 @@
-import type { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import type { Refusal } from '../allocator/refusal.ts';
 import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hold.ts';
 import { keepUnclaimed, type LeakStrikes, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
@@ -50,13 +50,13 @@ export class Range<Item> {
     return this.#taken.free;
   }
 
-  take(item: Item): Taken<Item> | AllocatorError {
+  take(item: Item): Taken<Item> | Refusal {
     const taken = this.#taken.copy();
     const refusal = taken.allocate(item);
     return refusal ?? { item: this.canonical(item), range: this.#after([item], { taken }) };
   }
 
-  takeNext(): Taken<Item> | AllocatorError {
+  takeNext(): Taken<Item> | Refusal {
     const taken = this.#taken.copy();
     const next = taken.allocateNext();
     return 'item' in next ? { item: next.item, range: this.#after([next.item], { taken }) } : next;

@@ -1,5 +1,5 @@
-import { AllocatorError } from '../allocator/errors.ts';
-import { allocateAll, type Changed, type HoldClaim, type Refused, type Requested } from './operations.ts';
+import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
+import { allocateAll, type Changed, type HoldClaim, type Requested } from './operations.ts';
 import type { Range } from './range.ts';
 import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from './stored-range.ts';
 
@@ -19,7 +19,7 @@ export type ServiceAllocation<Item> =
       readonly items: readonly Item[];
       readonly undo: Undo<Item>;
     }
-  | Refused;
+  | Refusal;
 
 /** The allocation of one review: it can be undone until another review of the Service is answered. */
 export interface Undo<Item> {
@@ -50,17 +50,14 @@ export function allocateForService<Item>(
   const missing = [...requested.keys()].filter((place) => items[place] === undefined);
   const wanted = missing.flatMap((place) => requested[place] ?? []);
   const allocated = allocateAll(range, wanted, { claim });
-  if (allocated.result.outcome === 'refused') {
-    const { index, error } = allocated.result;
-    const place = index === undefined ? undefined : missing[index];
-    return { result: { outcome: 'refused', error, ...(place !== undefined && { index: place }) }, range };
+  if (isRefused(allocated.result)) {
+    const place = missing[allocated.result.index ?? -1];
+    return { result: { ...allocated.result, ...(place !== undefined && { index: place }) }, range };
   }
   const given = allocated.result.items;
   // An undo would free a held item: it stays allocated, and a pass frees it.
   const wasFree = given.filter((item) => range.holdOn(item) === undefined);
-  if (!mayAllocate(wasFree.length)) {
-    return { result: { outcome: 'refused', error: tooManyUnclaimed(service) }, range };
-  }
+  if (!mayAllocate(wasFree.length)) return { result: tooManyUnclaimed(service), range };
   for (const [place, item] of given.entries()) items[missing[place] ?? -1] = item;
 
   const fresh = bitsOf(range, given);
@@ -133,8 +130,8 @@ function bytesOf(unclaimed: readonly Unclaimed[]): number {
   return names.reduce((sum, { length }) => sum + length + NAME_BYTES, countUnclaimed(unclaimed) * BIT_BYTES);
 }
 
-function tooManyUnclaimed({ namespace }: ServiceName): AllocatorError {
-  return new AllocatorError(
+function tooManyUnclaimed({ namespace }: ServiceName): Refusal {
+  return refused(
     'TooManyUnclaimed',
     `new Services of namespace ${namespace} already have as much as is left for all others, and no repair pass has seen them yet: try again in some minutes`,
   );

@@ -1,9 +1,9 @@
-import { AllocatorError } from '../allocator/errors.ts';
 import { usableSize } from '../allocator/intervals.ts';
 import { parseAddress } from '../allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../allocator/ip-range.ts';
 import { hostBits, isUsableIn, type Network, networkOf } from '../allocator/network.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
@@ -74,12 +74,12 @@ export function auditLedger<Item>(range: RangeAllocator<Item>): AuditLedger<Item
 }
 
 /** Returns an empty ledger of a service CIDR; an error if `cidr` does not parse. */
-export function networkLedger(cidr: string, makeRange: MakeRange<string>): AuditLedger<string> | AllocatorError {
+export function networkLedger(cidr: string, makeRange: MakeRange<string>): AuditLedger<string> | Refusal {
   const network = networkOf(cidr);
-  if (network instanceof AllocatorError) return network;
+  if (isRefused(network)) return network;
   if (hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetworkLedger(network);
   const range = makeRange(cidr);
-  return range instanceof AllocatorError ? range : auditLedger(range);
+  return isRefused(range) ? range : auditLedger(range);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { AllocatorError } from '../allocator/errors.ts';
+import type { Refusal } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type FindingList, RepairError } from './walk.ts';
@@ -51,18 +51,18 @@ interface Wording {
 export function reportClaim(
   words: ClaimWords,
   claim: Claim,
-  result: 'notRecorded' | AllocatorError,
+  result: 'notRecorded' | Refusal,
   findings: FindingList,
 ): RepairError | undefined {
   const type = typeOf(result);
   const wording = () => wordingOf(words, claim, result);
   findings.push(type, () => serviceFinding(claim.service, claim.item, words.action, { type, ...wording() }));
-  if (type === 'full') return new RepairError('Full', wording().message, { cause: result });
-  if (type === 'unknown') return new RepairError('Unknown', wording().message, { cause: result });
-  return undefined;
+  if (result === 'notRecorded' || (type !== 'full' && type !== 'unknown')) return undefined;
+  const code = type === 'full' ? 'Full' : 'Unknown';
+  return new RepairError(code, wording().message, { cause: new Error(result.message) });
 }
 
-function typeOf(result: 'notRecorded' | AllocatorError): Finding['type'] {
+function typeOf(result: 'notRecorded' | Refusal): Finding['type'] {
   if (result === 'notRecorded') return 'repair';
   if (result.code === 'AlreadyAllocated') return 'duplicate';
   if (result.code === 'NotInRange') return 'outOfRange';
@@ -72,7 +72,7 @@ function typeOf(result: 'notRecorded' | AllocatorError): Finding['type'] {
 function wordingOf(
   { item, noteItem, shortItem, range: rangeWord, reasons, full }: ClaimWords,
   { service, shown, range }: Claim,
-  result: 'notRecorded' | AllocatorError,
+  result: 'notRecorded' | Refusal,
 ): Omit<Wording, 'type'> {
   const by = `${shown} for service ${service.namespace}/${service.name}`;
   if (result === 'notRecorded') {

@@ -1,5 +1,5 @@
-import { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { bitsOf, fromBits, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
@@ -40,15 +40,15 @@ export interface Comparison extends RangeDecision {
 
 /**
  * Returns the allocator of `stored`, with its own range; an empty one of `configured` if nothing is stored; an
- * `AllocatorError` if `stored` is corrupt.
+ * `Refusal` if `stored` is corrupt.
  */
 export function recordedRange<Item>(
   makeRange: MakeRange<Item>,
   configured: string,
   stored: StoredRange | undefined,
-): RangeAllocator<Item> | AllocatorError {
+): RangeAllocator<Item> | Refusal {
   const range = makeRange(stored?.range || configured);
-  if (range instanceof AllocatorError || stored === undefined) return range;
+  if (isRefused(range) || stored === undefined) return range;
   return range.restore({ range: range.spec, data: stored.data }) ?? range;
 }
 
@@ -63,7 +63,7 @@ export function startRebuild<Item>(
     rebuilt.allocate(item) ?? (recorded.has(item) ? 'recorded' : 'notRecorded');
   const enterHeld = (item: Item, by: ServiceClaim): ClaimResult => {
     const result = enter(item);
-    if (!(result instanceof AllocatorError)) held.claimed(item, by);
+    if (!isRefused(result)) held.claimed(item, by);
     return result;
   };
   return { spec: rebuilt.spec, stored, recorded, rebuilt, held, claim: held.items.length === 0 ? enter : enterHeld };

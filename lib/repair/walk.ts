@@ -1,5 +1,5 @@
-import type { AllocatorError } from '../allocator/errors.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import type { Refusal } from '../allocator/refusal.ts';
 import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
@@ -24,10 +24,10 @@ export class RepairError extends CodedError<RepairErrorCode> {
 }
 
 /** Returns an empty range of the text; an error when the text is no range. */
-export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | AllocatorError;
+export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | Refusal;
 
 /** `recorded`: the claim is good. `notRecorded`: it is good, and the record lacks it. */
-export type ClaimResult = 'recorded' | 'notRecorded' | AllocatorError;
+export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
 /** Receives the claims of Services on one range. */
 export interface Ledger<Item> {

@@ -1,8 +1,8 @@
 import type { Pick as PickIndex } from '../allocator/bitmap.ts';
-import { AllocatorError } from '../allocator/errors.ts';
 import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
 import { badHold, type HoldTerms } from '../range/hold.ts';
 import {
@@ -10,7 +10,6 @@ import {
   type AllocateOptions,
   allocateAll,
   type Changed,
-  type Refused,
   type Released,
   type ReleaseOptions,
   type Requested,
@@ -45,7 +44,7 @@ export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
  */
 export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options: RangeOptions = {}) {
   let lastRead: TableItem | undefined;
-  const update = <Result>(operation: Operation<Item, Result>, recent?: TableItem): Promise<Result | AllocatorError> => {
+  const update = <Result>(operation: Operation<Item, Result>, recent?: TableItem): Promise<Result | Refusal> => {
     const change = (current: TableItem | undefined) => {
       lastRead = current;
       return changeRange(range, current, operation);
@@ -66,14 +65,12 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       const refusal = refusalBeforeReading(range, requested, allocateOptions.hold);
       if (refusal !== undefined) return refusal;
       if (requested.length === 0) return { outcome: 'allocated', items: [] };
-      return asRefused(
-        await update(
-          (each) => {
-            const allocated = allocateAll(each, requested, allocateOptions);
-            return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
-          },
-          options.isCalm?.() ? lastRead : undefined,
-        ),
+      return update(
+        (each) => {
+          const allocated = allocateAll(each, requested, allocateOptions);
+          return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
+        },
+        options.isCalm?.() ? lastRead : undefined,
       );
     },
 
@@ -84,7 +81,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     release: async (
       items: readonly Item[],
       { checkTime, ...releaseOptions }: ReleaseOptions & CallerTime = {},
-    ): Promise<Released<Item> | AllocatorError> => {
+    ): Promise<Released<Item> | Refusal> => {
       const allocator = range.emptyAllocator();
       const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
       if (inRange.length === 0) return { released: [], kept: [] };
@@ -104,7 +101,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     ): Promise<ServiceAllocation<Item>> => {
       const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
-      return asRefused(await update((each) => allocateForService(each, requested, serviceOptions)));
+      return update((each) => allocateForService(each, requested, serviceOptions));
     },
 
     /** Releases the items of a review, if no other review of that Service was answered since. */
@@ -112,15 +109,15 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       await update((each) => undoAllocation(each, undo));
     },
 
-    heldBy: async (requestId: string): Promise<readonly Item[] | AllocatorError> =>
+    heldBy: async (requestId: string): Promise<readonly Item[] | Refusal> =>
       update((each) => ({ result: each.heldBy(requestId), range: each })),
 
     /** Returns the state of each item at one moment, in the order of the request. */
-    lookUp: async (items: readonly Item[]): Promise<readonly ItemState[] | AllocatorError> =>
+    lookUp: async (items: readonly Item[]): Promise<readonly ItemState[] | Refusal> =>
       update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
 
     /** Returns the item in its canonical form, or that it is not in the range. Without a read. */
-    itemOf: (item: Item): Item | AllocatorError => {
+    itemOf: (item: Item): Item | Refusal => {
       const allocator = range.emptyAllocator();
       // An empty range does not refuse an item within it.
       return allocator.itemOf(String(item)) ?? allocator.allocate(item) ?? item;
@@ -142,7 +139,7 @@ function changeRange<Item, Result>(
   range: ConfiguredRange<Item>,
   current: TableItem | undefined,
   operation: Operation<Item, Result>,
-): Change<Result | AllocatorError> {
+): Change<Result | Refusal> {
   if (current === undefined) return { keep: notReady(range) };
   const stored = decodeRange(current);
   const allocator = range.emptyAllocator();
@@ -160,11 +157,8 @@ function withRoom<Item>(
 ): Changed<Item, Allocated<Item>> {
   const bytes = range === before ? 0 : sizeOfHolds(range.content.holds);
   if (bytes <= MOST_HOLD_BYTES) return { result, range };
-  const error = new AllocatorError(
-    'HoldsFull',
-    `the holds of this range would take ${bytes} bytes and have room for ${MOST_HOLD_BYTES}: release some, let some end, or hold fewer items`,
-  );
-  return { result: { outcome: 'refused', error }, range: before };
+  const message = `the holds of this range would take ${bytes} bytes and have room for ${MOST_HOLD_BYTES}: release some, let some end, or hold fewer items`;
+  return { result: refused('HoldsFull', message), range: before };
 }
 
 /** Refuses without reading the table: invalid terms, items outside the range. */
@@ -172,20 +166,16 @@ function refusalBeforeReading<Item>(
   range: ConfiguredRange<Item>,
   requested: readonly Requested<Item>[],
   hold?: HoldTerms,
-): Refused | undefined {
+): Refusal | undefined {
   const refusal = hold && badHold(hold);
-  if (refusal !== undefined) return { outcome: 'refused', error: refusal };
+  if (refusal !== undefined) return refusal;
   const allocator = range.emptyAllocator();
   for (const [index, each] of requested.entries()) {
     if (each === 'next' || allocator.indexOf(each.value) !== undefined) continue;
-    const error = allocator.allocate(each.value);
-    if (error !== undefined) return { outcome: 'refused', index, error };
+    const outside = allocator.allocate(each.value);
+    if (outside !== undefined) return { ...outside, index };
   }
   return undefined;
-}
-
-function asRefused<Result>(result: Result | AllocatorError): Result | Refused {
-  return result instanceof AllocatorError ? { outcome: 'refused', error: result } : result;
 }
 
 /** One range of one cluster, by its present spec. */
@@ -219,8 +209,8 @@ export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickI
 }
 
 /** Returns the range. A validated spec has no range that does not parse. */
-function valid<Range>(range: Range | AllocatorError): Range {
-  if (range instanceof AllocatorError) throw range;
+function valid<Range>(range: Range | Refusal): Range {
+  if (isRefused(range)) throw new Error(range.message);
   return range;
 }
 
@@ -229,20 +219,20 @@ function refusalOfStored(
   range: ConfiguredRange<unknown>,
   stored: StoredRange,
   configuredText: string,
-): AllocatorError | undefined {
+): Refusal | undefined {
   if (stored.generation > range.rangesGeneration) {
-    return new AllocatorError(
+    return refused(
       'NotReady',
       `${range.key} of cluster ${range.cluster} was saved under generation ${stored.generation} of its spec, and this is generation ${range.rangesGeneration}: read the spec again`,
     );
   }
   if (stored.allocator !== 'table' || stored.generation < range.rangesGeneration) return notReady(range);
   if (stored.range === configuredText) return undefined;
-  return new AllocatorError('MismatchedRange', 'the provided range does not match the current range');
+  return refused('MismatchedRange', 'the provided range does not match the current range');
 }
 
 /** Returns upstream's refusal until a pass has saved the range under this generation. */
-function notReady({ key }: ConfiguredRange<unknown>): AllocatorError {
+function notReady({ key }: ConfiguredRange<unknown>): Refusal {
   const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
-  return new AllocatorError('NotReady', `cannot allocate resources of type ${resource} at this time`);
+  return refused('NotReady', `cannot allocate resources of type ${resource} at this time`);
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { AllocatorError } from '../allocator/errors.ts';
+import { type Refusal, refused } from '../allocator/refusal.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
 import { type RangeKey, repairLoopOf } from '../cluster/spec-ranges.ts';
@@ -183,7 +183,7 @@ export async function refusalOfUnrepaired(
   { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
   keys: readonly RangeKey[],
   nowMs: number,
-): Promise<AllocatorError | undefined> {
+): Promise<Refusal | undefined> {
   const loops = new Set(keys.map(repairLoopOf));
   const refusals = await Promise.all(
     [...loops].map(async (loop) => {
@@ -197,9 +197,9 @@ export async function refusalOfUnrepaired(
   return refusals.find((refusal) => refusal !== undefined);
 }
 
-function unrepaired(cluster: string, loop: Loop, lastMs: number | undefined): AllocatorError {
+function unrepaired(cluster: string, loop: Loop, lastMs: number | undefined): Refusal {
   const last = lastMs === undefined ? 'none is recorded' : `the last one began at ${new Date(lastMs).toISOString()}`;
-  return new AllocatorError(
+  return refused(
     'NotReady',
     `no pass of ${loop} has succeeded within its last ${INTERVALS} intervals (${last}), so the table may not know all Services: wait for the next pass, or run "kbctl run-once ${loop} ${cluster}"`,
   );

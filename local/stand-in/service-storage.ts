@@ -2,8 +2,8 @@ import { isIP } from 'node:net';
 import { type Plan, planOf } from '../../lib/admission/plan.ts';
 import { type AllocatedItems, addressRefusal, portRefusal } from '../../lib/admission/response.ts';
 import { holdOwnerOf, serviceShape } from '../../lib/admission/service.ts';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { familyOf, type IPFamily } from '../../lib/allocator/ip-address.ts';
+import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
 import type { StoredObject } from './object-store.ts';
 import { invalid, SERVICES, StatusError } from './resources.ts';
@@ -18,7 +18,7 @@ export type StoredServiceSpec = ServiceObject['spec'] & {
 export type StoredService = StoredObject & { readonly spec: StoredServiceSpec };
 
 /** An address or port, or the reason why it was not allocated. */
-export type Given<Item> = { readonly item: Item } | AllocatorError;
+export type Given<Item> = { readonly item: Item } | Refusal;
 
 /** Allocates addresses and ports for the stand-in's Services. `undefined` requests any. */
 export interface ServiceAllocator {
@@ -139,18 +139,18 @@ async function allocate(
 ): Promise<void> {
   for (const wanted of plan.addresses) {
     const given = await allocator.allocateAddress(wanted.value, holdOwner);
-    if (given instanceof AllocatorError) throw refused(given, addressRefusal(name, plan, wanted, given));
+    if (isRefused(given)) throw statusOf(given, addressRefusal(name, plan, wanted, given));
     taken.addresses.push(given.item);
   }
   for (const wanted of plan.ports) {
     const given = await allocator.allocatePort(wanted.value, holdOwner);
-    if (given instanceof AllocatorError) throw refused(given, portRefusal(name, wanted, given));
+    if (isRefused(given)) throw statusOf(given, portRefusal(name, wanted, given));
     taken.ports.push(given.item);
   }
 }
 
 /** A refusal that is not about the request is the server's fault. */
-function refused(error: AllocatorError, { code, reason, message }: ReturnType<typeof portRefusal>): StatusError {
+function statusOf(error: Refusal, { code, reason, message }: ReturnType<typeof portRefusal>): StatusError {
   return error.code === 'NotReady'
     ? new StatusError(500, 'InternalError', `Internal error occurred: ${error.message}`)
     : new StatusError(code, reason, message);

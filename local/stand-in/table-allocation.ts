@@ -1,5 +1,5 @@
 import type { Pick as PickItem } from '../../lib/allocator/bitmap.ts';
-import { AllocatorError, rangeIsFull } from '../../lib/allocator/errors.ts';
+import { isRefused, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { AllocateOptions } from '../../lib/range/operations.ts';
@@ -41,17 +41,17 @@ export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocation
     return {
       allocate: async (item: Item | undefined, options: AllocateOptions): Promise<Given<Item>> => {
         const range = await open();
-        if (range === undefined) return new AllocatorError('NotReady', `cluster ${cluster} is not registered`);
+        if (range === undefined) return refused('NotReady', `cluster ${cluster} is not registered`);
         const unrepaired = await refusalOfUnrepaired(table, range.spec, [range.key], nowMs());
         if (unrepaired !== undefined) return unrepaired;
         const result = await range.allocate([item === undefined ? 'next' : { value: item }], options);
-        if (result.outcome === 'refused') return result.error;
+        if (isRefused(result)) return result;
         const [allocated] = result.items;
         return allocated === undefined ? rangeIsFull() : { item: allocated };
       },
       release: async (item: Item): Promise<void> => {
         const result = await (await open())?.release([item]);
-        if (result instanceof AllocatorError) throw result;
+        if (isRefused(result)) throw new Error(result.message);
       },
     };
   };

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { usableSize } from '../../lib/allocator/intervals.ts';
 import { type Address, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import {
@@ -14,10 +13,11 @@ import {
   parseCidr,
   rangeSize,
 } from '../../lib/allocator/network.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 
 function network(cidr: string): Network {
   const parsed = networkOf(cidr);
-  if (parsed instanceof AllocatorError) throw parsed;
+  if (isRefused(parsed)) throw parsed;
   return parsed;
 }
 

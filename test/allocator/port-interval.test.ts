@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { containsPort, parsePortInterval, portIntervalText } from '../../lib/allocator/port-range.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 
 describe('A port range', () => {
   test.each([
@@ -19,7 +19,7 @@ describe('A port range', () => {
   ])('written $text starts at $base, has $size ports and is shown as "$shown"', ({ text, base, size, shown }) => {
     const interval = parsePortInterval(text);
     expect(interval).toEqual({ base, size });
-    expect(interval instanceof AllocatorError ? undefined : portIntervalText(interval)).toBe(shown);
+    expect(isRefused(interval) ? undefined : portIntervalText(interval)).toBe(shown);
   });
 
   test.each([

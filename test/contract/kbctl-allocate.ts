@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { SERVICE_CIDRS } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
@@ -13,7 +14,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
   const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
   const lookUp = async (address: string) => {
     const states = await (await addressesOf(world().table)).lookUp([address]);
-    return states instanceof Error ? states : states[0];
+    return isRefused(states) ? states : states[0];
   };
 
   describe('kbctl allocate, before any pass', () => {

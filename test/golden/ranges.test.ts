@@ -1,8 +1,8 @@
 import { describe, expect } from '@jest/globals';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { goldenTests } from '../support/golden.ts';
 import { allocateUntilFull, seededPick } from '../support/ranges.ts';
 
@@ -31,12 +31,12 @@ interface PortScenario {
 }
 
 function expectAnswers<Item>(
-  range: RangeAllocator<Item> | AllocatorError,
+  range: RangeAllocator<Item> | Refusal,
   operations: readonly RangeOperation<Item>[],
   expected: ExpectedRange,
 ): void {
-  expect(range instanceof AllocatorError).toBe(expected.error !== '');
-  if (!(range instanceof AllocatorError)) expect(answered(range, operations)).toEqual(withLists(expected));
+  expect(isRefused(range)).toBe(expected.error !== '');
+  if (!isRefused(range)) expect(answered(range, operations)).toEqual(withLists(expected));
 }
 
 describe('An IP range answers as the original does to', () => {
@@ -83,7 +83,7 @@ function answerTo<Item>(
   if (op === 'fill') {
     allocateUntilFull(range);
     const refusal = range.allocateNext();
-    return { error: refusal instanceof AllocatorError ? refusal.message : '' };
+    return { error: isRefused(refusal) ? refusal.message : '' };
   }
   if (item === undefined) throw new Error(`the operation ${op} is about no item`);
   if (op === 'has') return { error: '', value: String(range.has(item)) };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { type Refusal, refused } from '../../lib/allocator/refusal.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
@@ -36,8 +36,8 @@ function failing<Range extends RangeAllocator<string> | RangeAllocator<number>>(
   range: Range,
   code: 'Full' | 'NotReady',
 ) {
-  const allocate = range.allocate.bind(range) as (item: never) => AllocatorError | undefined;
-  range.allocate = (item: never) => (range.used > 0 ? new AllocatorError(code, 'test error') : allocate(item));
+  const allocate = range.allocate.bind(range) as (item: never) => Refusal | undefined;
+  range.allocate = (item: never) => (range.used > 0 ? refused(code, 'test error') : allocate(item));
   return range;
 }
 

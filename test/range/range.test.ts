@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import { mergeOntoNewest } from '../../lib/range/merge.ts';
 import { allocateForService, undoAllocation } from '../../lib/range/service-allocation.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
@@ -66,7 +66,7 @@ describe('A range', () => {
     expect(range.take(29_999)).toMatchObject({ code: 'NotInRange' });
     expect(range.take(30_000)).toMatchObject({ code: 'AlreadyAllocated' });
     const taken = range.take(30_001);
-    if (taken instanceof AllocatorError) throw taken;
+    if (isRefused(taken)) throw taken;
     expect([taken.item, taken.range.has(30_001), range.has(30_001)]).toEqual([30_001, true, false]);
   });
 });

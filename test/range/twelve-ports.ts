@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import fc from 'fast-check';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits, intersect, subtract, union } from '../../lib/allocator/snapshot-bytes.ts';
 import { type HoldTerms, withHold } from '../../lib/range/hold.ts';
 import { Range } from '../../lib/range/range.ts';
@@ -72,7 +72,7 @@ export function changed(stored: StoredRange, [what, bit]: Change, turn = 0): Sto
       : range.hold([port], { ...terms, requestId: 'r0' }).content;
   }
   const taken = (what === 'hold' ? range.release(port) : range).take(port);
-  if (taken instanceof AllocatorError) return stored;
+  if (isRefused(taken)) return stored;
   return what === 'take' ? taken.range.content : taken.range.hold([port], terms).content;
 }
 

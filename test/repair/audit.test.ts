@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type AuditLedger, auditLedger, auditRange, networkLedger } from '../../lib/repair/audit.ts';
@@ -16,7 +16,7 @@ function ledgerOf(cidr: string): AuditLedger<string> {
   return made(networkLedger(cidr, (text) => ipRangeOf(text, pickLowest)));
 }
 
-const codeOf = (result: ClaimResult) => (result instanceof AllocatorError ? result.code : result);
+const codeOf = (result: ClaimResult) => (isRefused(result) ? result.code : result);
 
 describe('membership in an audited network', () => {
   test.each([

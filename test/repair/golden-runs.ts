@@ -1,5 +1,5 @@
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
 import type { FindingType } from '../../lib/cluster/finding.ts';
 import type { RangeKey } from '../../lib/cluster/spec-ranges.ts';
@@ -118,9 +118,9 @@ async function snapshotsOf({ cluster, keys, makeRange }: GoldenRepair): Promise<
   return snapshots;
 }
 
-function shown({ range, data }: StoredRange, named: RangeAllocator<string | number> | AllocatorError): object {
+function shown({ range, data }: StoredRange, named: RangeAllocator<string | number> | Refusal): object {
   const base64 = Buffer.from(data).toString('base64');
-  if (named instanceof AllocatorError) return { range, data: base64 };
+  if (isRefused(named)) return { range, data: base64 };
   const allocated = [...bitsOf(data)].map((bit) => String(named.itemAt(bit)));
   return { range, data: base64, ...(allocated.length > 0 && { allocated }) };
 }

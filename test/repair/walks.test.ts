@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { type Refusal, refused } from '../../lib/allocator/refusal.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { clusterIpWalk } from '../../lib/repair/cluster-ips.ts';
 import { nodePortsOf, nodePortWalk } from '../../lib/repair/node-ports.ts';
@@ -19,7 +19,7 @@ function answering<Item>(spec: string, answer: ClaimResult): Ledger<Item> & { re
   };
 }
 
-const refusal = (code: AllocatorError['code'], message = 'no') => new AllocatorError(code, message);
+const refusal = (code: Refusal['code'], message = 'no') => refused(code, message);
 const addresses = (answer: ClaimResult, spec = '10.0.0.0/24') => clusterIpWalk([answering(spec, answer)]);
 const ports = (answer: ClaimResult) => nodePortWalk([answering('100-200', answer)]);
 

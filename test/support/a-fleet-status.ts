@@ -9,7 +9,7 @@ import type {
 } from '../../cli/status/cluster-status.ts';
 import { drawRange } from '../../cli/status/range-map.ts';
 import { textRange } from '../../cli/status/range-status.ts';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
@@ -72,7 +72,7 @@ function aRange(
   marks: Marks = {},
 ): RangeStatus {
   const range = textRange(key, text);
-  if (range instanceof AllocatorError) throw range;
+  if (isRefused(range)) throw range;
   const { before, max, reserved } = range;
   const shareAt = typeof share === 'number' ? () => share : share;
   const all = [...Array(max).keys()];

@@ -1,9 +1,9 @@
 import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type RangeKey, rangesOf } from '../../lib/cluster/spec-ranges.ts';
@@ -121,6 +121,6 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
 
 function itemsIn(text: string, data: Uint8Array): readonly string[] {
   const range = text.includes('/') ? ipRangeOf(text, pickLowest) : portRangeOf(text, pickLowest);
-  if (range instanceof AllocatorError) throw range;
+  if (isRefused(range)) throw range;
   return bitsOf(data).map((bit) => String(range.itemAt(bit)));
 }

@@ -1,8 +1,8 @@
 import type { Pick } from '../../lib/allocator/bitmap.ts';
-import { AllocatorError } from '../../lib/allocator/errors.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import type { Requested } from '../../lib/range/operations.ts';
 import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -29,16 +29,16 @@ export function allocateUntilFull<Item>(range: RangeAllocator<Item>): Item[] {
 }
 
 /** The value, where an allocator's refusal would be a fault of the test. */
-export function made<Value>(value: Value | AllocatorError): Value {
-  if (value instanceof AllocatorError) throw value;
+export function made<Value>(value: Value | Refusal): Value {
+  if (isRefused(value)) throw value;
   return value;
 }
 
 /** The allocations of a range, and its operations on one item as a test reads them best. */
 export type SingleAllocations<Item> = RangeAllocations<Item> & {
-  allocateOne(item: Item): Promise<AllocatorError | undefined>;
-  allocateNext(): Promise<{ readonly item: Item } | AllocatorError>;
-  releaseOne(item: Item): Promise<AllocatorError | undefined>;
+  allocateOne(item: Item): Promise<Refusal | undefined>;
+  allocateNext(): Promise<{ readonly item: Item } | Refusal>;
+  releaseOne(item: Item): Promise<Refusal | undefined>;
 };
 
 export function allocationsOf<Item>(
@@ -49,12 +49,12 @@ export function allocationsOf<Item>(
   const allocations = rangeAllocations(table, range, options);
   const allocate = async (requested: Requested<Item>) => {
     const allocated = await allocations.allocate([requested]);
-    if (allocated.outcome === 'refused') return allocated.error;
+    if (isRefused(allocated)) return allocated;
     const [item] = allocated.items;
     if (item === undefined) throw new Error('expected an item');
     return { item };
   };
-  const errorOf = (result: unknown) => (result instanceof AllocatorError ? result : undefined);
+  const errorOf = (result: unknown) => (isRefused(result) ? result : undefined);
   return {
     ...allocations,
     allocateOne: async (value) => errorOf(await allocate({ value })),

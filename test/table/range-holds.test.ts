@@ -98,7 +98,7 @@ describe('Several ports at once', () => {
     const table = await newTable({ data: fromBits([2]) });
     const before = await table.get('c', KEY);
     const refused = await over(table).allocate(wanted, { hold: HOLD });
-    expect(refused).toMatchObject({ outcome: 'refused', index, error: { code } });
+    expect(refused).toMatchObject({ outcome: 'refused', index, code });
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
@@ -177,13 +177,13 @@ describe('A retry of the same request', () => {
     const table = await newTable();
     await over(table).allocate(values(30_001), retry);
     const others = { hold: { ...HOLD, requestId: 'r2' }, isRetry: true };
-    expect(await over(table).allocate(values(30_001), others)).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+    expect(await over(table).allocate(values(30_001), others)).toMatchObject({ code: 'AlreadyAllocated' });
     expect(await over(table).allocate(values(30_001, 30_001), retry)).toMatchObject({
       index: 1,
-      error: { code: 'AlreadyAllocated' },
+      code: 'AlreadyAllocated',
     });
     expect(await over(table).allocate(values(30_001), { hold: HOLD })).toMatchObject({
-      error: { code: 'AlreadyAllocated' },
+      code: 'AlreadyAllocated',
     });
   });
 
@@ -233,7 +233,7 @@ describe('A held item', () => {
     const claim = { holdOwner: 'team-a', nowMs: 0 };
     for (const expected of [[], [{ ...hold, untilMs: 901 }], [{ ...hold, items: ['30099'] }]]) {
       const refused = await over(table).allocate(values(30_001), { claim: { ...claim, expected } });
-      expect(refused).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+      expect(refused).toMatchObject({ code: 'AlreadyAllocated' });
     }
     const expected = [hold];
     expect(await over(table).allocate(values(30_001), { claim: { ...claim, expected } })).toMatchObject({
@@ -256,7 +256,7 @@ describe('A held item', () => {
   test('a held item has terms that can be kept', async () => {
     const table = await newTable();
     const hold = { ...HOLD, owner: 'team a' };
-    expect(await over(table).allocate(['next'], { hold })).toMatchObject({ error: { code: 'BadHold' } });
+    expect(await over(table).allocate(['next'], { hold })).toMatchObject({ code: 'BadHold' });
     expect(await takenIn(table)).toEqual([]);
   });
 });
@@ -296,7 +296,8 @@ describe('Holds take 64 KB at most', () => {
     const refusal = await allocations.allocate(['next'], { hold: aHold(many) });
     expect(refusal).toMatchObject({
       outcome: 'refused',
-      error: { code: 'HoldsFull', message: expect.stringMatching(/room for 65536: release some/) },
+      code: 'HoldsFull',
+      message: expect.stringMatching(/room for 65536: release some/),
     });
     expect(refusal).not.toHaveProperty('index');
     expect(await saved(table)).toEqual(full);

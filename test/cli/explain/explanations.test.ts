@@ -6,7 +6,7 @@ import { FINDINGS } from '../../../cli/explain/explain-findings.ts';
 import type { Explanation } from '../../../cli/explain/explanation.ts';
 import { EXPLANATIONS, explain, findingHint, stateHint } from '../../../cli/explain/explanations.ts';
 import { ALARMS } from '../../../deploy/alarm-list.ts';
-import { AllocatorError, type AllocatorErrorCode } from '../../../lib/allocator/errors.ts';
+import { type RefusalCode, refused } from '../../../lib/allocator/refusal.ts';
 import { FINDINGS_THAT_STAY } from '../../../lib/cluster/finding.ts';
 import type { IPAddressRecord } from '../../../lib/cluster/kubernetes-objects.ts';
 import type { EndpointsErrorCode } from '../../../lib/endpoints/endpoint-findings.ts';
@@ -28,7 +28,7 @@ type PassErrorCode = TableErrorCode | ClusterErrorCode | RepairErrorCode | Endpo
 /** Those that are explained as findings, and a text that does not parse, which has the code of the caller that read it. */
 type ExplainedElsewhere = 'Full' | 'Unknown' | 'CorruptSnapshot' | 'NoLiveLease' | 'Unparsable';
 const codes = { ...ERROR_CODES, ...OTHER_CODES };
-codes satisfies Readonly<Record<Exclude<PassErrorCode | AllocatorErrorCode, ExplainedElsewhere>, unknown>>;
+codes satisfies Readonly<Record<Exclude<PassErrorCode | RefusalCode, ExplainedElsewhere>, unknown>>;
 
 /** Of requests, as the schema of their answers names them. */
 function refusalCodes(): readonly string[] {
@@ -169,8 +169,8 @@ function addressFaultsOfAll(): AddressFault[] {
 }
 
 describe("the original's reasons", () => {
-  const refusals = (['AlreadyAllocated', 'NotInRange', 'Full', 'NotReady'] as const).map(
-    (code) => new AllocatorError(code, 'test'),
+  const refusals = (['AlreadyAllocated', 'NotInRange', 'Full', 'NotReady'] as const).map((code) =>
+    refused(code, 'test'),
   );
   const written = ['notRecorded' as const, ...refusals].flatMap((result) => {
     const addresses = clusterIpWalk([{ spec: '10.0.0.0/24', claim: () => result }]);

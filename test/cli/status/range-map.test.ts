@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import type { RangeMap } from '../../../cli/status/cluster-status.ts';
 import { drawRange, type RangeBits } from '../../../cli/status/range-map.ts';
 import { type TextRange, textRange } from '../../../cli/status/range-status.ts';
-import { AllocatorError } from '../../../lib/allocator/errors.ts';
+import { isRefused } from '../../../lib/allocator/refusal.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
 
 function layout(text: string): TextRange {
   const range = textRange(text.includes('/') ? RANGE_KEYS.primary : RANGE_KEYS.nodePorts, text);
-  if (range instanceof AllocatorError) throw range;
+  if (isRefused(range)) throw range;
   return range;
 }
 
