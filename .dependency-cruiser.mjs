@@ -12,7 +12,7 @@ const arrows = {
   'lib/kubernetes': ['lib/allocator', 'lib/cluster', 'lib/endpoints'],
   'lib/aws': ['lib/cluster', 'lib/kubernetes'],
   'lib/telemetry': ['lib/cluster'],
-  'lib/api-servers': ['lib/allocator', 'lib/cluster', 'lib/endpoints', 'lib/table', 'lib/kubernetes'],
+  'lib/api-servers': ['lib/allocator', 'lib/cluster', 'lib/endpoints', 'lib/table', 'lib/kubernetes', 'lib/telemetry'],
   'lib/loops': [
     'lib/allocator',
     'lib/cluster',

@@ -3,7 +3,6 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
 import { readLeases } from '../../lib/table/leases.ts';
-import { describeError } from '../../lib/telemetry/describe-error.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
 import { type ConnectionOptions, DRY_RUN, parseDuration, withConnectionOptions, withExamples } from '../options.ts';
@@ -118,7 +117,7 @@ async function report(
     changes,
     wouldWrite,
     drained,
-    error: error === undefined ? undefined : describeError(error),
+    error,
   };
   const title = dryRun
     ? `${address} would be withdrawn from ${name} until ${until} (dry run)`
@@ -129,7 +128,7 @@ async function report(
     title,
     ...changes.map((change) => `  ${change}`),
     ...wouldWrite.map((description) => `  would ${description}`),
-    ...(error === undefined ? [] : [`  ${describeError(error).message}`]),
+    ...(error === undefined ? [] : [`  ${error.message}`]),
   ]);
   if (dryRun) return EXIT.findings;
   if (stillPublished) {

@@ -153,7 +153,7 @@ export async function deregisterSelf(options: DeregisterSelfOptions): Promise<Ex
     } else if (result.outcome !== 'deregistered') {
       say(result.message);
     } else if (result.stillPublished) {
-      const reason = result.error === undefined ? '' : ` (${describeError(result.error).message})`;
+      const reason = result.error === undefined ? '' : ` (${result.error.message})`;
       say(`${address} is withdrawn, and still published${reason}: the next tick of kubernetes-service removes it.`);
     } else {
       say(`${address} is removed from the endpoints.`);

@@ -12,9 +12,9 @@ import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
-import { publishedFamilies } from '../endpoints/dual-stack.ts';
 import { type ExpectedAddress, publishedAddresses } from '../endpoints/lease-decisions.ts';
 import { hasMissedTwice } from '../endpoints/next-lease.ts';
+import { publishedFamilies } from '../endpoints/objects.ts';
 import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
@@ -83,7 +83,8 @@ async function resolveServer(
   if (addresses.length > 0) return { addresses: probed(addresses), findings, unresolved: [] };
 
   if (records !== undefined) {
-    why = ` (no record is an ${publishedFamilies(spec).join(' or ')} address that Endpoints may contain)`;
+    const families = publishedFamilies(spec).map(({ family }) => family);
+    why = ` (no record is an ${families.join(' or ')} address that Endpoints may contain)`;
   }
   const known = ofHost.map(({ address }) => address);
   const message = `the look-up of ${host} failed${why}; its known addresses stay: ${known.join(' ') || 'nothing'}`;
@@ -101,7 +102,7 @@ function publishable(records: readonly string[], host: string, spec: ClusterSpec
     return { type: 'other', message, item: record };
   });
   const alive = new Set(ofHost.filter((lease) => !hasMissedTwice(lease)).map(({ address }) => address));
-  const fit = families.map((family) =>
+  const fit = families.map(({ family }) =>
     records
       .filter((record) => isFit(record) && familyOf(record) === family)
       .sort((one, other) => Number(alive.has(other)) - Number(alive.has(one))),

@@ -12,7 +12,6 @@ import { DispatchError } from '../runtime/errors.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
-import { describeError, type ErrorDescription, errorSentence } from '../telemetry/describe-error.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { endpointsChanges, publishChanges } from './cluster-events.ts';
 
@@ -27,16 +26,11 @@ const requestShape = z.strictObject({
   callerKey: z.optional(z.string().check(z.regex(CALLER_KEY, 'is not 32 to 256 printable characters'))),
 });
 
-/** The caller's answer: the result with its error as text. */
-export type DeregistrationAnswer =
-  | (Omit<Extract<DeregisterResult, { outcome: 'deregistered' }>, 'error'> & { readonly error?: ErrorDescription })
-  | Exclude<DeregistrationResult, { outcome: 'deregistered' }>;
-
 /**
  * Returns the handler that withdraws one address. It answers when the endpoints do not list it any more, or with
  * `stillPublished` when time is over. Safe to repeat. A refusal is an answer.
  */
-export function deregistration(): Handler<DeregistrationAnswer> {
+export function deregistration(): Handler<DeregistrationResult> {
   return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
 }
 
@@ -49,7 +43,7 @@ function parse(event: unknown): DeregistrationRequest {
   );
 }
 
-async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationAnswer> {
+async function answer(request: DeregistrationRequest, invocation: Invocation): Promise<DeregistrationResult> {
   const { environment, telemetry } = invocation;
   const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
   const wouldWrite = new Set<string>();
@@ -62,9 +56,7 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
   logResult(telemetry, request, result, [...wouldWrite]);
   const changes = result.outcome === 'deregistered' ? endpointsChanges(result.changes) : [];
   await publishChanges(invocation, { cluster: request.cluster, function: 'deregister' }, changes);
-  if (result.outcome !== 'deregistered') return result;
-  const { error, ...answered } = result;
-  return { ...answered, ...(error !== undefined && { error: describeError(error) }) };
+  return result;
 }
 
 function logResult(
@@ -85,7 +77,7 @@ function logResult(
     until: new Date(untilMs).toISOString(),
     stillPublished,
     ...(wouldWrite.length > 0 ? { wouldWrite } : { changes }),
-    errors: error && [errorSentence(error)],
+    errors: error && [`${error.code}: ${error.message}`],
   });
 }
 

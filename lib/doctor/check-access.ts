@@ -4,7 +4,7 @@ import { type ProbedAddress, probeAddresses, resolveAddresses, targetOf } from '
 import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/local-host.ts';
-import { secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
+import { publishedFamilies } from '../endpoints/objects.ts';
 import { hasAnswered, type ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { HostResolver, LookUp, Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
@@ -119,8 +119,8 @@ export async function checkRights(
 function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
   const slices = { group: 'discovery.k8s.io', resource: 'endpointslices', namespace: 'default' };
   const addresses = { group: 'networking.k8s.io', resource: 'ipaddresses' };
-  const family = secondFamily(spec);
-  const ofFamily = family && { verbs: ['delete', 'get', 'update'], name: sliceRef(family).name };
+  const [, second] = spec.endpoints.reconciler === 'none' ? [] : publishedFamilies(spec);
+  const ofFamily = second && { verbs: ['delete', 'get', 'update'], name: second.refs.EndpointSlice.name };
   return [
     ...(spec.repair.ipAddresses
       ? [{ about: 'repair.ipAddresses', ...addresses, rules: [{ verbs: ['create', 'delete', 'patch'] }] }]

@@ -2,7 +2,6 @@ import * as z from 'zod/mini';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 
 const ownWriteShape = z.object({
-  wanted: z.string(),
   atMs: z.number(),
   passesSince: z.number(),
   /** The resourceVersions of Endpoints and EndpointSlice after our write. */
@@ -65,8 +64,9 @@ const QUIET_MS = 600_000;
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
   const { nowMs, differs, wanted } = observation;
-  const lastWrite = counted(before, observation);
-  const corrects = differs && before.wanted === wanted;
+  const isSame = before.wanted === wanted;
+  const lastWrite = isSame ? counted(before) : undefined;
+  const corrects = differs && isSame;
   const undone = corrects && lastWrite !== undefined && !sameVersions(lastWrite.versions, observation.versions);
   const seenAgain = before.contest && { ...before.contest, lastSeenMs: nowMs };
   const contest = undone ? (seenAgain ?? begun(lastWrite, observation)) : stillOn(before.contest, observation);
@@ -81,12 +81,11 @@ export function judgeContest(before: ContestState, observation: ContestObservati
 
 /** Returns the state after our write. A write that contested doubles the delay of the next one. */
 export function afterWrite(
-  { state: { contest }, corrects, twoOwners }: ContestVerdict,
-  { wanted, versions, nowMs }: Pick<ContestObservation, 'wanted' | 'versions' | 'nowMs'>,
+  { state: { wanted = '', contest }, corrects, twoOwners }: ContestVerdict,
+  { versions, nowMs }: Pick<ContestObservation, 'versions' | 'nowMs'>,
 ): ContestState {
-  if (!corrects && contest === undefined) return { wanted };
-  const lastWrite: OwnWrite = { wanted, versions, atMs: nowMs, passesSince: 0 };
-  if (contest === undefined) return { wanted, lastWrite };
+  const lastWrite: OwnWrite = { versions, atMs: nowMs, passesSince: 0 };
+  if (contest === undefined) return { wanted, ...(corrects && { lastWrite }) };
   const delayMs = twoOwners ? Math.min(contest.delayMs * 2, LONGEST_DELAY_MS) : contest.delayMs;
   return { wanted, lastWrite, contest: { ...contest, delayMs, nextWriteMs: nowMs + delayMs } };
 }
@@ -103,10 +102,9 @@ export function contestStateFrom(value: unknown): ContestState {
   return stateShape.safeParse(value).data ?? {};
 }
 
-/** Returns our last write, one pass older; undefined if it published other addresses or ports than the pass has to. */
-function counted({ lastWrite }: ContestState, { wanted }: ContestObservation): OwnWrite | undefined {
-  if (lastWrite === undefined || lastWrite.wanted !== wanted) return undefined;
-  return { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_UNDONE + 1) };
+/** Returns our last write, one pass older. */
+function counted({ lastWrite }: ContestState): OwnWrite | undefined {
+  return lastWrite && { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_UNDONE + 1) };
 }
 
 function isOld(lastWrite: OwnWrite | undefined): boolean {

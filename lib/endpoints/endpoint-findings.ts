@@ -4,10 +4,13 @@ import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import type { Lease } from '../cluster/lease.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
-import { isOwnSecondSlice } from './dual-stack.ts';
-import { type EndpointSliceObject, isNamedAsOurs, MANAGED_BY_LABEL } from './objects.ts';
+import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
-import { REFUSAL } from './reconcilers.ts';
+import { isOwnSecondSlice } from './slices.ts';
+
+/** The exact message of the original (`pkg/controlplane/reconcilers/lease.go`). */
+export const REFUSAL =
+  'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service';
 
 const NO_SECOND = 'To delete it, set service.ipFamilyPolicy: SingleStack';
 const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
@@ -97,7 +100,7 @@ export function twoOwners(
 export function foreignSlice(slice: EndpointSliceObject, prune = false): Finding[] {
   const { metadata } = slice;
   const manager = metadata.labels?.[MANAGED_BY_LABEL];
-  if (isNamedAsOurs(slice) && manager === undefined) return [];
+  if (metadata.name === KUBERNETES_SERVICE.name && manager === undefined) return [];
   if (isOwnSecondSlice(slice)) return [];
   const by = manager === undefined ? 'is not ours' : `is managed by ${manager}`;
   const then = prune ? 'this pass does not delete it' : 'it is never deleted';

@@ -19,7 +19,7 @@ export function planService(spec: ClusterSpec, current: ServiceObject | undefine
   if (spec.service.ipFamilyPolicy !== 'PreferDualStack' || !isSingle) {
     return object && { verb: 'update', object, fields: 'type and ports' };
   }
-  const { spec: fields, ...rest } = object ?? { ...current, apiVersion: 'v1', kind: 'Service' };
+  const { spec: fields, ...rest } = object ?? current;
   const dual = { ...rest, spec: { ...fields, ipFamilyPolicy: 'PreferDualStack' } };
   return {
     verb: 'update',
@@ -62,8 +62,6 @@ export function correctedService(current: ServiceObject, desired: ServiceObject)
   if (satisfied) return undefined;
   return {
     ...current,
-    apiVersion: 'v1',
-    kind: 'Service',
     spec: { ...current.spec, ports, ...(desired.spec.type === undefined ? {} : { type: desired.spec.type }) },
   };
 }

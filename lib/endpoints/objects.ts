@@ -10,6 +10,8 @@ import type {
   V1ServicePort,
   V1ServiceSpec,
 } from '@kubernetes/client-node';
+import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { FromJson, KubernetesObject, WholeObject } from '../cluster/kubernetes-objects.ts';
 import { isRecord } from '../cluster/values.ts';
 
@@ -48,29 +50,60 @@ export interface ServiceCidrObject extends WholeObject<V1ServiceCIDR> {
   readonly spec: { readonly cidrs: readonly string[] };
 }
 
-export function isNamedAsOurs({ metadata }: EndpointSliceObject): boolean {
-  return metadata.name === KUBERNETES_SERVICE.name;
+/** Returns the reference of the slice that publishes a second family. */
+export function sliceRef(family: IPFamily) {
+  const { namespace, name } = KUBERNETES_SERVICE;
+  return { kind: 'EndpointSlice', namespace, name: `${name}-${family.toLowerCase()}` } as const;
 }
 
-export function readyAddresses(endpoints: EndpointsObject | undefined): string[] {
-  return (endpoints?.subsets ?? []).flatMap((subset) => (subset.addresses ?? []).map(({ ip }) => ip));
+/** The objects that publish one family: the Endpoints and the slice that mirrors them; of the second family a slice alone. */
+export interface PublishedObjects {
+  readonly Endpoints?: EndpointsObject | undefined;
+  readonly EndpointSlice?: EndpointSliceObject | undefined;
+}
+
+/** A family of addresses that is published. Each is decided on its own. */
+export interface PublishedFamily {
+  readonly family: IPFamily;
+  /** Accepts every address if there is a single family. */
+  readonly isOf: (address: string) => boolean;
+  /** The references of its objects by kind, in the order of their writes. */
+  readonly refs: { readonly Endpoints?: typeof ENDPOINTS_REF; readonly EndpointSlice: SliceRef };
+}
+
+type SliceRef = typeof SLICE_REF | ReturnType<typeof sliceRef>;
+
+/** Returns the family of the primary range, and with `PreferDualStack` the other one. */
+export function publishedFamilies({
+  serviceClusterIPRanges,
+  service,
+}: ClusterSpec): readonly [PublishedFamily, ...PublishedFamily[]] {
+  const [family = 'IPv4', second] = serviceClusterIPRanges.map((range) => familyOf(range.split('/')[0] ?? ''));
+  const refs = { Endpoints: ENDPOINTS_REF, EndpointSlice: SLICE_REF };
+  if (service.ipFamilyPolicy !== 'PreferDualStack' || second === undefined) return [{ family, refs, isOf: () => true }];
+  return [
+    { family, refs, isOf: (address) => familyOf(address) === family },
+    { family: second, refs: { EndpointSlice: sliceRef(second) }, isOf: (address) => familyOf(address) === second },
+  ];
+}
+
+/** Returns the addresses that Endpoints have as ready, or that an EndpointSlice has. */
+export function addressesIn(object: EndpointsObject | EndpointSliceObject | undefined): string[] {
+  const { subsets, endpoints }: Partial<EndpointsObject & EndpointSliceObject> = object ?? {};
+  return [
+    ...(subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)),
+    ...(endpoints ?? []).flatMap(({ addresses }) => addresses),
+  ];
 }
 
 /** Returns what Endpoints or an EndpointSlice publish: ` with 10.0.0.1, 10.0.0.2 :6443`; nothing for another object. */
 export function describePublished(object: KubernetesObject): string {
-  if (object.kind === 'Endpoints') {
-    const { subsets = [] } = object as EndpointsObject;
-    return published(readyAddresses(object), subsets[0]?.ports ?? []);
-  }
-  if (object.kind !== 'EndpointSlice') return '';
-  const { endpoints, ports } = object as EndpointSliceObject;
-  const addresses = (endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
-  return published(addresses, ports ?? []);
-}
-
-function published(addresses: readonly string[], ports: readonly EndpointPort[]): string {
+  if (object.kind !== 'Endpoints' && object.kind !== 'EndpointSlice') return '';
+  const { subsets, ports }: Partial<EndpointsObject & EndpointSliceObject> = object;
+  const addresses = addressesIn(object);
   if (addresses.length === 0) return ' with no address';
-  return ` with ${addresses.join(', ')}${ports.map(({ port }) => ` :${port}`).join('')}`;
+  const found = subsets?.[0]?.ports ?? ports ?? [];
+  return ` with ${addresses.join(', ')}${found.map(({ port }) => ` :${port}`).join('')}`;
 }
 
 export function samePort(one: EndpointPort, other: EndpointPort): boolean {

@@ -9,51 +9,32 @@ import {
 } from './objects.ts';
 import { repackSubsets } from './repack-subsets.ts';
 
-/** The exact message of the original (`pkg/controlplane/reconcilers/lease.go`). */
-export const REFUSAL =
-  'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service';
-
-/**
- * The write of the Endpoints. `keep`: they are correct, and only the EndpointSlice is checked; `nothing`: the slice is
- * not checked either.
- */
-export type EndpointsDecision =
-  | { readonly outcome: 'nothing' }
-  | { readonly outcome: 'refused' }
-  | { readonly outcome: 'keep' | 'create' | 'update'; readonly endpoints: EndpointsObject };
-
-export interface EndpointsObservation {
-  readonly current: EndpointsObject | undefined;
-  /** The addresses with an active lease, in byte order. */
-  readonly live: readonly string[];
+/** How a reconciler publishes addresses. */
+export interface PublishingRules {
   readonly ports: readonly EndpointPort[];
   /** `false`: wrong ports alone cause no write. */
   readonly reconcilePorts: boolean;
-  /** True when an address is removed: it may be the last one, and missing Endpoints are not created. */
-  readonly stopped: boolean;
 }
 
-/** `doReconcile` of the original's lease reconciler. */
-export function leaseEndpoints({
-  current,
-  live,
-  ports,
-  reconcilePorts,
-  stopped,
-}: EndpointsObservation): EndpointsDecision {
-  if (current === undefined && stopped) return { outcome: 'nothing' };
-  if (!stopped && live.length === 0) return { outcome: 'refused' };
-
+/**
+ * `doReconcile` of the original's lease reconciler.
+ * @param live the addresses with an active lease, in byte order
+ * @returns the same object if it is correct.
+ */
+export function leaseEndpoints(
+  current: EndpointsObject | undefined,
+  live: readonly string[],
+  { ports, reconcilePorts }: PublishingRules,
+): EndpointsObject {
   const labelled = withSkipMirror(current ?? emptyEndpoints());
   const only = onlySubset(labelled);
   const addressesCorrect = only !== undefined && sameAddresses(only, live);
   const portsCorrect = only !== undefined && (!reconcilePorts || samePorts(only.ports ?? [], ports));
-  if (labelled === current && addressesCorrect && portsCorrect) return { outcome: 'keep', endpoints: current };
+  if (addressesCorrect && portsCorrect) return labelled;
 
   const base = only ?? { ports };
   const repacked = addressesCorrect ? [base] : repackSubsets([{ ...base, addresses: live.map((ip) => ({ ip })) }]);
-  const subsets = portsCorrect ? repacked : withPorts(repacked, ports);
-  return { outcome: current === undefined ? 'create' : 'update', endpoints: { ...labelled, subsets } };
+  return { ...labelled, subsets: portsCorrect ? repacked : withPorts(repacked, ports) };
 }
 
 function emptyEndpoints(): EndpointsObject {
@@ -92,43 +73,43 @@ function sameAddresses({ addresses = [] }: EndpointSubset, live: readonly string
   return addresses.length === live.length && found.size === live.length && live.every((ip) => found.has(ip));
 }
 
-export interface MasterCountObservation {
-  readonly current: EndpointsObject | undefined;
-  readonly address: string;
+export interface MasterRules extends PublishingRules {
   readonly masterCount: number;
-  readonly ports: readonly EndpointPort[];
-  readonly reconcilePorts: boolean;
 }
 
-/** `ReconcileEndpoints` of `pkg/controlplane/reconcilers/instancecount.go`: adds one address. */
-export function addMaster(observation: MasterCountObservation): EndpointsDecision {
-  const { current, address, masterCount, ports, reconcilePorts } = observation;
+/**
+ * `ReconcileEndpoints` of `pkg/controlplane/reconcilers/instancecount.go`: adds one address.
+ * @returns the same object if it is correct.
+ */
+export function addMaster(
+  current: EndpointsObject | undefined,
+  address: string,
+  { masterCount, ports, reconcilePorts }: MasterRules,
+): EndpointsObject {
   const labelled = withSkipMirror(current ?? emptyEndpoints());
-  const remade: EndpointsObject = { ...labelled, subsets: [{ addresses: [{ ip: address }], ports }] };
-  if (current === undefined) return { outcome: 'create', endpoints: remade };
-
   const only = onlySubset(labelled);
-  if (only === undefined) return { outcome: 'update', endpoints: remade };
+  if (only === undefined) return { ...labelled, subsets: [{ addresses: [{ ip: address }], ports }] };
   const addresses = only.addresses ?? [];
   const addressCorrect = addresses.some(({ ip }) => ip === address) && addresses.length <= masterCount;
   const portsCorrect = !reconcilePorts || samePorts(only.ports ?? [], ports);
-  if (labelled === current && addressCorrect && portsCorrect) return { outcome: 'keep', endpoints: current };
+  if (addressCorrect && portsCorrect) return labelled;
 
   const populated = addressCorrect ? [only] : withAddress(only, address, masterCount);
-  const subsets = portsCorrect ? populated : withPorts(populated, ports);
-  return { outcome: 'update', endpoints: { ...labelled, subsets } };
+  return { ...labelled, subsets: portsCorrect ? populated : withPorts(populated, ports) };
 }
 
-/** `RemoveEndpoints`: removes addresses from the first subset, even the last one. */
+/**
+ * `RemoveEndpoints`: removes addresses from the first subset, even the last one.
+ * @returns `undefined` if there is no subset.
+ */
 export function removeMasters(
   current: EndpointsObject | undefined,
   isRemoved: Pick<ReadonlySet<string>, 'has'>,
-): EndpointsDecision {
+): EndpointsObject | undefined {
   const [first, ...others] = current?.subsets ?? [];
-  if (current === undefined || first === undefined) return { outcome: 'nothing' };
+  if (current === undefined || first === undefined) return undefined;
   const addresses = (first.addresses ?? []).filter(({ ip }) => !isRemoved.has(ip));
-  const subsets = repackSubsets([{ ...first, addresses }, ...others]);
-  return { outcome: 'update', endpoints: { ...current, subsets } };
+  return { ...current, subsets: repackSubsets([{ ...first, addresses }, ...others]) };
 }
 
 function withAddress(only: EndpointSubset, address: string, masterCount: number): EndpointSubset[] {

@@ -1,7 +1,8 @@
-import { applySliceWrite, writeEndpoints, writtenObject } from '../api-servers/write-endpoints.ts';
+import { failureOf, type WriteFailure, writeObjects } from '../api-servers/write-objects.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { afterWrite, type ContestState } from '../endpoints/contested-writes.ts';
+import { EndpointsError } from '../endpoints/endpoint-findings.ts';
 import type { ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import {
   KUBERNETES_SERVICE,
@@ -25,14 +26,14 @@ interface Made {
 export async function apply(context: PassContext, world: World, plan: EndpointsPlan): Promise<PassReport> {
   const made: Made = { changes: [...world.lines], wouldWrite: [], errors: [] };
   if (!(await ensureService(context, plan.service, made))) return reported(made, { findings: world.findings });
-  const { publication, slices, findings, counts } = plan;
+  const { endpoints, slices, findings, counts } = plan;
   const errorsBefore = made.errors.length;
   made.errors.push(...plan.errors);
-  const contest = publication === undefined ? plan.contest : await publish(context, world, publication, made);
+  const contest = await publish(context, world, endpoints, made);
   // Another writer's slice may be the only one that has addresses.
   const isDeleting = made.errors.length === errorsBefore;
   const writes = slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
-  const slicesContest = await publishSlices(context, world, { ...slices, writes }, made);
+  const slicesContest = await publish(context, world, { ...slices, writes }, made);
   const state = plainValue({ ...contest, ...(slicesContest && { slices: slicesContest }) });
   return reported(made, { findings, counts, state });
 }
@@ -48,47 +49,25 @@ function reported({ wouldWrite, ...made }: Made, found: Partial<PassReport>): Pa
   return { findings: [], counts: {}, ...found, ...made, ...(wouldWrite.length > 0 && { wouldWrite }) };
 }
 
-/** Writes the Endpoints and the slice that mirrors them. Returns the state for the next pass. */
+/** Makes the writes, and returns the state for the next pass. */
 async function publish(
-  context: PassContext,
+  { kubernetes }: PassContext,
   { nowMs }: World,
-  { endpoints, slice, verdict, wanted, removals }: Publication,
-  made: Made,
-): Promise<ContestState> {
-  const written = await writeEndpoints(context.kubernetes, endpoints, slice, context.spec.endpoints.prune);
-  made.changes.push(...written.changes);
-  const removed = written.endpoints === undefined ? [] : removals;
-  if (written.withheld) made.wouldWrite.push(...removed.map((line) => `remove ${line}`));
-  else made.changes.push(...removed.map((line) => `removed ${line}`));
-  if (written.error !== undefined) made.errors.push(written.error);
-  // Another writer can only undo a write that was made.
-  if (written.withheld || written.error !== undefined) return verdict.state;
-  return afterWrite(verdict, { wanted, versions: versionsOf(written.endpoints, written.slice), nowMs });
-}
-
-/** Writes the other slices one after the other. An error ends the writes; the next pass tries again. */
-async function publishSlices(
-  context: PassContext,
-  { nowMs }: World,
-  { writes, current, wanted, verdict, removals }: EndpointsPlan['slices'],
+  { writes, objects, removals, verdict }: Publication,
   made: Made,
 ): Promise<ContestState | undefined> {
-  let versions = versionsOf(current);
-  let isWithheld = false;
-  for (const write of writes) {
-    const { slice, withheld = false, error, changes } = await applySliceWrite(context.kubernetes, write);
-    made.changes.push(...changes);
-    isWithheld ||= withheld;
-    if (error !== undefined) {
-      made.errors.push(error);
-      return verdict?.state;
-    }
-    if (slice !== undefined && !withheld) versions = versionsOf(slice);
-  }
+  const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
+  made.changes.push(...changes);
   if (isWithheld) made.wouldWrite.push(...removals.map((line) => `remove ${line}`));
-  if (isWithheld || writes.length === 0) return verdict?.state;
-  made.changes.push(...removals.map((line) => `removed ${line}`));
-  return verdict && afterWrite(verdict, { wanted, versions, nowMs });
+  else if (changes.length > 0) made.changes.push(...removals.map((line) => `removed ${line}`));
+  if (failure !== undefined) made.errors.push(endpointsError(failure));
+  // Another writer can only undo a write that was made.
+  if (writes.length === 0 || isWithheld || failure !== undefined) return verdict?.state;
+  return verdict && afterWrite(verdict, { versions: versionsOf(Object.values({ ...objects, ...written })), nowMs });
+}
+
+function endpointsError({ code, message }: WriteFailure, cause?: Error): EndpointsError {
+  return new EndpointsError(code, message, cause && { cause });
 }
 
 type ServiceContext = Pick<PassContext, 'kubernetes' | 'spec' | 'pause'>;
@@ -108,9 +87,9 @@ const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 async function ensureService(context: ServiceContext, write: ServiceWrite | undefined, made: Made): Promise<boolean> {
   if (write === undefined) return true;
   if (write.verb === 'create') return createService(context, write.object, made);
-  const written = writtenObject(await context.kubernetes.update(write.object), `Service ${SERVICE}`);
-  if (written.outcome === 'failed') made.errors.push(written.error);
-  if (written.outcome === 'written') made.changes.push(`updated service ${SERVICE}: ${write.fields}`);
+  const result = await context.kubernetes.update(write.object);
+  if (result.outcome === 'updated') made.changes.push(`updated service ${SERVICE}: ${write.fields}`);
+  if (!('object' in result)) made.errors.push(endpointsError(failureOf(result, `Service ${SERVICE}`)));
   return true;
 }
 
@@ -129,13 +108,13 @@ async function createService(context: ServiceContext, desired: ServiceObject, ma
       result = await createOnceAllocatable(context, desired);
     } else cause = serviceCidr;
   }
-  if (result.outcome === 'alreadyExists') return true;
-  const written = writtenObject(result, `Service ${SERVICE}`, cause);
-  if (written.outcome === 'failed') made.errors.push(written.error);
-  if (written.outcome === 'written') {
-    made.changes.push(`created service ${SERVICE}: ${written.object.spec.clusterIP ?? ''}`);
+  if (result.outcome === 'alreadyExists' || result.outcome === 'withheld') return true;
+  if (result.outcome === 'created') {
+    made.changes.push(`created service ${SERVICE}: ${result.object.spec.clusterIP ?? ''}`);
+    return true;
   }
-  return written.outcome !== 'failed';
+  made.errors.push(endpointsError(failureOf(result, `Service ${SERVICE}`), cause));
+  return false;
 }
 
 /** Creates the Service as soon as the API server can allocate; if that takes too long, the next pass tries again. */

@@ -1,4 +1,4 @@
-import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
+import { familyOf } from '../allocator/ip-address.ts';
 import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
@@ -13,21 +13,12 @@ import {
 } from '../cluster/lease.ts';
 import { type ContestState, type ContestVerdict, judgeContest } from '../endpoints/contested-writes.ts';
 import {
-  familyTests,
-  isOwnSecondSlice,
-  publishedFamilies,
-  secondFamily,
-  secondSlice,
-  sliceRef,
-} from '../endpoints/dual-stack.ts';
-import {
   EndpointsError,
   foreignSlice,
   noLiveLease,
   standingWithdrawals,
   twoOwners,
 } from '../endpoints/endpoint-findings.ts';
-import { type SliceWrite, sliceAddresses, sliceWrite } from '../endpoints/endpoint-slice.ts';
 import { endpointPorts, planService, type ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import {
   type ExpectedAddress,
@@ -37,16 +28,17 @@ import {
   rememberedLease,
 } from '../endpoints/lease-decisions.ts';
 import {
+  addressesIn,
   type EndpointSliceObject,
   type EndpointsObject,
-  isNamedAsOurs,
-  KUBERNETES_SERVICE,
-  readyAddresses,
+  type PublishedFamily,
+  type PublishedObjects,
+  publishedFamilies,
   type ServiceObject,
 } from '../endpoints/objects.ts';
-import { isHarmful, isUrgent, planEndpoints, plansWrite } from '../endpoints/plan-endpoints.ts';
+import { type FamilyObservation, isHarmful, type PlannedWrite, planWrites } from '../endpoints/plan-writes.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
-import type { EndpointsDecision } from '../endpoints/reconcilers.ts';
+import { isOwnSecondSlice } from '../endpoints/slices.ts';
 import { FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
 import { isSameLease, leaseOf, type StoredLeases } from '../table/leases.ts';
 
@@ -81,93 +73,98 @@ export interface EndpointsPlan {
   readonly service: ServiceWrite | undefined;
   /** Leases of addresses that are published without one. */
   readonly remembered: LeaseChanges;
-  /** The write of Endpoints and slice. */
-  readonly publication?: Publication;
-  readonly slices: SlicesPlan;
-  /** The state for the next pass, unless the pass writes a publication. */
-  readonly contest: ContestState;
+  readonly endpoints: Publication;
+  readonly slices: Publication;
   readonly counts: Readonly<Record<string, number>>;
   readonly findings: readonly Finding[];
   readonly errors: readonly Error[];
 }
 
+/** The writes of the Endpoints and their slice, or of all other slices: another writer of these is judged as one. */
 export interface Publication {
-  readonly endpoints: Exclude<EndpointsDecision, { readonly outcome: 'nothing' | 'refused' }>;
-  readonly slice: EndpointSliceObject | undefined;
-  readonly verdict: ContestVerdict;
-  /** The addresses and ports of the write, as the next passes compare them. */
-  readonly wanted: string;
-  /** Each address that the write removes, with the reason. */
+  readonly writes: readonly PlannedWrite[];
+  /** The objects of the family as they were read. */
+  readonly objects: PublishedObjects;
+  /** Each address that the writes remove, with the reason. */
   readonly removals: readonly string[];
-}
-
-/** The writes of the slices besides the one that mirrors the Endpoints. */
-export interface SlicesPlan extends Pick<Publication, 'wanted' | 'removals'> {
-  readonly writes: readonly SliceWrite[];
-  /** The slice of the second family as it was read. */
-  readonly current: EndpointSliceObject | undefined;
   /** Absent: there is no second family, and nothing is pruned. */
   readonly verdict: ContestVerdict | undefined;
 }
 
+interface Decided {
+  readonly publication: Publication;
+  readonly findings: readonly Finding[];
+}
+
 /** Decides all writes of a pass. */
 export function decide(world: World): EndpointsPlan {
-  const { spec, nowMs, endpoints: current, slices } = world;
+  const { spec, nowMs } = world;
   const { leases, expected, remembered } = leasesOf(world);
-  // Active leases of a family that is no longer published may be left.
-  const servers = publishedFamilies(spec).map((family) => serversOf(world, leases, expected, family));
-  const [primary] = servers;
-  if (primary === undefined) throw new TypeError('the cluster spec was not validated: it has no range');
-  const { live, excluded } = primary;
-  const others = decideSlices(world, leases, servers);
-  const slice = slices.find(isNamedAsOurs);
-  const observation = { spec, current, slice, live, excluded };
-  const endpoints = planEndpoints(observation);
+  const [first, other] = publishedFamilies(spec);
+  const primary = serversOf(world, leases, expected, first);
+  const second = other && serversOf(world, leases, expected, other);
+  const refusal = primary.live.length === 0 ? noLiveLease(primary) : undefined;
+  const endpoints =
+    refusal === undefined ? publicationOf(world, leases, primary, world.contest) : unchanged(world, refusal);
+  const slices = decideSlices(world, leases, primary, second);
   const service = planService(spec, world.service);
-  const differs = plansWrite(endpoints, slice, spec.endpoints.prune);
-  const isAnyWrite = differs || others.plan.writes.length > 0 || service !== undefined || remembered.size > 0;
-  const plan = {
-    isQuiet: endpoints.outcome !== 'refused' && !isAnyWrite,
+  const isAnyWrite = endpoints.publication.writes.length + slices.publication.writes.length > 0;
+  return {
+    isQuiet: refusal === undefined && !isAnyWrite && service === undefined && remembered.size === 0,
     service,
-    slices: others.plan,
     remembered,
-    contest: world.contest,
-    counts: countsOf(world, expected, [...live, ...others.live]),
-    findings: [...world.findings, ...standingWithdrawals(spec.name, leases, nowMs), ...others.findings],
-    errors: [],
+    endpoints: endpoints.publication,
+    slices: slices.publication,
+    counts: countsOf(world, expected, [...primary.live, ...(second?.live ?? [])]),
+    findings: [
+      ...world.findings,
+      ...standingWithdrawals(spec.name, leases, nowMs),
+      ...slices.findings,
+      ...endpoints.findings,
+    ],
+    errors: refusal === undefined ? [] : [new EndpointsError('NoLiveLease', refusal.message)],
   };
-  if (endpoints.outcome === 'nothing') return plan;
-  if (endpoints.outcome === 'refused') {
-    const finding = noLiveLease(primary);
-    const error = new EndpointsError('NoLiveLease', finding.message);
-    return { ...plan, findings: [...plan.findings, finding], errors: [error] };
-  }
-
-  const found = [current, slice];
-  const { wanted, verdict, owners } = judge(world, world.contest, live, found, differs, isUrgent(observation));
-  const judged = { ...plan, contest: verdict.state, findings: [...plan.findings, ...owners] };
-  if (!differs || verdict.withhold) return judged;
-  const removals = removalsOf(world, leases, readyAddresses(current), readyAddresses(endpoints.endpoints));
-  return { ...judged, publication: { endpoints, slice, verdict, wanted, removals } };
 }
 
-/** Decides whether the difference of the found objects is the change of another writer, and what to report of that. */
-function judge(
-  { spec, nowMs }: World,
+function unchanged({ contest }: World, refusal: Finding): Decided {
+  const verdict = { state: contest, corrects: false, withhold: false, twoOwners: false };
+  return { publication: { writes: [], objects: {}, removals: [], verdict }, findings: [refusal] };
+}
+
+/** Decides whether the difference of the found objects is the change of another writer, and what to write. */
+function publicationOf(
+  world: World,
+  leases: readonly Lease[],
+  observation: FamilyObservation,
   before: ContestState,
-  live: readonly string[],
-  found: readonly (KubernetesObject | undefined)[],
-  differs: boolean,
-  urgent: boolean,
-) {
-  const wanted = JSON.stringify([live, endpointPorts(spec)]);
-  const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
-  const versions = versionsOf(...found);
-  const verdict = judgeContest(before, { wanted, differs, versions, urgent, nowMs, intervalMs });
-  return { wanted, verdict, owners: verdict.twoOwners ? [twoOwners(found, FIELD_MANAGER, verdict)] : [] };
+  pruned: readonly EndpointSliceObject[] = [],
+): Decided {
+  const { spec, nowMs } = world;
+  const { live, objects } = observation;
+  const planned = live.length === 0 ? [] : planWrites(observation);
+  const found = [...Object.values(objects), ...pruned];
+  const judged = judgeContest(before, {
+    wanted: JSON.stringify([live, endpointPorts(spec)]),
+    differs: planned.length + pruned.length > 0,
+    versions: versionsOf(found),
+    urgent: planned.length > 0 && isHarmful(observation),
+    nowMs,
+    intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
+  });
+  // A foreign slice is always the change of another writer.
+  const verdict = { ...judged, corrects: judged.corrects || pruned.length > 0 };
+  const writes = verdict.withhold ? [] : [...planned, ...pruned.map(deletion)];
+  return {
+    publication: { writes, objects, removals: removalsOf(world, leases, objects, writes), verdict },
+    findings: verdict.twoOwners ? [twoOwners(found, FIELD_MANAGER, verdict)] : [],
+  };
 }
 
-export function versionsOf(...objects: readonly (KubernetesObject | undefined)[]): string[] {
+function deletion(object: EndpointSliceObject) {
+  return { verb: 'delete', object } as const;
+}
+
+export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): string[] {
   return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }
 
@@ -175,11 +172,14 @@ export function versionsOf(...objects: readonly (KubernetesObject | undefined)[]
 type FamilyServers = ReturnType<typeof serversOf>;
 
 function serversOf(
-  { spec, nowMs, outcomes }: World,
+  world: World,
   all: readonly Lease[],
   expected: readonly ExpectedAddress[],
-  family: IPFamily,
+  published: PublishedFamily,
 ) {
+  const { spec, nowMs, outcomes } = world;
+  const { family } = published;
+  // Active leases of a family that is no longer published may be left.
   const isOf = (address: string) => familyOf(address) === family;
   const leases = all.filter(({ address }) => isOf(address));
   const withdrawn = leases.flatMap((lease) => {
@@ -189,84 +189,72 @@ function serversOf(
   // None without an active lease.
   const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
   const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
-  return { cluster: spec.name, live, excluded, outcomes: outcomesOf(outcomes, isOf), withdrawn: new Map(withdrawn) };
+  return {
+    ...{ spec, family, objects: objectsOf(world, published), live, excluded },
+    ...{ cluster: spec.name, outcomes: outcomesOf(outcomes, isOf), withdrawn: new Map(withdrawn) },
+  };
+}
+
+function objectsOf({ endpoints, slices }: World, { refs }: PublishedFamily): PublishedObjects {
+  const slice = slices.find(({ metadata }) => metadata.name === refs.EndpointSlice.name);
+  return { ...(refs.Endpoints && { Endpoints: endpoints }), EndpointSlice: slice };
 }
 
 /**
  * Decides the slices besides the one that mirrors the Endpoints. Without a live address the slice of the second family stays
  * unchanged, as the Endpoints do: only a spec that no longer asks for both families deletes it.
  */
-function decideSlices(world: World, leases: readonly Lease[], servers: readonly FamilyServers[]) {
-  const { spec, slices } = world;
-  const second = secondOf(world, servers[1]);
-  const { live, current, write } = second;
+function decideSlices(
+  world: World,
+  leases: readonly Lease[],
+  primary: FamilyServers,
+  second: FamilyServers | undefined,
+): Decided {
+  const { spec, slices, slicesContest } = world;
   const foreign = slices.filter((slice) => foreignSlice(slice).length > 0);
-  const pruned = foreign.filter((slice) => isPruned(slice, spec, servers));
-  const differs = write.length + pruned.length > 0;
-  const urgent = write.length > 0 && isHarmful(sliceAddresses(current), servers[1]?.excluded ?? []);
-  const { wanted, verdict, owners } = judge(world, world.slicesContest, live, [current, ...pruned], differs, urgent);
-  const isDecided = spec.endpoints.prune === true || servers.length > 1;
-  const deleted = [...(verdict.withhold ? [] : pruned), ...second.unwanted];
-  const plan: SlicesPlan = {
-    writes: [...(verdict.withhold ? [] : write), ...deleted.map((object) => ({ verb: 'delete', object }) as const)],
-    current,
-    wanted,
-    // A foreign slice is always the change of another writer.
-    verdict: isDecided ? { ...verdict, corrects: verdict.corrects || pruned.length > 0 } : undefined,
-    removals: live.length === 0 ? [] : removalsOf(world, leases, sliceAddresses(current), live),
+  const pruned = spec.endpoints.prune ? foreign.filter((slice) => isPrunable(slice, primary, second)) : [];
+  const observation = second ?? { ...primary, objects: {}, live: [], excluded: [] };
+  const { publication, findings } = publicationOf(world, leases, observation, slicesContest, pruned);
+  const names: readonly string[] = publishedFamilies(spec).map(({ refs }) => refs.EndpointSlice.name);
+  const unwanted = slices.filter((slice) => isOwnSecondSlice(slice) && !names.includes(slice.metadata.name));
+  const isJudged = spec.endpoints.prune === true || second !== undefined;
+  const kept = publication.verdict?.withhold ? foreign : foreign.filter((slice) => !pruned.includes(slice));
+  return {
+    publication: {
+      ...publication,
+      writes: [...publication.writes, ...unwanted.map(deletion)],
+      verdict: isJudged ? publication.verdict : undefined,
+    },
+    findings: [
+      ...kept.flatMap((slice) => foreignSlice(slice, spec.endpoints.prune)),
+      ...(second !== undefined && second.live.length === 0 ? [noLiveLease(second, second.family)] : []),
+      ...findings,
+    ],
   };
-  const kept = foreign.filter((slice) => !deleted.includes(slice));
-  const reports = kept.flatMap((slice) => foreignSlice(slice, spec.endpoints.prune));
-  return { plan, live, findings: [...reports, ...second.findings, ...(isDecided ? owners : [])] };
-}
-
-/** Returns the slice of the second family and its write, and the slices of ours that the spec no longer asks for. */
-function secondOf({ spec, slices }: World, servers: FamilyServers | undefined) {
-  const family = secondFamily(spec);
-  const name = family && sliceRef(family).name;
-  const unwanted = slices.filter((slice) => isOwnSecondSlice(slice) && slice.metadata.name !== name);
-  const none = { unwanted, current: undefined, live: [], write: [], findings: [] };
-  if (family === undefined || servers === undefined) return none;
-  const current = slices.find((slice) => slice.metadata.name === name);
-  const { live } = servers;
-  if (live.length === 0) return { ...none, current, findings: [noLiveLease(servers, family)] };
-  const write = sliceWrite(secondSlice(spec, family, live), current);
-  return { ...none, current, live, write: write === undefined ? [] : [write] };
 }
 
 /** Whether to delete a foreign slice: not one of a family that is to be published and has no live address. */
-function isPruned(slice: EndpointSliceObject, spec: ClusterSpec, servers: readonly FamilyServers[]): boolean {
-  const families = publishedFamilies(spec);
-  const names: readonly string[] = [
-    KUBERNETES_SERVICE.name,
-    ...families.slice(1).map((family) => sliceRef(family).name),
-  ];
-  const isNeeded = families.some((family, at) => family === slice.addressType && servers[at]?.live.length === 0);
-  return spec.endpoints.prune === true && !names.includes(slice.metadata.name) && !isNeeded;
+function isPrunable(
+  { metadata, addressType }: EndpointSliceObject,
+  ...families: readonly (FamilyServers | undefined)[]
+) {
+  const servers = families.filter((family) => family !== undefined);
+  const isOurs = servers.some(({ objects }) => objects.EndpointSlice?.metadata.name === metadata.name);
+  return !isOurs && !servers.some(({ family, live }) => family === addressType && live.length === 0);
 }
 
 /**
  * Returns the leases by which the pass decides. An address that is published without a lease gets one, so that neither one
- * lost probe nor one lost write removes it. Where a look-up failed, the address may be of that host.
+ * lost probe nor one lost write removes it.
  */
 function leasesOf(world: World) {
-  const { spec, stored, endpoints, slices, expected, unresolved, nowMs, outcomes } = world;
-  const second = secondFamily(spec);
-  const isSecond = ({ metadata }: EndpointSliceObject) =>
-    second !== undefined && metadata.name === sliceRef(second).name;
-  const published = new Set([...readyAddresses(endpoints), ...slices.filter(isSecond).flatMap(sliceAddresses)]);
-  const isExpected = new Set(expected.map(({ address }) => address));
-  const ofHost = unresolved.slice(0, 1).flatMap((host) => {
-    const known = (address: string) => leaseOf(stored, address);
-    const unknown = [...published].filter(
-      (address) => !isExpected.has(address) && (known(address)?.host ?? host) === host,
-    );
-    return unknown.slice(0, RECORDS_OF_A_HOST).map((address) => ({ address, kind: 'shared', host }) as const);
-  });
-  const all: readonly ExpectedAddress[] = [...expected, ...ofHost];
-  const unleased = all.filter(({ address }) => published.has(address) && leaseOf(stored, address) === undefined);
+  const { spec, stored, nowMs, outcomes } = world;
+  const families = publishedFamilies(spec);
+  const published = new Set(families.flatMap((family) => addressesIn(Object.values(objectsOf(world, family))[0])));
+  const expected = [...world.expected, ...ofUnresolvedHost(world, published)];
+  const unleased = expected.filter(({ address }) => published.has(address) && leaseOf(stored, address) === undefined);
   const remembered: LeaseChanges = new Map(
-    familyTests(spec).flatMap((isOf) =>
+    families.flatMap(({ isOf }) =>
       unleased
         .filter(({ address }) => isOf(address))
         .map((known) => rememberedLease(known, { outcomes: outcomesOf(outcomes, isOf), nowMs }))
@@ -274,7 +262,18 @@ function leasesOf(world: World) {
     ),
   );
   const leases = stored.leases.map((lease) => (published.has(lease.address) ? unlessUnwritten(lease, world) : lease));
-  return { leases: afterChanges(leases, remembered), expected: all, remembered };
+  return { leases: afterChanges(leases, remembered), expected, remembered };
+}
+
+/** Returns the published addresses that may be of a host whose look-up failed. */
+function ofUnresolvedHost({ unresolved, expected, stored }: World, published: ReadonlySet<string>): ExpectedAddress[] {
+  const [host] = unresolved;
+  if (host === undefined) return [];
+  const isExpected = new Set(expected.map(({ address }) => address));
+  return [...published]
+    .filter((address) => !isExpected.has(address) && (leaseOf(stored, address)?.host ?? host) === host)
+    .slice(0, RECORDS_OF_A_HOST)
+    .map((address) => ({ address, kind: 'shared', host }));
 }
 
 /**
@@ -296,11 +295,14 @@ function countsOf({ outcomes }: World, expected: readonly ExpectedAddress[], liv
 function removalsOf(
   { outcomes, nowMs }: World,
   leases: readonly Lease[],
-  before: readonly string[],
-  after: readonly string[],
+  objects: PublishedObjects,
+  writes: readonly PlannedWrite[],
 ): string[] {
-  const isLeft = new Set(after);
-  const removed = [...new Set(before)].filter((address) => !isLeft.has(address));
+  const [kind, before] = Object.entries(objects)[0] ?? [];
+  const write = writes.find(({ verb, object }) => (verb === 'create' || verb === 'update') && object?.kind === kind);
+  if (write === undefined) return [];
+  const isLeft = new Set(addressesIn(write.object));
+  const removed = [...new Set(addressesIn(before))].filter((address) => !isLeft.has(address));
   return removed.map((address) => {
     const lease = leases.find((known) => known.address === address);
     const detail = outcomes.get(address)?.detail ?? lease?.lastProbe;

@@ -10,7 +10,6 @@ import type { SharedHostSpec } from '../cluster/cluster-spec.ts';
 import { isActive, isKeptByAgent, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { isRecord } from '../cluster/values.ts';
 import { contestStateFrom } from '../endpoints/contested-writes.ts';
-import { familyTests, secondFamily, sliceRef } from '../endpoints/dual-stack.ts';
 import { probeFindings } from '../endpoints/endpoint-findings.ts';
 import { decideLeases, isAnyAnswered, outcomesOf } from '../endpoints/lease-decisions.ts';
 import {
@@ -18,10 +17,10 @@ import {
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
+  publishedFamilies,
   SERVICE_NAME_LABEL,
   SERVICE_REF,
   type ServiceObject,
-  SLICE_REF,
 } from '../endpoints/objects.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
@@ -52,7 +51,7 @@ export async function gather(context: PassContext): Promise<World> {
     triesEveryMs: triesEveryMs * ticksOfATurn(expected.length),
   };
   const decided: LeaseChanges = new Map(
-    familyTests(spec).flatMap((isOf) => [
+    publishedFamilies(spec).flatMap(({ isOf }) => [
       ...decideLeases({
         ...observation,
         leases: leases.filter(({ address }) => isOf(address)),
@@ -120,11 +119,11 @@ async function probeWithWitnesses(
   // Many silent addresses would use up the time for the witnesses.
   const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : witnesses.slice(0, WITNESSES_AT_ONCE);
   const outcomes = await probeAddresses([...atOnce, ...inTurn(toProbe, leases, turn)], probe, signal);
-  const silent = familyTests(spec).filter((isOf) => {
+  const silent = publishedFamilies(spec).filter(({ isOf }) => {
     const ofFamily = outcomesOf(outcomes, isOf);
     return ofFamily.size > 0 && !isAnyAnswered(ofFamily);
   });
-  const needed = witnesses.slice(atOnce.length).filter(({ address }) => silent.some((isOf) => isOf(address)));
+  const needed = witnesses.slice(atOnce.length).filter(({ address }) => silent.some(({ isOf }) => isOf(address)));
   return new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]);
 }
 
@@ -144,9 +143,9 @@ async function readSlices({ kubernetes, spec }: PassContext): Promise<EndpointSl
     namespace,
     `${SERVICE_NAME_LABEL}=${name}`,
   );
-  const second = secondFamily(spec);
   const listed = new Set(slices.map(({ metadata }) => metadata.name));
-  const refs = [SLICE_REF, ...(second === undefined ? [] : [sliceRef(second)])].filter((ref) => !listed.has(ref.name));
-  const unlabelled = await Promise.all(refs.map((ref) => kubernetes.get<EndpointSliceObject>(ref)));
+  const refs = publishedFamilies(spec).flatMap((family) => family.refs.EndpointSlice ?? []);
+  const missing = refs.filter(({ name: own }) => !listed.has(own));
+  const unlabelled = await Promise.all(missing.map((ref) => kubernetes.get<EndpointSliceObject>(ref)));
   return [...slices, ...unlabelled.filter((slice) => slice !== undefined)];
 }

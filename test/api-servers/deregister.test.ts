@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DeregisterRequest } from '../../lib/api-servers/deregister.ts';
 import { withdraw } from '../../lib/api-servers/withdrawal.ts';
-import { ENDPOINTS_REF, type EndpointsObject, readyAddresses, SLICE_REF } from '../../lib/endpoints/objects.ts';
+import { addressesIn, ENDPOINTS_REF, type EndpointsObject, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { tableWith } from '../repair/faults.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
@@ -165,7 +165,7 @@ describe('deregistering an address', () => {
       },
     });
     expect(await ask(world, { table })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(late.map(readyAddresses)).toEqual([[A, B]]);
+    expect(late.map(addressesIn)).toEqual([[A, B]]);
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
 

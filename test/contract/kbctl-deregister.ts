@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { withdrawnUntil } from '../../lib/cluster/lease.ts';
-import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
+import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
@@ -19,7 +19,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
     return lease && withdrawnUntil(lease, 0);
   };
   const published = () =>
-    readyAddresses(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
+    addressesIn(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
 
   beforeAll(async () => {
     const probe = { url: `${world().server}/readyz` };

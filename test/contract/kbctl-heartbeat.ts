@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { withdraw } from '../../lib/api-servers/withdrawal.ts';
-import { type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
+import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
@@ -28,7 +28,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   const leaseOf = async (address: string) =>
     (await readLeases(world().table, CLUSTER)).leases.find((lease) => lease.address === address);
   const published = () =>
-    readyAddresses(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
+    addressesIn(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
   const register = (fields: object = {}) => {
     const probe = { url: `${world().server}/readyz` };
     const apiServers = [

@@ -3,12 +3,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { withdrawnUntil } from '../../lib/cluster/lease.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
-import { sliceAddresses } from '../../lib/endpoints/endpoint-slice.ts';
 import {
+  addressesIn,
   ENDPOINTS_REF,
   type EndpointSliceObject,
   type EndpointsObject,
-  readyAddresses,
   SLICE_REF,
 } from '../../lib/endpoints/objects.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
@@ -118,8 +117,8 @@ describe('the deregister function', () => {
         await refreshLease(world.table, 'demo', { address, source: 'probe', expiresAtMs, state: 'leased' });
       }
       const published = () => [
-        ...readyAddresses(cluster.find<EndpointsObject>(ENDPOINTS_REF)),
-        ...sliceAddresses(cluster.find<EndpointSliceObject>(SLICE_REF)),
+        ...addressesIn(cluster.find<EndpointsObject>(ENDPOINTS_REF)),
+        ...addressesIn(cluster.find<EndpointSliceObject>(SLICE_REF)),
       ];
       return { cluster, world, published };
     }

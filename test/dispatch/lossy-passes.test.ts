@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ENDPOINTS_REF, type EndpointsObject, readyAddresses } from '../../lib/endpoints/objects.ts';
+import { addressesIn, ENDPOINTS_REF, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort, type Prober } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { TableError } from '../../lib/table/errors.ts';
@@ -51,7 +51,7 @@ async function secondsUntilRemoved(faults: readonly Fault[], seed: number): Prom
   });
   await world.register(...NAMES.map((name) => ({ name, apiServers: [aServer(A), aServer(B)] })));
 
-  const published = (name: string) => readyAddresses(clusters.get(name)?.find<EndpointsObject>(ENDPOINTS_REF));
+  const published = (name: string) => addressesIn(clusters.get(name)?.find<EndpointsObject>(ENDPOINTS_REF));
   const removedAfter = new Map<string, number>();
   for (let second = -120; removedAfter.size < NAMES.length && second < HOUR_SECONDS; second += 1) {
     crashed.is = second >= 0;

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EndpointAddress, EndpointsObject } from '../../lib/endpoints/objects.ts';
-import { addMasters } from '../../lib/endpoints/plan-endpoints.ts';
-import { addMaster, type MasterCountObservation } from '../../lib/endpoints/reconcilers.ts';
+import { addMasters } from '../../lib/endpoints/plan-writes.ts';
+import { addMaster, type MasterRules } from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 import { runs } from '../support/properties.ts';
 
@@ -21,14 +21,11 @@ const aSubset = fc.record({ addresses: someAddresses, ports: somePorts });
 function oneByOne(
   current: EndpointsObject | undefined,
   live: readonly string[],
-  how: Pick<MasterCountObservation, 'masterCount' | 'ports' | 'reconcilePorts'>,
+  rules: MasterRules,
 ): EndpointsObject | undefined {
   let endpoints = current;
   for (let sequence = 0; sequence <= live.length + 2; sequence++) {
-    for (const address of live) {
-      const decision = addMaster({ current: endpoints, address, ...how });
-      if ('endpoints' in decision) endpoints = decision.endpoints;
-    }
+    for (const address of live) endpoints = addMaster(endpoints, address, rules);
   }
   return endpoints;
 }

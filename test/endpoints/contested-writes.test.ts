@@ -152,7 +152,7 @@ describe('the state of a contest', () => {
     'text',
     [],
     { lastWrite: 1, contest: [] },
-    { lastWrite: { wanted: 'a' }, contest: { delayMs: 1 } },
+    { lastWrite: { atMs: 1 }, contest: { delayMs: 1 } },
   ])('the state of a contest is empty if the saved value has another layout: %j', (value) => {
     expect(contestStateFrom(value)).toEqual({});
   });

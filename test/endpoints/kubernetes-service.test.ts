@@ -85,8 +85,6 @@ describe('correcting the kubernetes Service', () => {
     const current = found(ports, type);
     expect(correctedService(current, desired)).toEqual({
       ...current,
-      apiVersion: 'v1',
-      kind: 'Service',
       spec: { ...current.spec, type: 'ClusterIP', ports: right },
     });
   });

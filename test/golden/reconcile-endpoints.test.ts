@@ -1,9 +1,9 @@
 import { describe, expect } from '@jest/globals';
-import { writeEndpoints } from '../../lib/api-servers/write-endpoints.ts';
+import { writeObjects } from '../../lib/api-servers/write-objects.ts';
 import type { EndpointReconcilerType } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { isActive } from '../../lib/cluster/lease.ts';
-import { EndpointsError } from '../../lib/endpoints/endpoint-findings.ts';
+import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import {
   ENDPOINTS_REF,
   type EndpointPort,
@@ -11,13 +11,8 @@ import {
   type EndpointsObject,
   SLICE_REF,
 } from '../../lib/endpoints/objects.ts';
-import {
-  addMaster,
-  type EndpointsDecision,
-  leaseEndpoints,
-  REFUSAL,
-  removeMasters,
-} from '../../lib/endpoints/reconcilers.ts';
+import { addMaster, leaseEndpoints, type PublishingRules, removeMasters } from '../../lib/endpoints/reconcilers.ts';
+import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
@@ -93,7 +88,7 @@ async function run(scenario: Scenario): Promise<Result[]> {
   return results;
 }
 
-async function perform(operation: Operation, reconciler: AddressReconciler): Promise<Error | undefined> {
+async function perform(operation: Operation, reconciler: AddressReconciler): Refusal {
   const { op, ip: address = '', ports = [], reconcilePorts = false } = operation;
   switch (op) {
     case 'reconcile':
@@ -108,7 +103,7 @@ async function perform(operation: Operation, reconciler: AddressReconciler): Pro
   }
 }
 
-async function resultOf(error: Error | undefined, cluster: MemoryCluster, table: KeyValueTable): Promise<Result> {
+async function resultOf(error: Awaited<Refusal>, cluster: MemoryCluster, table: KeyValueTable): Promise<Result> {
   const { leases } = await readLeases(table, CLUSTER);
   return {
     error: error?.message ?? '',
@@ -155,53 +150,62 @@ interface AddressReconciler {
   stopped: boolean;
 }
 
-interface Turn {
+interface Turn extends PublishingRules {
   readonly address: string;
-  readonly ports: readonly EndpointPort[];
-  readonly reconcilePorts: boolean;
 }
 
-type Refusal = Promise<Error | undefined>;
+type Refusal = Promise<{ readonly message: string } | undefined>;
 
 /** Refreshes the lease of the address and publishes it. Expected refusals are returned. */
-async function reconcileAddress(reconciler: AddressReconciler, turn: Turn): Refusal {
+async function reconcileAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
   const { type, table, cluster, kubernetes, leaseMs, masterCount, nowMs, stopped } = reconciler;
   if (stopped || type === 'none') return undefined;
   if (type === 'master-count') {
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
-    return apply(kubernetes, addMaster({ ...turn, current, masterCount }));
+    return apply(kubernetes, current, addMaster(current, address, { ...rules, masterCount }));
   }
-  await refreshLease(table, cluster, { address: turn.address, expiresAtMs: nowMs + leaseMs });
-  return publishActive(reconciler, turn);
+  await refreshLease(table, cluster, { address, expiresAtMs: nowMs + leaseMs });
+  return publishActive(reconciler, rules);
 }
 
 /** Removes the address. Expected refusals are returned. */
-async function removeAddress(reconciler: AddressReconciler, turn: Turn): Refusal {
+async function removeAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
   const { type, table, cluster, kubernetes, nowMs } = reconciler;
   if (type === 'none') return undefined;
   if (type === 'master-count') {
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
-    return apply(kubernetes, removeMasters(current, new Set([turn.address])));
+    const removed = removeMasters(current, new Set([address]));
+    return removed && apply(kubernetes, current, removed);
   }
   const stored = await readLeases(table, cluster);
-  const lease = leaseOf(stored, turn.address);
-  if (lease === undefined || !isActive(lease, nowMs)) {
-    return new Error(`lease ${turn.address} not found`);
-  }
-  await changeLeases(table, cluster, stored, new Map([[turn.address, undefined]]));
-  return publishActive(reconciler, turn);
+  const lease = leaseOf(stored, address);
+  if (lease === undefined || !isActive(lease, nowMs)) return { message: `lease ${address} not found` };
+  await changeLeases(table, cluster, stored, new Map([[address, undefined]]));
+  return publishActive(reconciler, rules);
 }
 
-async function publishActive({ table, cluster, kubernetes, nowMs, stopped }: AddressReconciler, turn: Turn): Refusal {
+/** Without a live address the product's plan writes nothing either, unless the last one is deregistered. */
+async function publishActive(
+  { table, cluster, kubernetes, nowMs, stopped }: AddressReconciler,
+  rules: PublishingRules,
+): Refusal {
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
   const { leases } = await readLeases(table, cluster);
   const live = leases.filter((lease) => isActive(lease, nowMs)).map(({ address }) => address);
-  return apply(kubernetes, leaseEndpoints({ ...turn, current, live, stopped }));
+  if (current === undefined && stopped) return undefined;
+  if (live.length === 0 && !stopped) return { message: REFUSAL };
+  return apply(kubernetes, current, leaseEndpoints(current, live, rules));
 }
 
-async function apply(kubernetes: ClusterPort, decision: EndpointsDecision): Refusal {
-  if (decision.outcome === 'nothing') return undefined;
-  if (decision.outcome === 'refused') return new EndpointsError('NoLiveLease', REFUSAL);
+async function apply(
+  kubernetes: ClusterPort,
+  current: EndpointsObject | undefined,
+  endpoints: EndpointsObject,
+): Refusal {
   const slice = await kubernetes.get<EndpointSliceObject>(SLICE_REF);
-  return (await writeEndpoints(kubernetes, decision, slice)).error;
+  if (endpoints === current) {
+    return (await writeObjects(kubernetes, sliceWrites(sliceFromEndpoints(current), slice))).failure;
+  }
+  const write = { verb: current === undefined ? 'create' : 'update', object: endpoints } as const;
+  return (await writeObjects(kubernetes, [write, { verb: 'mirror', object: slice, prune: false }])).failure;
 }

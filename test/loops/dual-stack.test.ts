@@ -1,12 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
-import { secondSlice, sliceRef } from '../../lib/endpoints/dual-stack.ts';
-import { sliceAddresses } from '../../lib/endpoints/endpoint-slice.ts';
 import {
+  addressesIn,
   type EndpointSliceObject,
   SERVICE_REF,
   type ServiceObject,
   type SLICE_REF,
+  sliceRef,
 } from '../../lib/endpoints/objects.ts';
+import { secondSlice } from '../../lib/endpoints/slices.ts';
 import { A, aHost, aServer, B, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
 
 const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
@@ -34,7 +35,7 @@ function slice(world: EndpointsWorld, ref: typeof SECOND | typeof SLICE_REF = SE
 }
 
 function published(world: EndpointsWorld) {
-  return { first: world.published(), mirror: world.inSlice(), second: sliceAddresses(slice(world)) };
+  return { first: world.published(), mirror: world.inSlice(), second: addressesIn(slice(world)) };
 }
 
 async function ticks(world: EndpointsWorld, count: number) {

@@ -34,8 +34,8 @@ function aWorld(given: Partial<World> = {}, ...leases: readonly Lease[]): World 
 
 describe('the decision of a pass', () => {
   test('the decision of a pass writes nothing where the endpoints publish the live addresses', () => {
-    const { isQuiet, publication, counts } = decide(aWorld());
-    expect({ isQuiet, publication, counts }).toEqual({ isQuiet: true, counts: { addresses: 2, activeLeases: 2 } });
+    const { isQuiet, endpoints, counts } = decide(aWorld());
+    expect([isQuiet, endpoints.writes, counts]).toEqual([true, [], { addresses: 2, activeLeases: 2 }]);
   });
 
   test('the decision of a pass creates a Service that is missing', () => {
@@ -43,30 +43,30 @@ describe('the decision of a pass', () => {
   });
 
   test('the decision of a pass removes an address with an expired lease and two misses, and gives the reason', () => {
-    const { publication } = decide(aWorld({}, aLease({ address: A, ...ACTIVE }), aLease({ address: B, ...DOWN })));
-    expect(publication).toMatchObject({
-      endpoints: { outcome: 'update', endpoints: { subsets: anEndpoints([A]).subsets } },
+    const { endpoints } = decide(aWorld({}, aLease({ address: A, ...ACTIVE }), aLease({ address: B, ...DOWN })));
+    expect(endpoints).toMatchObject({
+      writes: [{ verb: 'update', object: anEndpoints([A]) }, { verb: 'mirror' }],
       removals: [`${B} from the endpoints: its lease expired at 1970-01-01T00:16:20.000Z`],
     });
   });
 
   test('the decision of a pass refuses to publish no address, and reads the leases again before that', () => {
-    const { isQuiet, publication, errors } = decide(aWorld({}, aLease({ address: A, ...DOWN })));
-    expect({ isQuiet, publication }).toEqual({ isQuiet: false });
+    const { isQuiet, endpoints, errors } = decide(aWorld({}, aLease({ address: A, ...DOWN })));
+    expect([isQuiet, endpoints.writes]).toEqual([false, []]);
     expect(errors).toMatchObject([{ code: 'NoLiveLease' }]);
   });
 
   test('the decision of a pass keeps an address that is published without a lease, and gives it one', () => {
-    const { remembered, publication } = decide(aWorld({}, aLease({ address: A, ...ACTIVE })));
+    const { remembered, endpoints } = decide(aWorld({}, aLease({ address: A, ...ACTIVE })));
     expect([...remembered]).toMatchObject([[B, { expiresAtMs: NOW_MS, misses: 0 }]]);
-    expect(publication).toBeUndefined();
+    expect(endpoints.writes).toEqual([]);
   });
 
   test('the decision of a pass keeps an address that may be of a host name whose look-up failed, with and without a lease', () => {
     const spec = aClusterSpec({ apiServers: [aServer(A), aHost('api.example.com')] });
     const given = { spec, expected: [{ address: A, kind: 'server' }], unresolved: ['api.example.com'] } as const;
     const first = decide(aWorld(given, aLease({ address: A, ...ACTIVE })));
-    expect([first.publication, first.counts['addresses']]).toEqual([undefined, 2]);
+    expect([first.endpoints.writes, first.counts['addresses']]).toEqual([[], 2]);
     const leases = [aLease({ address: A, ...ACTIVE }), first.remembered.get(B)].filter((lease) => lease !== undefined);
     expect(decide(aWorld(given, ...leases))).toMatchObject({ isQuiet: true, counts: { addresses: 2 } });
   });
@@ -77,6 +77,6 @@ describe('the decision of a pass', () => {
     expect(decide(aWorld({ decided }, ...leases)).isQuiet).toBe(true);
     const overtaken = aLease({ address: B, ...DOWN, seenDown: true });
     const stored = { leases: [aLease({ address: A, ...ACTIVE }), overtaken], item: undefined };
-    expect(decide(aWorld({ decided, stored }, ...leases)).publication?.removals).toHaveLength(1);
+    expect(decide(aWorld({ decided, stored }, ...leases)).endpoints.removals).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { withdraw } from '../../lib/api-servers/withdrawal.ts';
+import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICE_REF } from '../../lib/endpoints/objects.ts';
-import { REFUSAL } from '../../lib/endpoints/reconcilers.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { OlderSpecError, portsFor } from '../../lib/loops/writes.ts';

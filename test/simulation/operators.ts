@@ -1,6 +1,6 @@
 import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { DeregistrationAnswer } from '../../lib/dispatch/deregistration.ts';
+import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
 import {
   claimCluster,
   pauseAllClusters,
@@ -72,8 +72,8 @@ export async function withdraw(world: World, address: string, minutes: number, c
   // A repeated request may mark it after the first was refused: then a long withdrawal would be no defect.
   const isSingle = minutes === LONG_MIN || chance.once(2);
   const answer = isSingle
-    ? await world.invoke<DeregistrationAnswer>('deregister', event)
-    : await world.ask<DeregistrationAnswer>('deregister', event, 30_000, chance);
+    ? await world.invoke<DeregistrationResult>('deregister', event)
+    : await world.ask<DeregistrationResult>('deregister', event, 30_000, chance);
   const shown = answer instanceof Error ? answer.message : JSON.stringify(answer);
   world.note(`deregister ${address} for ${minutes} min: ${shown}`);
   const known = answer instanceof Error ? undefined : answer;

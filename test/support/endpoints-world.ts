@@ -3,10 +3,10 @@ import { type DeregisterRequest, deregister } from '../../lib/api-servers/deregi
 import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import {
+  addressesIn,
   ENDPOINTS_REF,
   type EndpointSliceObject,
   type EndpointsObject,
-  readyAddresses,
   SLICE_REF,
 } from '../../lib/endpoints/objects.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
@@ -102,7 +102,7 @@ export class EndpointsWorld {
   }
 
   published(): string[] {
-    return readyAddresses(this.cluster.find<EndpointsObject>(ENDPOINTS_REF));
+    return addressesIn(this.cluster.find<EndpointsObject>(ENDPOINTS_REF));
   }
 
   inSlice(): string[] {

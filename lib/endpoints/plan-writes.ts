@@ -1,82 +1,73 @@
+import type { IPFamily } from '../allocator/ip-address.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { ensureSlice, sliceAddresses } from './endpoint-slice.ts';
 import { endpointPorts } from './kubernetes-service.ts';
 import {
+  addressesIn,
   type EndpointAddress,
   type EndpointPort,
   type EndpointSliceObject,
   type EndpointsObject,
+  type PublishedObjects,
   portText,
-  readyAddresses,
   sameJson,
 } from './objects.ts';
-import {
-  addMaster,
-  type EndpointsDecision,
-  leaseEndpoints,
-  type MasterCountObservation,
-  onlySubset,
-  removeMasters,
-} from './reconcilers.ts';
+import { addMaster, leaseEndpoints, type MasterRules, onlySubset, removeMasters } from './reconcilers.ts';
 import { addressKey } from './repack-subsets.ts';
+import { type SliceWrite, secondSlice, sliceFromEndpoints, sliceWrites } from './slices.ts';
 
-export interface EndpointsObservation {
+export interface FamilyObservation {
   readonly spec: ClusterSpec;
-  readonly current: EndpointsObject | undefined;
-  readonly slice: EndpointSliceObject | undefined;
+  readonly family: IPFamily;
+  /** As they were read. */
+  readonly objects: PublishedObjects;
   /** Addresses to publish, in byte order. */
   readonly live: readonly string[];
   /** Addresses with a lease that must not be published. */
   readonly excluded: readonly string[];
 }
 
-/** Decides what a tick does to the Endpoints, for all addresses at once. */
-export function planEndpoints(observation: EndpointsObservation): EndpointsDecision {
-  const { spec, current, live } = observation;
-  if (live.length === 0) return { outcome: 'refused' };
-  const ports = inFoundOrder(endpointPorts(spec), current);
-  const { reconcilePorts } = spec.endpoints;
-  const base = withReadyOnly(current, live, spec.endpoints.prune);
-  if (spec.endpoints.reconciler === 'master-count') return planMasters(observation, base, ports);
-  const decision = leaseEndpoints({ current: base, live, ports, reconcilePorts, stopped: false });
-  return decision.outcome === 'keep' && base !== current ? { ...decision, outcome: 'update' } : decision;
+/** `mirror` makes the slice `object` the mirror of the Endpoints that the write before it left. */
+export type PlannedWrite =
+  | SliceWrite
+  | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
+  | { readonly verb: 'mirror'; readonly object: EndpointSliceObject | undefined; readonly prune: boolean };
+
+/** Returns the writes after which the objects of a family publish the live addresses, in their order. */
+export function planWrites(observation: FamilyObservation): readonly PlannedWrite[] {
+  const { spec, family, objects, live } = observation;
+  const { Endpoints: current, EndpointSlice: slice } = objects;
+  if (!('Endpoints' in objects)) return sliceWrites(secondSlice(spec, family, live), slice);
+  const { prune = false } = spec.endpoints;
+  const endpoints = plannedEndpoints(observation);
+  if (endpoints === undefined) return [];
+  if (endpoints === current) return sliceWrites(sliceFromEndpoints(current), slice, prune);
+  return [
+    { verb: current === undefined ? 'create' : 'update', object: endpoints },
+    { verb: 'mirror', object: slice, prune },
+  ];
 }
 
-/** Whether the plan includes a write, of Endpoints or of the slice. */
-export function plansWrite(
-  decision: EndpointsDecision,
-  slice: EndpointSliceObject | undefined,
-  prune?: boolean,
-): boolean {
-  const isKept = decision.outcome === 'keep';
-  return isKept ? ensureSlice(decision.endpoints, slice, prune) !== undefined : 'endpoints' in decision;
-}
-
-/** Whether a write corrects what clients must not see: such a write is never withheld. */
-export function isUrgent({ current, slice, excluded }: EndpointsObservation): boolean {
-  return [readyAddresses(current), sliceAddresses(slice)].some((published) => isHarmful(published, excluded));
-}
-
-/** Whether no address is published, or one whose lease has ended. */
-export function isHarmful(published: readonly string[], excluded: readonly string[]): boolean {
+/** Whether the objects publish what clients must not see: no address, or an excluded one. Such a correction never waits. */
+export function isHarmful({ objects, excluded }: Pick<FamilyObservation, 'objects' | 'excluded'>): boolean {
   const isExcluded = new Set(excluded);
-  return published.length === 0 || published.some((address) => isExcluded.has(address));
+  return Object.values(objects)
+    .map(addressesIn)
+    .some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
 }
 
-/** Removes the excluded addresses, and then adds the servers as their master-count reconcilers do. */
-function planMasters(
-  { spec, current, live, excluded }: EndpointsObservation,
-  base: EndpointsObject | undefined,
-  ports: readonly EndpointPort[],
-): EndpointsDecision {
-  const { masterCount, reconcilePorts } = spec.endpoints;
+/** Returns the same object if it is correct; undefined: missing Endpoints are not created without an address. */
+function plannedEndpoints({ spec, objects, live, excluded }: FamilyObservation): EndpointsObject | undefined {
+  const { Endpoints: current } = objects;
+  const { reconciler, reconcilePorts, masterCount, prune } = spec.endpoints;
+  if (current === undefined && live.length === 0) return undefined;
+  const rules = { masterCount, reconcilePorts, ports: inFoundOrder(endpointPorts(spec), current) };
+  const base = withReadyOnly(current, live, prune);
+  if (reconciler !== 'master-count') return leaseEndpoints(base, live, rules);
   const isExcluded = new Set(excluded);
-  const isAnyExcluded = readyAddresses(current).some((ip) => isExcluded.has(ip));
-  const without = isAnyExcluded ? (changedBy(removeMasters(base, isExcluded)) ?? base) : base;
-  const endpoints = addMasters(without, live, { masterCount, ports, reconcilePorts });
-  if (endpoints === undefined) return { outcome: 'nothing' };
-  if (current !== undefined && sameJson(endpoints, current)) return { outcome: 'keep', endpoints: current };
-  return { outcome: current === undefined ? 'create' : 'update', endpoints };
+  const isAnyExcluded = addressesIn(current).some((ip) => isExcluded.has(ip));
+  const without = isAnyExcluded ? (removeMasters(base, isExcluded) ?? base) : base;
+  const endpoints = addMasters(without, live, rules);
+  return sameJson(endpoints, current) ? current : endpoints;
 }
 
 /** Keeps the current order of ports, because some API servers sort them. */
@@ -117,12 +108,12 @@ const MOST_SEQUENCES = 3;
 export function addMasters(
   current: EndpointsObject | undefined,
   live: readonly string[],
-  how: Pick<MasterCountObservation, 'masterCount' | 'ports' | 'reconcilePorts'>,
+  rules: MasterRules,
 ): EndpointsObject | undefined {
   let endpoints = current;
   for (let sequence = 0; sequence < MOST_SEQUENCES; sequence++) {
     const before = endpoints;
-    endpoints = addInOrder(endpoints, live, how);
+    endpoints = addInOrder(endpoints, live, rules);
     if (endpoints === before) break;
   }
   return endpoints;
@@ -131,17 +122,17 @@ export function addMasters(
 function addInOrder(
   current: EndpointsObject | undefined,
   live: readonly string[],
-  how: Pick<MasterCountObservation, 'masterCount' | 'ports' | 'reconcilePorts'>,
+  rules: MasterRules,
 ): EndpointsObject | undefined {
   let endpoints = current;
   let present = new Set<string>();
   let isRepacked = false;
   for (const [index, address] of live.entries()) {
     if (present.has(address)) continue;
-    if (isRepacked) return endpoints && withRest(endpoints, live.slice(index), how.masterCount);
+    if (isRepacked) return endpoints && withRest(endpoints, live.slice(index), rules.masterCount);
     const before = (endpoints && onlySubset(endpoints))?.addresses ?? [];
-    isRepacked = before.length > how.masterCount || before.every(({ ip }) => ip !== address);
-    endpoints = changedBy(addMaster({ current: endpoints, address, ...how })) ?? endpoints;
+    isRepacked = before.length > rules.masterCount || before.every(({ ip }) => ip !== address);
+    endpoints = addMaster(endpoints, address, rules);
     present = new Set(endpoints && onlySubset(endpoints)?.addresses?.map(({ ip }) => ip));
   }
   return endpoints;
@@ -178,8 +169,4 @@ function placeOf(address: EndpointAddress, addresses: readonly EndpointAddress[]
     else to = middle;
   }
   return from;
-}
-
-function changedBy(decision: EndpointsDecision): EndpointsObject | undefined {
-  return 'endpoints' in decision ? decision.endpoints : undefined;
 }

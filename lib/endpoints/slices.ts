@@ -1,20 +1,35 @@
-import { familyOf } from '../allocator/ip-address.ts';
+import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { endpointPorts } from './kubernetes-service.ts';
 import {
   type EndpointAddress,
   type EndpointSliceObject,
   type EndpointsObject,
+  KUBERNETES_SERVICE,
   MANAGED_BY_LABEL,
   SERVICE_NAME_LABEL,
   type SliceEndpoint,
   sameJson,
+  sliceRef,
 } from './objects.ts';
 
-/** A write of the slice; `replace` deletes `object` and creates `replacement`, because an address type cannot change. */
-export type SliceWrite =
-  | { readonly verb: 'create'; readonly object: EndpointSliceObject }
-  | { readonly verb: 'update'; readonly object: EndpointSliceObject }
-  | { readonly verb: 'delete'; readonly object: EndpointSliceObject }
-  | { readonly verb: 'replace'; readonly object: EndpointSliceObject; readonly replacement: EndpointSliceObject };
+const OWN_MANAGER = 'kube-bootstrap-controller';
+
+/** Whether this project made the slice `kubernetes-<family>`. */
+export function isOwnSecondSlice({ metadata }: EndpointSliceObject): boolean {
+  const isNamed = [sliceRef('IPv4'), sliceRef('IPv6')].some(({ name }) => name === metadata.name);
+  return isNamed && metadata.labels?.[MANAGED_BY_LABEL] === OWN_MANAGER;
+}
+
+/** Returns the slice `kubernetes-<family>` that publishes these addresses. */
+export function secondSlice(spec: ClusterSpec, family: IPFamily, addresses: readonly string[]): EndpointSliceObject {
+  const { namespace, name } = sliceRef(family);
+  const ports = endpointPorts(spec);
+  const subsets = [{ addresses: addresses.map((ip) => ({ ip })), ports }];
+  const slice = sliceFromEndpoints({ metadata: { ...KUBERNETES_SERVICE }, subsets });
+  const labels = { ...slice.metadata.labels, [MANAGED_BY_LABEL]: OWN_MANAGER };
+  return { ...slice, metadata: { namespace, name, labels }, addressType: family };
+}
 
 /**
  * The EndpointSlice that mirrors the first subset of the Endpoints (`endpointSliceFromEndpoints` of
@@ -44,47 +59,42 @@ export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObj
   };
 }
 
-/**
- * Returns the write that makes `current` the slice of these Endpoints; undefined if it is. Keeps unknown fields of `current`.
- * @param prune replaces a slice of another manager too
- */
-export function ensureSlice(
-  endpoints: EndpointsObject,
-  current: EndpointSliceObject | undefined,
-  prune = false,
-): SliceWrite | undefined {
-  return sliceWrite(sliceFromEndpoints(endpoints), current, prune);
+/** A write of a slice. An address type cannot change: `replace` deletes the slice, and `create` follows. */
+export interface SliceWrite {
+  readonly verb: 'create' | 'update' | 'delete' | 'replace';
+  readonly object: EndpointSliceObject;
 }
 
-export function sliceWrite(
+/**
+ * Returns the writes that make `current` the desired slice. Keeps unknown fields of `current`.
+ * @param prune replaces a slice of another manager too
+ */
+export function sliceWrites(
   desired: EndpointSliceObject,
   current: EndpointSliceObject | undefined,
   prune = false,
-): SliceWrite | undefined {
-  if (current === undefined) return { verb: 'create', object: desired };
-  const found = { ...current, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' };
+): readonly SliceWrite[] {
+  if (current === undefined) return [{ verb: 'create', object: desired }];
+  const { labels } = desired.metadata;
   if (current.addressType !== desired.addressType) {
     const manager = current.metadata.labels?.[MANAGED_BY_LABEL];
-    const foreign = !prune && manager !== undefined && manager !== desired.metadata.labels?.[MANAGED_BY_LABEL];
-    return foreign ? undefined : { verb: 'replace', object: found, replacement: desired };
+    if (!prune && manager !== undefined && manager !== labels?.[MANAGED_BY_LABEL]) return [];
+    return [
+      { verb: 'replace', object: current },
+      { verb: 'create', object: desired },
+    ];
   }
 
-  const { labels } = desired.metadata;
   const satisfied =
     sameJson(current.endpoints ?? [], desired.endpoints) &&
     sameJson(current.ports ?? [], desired.ports) &&
     sameJson(current.metadata.labels, labels);
-  if (satisfied) return undefined;
-  const { endpoints: sliceEndpoints, ports } = desired;
+  if (satisfied) return [];
+  const { endpoints, ports } = desired;
   const metadata = { ...current.metadata, ...(labels && { labels }) };
-  return {
-    verb: 'update',
-    object: { ...found, metadata, ...(sliceEndpoints && { endpoints: sliceEndpoints }), ...(ports && { ports }) },
-  };
-}
-
-export function sliceAddresses(slice: EndpointSliceObject | undefined): string[] {
-  return (slice?.endpoints ?? []).flatMap(({ addresses }) => addresses);
+  return [
+    { verb: 'update', object: { ...current, metadata, ...(endpoints && { endpoints }), ...(ports && { ports }) } },
+  ];
 }
 
 function sliceEndpoint({ ip, targetRef, nodeName }: EndpointAddress, ready: boolean): SliceEndpoint {

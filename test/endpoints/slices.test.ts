@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { ensureSlice, sliceFromEndpoints } from '../../lib/endpoints/endpoint-slice.ts';
-import type { EndpointSliceObject, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import { type EndpointSliceObject, type EndpointsObject, MANAGED_BY_LABEL } from '../../lib/endpoints/objects.ts';
+import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 
 describe('the slice of Endpoints', () => {
@@ -43,25 +43,23 @@ describe('the slice of Endpoints', () => {
   });
 });
 
-describe('ensuring the slice', () => {
-  test('creates it in the namespace default, also without an address', () => {
+describe('the writes of the slice', () => {
+  test('the writes of the slice create it in the namespace default, also without an address', () => {
     const bare: EndpointsObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'kubernetes' } };
-    expect(ensureSlice(bare, undefined)).toEqual({ verb: 'create', object: { ...aSlice([]), ports: [] } });
+    const created = { verb: 'create', object: { ...aSlice([]), ports: [] } };
+    expect(sliceWrites(sliceFromEndpoints(bare), undefined)).toEqual([created]);
   });
 
-  const endpoints = anEndpoints(['1.2.3.4']);
+  const desired = aSlice(['1.2.3.4']);
   const found = (slice: EndpointSliceObject): EndpointSliceObject => ({
     ...slice,
     metadata: { ...slice.metadata, uid: 'u', resourceVersion: '7', annotations: { mine: 'kept' } },
   });
 
-  test('writes nothing when endpoints, ports and labels are the same', () => {
-    expect(ensureSlice(endpoints, found(aSlice(['1.2.3.4'])))).toBeUndefined();
-  });
-
-  test('treats an absent list as an empty one', () => {
+  test('the writes of the slice are none if endpoints, ports and labels are the same; an absent list is an empty one', () => {
+    expect(sliceWrites(desired, found(desired))).toEqual([]);
     const { endpoints: _, ports: __, ...empty } = aSlice([]);
-    expect(ensureSlice(anEndpoints([]), found(empty))).toBeUndefined();
+    expect(sliceWrites(aSlice([]), found(empty))).toEqual([]);
   });
 
   test.each([
@@ -70,38 +68,37 @@ describe('ensuring the slice', () => {
     { name: 'another port', slice: aSlice(['1.2.3.4'], [{ ...HTTPS, port: 1 }]) },
     {
       name: 'an address that another writer marked as not ready',
-      slice: { ...aSlice(['1.2.3.4']), endpoints: [{ addresses: ['1.2.3.4'], conditions: { ready: false } }] },
+      slice: { ...desired, endpoints: [{ addresses: ['1.2.3.4'], conditions: { ready: false } }] },
     },
     {
       name: 'a label of another writer',
-      slice: { ...aSlice(['1.2.3.4']), metadata: { ...aSlice([]).metadata, labels: { other: 'x' } } },
+      slice: { ...desired, metadata: { ...aSlice([]).metadata, labels: { other: 'x' } } },
     },
-  ])('corrects $name on the object that was read', ({ slice }) => {
+  ])('the writes of the slice correct $name on the object that was read', ({ slice }) => {
     const current = found(slice);
-    const { endpoints: right, ports, metadata } = aSlice(['1.2.3.4']);
-    expect(ensureSlice(endpoints, current)).toEqual({
-      verb: 'update',
-      object: { ...current, endpoints: right, ports, metadata: { ...current.metadata, labels: metadata.labels } },
-    });
+    const { endpoints, ports, metadata } = desired;
+    const object = { ...current, endpoints, ports, metadata: { ...current.metadata, labels: metadata.labels } };
+    expect(sliceWrites(desired, current)).toEqual([{ verb: 'update', object }]);
   });
 
   test.each([
-    { name: 'our labels', labels: aSlice([]).metadata.labels ?? {} },
-    { name: 'no labels', labels: undefined },
-  ])('deletes a slice of another address type with $name as it was read, and creates it again', ({ labels }) => {
-    const { labels: _, ...metadata } = aSlice([]).metadata;
-    const withLabels = { ...metadata, ...(labels && { labels }) };
-    const current = found({ ...aSlice(['1.2.3.4']), addressType: 'IPv6', metadata: withLabels });
-    expect(ensureSlice(endpoints, current)).toEqual({
-      verb: 'replace',
-      object: current,
-      replacement: aSlice(['1.2.3.4']),
-    });
-  });
-
-  test('never deletes a slice with the label of another manager', () => {
-    const labels = { 'endpointslice.kubernetes.io/managed-by': 'somebody' };
-    const slice = { ...aSlice([]), addressType: 'IPv6' };
-    expect(ensureSlice(endpoints, { ...slice, metadata: { ...slice.metadata, labels } })).toBeUndefined();
+    { name: 'our labels', labels: desired.metadata.labels, prune: false, isReplaced: true },
+    { name: 'no labels', labels: undefined, prune: false, isReplaced: true },
+    { name: 'the label of another manager', labels: { [MANAGED_BY_LABEL]: 'x' }, prune: false, isReplaced: false },
+    {
+      name: 'the label of another manager and prune',
+      labels: { [MANAGED_BY_LABEL]: 'x' },
+      prune: true,
+      isReplaced: true,
+    },
+  ])('the writes of the slice replace one of another address type with $name: $isReplaced', (given) => {
+    const { labels: _, ...metadata } = desired.metadata;
+    const withLabels = { ...metadata, ...(given.labels && { labels: given.labels }) };
+    const object = found({ ...desired, addressType: 'IPv6', metadata: withLabels });
+    const replaced = [
+      { verb: 'replace', object },
+      { verb: 'create', object: desired },
+    ];
+    expect(sliceWrites(desired, object, given.prune)).toEqual(given.isReplaced ? replaced : []);
   });
 });

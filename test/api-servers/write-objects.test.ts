@@ -1,0 +1,66 @@
+import { describe, expect, test } from '@jest/globals';
+import { writeObjects } from '../../lib/api-servers/write-objects.ts';
+import { type EndpointSliceObject, SLICE_REF } from '../../lib/endpoints/objects.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+import { memoryCluster } from '../support/memory-cluster.ts';
+
+const [A, B] = ['10.1.2.3', '10.1.2.4'] as const;
+
+const mirror = (slice?: EndpointSliceObject) => ({ verb: 'mirror', object: slice, prune: false }) as const;
+
+describe('writing Endpoints and slices', () => {
+  test('the slice mirrors the Endpoints as the API server returned them', async () => {
+    const cluster = memoryCluster();
+    const create: typeof cluster.port.create = (object) =>
+      cluster.port.create(object.kind === 'Endpoints' ? { ...object, ...anEndpoints([A, B]) } : object);
+    const written = await writeObjects({ ...cluster.port, create }, [
+      { verb: 'create', object: anEndpoints([A]) },
+      mirror(),
+    ]);
+    expect(cluster.writes).toEqual(['create endpoints', 'create endpointslices']);
+    expect(written).toMatchObject({
+      changes: [
+        `created endpoints default/kubernetes: ${A} ${B}`,
+        `created endpointslice default/kubernetes: ${A} ${B}`,
+      ],
+      objects: { Endpoints: anEndpoints([A, B]), EndpointSlice: aSlice([A, B]) },
+    });
+  });
+
+  test.each([
+    ['IPv4 addresses alone are in the slice', ['1.2.3.4', 'fd00::1'], { ...aSlice(['1.2.3.4']), addressType: 'IPv4' }],
+    ['a slice of IPv6 addresses alone has their type', ['fd00::1'], { ...aSlice(['fd00::1']), addressType: 'IPv6' }],
+  ])('%s', async (_title, addresses, slice) => {
+    const cluster = memoryCluster();
+    await writeObjects(cluster.port, [{ verb: 'create', object: anEndpoints(addresses) }, mirror()]);
+    expect(cluster.find(SLICE_REF)).toMatchObject(slice);
+  });
+
+  test.each([
+    { verb: 'create', objects: [anEndpoints([B])], code: 'AlreadyExists' },
+    { verb: 'update', objects: [], code: 'Conflict' },
+  ] as const)('no slice is written if the $verb of the Endpoints fails with $code', async ({ verb, objects, code }) => {
+    const cluster = memoryCluster(objects);
+    const written = await writeObjects(cluster.port, [{ verb, object: anEndpoints([A]) }, mirror(aSlice([B]))]);
+    expect(written).toMatchObject({ changes: [], failure: { code } });
+    expect(cluster.writes).toEqual([]);
+  });
+
+  test('a slice that another writer creates at the same time is left to the next pass', async () => {
+    const cluster = memoryCluster([aSlice([B])]);
+    const written = await writeObjects(cluster.port, [{ verb: 'create', object: aSlice([A]) }]);
+    expect(written).toEqual({ changes: [], objects: {}, isWithheld: false });
+  });
+
+  test('a slice of another address type is deleted as it was read, and created again', async () => {
+    const cluster = memoryCluster([{ ...aSlice([A]), addressType: 'IPv6' } as EndpointSliceObject]);
+    const slice = await cluster.port.get<EndpointSliceObject>(SLICE_REF);
+    if (slice === undefined) throw new Error('no slice');
+    const plan = [{ verb: 'replace', object: slice } as const, { verb: 'create', object: aSlice([A]) } as const];
+    cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
+    expect(await writeObjects(cluster.port, plan)).toMatchObject({ changes: [], failure: { code: 'Conflict' } });
+    cluster.beforeWrite = undefined;
+    const { changes } = await writeObjects(cluster.port, plan);
+    expect(changes).toEqual(['deleted endpointslice IPv6', `created endpointslice default/kubernetes: ${A}`]);
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { addressesIn, type EndpointSubset } from '../../lib/endpoints/objects.ts';
+import { type FamilyObservation, isHarmful, planWrites } from '../../lib/endpoints/plan-writes.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
+import { runs } from '../support/properties.ts';
+
+const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
+const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' } as const;
+
+/** Endpoints and slice publish A, which is live. */
+function observed(given: Partial<FamilyObservation> = {}): FamilyObservation {
+  const objects = { Endpoints: anEndpoints([A]), EndpointSlice: aSlice([A]) };
+  return { spec: aClusterSpec(), family: 'IPv4', objects, live: [A], excluded: [], ...given };
+}
+
+function withSubsets(...subsets: readonly EndpointSubset[]) {
+  return { Endpoints: { ...anEndpoints([]), subsets } };
+}
+
+const mirror = { verb: 'mirror', object: undefined, prune: false };
+const masters = (masterCount: number) => aClusterSpec({ endpoints: { reconciler: 'master-count', masterCount } });
+
+describe('the plan of the writes', () => {
+  test.each([
+    ['wrong ports with reconcilePorts: false', { reconcilePorts: false }, [EXTRA]],
+    ['another order of the ports', { extraPorts: [EXTRA] }, [EXTRA, HTTPS]],
+  ])('the plan of the writes leaves %s unchanged', (_name, endpoints, ports) => {
+    const objects = { Endpoints: anEndpoints([A], ports), EndpointSlice: aSlice([A], ports) };
+    expect(planWrites(observed({ objects, spec: aClusterSpec({ endpoints }) }))).toEqual([]);
+  });
+
+  test('the plan of the writes corrects wrong ports, and then the slice', () => {
+    const objects = { Endpoints: anEndpoints([A], [EXTRA]), EndpointSlice: aSlice([A]) };
+    expect(planWrites(observed({ objects }))).toEqual([
+      { verb: 'update', object: anEndpoints([A]) },
+      { ...mirror, object: aSlice([A]) },
+    ]);
+  });
+
+  test.each([
+    ['another address that is not ready', [{ ip: C }], [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }] }]],
+    ['no other address', [], [{ addresses: [{ ip: A }] }]],
+  ])(
+    'the plan of the writes makes a live address ready that another writer marked, with %s',
+    (_name, others, healed) => {
+      const objects = withSubsets({ notReadyAddresses: [{ ip: A }, ...others], ports: [HTTPS] });
+      const subsets = healed.map((subset) => ({ ...subset, ports: [HTTPS] }));
+      expect(planWrites(observed({ objects }))[0]?.object).toMatchObject({ subsets });
+    },
+  );
+
+  test('the plan of the writes removes an address from those that are not ready if it is ready as well', () => {
+    const subset = { addresses: [{ ip: A }], ports: [HTTPS] };
+    const objects = withSubsets({ ...subset, notReadyAddresses: [{ ip: A }] });
+    const corrected = { ...objects.Endpoints, subsets: [{ ...subset, notReadyAddresses: [] }] };
+    expect(planWrites(observed({ objects }))).toEqual([{ verb: 'update', object: corrected }, mirror]);
+  });
+
+  test.each([
+    ['a correct slice', aSlice([A]), []],
+    ['a wrong slice', aSlice([B]), [{ verb: 'update', object: aSlice([A]) }]],
+    ['a missing slice', undefined, [{ verb: 'create', object: aSlice([A]) }]],
+  ])(
+    'the plan of the writes for correct Endpoints with %s contains only the slice, if it differs',
+    (_name, slice, writes) => {
+      expect(planWrites(observed({ objects: { Endpoints: anEndpoints([A]), EndpointSlice: slice } }))).toEqual(writes);
+    },
+  );
+
+  test.each(['lease', 'master-count'] as const)(
+    'the plan of the writes with %s creates no Endpoints without an address',
+    (reconciler) => {
+      const spec = aClusterSpec({ endpoints: { reconciler } });
+      expect(planWrites(observed({ spec, live: [], objects: { Endpoints: undefined } }))).toEqual([]);
+    },
+  );
+
+  const both = { Endpoints: anEndpoints([A]), EndpointSlice: aSlice([A]) };
+  test.each([
+    ['missing Endpoints', { ...both, Endpoints: undefined }, true],
+    ['Endpoints without an address', { ...both, Endpoints: anEndpoints([]) }, true],
+    ['a slice without an address', { ...both, EndpointSlice: aSlice([]) }, true],
+    ['Endpoints with an excluded address', { ...both, Endpoints: anEndpoints([A, B]) }, true],
+    ['a slice with an excluded address', { ...both, EndpointSlice: aSlice([A, B]) }, true],
+    ['an unknown address', { ...both, Endpoints: anEndpoints([A, C]) }, false],
+    ['a live address alone', both, false],
+  ])('%s must not be seen by clients: %3$s', (_name, objects, harmful) => {
+    expect(isHarmful({ objects, excluded: [B] })).toBe(harmful);
+  });
+});
+
+describe('the plan of the writes with a master count', () => {
+  test('the plan of the writes with a master count publishes every live address', () => {
+    const given = { spec: masters(3), objects: { Endpoints: undefined }, live: [A, B, C] };
+    expect(planWrites(observed(given))).toEqual([{ verb: 'create', object: anEndpoints([A, B, C]) }, mirror]);
+  });
+
+  test('the plan of the writes with a master count contains none if one of more live servers than the count is published', () => {
+    const objects = { Endpoints: anEndpoints([C]), EndpointSlice: aSlice([C]) };
+    expect(planWrites(observed({ spec: masters(1), objects, live: [A, B, C] }))).toEqual([]);
+  });
+
+  test('the plan of the writes with a master count publishes a live address that another writer marked as not ready', () => {
+    const objects = withSubsets({ notReadyAddresses: [{ ip: A }, { ip: B }], ports: [HTTPS] });
+    const [write] = planWrites(observed({ spec: masters(2), objects, live: [A, B] }));
+    expect(addressesIn(write?.object)).toEqual([A, B]);
+  });
+
+  test('the plan of the writes with a master count removes an address that reported its shutdown', () => {
+    const objects = { Endpoints: anEndpoints([A, B]) };
+    const [write] = planWrites(observed({ spec: masters(2), objects, live: [A], excluded: [B] }));
+    expect(write).toEqual({ verb: 'update', object: anEndpoints([A]) });
+  });
+
+  test('the plan of the writes with a master count publishes every live address and no more than the count after any previous state', () => {
+    const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
+    fc.assert(
+      fc.property(subset(8), subset(4), fc.integer({ min: 0, max: 2 }), (before, live, spare) => {
+        const masterCount = live.length + spare;
+        const objects = { Endpoints: anEndpoints(before), EndpointSlice: aSlice(before) };
+        const [write] = planWrites(observed({ spec: masters(masterCount), objects, live }));
+        const after = addressesIn(write?.object ?? objects.Endpoints);
+        expect(after).toEqual(expect.arrayContaining(live));
+        expect(after.length).toBeLessThanOrEqual(masterCount);
+      }),
+      { numRuns: runs(100) },
+    );
+  });
+});
