@@ -36,7 +36,7 @@ export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string, served?
 }
 
 /** Returns the index of an item in a range; `undefined` for one outside it. */
-export function bitIn(range: string, { key, item }: ItemPlace): number | undefined {
+export function bitIn(range: string, { key, item }: Pick<ItemPlace, 'key' | 'item'>): number | undefined {
   const numbered = textRange(key, range);
   return isRefused(numbered) ? undefined : numbered.bitsOf([item])[0];
 }
@@ -52,35 +52,25 @@ export function bandOf(place: ItemPlace): 'static' | 'dynamic' {
 function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsage | undefined): ItemPlace {
   const item = canonicalAddress(text);
   if (item === undefined) throw usageError(`${JSON.stringify(boundedText(text, 80))} is not an IP address.`);
-  const network = served?.networks.find(({ cidr }) => isInNetwork(cidr, item));
-  if (network !== undefined) {
-    const key = served?.sums[0]?.family === familyOf(item) ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
-    return { kind: 'ip', item, key, range: network.cidr, loop: 'cluster-ip-repair' };
+  const family = familyOf(item);
+  const valid = served?.networks.map(({ cidr }) => cidr) ?? spec.serviceClusterIPRanges;
+  // A run record omits networks of a cluster that has many.
+  const range = [...valid, ...spec.serviceClusterIPRanges].find((cidr) => hasAddress(spec, cidr, item));
+  const own = valid.filter((cidr) => parseCidr(cidr)?.family === family);
+  if (range === undefined && own.length === 0) {
+    throw new CliError(EXIT.findings, `Cluster ${spec.name} has no ${family} range, only ${valid.join(', ')}.`);
   }
-  const ranges = spec.serviceClusterIPRanges;
-  const index = ranges.findIndex((range) => parseCidr(range)?.family === familyOf(item));
-  const range = ranges[index];
-  if (range === undefined) {
-    throw new CliError(
-      EXIT.findings,
-      `Cluster ${spec.name} has no ${familyOf(item)} range, only ${ranges.join(', ')}.`,
-    );
-  }
-  const key = index === 0 ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
-  const place = { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' } as const;
-  if (!hasAddress(spec, place)) throw new CliError(EXIT.findings, ipNotInRange(item, range).message);
-  return place;
+  if (range === undefined) throw new CliError(EXIT.findings, ipNotInRange(item, own.join(', ')).message);
+  const key = parseCidr(valid[0] ?? range)?.family === family ? RANGE_KEYS.primary : RANGE_KEYS.secondary;
+  return { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' };
 }
 
 /** API servers allocate from the whole network, even beyond the end of a bitmap. */
-function hasAddress({ allocator }: ClusterSpec, place: ItemPlace): boolean {
-  if (allocator === 'table') return bitIn(place.range, place) !== undefined;
-  return isInNetwork(place.range, place.item);
-}
-
-function isInNetwork(cidr: string, item: string): boolean {
+function hasAddress({ allocator }: ClusterSpec, cidr: string, item: string): boolean {
   const [network, address] = [parseCidr(cidr), parseAddress(item)];
-  return network !== undefined && address !== undefined && isUsableIn(network, address);
+  if (network === undefined || address === undefined || network.family !== address.family) return false;
+  if (allocator === 'table') return bitIn(cidr, { key: RANGE_KEYS.primary, item }) !== undefined;
+  return isUsableIn(network, address);
 }
 
 function placeOfPort(spec: ClusterSpec, text: string): ItemPlace {

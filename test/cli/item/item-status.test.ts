@@ -186,3 +186,17 @@ test('an address is in the ServiceCIDR that has it, where API servers allocate',
   });
   expect(() => placeOf(spec, 'ip', '10.5.0.9')).toThrow('is not in the valid range');
 });
+
+test('an address outside every ServiceCIDR is refused with the ServiceCIDRs of its family, not with the range of the spec', () => {
+  const spec = aClusterSpec({ allocator: 'apiserver' });
+  const network = { name: 'kubernetes', ready: true, used: 0, cells: '' };
+  const servedBy = (...cidrs: readonly string[]) => {
+    const family = cidrs[0]?.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
+    const sums = [{ family, networks: cidrs.length, used: 0, capacity: 9 }];
+    return { sums, networks: cidrs.map((cidr) => ({ ...network, cidr })) };
+  };
+  const served = servedBy('10.96.0.0/16', 'fd00::/108', '10.5.0.0/28');
+  expect(() => placeOf(spec, 'ip', '10.5.0.200', served)).toThrow('valid IPs is 10.96.0.0/16, 10.5.0.0/28');
+  expect(() => placeOf(spec, 'ip', 'fd01::1', served)).toThrow('valid IPs is fd00::/108');
+  expect(() => placeOf(spec, 'ip', 'fd01::1', servedBy('10.96.0.0/16'))).toThrow('no IPv6 range, only 10.96.0.0/16');
+});
