@@ -18,7 +18,7 @@ export interface Permission {
 export interface SelfReview {
   /** `v1.36.3`. */
   readonly version: () => Promise<string>;
-  /** The caller's name, by a SelfSubjectReview. `undefined`: the API server has none (before Kubernetes 1.28). */
+  /** The caller's name, by a SelfSubjectReview. `undefined`: unknown, as before Kubernetes 1.28. */
   readonly user: () => Promise<string | undefined>;
   /** Whether the webhook of deploy/admission-webhook.yaml is registered. `undefined`: the user may not see it, or there are none. */
   readonly hasWebhook: () => Promise<boolean | undefined>;
@@ -48,7 +48,9 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
       const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
       const content = { ...headers, 'content-type': 'application/json' };
       const reply = await call({ method: 'POST', path, headers: content, body }, site.purpose);
-      if (reply.status === 404 || reply.status === 403) return undefined;
+      // Authenticated users may send it: the reply to another one has the name in its message.
+      if (reply.status === 403) return /: User "([^"]{1,253})" cannot /.exec(statusOf(reply).message)?.[1];
+      if (reply.status === 404) return undefined;
       if (reply.status !== 201 && reply.status !== 200) throw refusedCall(site, reply);
       const answer = jsonOf(reply, site);
       const info = isRecord(answer) ? recordAt(recordAt(answer, 'status'), 'userInfo') : {};

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { checkRights } from '../../lib/doctor/check-access.ts';
 import { credentialEnds } from '../../lib/kubernetes/credential-end.ts';
-import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import {
   PERMISSION_GROUPS,
   type Permission,
@@ -17,6 +17,7 @@ import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
@@ -138,6 +139,19 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
 
     expect(lines.filter(({ level }) => level !== 'ok')).toEqual([]);
     expect(token).toMatchObject({ what: 'token', endsMs: expect.any(Number), beganMs: expect.any(Number) });
+  });
+
+  test('the doctor names the anonymous user of a kubeconfig without a credential', async () => {
+    const access = await parseKubeconfig(kubeconfigTo(apiserver.url, { ca: apiserver.ca }), 'without a credential');
+    const connections = new ApiServerConnections();
+    const review = selfReview({
+      transport: connections.transport(access),
+      server: access.server,
+      deadline: AbortSignal.timeout(30_000),
+      userAgent: 'doctor',
+    });
+    await expect(review.user()).resolves.toBe('system:anonymous');
+    await connections.close();
   });
 
   test('each verb that is granted was used, and none was refused', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { PERMISSION_GROUPS, permissionsOf, permissionText } from '../../lib/kubernetes/permissions.ts';
+import { PERMISSION_GROUPS, permissionsOf, permissionText, selfReview } from '../../lib/kubernetes/permissions.ts';
 import { type RbacObject, shippedRbac } from '../support/shipped-rbac.ts';
 
 /** Every permission that a Role or ClusterRole grants, as text. */
@@ -39,4 +39,18 @@ describe('deploy/rbac.yaml', () => {
       namespace: account.namespace,
     });
   });
+});
+
+test('the reply to an anonymous user, who may not review itself, has its name', async () => {
+  const message =
+    'selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope';
+  const replied = (body: object) =>
+    selfReview({
+      transport: async () => ({ status: 403, headers: {}, body: [Buffer.from(JSON.stringify(body))] }),
+      server: 'https://10.0.0.1',
+      deadline: AbortSignal.timeout(10_000),
+      userAgent: 'test',
+    }).user();
+  await expect(replied({ kind: 'Status', reason: 'Forbidden', message })).resolves.toBe('system:anonymous');
+  await expect(replied({ kind: 'Status', reason: 'Forbidden', message: 'no' })).resolves.toBeUndefined();
 });
