@@ -8,7 +8,10 @@ const LONGEST_VALUE = 80;
 /** Fields that the API server writes. */
 const OF_THE_SERVER = new Set(['managedFields', 'resourceVersion', 'uid', 'generation', 'creationTimestamp']);
 
-/** Returns which fields a write would change: `spec.type "NodePort" -> "ClusterIP"; spec.ports[0].nodePort - 30443`. */
+/**
+ * Returns which fields a write would change: `spec.type "NodePort" -> "ClusterIP"; spec.ports[0].nodePort - 30443`. An
+ * object that would be created or deleted differs from one that has only its name.
+ */
 export function objectDifference(before: KubernetesObject, after: KubernetesObject): string {
   const parts = [...differences('', written(before), written(after))];
   const more = parts.length > MOST_PARTS ? [`and ${parts.length - MOST_PARTS} more`] : [];
@@ -26,11 +29,12 @@ const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {
   if (keyOf(before) === keyOf(after)) return;
+  const [old, changed] = [before ?? {}, after ?? {}];
   if (depth < DEEPEST && Array.isArray(before) && Array.isArray(after)) {
     yield* listDifferences(path, before, after, depth + 1);
-  } else if (depth < DEEPEST && isRecord(before) && isRecord(after)) {
-    for (const field of new Set([...Object.keys(before), ...Object.keys(after)])) {
-      yield* differences(path === '' ? field : `${path}.${field}`, before[field], after[field], depth + 1);
+  } else if (depth < DEEPEST && isRecord(old) && isRecord(changed)) {
+    for (const field of new Set([...Object.keys(old), ...Object.keys(changed)])) {
+      yield* differences(path === '' ? field : `${path}.${field}`, old[field], changed[field], depth + 1);
     }
   } else if (isNothing(before)) yield `${path} + ${shown(after)}`;
   else if (isNothing(after)) yield `${path} - ${shown(before)}`;

@@ -35,7 +35,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       });
       expect(stdout).toContain(`${CLUSTER} created, generation 1\n`);
       expect(stdout).toMatch(
-        /\nprod-eu-1 kubernetes-service: dry run, nothing was written\n {2}would create Service default\/kubernetes\n/,
+        /\nprod-eu-1 kubernetes-service: dry run, nothing was written\n {2}would create Service default\/kubernetes: .*spec\.clusterIP \+ "10\.0\.0\.1".*\n/,
       );
       expect(stdout).toContain('  would save ranges/servicenodeports: ');
       expect(world().standIn.store.list(SERVICES, undefined, () => true)).toEqual([]);

@@ -11,7 +11,14 @@ const address = (ip: string) => ({ ip });
 test.each([
   ['a field', { spec: { type: 'NodePort' } }, { spec: { type: 'ClusterIP' } }, 'spec.type "NodePort" -> "ClusterIP"'],
   ['a field that goes', { spec: { nodePort: 30443 } }, { spec: {} }, 'spec.nodePort - 30443'],
-  ['a field that comes', {}, { spec: { type: 'ClusterIP' } }, 'spec + {"type":"ClusterIP"}'],
+  ['a field that comes', { spec: {} }, { spec: { type: 'ClusterIP' } }, 'spec.type + "ClusterIP"'],
+  [
+    'each field of an object that comes',
+    {},
+    { spec: { type: 'ClusterIP', selector: { a: 'b' }, ports: [{ port: 1 }] } },
+    'spec.type + "ClusterIP"; spec.selector.a + "b"; spec.ports + [{"port":1}]',
+  ],
+  ['each field of an object that goes', { spec: { a: { b: 1 } } }, {}, 'spec.a.b - 1'],
   [
     'one item of a list',
     { spec: { ports: [port] } },
@@ -36,6 +43,6 @@ test('the report names the first of many fields, cuts long values, and shows a d
   const text = difference({ spec: {} }, { spec: many });
   expect(text).toMatch(/^spec\.f0 \+ "x{79}…; .*; and 12 more$/);
   const deep = (depth: number): object => (depth === 0 ? { end: Math.PI } : { down: deep(depth - 1) });
-  expect(difference({}, { a: deep(100) })).toMatch(/^a \+ /);
+  expect(difference({}, { a: deep(100) })).toMatch(/^a(\.down){7} \+ /);
   expect(difference({ a: deep(100) }, { a: deep(101) })).toMatch(/^a(\.down){7} .* -> /);
 });

@@ -63,8 +63,26 @@ describe('a port that withholds writes', () => {
     expect(reported).toEqual([
       'create Namespace kube-system',
       'update Service default/kubernetes',
-      'delete Service default/kubernetes',
+      'delete Service default/kubernetes: metadata.labels.a - "1"; metadata.labels.b - "2"',
       'patch Service default/kubernetes',
+    ]);
+  });
+
+  test('a port that withholds writes reports each field of an object that it would create, patch or delete', async () => {
+    const { port, reported } = withholding();
+    const ipAddress = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
+    const spec = { parentRef: { resource: 'services', name: 'shop' } };
+    const address = { ...ipAddress, metadata: { name: '10.0.0.9', labels: { family: 'IPv4' } }, spec };
+    await port.create(address);
+    await port.get(ref);
+    await port.mergePatch(ref, { metadata: { uid: 'u', resourceVersion: '7', labels: { a: '2', c: '3' } } });
+    await port.delete({ ...stored, metadata: { name: 'kubernetes', namespace: 'default' } });
+    await port.delete(slice);
+    expect(reported).toEqual([
+      'create IPAddress 10.0.0.9: metadata.labels.family + "IPv4"; spec.parentRef.resource + "services"; spec.parentRef.name + "shop"',
+      'patch Service default/kubernetes: metadata.labels.a "1" -> "2"; metadata.labels.c + "3"',
+      'delete Service default/kubernetes: metadata.labels.a - "1"; metadata.labels.b - "2"',
+      'delete EndpointSlice default/kubernetes with fd00::1 :6443 :8443',
     ]);
   });
 

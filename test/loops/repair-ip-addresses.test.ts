@@ -89,7 +89,9 @@ describe('a pass over the IPAddresses of a cluster', () => {
   test('only reports in observe that it would create an object', async () => {
     const { changed, wouldWrite } = await passOver([service('s', ITEM)], { mode: 'observe' });
     expect(changed).toEqual([]);
-    expect(wouldWrite).toContain(`create IPAddress ${ITEM}`);
+    expect(wouldWrite).toEqual([
+      `create IPAddress ${ITEM}: metadata.labels.ipaddress.kubernetes.io/ip-family + "IPv4"; metadata.labels.ipaddress.kubernetes.io/managed-by + "ipallocator.k8s.io"; spec.parentRef.group + ""; spec.parentRef.resource + "services"; spec.parentRef.namespace + "a"; spec.parentRef.name + "s"`,
+    ]);
   });
 
   test('a pass over the IPAddresses of a cluster finds nothing where Services and IPAddresses agree, and counts them', async () => {
@@ -348,7 +350,9 @@ describe('a pass over addresses that are held', () => {
 
   test('only reports in observe that it would release one', async () => {
     const passed = await passOver(held, { mode: 'observe' });
-    expect(passed.wouldWrite).toEqual(expect.arrayContaining(['delete IPAddress 10.0.0.1']));
+    expect(passed.wouldWrite).toEqual([
+      expect.stringMatching(/^delete IPAddress 10\.0\.0\.1: .*spec\.parentRef\.name - "shop"$/),
+    ]);
     expect(left(passed)).toEqual([1, 2, 3]);
   });
 
