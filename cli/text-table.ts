@@ -1,4 +1,5 @@
 import stringWidth from 'string-width';
+import type { Health } from './status/cluster-status.ts';
 import { escapeControlCharacters, type Style } from './terminal.ts';
 
 /** One column, as in kubectl. */
@@ -6,7 +7,10 @@ export interface Column<Row> {
   /** In capitals. */
   readonly title: string;
   readonly text: (row: Row) => string;
-  readonly style?: (row: Row) => Style | undefined;
+  /** The color of the cell. */
+  readonly tone?: (row: Row) => Health | undefined;
+  /** A percentage, which the status page draws beside the text. */
+  readonly percent?: (row: Row) => number | undefined;
   /** Only with `-o wide`. */
   readonly wide?: boolean;
   /** Is narrowed first if the terminal is too narrow. */
@@ -21,6 +25,14 @@ export interface TextTableOptions {
   readonly columns?: number;
   readonly paint: (style: Style, text: string) => string;
 }
+
+export const TONES: Readonly<Record<Health, Style>> = {
+  bad: 'red',
+  warning: 'yellow',
+  unknown: 'dim',
+  paused: 'cyan',
+  good: 'green',
+};
 
 const GAP = 3;
 const NARROWEST = 12;
@@ -47,8 +59,8 @@ export function textTable<Row>(
       .map((text, index) => {
         const cut = cutTo(text, widths[index] ?? text.length);
         const padding = index === texts.length - 1 ? '' : ' '.repeat((widths[index] ?? 0) - stringWidth(cut) + GAP);
-        const style = row === undefined ? undefined : shown[index]?.style?.(row);
-        return (style === undefined ? cut : options.paint(style, cut)) + padding;
+        const tone = row === undefined ? undefined : shown[index]?.tone?.(row);
+        return (tone === undefined ? cut : options.paint(TONES[tone], cut)) + padding;
       })
       .join('')
       .trimEnd();

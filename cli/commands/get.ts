@@ -1,10 +1,9 @@
 import { Command } from 'commander';
-import type { Hold } from '../../lib/range/hold.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
 import { type ClaimsNotRead, readHeldAddresses } from '../item/claims.ts';
 import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
-import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
+import { nameOfKey } from '../ranges/range-words.ts';
 import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
 import type {
   ApiServerStatus,
@@ -13,7 +12,15 @@ import type {
   LoopStatus,
   RangeStatus,
 } from '../status/cluster-status.ts';
-import { ago, apiServerColumns, loopColumns, RANGE_COLUMNS } from '../status/status-lines.ts';
+import {
+  apiServerColumns,
+  findingColumns,
+  type HoldRow,
+  holdColumns,
+  holdRows,
+  loopColumns,
+  RANGE_COLUMNS,
+} from '../status/columns.ts';
 import type { Column } from '../text-table.ts';
 
 /** Rows of the status of each cluster. */
@@ -69,39 +76,19 @@ const FINDINGS: Part<FindingStatus> = {
   kind: 'Finding',
   plural: 'findings',
   description: 'List the findings of the last passes; exit code 1 if there are any',
-  columns: (nowMs) => [
-    { title: 'FINDING', text: ({ type }) => type },
-    { title: 'SERVICE', text: ({ service }) => service ?? '' },
-    { title: 'ITEM', text: ({ item }) => item ?? '' },
-    { title: 'SEEN', text: ({ seenAtMs }) => ago(seenAtMs, nowMs), yields: true },
-    { title: 'LOOP', text: ({ loop }) => loop, wide: true },
-    { title: 'MESSAGE', text: ({ message }) => message, shrinks: true },
-    { title: 'RESOLUTION', text: ({ mend }) => mend, wide: true },
-  ],
+  columns: findingColumns,
   rows: ({ findings }) => findings,
   name: ({ type }) => type,
   none: 'The last passes have no findings.',
 };
 
-/** `afterRelease`: no Service can claim the hold. */
-const HOLDS: Part<Pick<RangeStatus, 'range'> & Hold & { readonly afterRelease?: true }> = {
+const HOLDS: Part<HoldRow> = {
   kind: 'Hold',
   plural: 'holds',
   description:
     'List addresses and ports that are reserved for an owner.\n\nHolds of a cluster with "allocator: apiserver" are in its API server, which is read if you name the cluster.',
-  columns: (nowMs) => [
-    { title: 'RANGE', text: ({ range }) => range },
-    { title: 'OWNER', text: ({ owner }) => owner, shrinks: true },
-    { title: 'ENDS', text: (hold) => holdEnd(hold, nowMs) },
-    {
-      title: 'TAKEN UP BY',
-      text: ({ takenUpBy, afterRelease }) => `${TAKEN_UP_BY[takenUpBy]}${afterRelease ? ', after release' : ''}`,
-    },
-    { title: 'REQUEST', text: ({ requestId }) => requestId ?? '', wide: true },
-    // The last column pads no row to the longest.
-    { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
-  ],
-  rows: ({ ranges }) => ranges.flatMap(({ key, range, holds }) => holds.map((hold) => ({ key, range, ...hold }))),
+  columns: holdColumns,
+  rows: holdRows,
   name: ({ items }) => items.join(','),
   none: 'There are no holds.',
   readCluster: async (cli, name, options) => {

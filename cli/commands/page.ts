@@ -18,7 +18,7 @@ const DEFAULT_FILE = 'status.html';
 export function pageCommand(act: Act): Command {
   const command = new Command('page')
     .description('Write the status page to a file, or serve it live on this machine')
-    .argument('[cluster]', 'the name of the cluster; default: all')
+    .argument('[cluster]', 'the cluster to show, with maps of its ranges; default: a line for each')
     .option('-f, --filename <file>', `the file, or - for stdout; default: ${DEFAULT_FILE}`)
     .option('--serve', 'serve it on a loopback address until Ctrl-C')
     .option('--port <port>', 'the port for --serve; default: a free one', parsePort)
@@ -37,7 +37,7 @@ async function write(cli: Cli, name: string | undefined, { filename: file = DEFA
   const atMs = await cli.nowMs();
   const page =
     name === undefined
-      ? renderFleetPage(await statusOfAll(cli, atMs))
+      ? renderFleetPage(await statusOfAll(cli, atMs, 'brief'))
       : renderClusterPage(await clusterStatusOf(cli, name, atMs), { atMs });
   if (file === '-') {
     cli.output.data(`${page}\n`);

@@ -66,8 +66,10 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
     paint: output.paint,
     hints: [`${kbctl} status${toFolder(options.data)}`, `${kbctl} explain${toFolder(options.data)}`],
     ...(options.page && {
-      onReady: ({ environment: { table }, spec }) =>
-        servePage({ port: options.port, nowMs, ...readsOf(table, `local ${spec.name}`, nowMs) }),
+      onReady: async ({ environment: { table }, spec: { name } }) => {
+        const page = await servePage({ port: options.port, nowMs, ...readsOf(table, `local ${name}`, nowMs) });
+        return { ...page, url: `${page.url}clusters/${name}` };
+      },
     }),
   });
   return EXIT.fine;

@@ -4,7 +4,8 @@ import { EXIT, type ExitCode } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { clusterStatusOf, describePause, statusOfAll } from '../registered.ts';
 import type { ClusterStatus } from '../status/cluster-status.ts';
-import { fleetColumns, statusLines } from '../status/status-lines.ts';
+import { fleetColumns } from '../status/columns.ts';
+import { statusLines } from '../status/status-lines.ts';
 
 export function statusCommand(act: Act): Command {
   const command = new Command('status')

@@ -1,6 +1,6 @@
 import { Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
-import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
-import { HEALTHS } from './words.ts';
+import { type ClusterStatus, type FleetStatus, HEALTHS } from '../status/cluster-status.ts';
+import { successAtMs } from '../status/columns.ts';
 
 interface Sample {
   readonly labels: Readonly<Record<string, string>>;
@@ -49,9 +49,9 @@ const METRICS: Readonly<Record<string, Metric>> = {
   loop_last_success_timestamp_seconds: {
     help: 'When a loop is last known to have succeeded. Passes without news are recorded once a minute.',
     samples: ({ loops }) =>
-      loops.flatMap(({ loop, state, lastSuccessAtMs, lastRanAtMs }) => {
-        const atMs = state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
-        return atMs === undefined ? [] : one(atMs / 1000, { loop });
+      loops.flatMap((status) => {
+        const atMs = successAtMs(status);
+        return atMs === undefined ? [] : one(atMs / 1000, { loop: status.loop });
       }),
   },
   loop_failures_in_a_row: {

@@ -1,3 +1,6 @@
+import { percentText } from '../status/columns.ts';
+import type { Column } from '../text-table.ts';
+
 /** A value in a template: text is escaped, markup is kept, `undefined` and `false` are empty. */
 export type Child = Html | string | number | false | undefined | readonly Child[];
 
@@ -8,10 +11,6 @@ export class Html {
   /** Trusts its argument: use `html` instead. */
   constructor(markup: string) {
     this.#markup = markup;
-  }
-
-  get bytes(): number {
-    return Buffer.byteLength(this.#markup);
   }
 
   toString(): string {
@@ -27,11 +26,6 @@ export function html(strings: TemplateStringsArray, ...children: readonly Child[
     markup += markupOf(child) + (strings[index + 1] ?? '');
   }
   return new Html(markup);
-}
-
-/** A name whose writing direction does not change the text around it. */
-export function name(text: string): Html {
-  return html`<bdi>${text}</bdi>`;
 }
 
 const SPECIAL = /[&<>"'\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -60,43 +54,50 @@ function markupOf(child: Child): string {
   return escapeText(String(child));
 }
 
-/** The items that fitted, and the number of the others. */
-export interface Fitted {
-  readonly markup: Html;
-  readonly bytes: number;
-  readonly left: number;
-}
-
-/** Renders as many items as fit into `bytes`. */
-export function upTo<T>(items: readonly T[], bytes: number, render: (item: T) => Html): Fitted {
-  const rendered: Html[] = [];
-  let used = 0;
-  for (const item of items) {
-    const markup = render(item);
-    if (used + markup.bytes > bytes) break;
-    used += markup.bytes;
-    rendered.push(markup);
-  }
-  return { markup: html`${rendered}`, bytes: used, left: items.length - rendered.length };
-}
-
 /** Returns at most so much of a text from a table or an API server. */
 export function clipped(text: string, characters = 600): string {
   if (text.length <= characters) return text;
   return `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** Headings of the tables, by their class. On a narrow screen the style sheet shows each beside its value. */
-export const HEADINGS = {
-  glance: ['Cluster', 'Health', 'Findings', 'API servers', 'Last pass', 'Fullest range', 'Mode', 'Allocator'],
-  servers: ['Address', 'Lease', 'Expires', 'Refreshed', 'Last probe', 'Kind'],
-  loops: ['Loop', 'State', 'Last pass', 'Took', 'Findings', 'Failures in a row', 'Last success'],
-  findings: ['Service', 'Item', 'Reason', 'Seen'],
-} as const;
+/** Renders the first items, and a note about the rest. */
+export function firstOf<T>(
+  items: readonly T[],
+  most: number,
+  render: (items: readonly T[]) => Child,
+  rest = 'kbctl status',
+): Child {
+  const left = items.length - most;
+  return [render(items.slice(0, most)), left > 0 && html`<p class="soft">and ${left} more: <code>${rest}</code></p>`];
+}
 
-/** A table that scrolls by itself if it is wider than the page, also by keyboard. */
-export function table(kind: keyof typeof HEADINGS, caption: string, rows: Child): Html {
-  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table class="${kind}"><caption>${caption}</caption><thead><tr>${HEADINGS[
-    kind
-  ].map((heading) => html`<th scope="col">${heading}`)}<tbody>${rows}</table></div>`;
+export interface TableOptions<Row> {
+  /** Of a screen reader. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  /** Returns the address of the page of a row; without one the first cell is no link. */
+  readonly link?: ((row: Row) => string) | undefined;
+}
+
+/** Returns the table that kbctl prints on a terminal. It scrolls by itself if it is wider than the page. */
+export function table<Row>(rows: readonly Row[], { caption, columns, link }: TableOptions<Row>): Html {
+  const shown = columns.filter(({ wide = false }) => !wide);
+  const cell = (column: Column<Row>, row: Row) => {
+    const { text, tone, percent } = column;
+    const content = percent === undefined ? clipped(text(row)) : meter(percent(row));
+    return html`<td><span class="${tone?.(row) ?? ''}">${content}</span>`;
+  };
+  const head = (row: Row) => {
+    const name = clipped(shown[0]?.text(row) ?? '');
+    return html`<th scope="row">${link === undefined ? name : html`<a href="${link(row)}">${name}</a>`}`;
+  };
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption>${caption}</caption><thead><tr>${shown.map(
+    ({ title }) => html`<th scope="col">${title}`,
+  )}<tbody>${rows.map((row) => html`<tr>${head(row)}${shown.slice(1).map((column) => cell(column, row))}`)}</table></div>`;
+}
+
+function meter(percent: number | undefined): Child {
+  if (percent === undefined) return undefined;
+  const text = percentText(percent);
+  return html`<meter max="100" high="80" optimum="0" value="${percent}" aria-label="${text} in use"></meter> ${text}`;
 }

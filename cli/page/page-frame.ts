@@ -1,26 +1,24 @@
 import { createHash } from 'node:crypto';
-import { type Child, clipped, type Html, html, Html as Markup } from './html.ts';
-import type { CellLook } from './map-layout.ts';
+import { type Child, type Html, html, Html as Markup } from './html.ts';
 import { PAGE_CSS } from './page-css.ts';
 import { PAGE_SCRIPT } from './page-script.ts';
-import { timeOf } from './words.ts';
+import type { CellLook } from './range-map.ts';
 
 export interface PageOptions {
   /** How often the page refreshes. Absent: it is a file. */
   readonly live?: { readonly pollMs: number };
-  /** The time since which the table cannot be read. */
-  readonly trouble?: { readonly message: string; readonly sinceMs: number };
 }
 
 export interface PageParts extends PageOptions {
   readonly title: string;
-  readonly heading: Child;
+  readonly heading: string;
   /** The line below the heading. */
   readonly about: Child;
   /** One sentence without ages: a screen reader announces each change. */
   readonly summary: string;
-  readonly atMs?: number;
-  readonly nav?: Child;
+  readonly atMs: number;
+  /** Whether the page has a link to all clusters. */
+  readonly isOne?: boolean;
   readonly main: Child;
 }
 
@@ -37,30 +35,21 @@ export function contentSecurityPolicy(live: boolean): string {
   ].join('; ');
 }
 
-export function page(parts: PageParts): string {
-  const { title, heading, about, summary, nav, main, live } = parts;
+export function page({ title, heading, about, summary, atMs, isOne, main, live }: PageParts): string {
+  const atTime = new Date(atMs).toISOString().slice(0, 19);
   return String(html`<!doctype html>
 <html lang="en"${live && html` data-live="${live.pollMs}"`}>
 <head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${contentSecurityPolicy(live !== undefined)}">
 <title>${title}</title><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">
 <link rel="icon" href="data:,"><style>${trusted(PAGE_CSS)}</style></head>
-<body><a class="skip" href="#main">Skip to the clusters</a>${PATTERNS}
-<div id="page"><header>${nav}<div class="title"><h1>${heading}</h1>${live && html`<p id="live" role="status" data-own="">Live</p>`}</div><p class="soft">${about}${asOf(parts)}</p><p id="summary">${summary}</p>${troubleBanner(parts)}</header>
-<main id="main" tabindex="-1">${main}</main></div>
+<body>${PATTERNS}<header>${live && isOne && TO_ALL_CLUSTERS}<h1>${heading}</h1>${live && html`<p id="live" role="status">Live</p>`}</header>
+<main><p class="soft">${about}, read ${atTime}Z</p><p id="summary">${summary}</p>${main}</main>
 <footer><p>This page is read-only. The same on a terminal: <code>kbctl status</code></p></footer><p id="news" class="sr" role="status"></p><script>${trusted(PAGE_SCRIPT)}</script></body></html>
 `);
 }
 
-function asOf({ atMs }: PageParts): Html | false {
-  if (atMs === undefined) return false;
-  return html`, read ${timeOf(atMs)}`;
-}
-
-function troubleBanner({ trouble, atMs }: PageParts): Html | false {
-  if (trouble === undefined) return false;
-  const shown = atMs !== undefined && '; the page shows the last result';
-  return html`<p class="banner" role="alert"><b class="bad">The table cannot be read</b> since ${timeOf(trouble.sinceMs)}${shown}: ${clipped(trouble.message)}</p>`;
-}
+/** The path of a page begins with its key, which no link repeats. */
+const TO_ALL_CLUSTERS = html`<nav aria-label="Up"><a href="../">All clusters</a></nav>`;
 
 function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
@@ -77,7 +66,7 @@ const level = (height: number) =>
 
 /**
  * How a cell of each look is drawn, 1 by 1: a colour, and a mark for colour-blind readers. Defined once per page; maps
- * only draw strokes with them.
+ * only fill with them.
  */
 const DRAWINGS = {
   D: html`<rect class="D" ${CELL}/><path class="mark" d="M.28 .28L.72 .72M.72 .28L.28 .72"/>`,
@@ -93,10 +82,7 @@ const DRAWINGS = {
   X: html`<path class="X" d="M.3 .7L.7 .3"/>`,
 } as const satisfies Record<CellLook, Html>;
 
-/** Once per page. Strokes run along the middle of a row, so tiles begin half a cell above it. */
-const PATTERNS: Html = html`<svg class="patterns" width="0" height="0" aria-hidden="true"><defs>${Object.entries(
-  DRAWINGS,
-).map(
+const PATTERNS: Html = html`<svg class="sr" aria-hidden="true"><defs>${Object.entries(DRAWINGS).map(
   ([look, drawing]) =>
-    html`<pattern id="p${look}" patternUnits="userSpaceOnUse" y="-.5" width="1" height="1">${drawing}</pattern>`,
+    html`<pattern id="p${look}" patternUnits="userSpaceOnUse" width="1" height="1">${drawing}</pattern>`,
 )}</defs></svg>`;

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { describeError } from '../../lib/telemetry/describe-error.ts';
 import { isSame } from '../../local/local-request.ts';
 import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
-import { contentSecurityPolicy, type PageOptions } from './page-frame.ts';
-import { renderClusterPage, renderFleetPage, renderMessagePage, TO_ALL_CLUSTERS } from './render-pages.ts';
-import type { LatestRead } from './shared-read.ts';
+import { contentSecurityPolicy } from './page-frame.ts';
+import { renderClusterPage, renderFleetPage } from './render-pages.ts';
 
 type PageRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
 
@@ -13,10 +13,15 @@ export interface PageReply {
   readonly body: string;
 }
 
+export interface ClusterRead {
+  /** Absent: the cluster does not exist. */
+  readonly status: ClusterStatus | undefined;
+  readonly atMs: number;
+}
+
 export interface PageSources {
-  readonly fleet: () => Promise<LatestRead<FleetStatus>>;
-  /** Returns `undefined` if the cluster does not exist. */
-  readonly cluster: (name: string) => Promise<LatestRead<ClusterStatus | undefined>>;
+  readonly fleet: () => Promise<FleetStatus>;
+  readonly cluster: (name: string) => Promise<ClusterRead>;
   readonly pollMs: number;
   readonly port: number;
   /**
@@ -48,7 +53,7 @@ export async function answerPageRequest(request: PageRequest, sources: PageSourc
   }
   const path = pathWithKey(request, sources);
   if (path === undefined) return refusal(401, 'Open the link that kbctl printed: it has the key of this page.');
-  const reply = await answerAt(decoded(path), sources);
+  const reply = await answerAt(decoded(path), sources).catch(unreadable);
   return request.method === 'HEAD' ? { ...reply, body: '' } : reply;
 }
 
@@ -61,43 +66,23 @@ function pathWithKey({ url, headers: { authorization = '' } }: PageRequest, { ke
 }
 
 async function answerAt(path: string | undefined, sources: PageSources): Promise<PageReply> {
-  if (path === '/') return fleetPage(sources);
-  if (path === '/metrics') return metrics(sources);
-  const name = path !== undefined && /^\/clusters\/([^/]+)$/.exec(path)?.[1];
-  return name
-    ? clusterPage(name, sources)
-    : refusal(404, 'Not found. All clusters are at the link that kbctl printed.');
+  const options = { live: { pollMs: sources.pollMs } };
+  if (path === '/') return shown(renderFleetPage(await sources.fleet(), options));
+  if (path === '/metrics') return metrics(await sources.fleet());
+  const [, name] = /^\/clusters\/([^/]+)$/.exec(path ?? '') ?? [];
+  if (name === undefined) return refusal(404, 'Not found. All clusters are at the link that kbctl printed.');
+  const { status, atMs } = await sources.cluster(name);
+  if (status === undefined) return refusal(404, 'The table has no cluster of this name.');
+  return shown(renderClusterPage(status, { ...options, atMs }));
 }
 
-async function fleetPage(sources: PageSources): Promise<PageReply> {
-  const latest = await sources.fleet();
-  const options = optionsOf(sources, latest);
-  if (latest.value === undefined)
-    return shown(503, renderMessagePage('Clusters', 'The table has not been read yet.', options));
-  return shown(200, renderFleetPage(latest.value.of, options));
+function unreadable(error: unknown): PageReply {
+  return refusal(503, `The table cannot be read: ${describeError(error).message}`);
 }
 
-async function clusterPage(name: string, sources: PageSources): Promise<PageReply> {
-  const latest = await sources.cluster(name);
-  const options = { ...optionsOf(sources, latest), nav: TO_ALL_CLUSTERS };
-  if (latest.value === undefined)
-    return shown(503, renderMessagePage(name, 'The table has not been read yet.', options));
-  const { of: cluster, atMs } = latest.value;
-  if (cluster === undefined)
-    return shown(404, renderMessagePage(name, 'The table has no cluster of this name.', options));
-  return shown(200, renderClusterPage(cluster, { ...options, atMs }));
-}
-
-function optionsOf({ pollMs }: PageSources, { trouble }: LatestRead<unknown>): PageOptions {
-  return { live: { pollMs }, ...(trouble && { trouble }) };
-}
-
-async function metrics({ fleet }: PageSources): Promise<PageReply> {
-  const { value, trouble } = await fleet();
-  if (value === undefined || trouble !== undefined)
-    return refusal(503, `The table cannot be read: ${trouble?.message}`);
+async function metrics(fleet: FleetStatus): Promise<PageReply> {
   const { fleetMetrics } = await import('./fleet-metrics.ts');
-  const { contentType, text } = await fleetMetrics(value.of);
+  const { contentType, text } = await fleetMetrics(fleet);
   return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
 }
 
@@ -115,8 +100,8 @@ function decoded(path: string): string | undefined {
   }
 }
 
-function shown(status: number, body: string): PageReply {
-  return { status, headers: HEADERS, body };
+function shown(body: string): PageReply {
+  return { status: 200, headers: HEADERS, body };
 }
 
 function refusal(status: number, message: string): PageReply {

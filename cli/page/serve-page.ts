@@ -5,8 +5,8 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { configurationError, failureCode } from '../errors.ts';
 import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
 import { readClusterStatus, readFleetStatus } from '../status/read-status.ts';
-import { answerPageRequest, type PageSources } from './page-requests.ts';
-import { SharedRead, type SharedReadOptions } from './shared-read.ts';
+import { answerPageRequest, type ClusterRead, type PageSources } from './page-requests.ts';
+import { sharedRead } from './shared-read.ts';
 
 /** Reads the status. The signal ends a read that takes too long, or whose page was closed. */
 export interface PageReads {
@@ -33,19 +33,13 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/** With more clusters the page has no room for all maps: the page of a cluster reads its own. */
-const MOST_WITH_MAPS = 50;
-
 export function readsOf(
   table: (signal: AbortSignal) => KeyValueTable,
   tableName: string,
   nowMs: () => number,
 ): PageReads {
   return {
-    readFleet: (signal) =>
-      readFleetStatus(table(signal), tableName, nowMs(), {
-        details: (clusters) => (clusters > MOST_WITH_MAPS ? 'brief' : 'full'),
-      }),
+    readFleet: (signal) => readFleetStatus(table(signal), tableName, nowMs(), { details: 'brief' }),
     readCluster: (name, signal) => readClusterStatus(table(signal), name, nowMs()),
   };
 }
@@ -57,11 +51,11 @@ const HOST = '127.0.0.1';
  * @throws CliError if the port is not free.
  */
 export async function servePage(options: PageServerOptions): Promise<PageServer> {
-  const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000, nowMs = Date.now } = options;
-  const reads = sharedReads(options, { freshMs: options.freshMs ?? 1_000, nowMs });
+  const { port = 0, key = randomBytes(18).toString('base64url'), pollMs = 2_000 } = options;
+  const ended = new AbortController();
+  const sources = { ...sharedReads(options, ended.signal), pollMs, key };
   const server = createServer((request, response) => {
-    const sources = { ...reads, pollMs, key, port: portOf(server) };
-    answerPageRequest(request, sources)
+    answerPageRequest(request, { ...sources, port: portOf(server) })
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
   });
@@ -69,7 +63,7 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   return {
     url: `http://${HOST}:${portOf(server)}/${key}/`,
     close: async () => {
-      reads.end();
+      ended.abort();
       await new Promise<void>((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));
         server.closeAllConnections();
@@ -78,21 +72,20 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   };
 }
 
-type Reads = Pick<PageSources, 'fleet' | 'cluster'> & { readonly end: () => void };
-
-function sharedReads({ readFleet, readCluster }: PageReads, options: SharedReadOptions): Reads {
-  const fleet = new SharedRead(readFleet, options);
-  const clusters = new Map<string, SharedRead<ClusterStatus | undefined>>();
-  const clusterRead = (name: string) => {
-    const read = clusters.get(name) ?? new SharedRead((signal) => readCluster(name, signal), options);
-    clusters.set(name, read);
-    return read;
-  };
+function sharedReads(
+  { readFleet, readCluster, freshMs = 1_000, nowMs = Date.now }: PageServerOptions,
+  ended: AbortSignal,
+): Pick<PageSources, 'fleet' | 'cluster'> {
+  const options = { freshMs, nowMs, ended };
+  const clusters = new Map<string, () => Promise<ClusterRead>>();
   return {
-    fleet: () => fleet.get(),
-    cluster: (name) => clusterRead(name).get(),
-    end: () => {
-      for (const read of [fleet, ...clusters.values()]) read.end();
+    fleet: sharedRead(readFleet, options),
+    cluster: (name) => {
+      const read =
+        clusters.get(name) ??
+        sharedRead(async (signal) => ({ status: await readCluster(name, signal), atMs: nowMs() }), options);
+      clusters.set(name, read);
+      return read();
     },
   };
 }

@@ -35,6 +35,9 @@ export interface ClusterStatus {
 /** `bad`: action required. `warning`: it may resolve automatically. `unknown`: no pass ran yet. */
 export type Health = 'bad' | 'warning' | 'unknown' | 'paused' | 'good';
 
+/** The worst first. */
+export const HEALTHS: readonly Health[] = ['bad', 'warning', 'unknown', 'paused', 'good'];
+
 export interface PauseStatus extends Pause {
   /** The pause applies to all clusters. */
   readonly all: boolean;
@@ -148,7 +151,7 @@ export function levelOfUse(usedPercent: number): Attention['level'] | undefined 
 }
 
 /**
- * A range as cells of equal size, in order: one item each for up to 4,096 cells, otherwise buckets of a power of two.
+ * A range as cells of equal size, in order: one item each for up to 1,024 cells, otherwise buckets of a power of two.
  */
 export interface RangeMap {
   readonly itemsPerCell: number;

@@ -22,7 +22,7 @@ export interface RangeBits {
   readonly duplicates: Iterable<number>;
 }
 
-const MOST_CELLS = 4096;
+const MOST_CELLS = 1024;
 /** By priority: a bucket has the first of its states. */
 const LETTERS = 'DLHURFX';
 const RANK = { D: 0, L: 1, H: 2, U: 3, R: 4, F: 5, X: 6 } as const;

@@ -7,8 +7,8 @@ import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
 export interface FleetStatusOptions {
-  /** Default: `full`. May depend on the number of clusters. */
-  readonly details?: StatusDetails | ((clusters: number) => StatusDetails);
+  /** Default: `full`. */
+  readonly details?: StatusDetails;
   /** Called at the start, and after each cluster. */
   readonly onProgress?: (done: number, total: number) => void;
 }
@@ -44,11 +44,10 @@ export async function readFleetStatus(
 ): Promise<FleetStatus> {
   const list = await listClusters(table);
   const total = list.clusters.length;
-  const ofEach = typeof details === 'function' ? details(total) : details;
   let done = 0;
   onProgress?.(done, total);
   const clusters = await eachOf(list.clusters, AT_A_TIME, async (cluster) => {
-    const status = workOutStatus(await readInputs(table, cluster, list.pausedAll, ofEach), nowMs);
+    const status = workOutStatus(await readInputs(table, cluster, list.pausedAll, details), nowMs);
     onProgress?.(++done, total);
     return status;
   });

@@ -21,7 +21,7 @@ interface Pattern {
 }
 
 /** Files that make a pattern when they need it: from one that is found in the same file, and from the digits of an address. */
-const PUT_TOGETHER = ['cli/terminal.ts', 'cli/page/map-layout.ts'];
+const PUT_TOGETHER = ['cli/terminal.ts'];
 
 function patternsOf(folder: string): Pattern[] {
   const files = readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' });

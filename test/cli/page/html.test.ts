@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { escapeText, html, name } from '../../../cli/page/html.ts';
+import { clipped, escapeText, firstOf, html } from '../../../cli/page/html.ts';
 import { anyText } from '../../support/properties.ts';
 import { tagsOf } from './tags-of.ts';
 
@@ -30,11 +30,11 @@ describe('a value in a template', () => {
   test('never makes a tag or an attribute', () => {
     fc.assert(
       fc.property(markup, markup, (title, text) => {
-        expect(tagsOf(String(html`<p title="${title}">${text}<b>${[text, name(title)]}</b></p>`))).toEqual([
+        expect(tagsOf(String(html`<p title="${title}">${text}<b>${[text, html`<i>${title}</i>`]}</b></p>`))).toEqual([
           'p title',
           'b',
-          'bdi',
-          '/bdi',
+          'i',
+          '/i',
           '/b',
           '/p',
         ]);
@@ -55,6 +55,14 @@ test('an attribute without quotes is an error', () => {
   expect(() => html`<p title=${'x'}>`).toThrow('an attribute without quotes: <p title=');
 });
 
-test('bytes are those of UTF-8', () => {
-  expect(html`<p>${'茶'}</p>`.bytes).toBe(10);
+test('a long text is cut between characters', () => {
+  expect(clipped('a🍵b', 2)).toBe('a…');
+  expect(clipped('short')).toBe('short');
+});
+
+test('a long list is cut, with the number of the rest and the command that prints them', () => {
+  const list = (items: readonly number[]) => html`${firstOf(items, 2, (shown) => shown.join(), 'kbctl get runs')}`;
+
+  expect(String(list([1, 2]))).toBe('1,2');
+  expect(String(list([1, 2, 3]))).toBe('1,2<p class="soft">and 1 more: <code>kbctl get runs</code></p>');
 });

@@ -49,10 +49,10 @@ test('all clusters are at the link, and each at its own path below it', async ()
   const server = await serve();
 
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{24}\/$/);
-  expect(await ask(server, '/')).toMatchObject({ status: 200, body: expect.stringContaining('2 of 6 clusters need') });
+  expect(await ask(server, '/')).toMatchObject({ status: 200, body: expect.stringContaining('6 clusters: 2 bad') });
   expect(await ask(server, '/clusters/lab-2?x=1')).toMatchObject({
     status: 200,
-    body: expect.stringContaining('<h1><bdi>lab-2</bdi></h1>'),
+    body: expect.stringContaining('<h1>lab-2</h1>'),
   });
 });
 
@@ -173,26 +173,12 @@ test('concurrent requests share one read', async () => {
   expect(reads).toBe(1);
 });
 
-test('a table that cannot be read shows the last page with the error, until it can', async () => {
-  const answers = [async () => FLEET, () => Promise.reject(new Error('no <answer>'))];
+test('a table that cannot be read is an error, until it can', async () => {
+  const answers = [() => Promise.reject(new Error('no answer'))];
   const server = await serve({ readFleet: () => (answers.shift() ?? (async () => FLEET))(), freshMs: 0 });
 
-  await ask(server, '/');
-  const { status, body } = await ask(server, '/');
-
-  expect(status).toBe(200);
-  expect(body).toContain('2 of 6 clusters need');
-  expect(body).toMatch(/since <time[^>]*>[^<]+<\/time>; the page shows the last result: no &lt;answer&gt;/);
-  expect((await ask(server, '/')).body).not.toContain('The table cannot be read');
-});
-
-test.each(['/', '/clusters/lab-2'])('a table that cannot be read from the start is an error at %s', async (path) => {
-  const fails = () => Promise.reject(new Error('no answer'));
-  const { status, body } = await ask(await serve({ readFleet: fails, readCluster: fails }), path);
-
-  expect(status).toBe(503);
-  expect(body).toContain('no answer');
-  expect(body).toContain(' data-live="2000"');
+  expect(await ask(server, '/')).toMatchObject({ status: 503, body: 'The table cannot be read: no answer\n' });
+  expect(await ask(server, '/')).toMatchObject({ status: 200 });
 });
 
 test('a port in use is an error with its resolution', async () => {
@@ -224,17 +210,14 @@ test('closing aborts a read', async () => {
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
 });
 
-test.each([
-  { many: 50, what: 'with their ranges', prefixes: ['ranges/', 'runs/'] },
-  { many: 51, what: 'without them', prefixes: ['runs/'] },
-])('a live page reads $many clusters once each, $what', async ({ many, prefixes }) => {
+test('a live page of all clusters does not read their ranges', async () => {
   const table = aTable();
-  for (let n = 0; n < many; n++) await registerCluster(table, aClusterSpec({ name: `c-${n}` }));
+  await registerCluster(table, aClusterSpec({ name: 'a' }));
   const lists: string[] = [];
   const counted: KeyValueTable = {
     ...table,
     list: (cluster, prefix) => {
-      if (cluster === 'c-7') lists.push(prefix);
+      if (cluster === 'a') lists.push(prefix);
       return table.list(cluster, prefix);
     },
   };
@@ -243,6 +226,6 @@ test.each([
     't',
     () => 0,
   );
-  expect((await readFleet(new AbortController().signal)).clusters).toHaveLength(many);
-  expect(lists.sort()).toEqual(prefixes);
+  expect((await readFleet(new AbortController().signal)).clusters).toHaveLength(1);
+  expect(lists).toEqual(['runs/']);
 });

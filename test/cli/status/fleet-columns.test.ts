@@ -2,7 +2,8 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
 import { Output } from '../../../cli/output.ts';
 import type { ClusterStatus } from '../../../cli/status/cluster-status.ts';
-import { fleetColumns, RANGE_COLUMNS, statusLines } from '../../../cli/status/status-lines.ts';
+import { fleetColumns, RANGE_COLUMNS } from '../../../cli/status/columns.ts';
+import { statusLines } from '../../../cli/status/status-lines.ts';
 import { aClusterStatus, aSlash24, loopsOf, STATUS_AT_MS } from '../../support/a-fleet-status.ts';
 
 const cell = (name: string, status: Partial<ClusterStatus>) =>

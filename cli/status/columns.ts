@@ -1,0 +1,229 @@
+import type { Hold } from '../../lib/range/hold.ts';
+import { holdEnd, TAKEN_UP_BY } from '../ranges/range-words.ts';
+import type { Column } from '../text-table.ts';
+import { formatAge, formatDuration } from './age.ts';
+import {
+  type ApiServerStatus,
+  type ClusterStatus,
+  type FindingStatus,
+  type Health,
+  LEASE_WORDS,
+  type LoopStatus,
+  levelOfUse,
+  type RangeStatus,
+  wholeRanges,
+} from './cluster-status.ts';
+import { isOneOfMany } from './loops-and-leases.ts';
+
+// The tables of a cluster's status, for kbctl and the status page.
+
+const CELLS = 10;
+/** Eighths of a cell. */
+const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
+
+/** Returns `█████▍     54%`. A bar is empty only for 0, and full only for 100. */
+function bar(percent: number): string {
+  const eighths = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * CELLS * 8);
+  const shown = percent <= 0 ? 0 : percent >= 100 ? CELLS * 8 : Math.min(Math.max(eighths, 1), CELLS * 8 - 1);
+  const drawn = '█'.repeat(Math.floor(shown / 8)) + PARTS[shown % 8];
+  return `${drawn.padEnd(CELLS)} ${percentText(percent).padStart(4)}`;
+}
+
+/** Returns `0%`, `<1%`, `54%`: only unused is 0, and only full is 100. */
+export function percentText(percent: number): string {
+  return percent > 0 && percent < 1 ? '<1%' : `${Math.floor(percent)}%`;
+}
+
+/** A small share of many items can be less than the tenth of a per cent of the figure. */
+function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
+  return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
+}
+
+function fullest(status: ClusterStatus): number | undefined {
+  return status.ranges.length === 0 ? undefined : Math.max(...wholeRanges(status).map(shownPercent));
+}
+
+/** Returns the number as text, or `2^53 or more`. */
+export function amount(count: number): string {
+  return count < Number.MAX_SAFE_INTEGER ? String(count) : '2^53 or more';
+}
+
+export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
+  return [
+    { title: 'NAME', text: ({ name }) => name },
+    { title: 'HEALTH', text: ({ health }) => health, tone: ({ health }) => health },
+    { title: 'MODE', text: ({ mode }) => mode, yields: true },
+    { title: 'ALLOCATOR', text: ({ allocator }) => allocator, wide: true },
+    { title: 'OWNER', text: ({ owner }) => owner?.stack ?? '', wide: true },
+    {
+      title: 'API SERVERS',
+      text: ({ apiServers }) => `${apiServers.filter(({ state }) => state === 'active').length}/${apiServers.length}`,
+    },
+    { title: 'LAST PASS', text: ({ loops }) => lastPassAgo(loops, nowMs), yields: true },
+    {
+      title: 'FULLEST',
+      text: (status) => {
+        const percent = fullest(status);
+        return percent === undefined ? '' : bar(percent);
+      },
+      percent: fullest,
+      yields: true,
+    },
+    { title: 'FINDINGS', text: ({ findings }) => String(findings.length) },
+    { title: 'ATTENTION', text: attentionWords, shrinks: true },
+  ];
+}
+
+/** Returns `paused,duplicate,leak (3)`: each word once. A pause comes first, unless it is the health. */
+function attentionWords({ attention, health, paused }: ClusterStatus): string {
+  const words = Map.groupBy(attention, ({ word }) => word);
+  const counted = [...words].map(([word, same]) => (same.length === 1 ? word : `${word} (${same.length})`));
+  return [...(paused !== undefined && health !== 'paused' ? ['paused'] : []), ...counted].join(',');
+}
+
+const LEASE_TONES: Readonly<Record<ApiServerStatus['state'], Health>> = {
+  active: 'good',
+  expired: 'bad',
+  withdrawn: 'paused',
+  neverSeen: 'unknown',
+};
+
+export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {
+  return [
+    { title: 'ADDRESS', text: ({ address, host }) => address ?? host ?? '' },
+    { title: 'KIND', text: ({ kind }) => kind ?? 'not in the spec', wide: true },
+    { title: 'LEASE', text: ({ state }) => LEASE_WORDS[state], tone: ({ state }) => LEASE_TONES[state] },
+    { title: 'REFRESHED', text: ({ refreshedAtMs }) => ago(refreshedAtMs, nowMs), yields: true },
+    { title: 'ENDS', text: (server) => leaseEnd(server, nowMs) },
+    { title: 'MISSES', text: ({ misses }) => String(misses ?? ''), wide: true },
+    { title: 'BY', text: ({ source }) => source ?? '', wide: true },
+    { title: 'LAST PROBE', text: ({ lastProbe }) => lastProbe ?? '', shrinks: true },
+  ];
+}
+
+function leaseEnd({ state, expiresAtMs, withdrawnUntilMs }: ApiServerStatus, nowMs: number): string {
+  if (state === 'withdrawn' && withdrawnUntilMs !== undefined) {
+    return withdrawnUntilMs > nowMs ? `back in ${formatAge(withdrawnUntilMs - nowMs)}` : 'when it answers';
+  }
+  if (expiresAtMs === undefined || expiresAtMs <= 0) return '';
+  return expiresAtMs > nowMs ? `in ${formatAge(expiresAtMs - nowMs)}` : `${formatAge(nowMs - expiresAtMs)} ago`;
+}
+
+const LOOP_TONES: Readonly<Record<LoopStatus['state'], Health>> = {
+  good: 'good',
+  failing: 'bad',
+  late: 'bad',
+  neverRan: 'warning',
+  paused: 'paused',
+  unknown: 'unknown',
+};
+
+export function loopColumns(nowMs: number): Column<LoopStatus>[] {
+  return [
+    { title: 'LOOP', text: ({ loop }) => loop },
+    {
+      title: 'STATE',
+      text: ({ state }) => (state === 'neverRan' ? 'never ran' : state),
+      tone: ({ state }) => LOOP_TONES[state],
+    },
+    { title: 'LAST PASS', text: (loop) => lastPassAgo([loop], nowMs) },
+    {
+      title: 'TOOK',
+      text: ({ lastPass }) => (lastPass === undefined ? '' : formatDuration(lastPass.durationMs)),
+      yields: true,
+    },
+    { title: 'EVERY', text: ({ intervalSeconds }) => formatAge(intervalSeconds * 1000), wide: true },
+    { title: 'SUCCESS', text: (loop) => ago(successAtMs(loop), nowMs), wide: true },
+    { title: 'FINDINGS', text: ({ lastPass }) => String(lastPass?.findings ?? '') },
+    { title: 'WOULD WRITE', text: ({ wouldWrite = [] }) => wouldWrite.join('; '), shrinks: true, wide: true },
+    { title: 'ERROR', text: ({ lastPass }) => errorText(lastPass?.error), shrinks: true },
+  ];
+}
+
+/** Returns the age of the latest pass. */
+function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
+  const starts = loops.flatMap(({ lastPass, lastRanAtMs }) => lastRanAtMs ?? lastPass?.startedAtMs ?? []);
+  const isKnown = loops.some(({ lastRanAtMs }) => lastRanAtMs !== undefined);
+  if (!isKnown && loops.some((loop) => isOneOfMany(loop, nowMs))) return '<1m ago';
+  return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
+}
+
+/** Returns the time of a loop's last success: if its last pass succeeded, a later run that leases show did too. */
+export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
+  return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
+}
+
+function errorText(error: { readonly code: string; readonly message: string } | undefined): string {
+  return error === undefined ? '' : `${error.code}: ${error.message}`;
+}
+
+export const RANGE_COLUMNS: readonly Column<RangeStatus>[] = [
+  {
+    title: 'RANGE',
+    text: ({ range, specRange }) => (specRange === undefined ? range : `${range} (not yet ${specRange})`),
+  },
+  {
+    title: 'OF',
+    text: ({ title, serviceCidr, ready }) => (serviceCidr && ready === false ? `${title}, not ready` : title),
+    yields: true,
+  },
+  {
+    title: 'FULL',
+    text: (range) => bar(shownPercent(range)),
+    percent: shownPercent,
+    tone: ({ usedPercent }) => levelOfUse(usedPercent),
+  },
+  { title: 'USED', text: ({ used, capacity }) => `${used} of ${amount(capacity)}`, yields: true },
+  { title: 'HELD', text: ({ held }) => String(held), yields: true },
+  {
+    title: 'LEAKING',
+    text: ({ leaking }) => String(leaking),
+    tone: ({ leaking }) => (leaking > 0 ? 'warning' : undefined),
+  },
+  {
+    title: 'DUPLICATE',
+    text: ({ duplicates }) => String(duplicates),
+    tone: ({ duplicates }) => (duplicates > 0 ? 'bad' : undefined),
+  },
+  { title: 'RESERVED', text: ({ reserved }) => String(reserved), wide: true },
+  { title: 'RECORD', text: ({ allocator }) => (allocator === 'table' ? 'this table' : 'the API servers'), wide: true },
+  { title: 'READY', text: ({ ready }) => (ready === undefined ? '' : ready ? 'yes' : 'no'), wide: true },
+];
+
+export function findingColumns(nowMs: number): Column<FindingStatus>[] {
+  return [
+    { title: 'FINDING', text: ({ type }) => type },
+    { title: 'SERVICE', text: ({ service }) => service ?? '' },
+    { title: 'ITEM', text: ({ item }) => item ?? '' },
+    { title: 'SEEN', text: ({ seenAtMs }) => ago(seenAtMs, nowMs), yields: true },
+    { title: 'LOOP', text: ({ loop }) => loop, wide: true },
+    { title: 'MESSAGE', text: ({ message }) => message, shrinks: true },
+    { title: 'RESOLUTION', text: ({ mend }) => mend, wide: true },
+  ];
+}
+
+/** `afterRelease`: no Service can claim the hold. */
+export type HoldRow = Pick<RangeStatus, 'range'> & Hold & { readonly afterRelease?: true };
+
+export function holdRows({ ranges }: Pick<ClusterStatus, 'ranges'>): HoldRow[] {
+  return ranges.flatMap(({ key, range, holds }) => holds.map((hold) => ({ key, range, ...hold })));
+}
+
+export function holdColumns(nowMs: number): Column<HoldRow>[] {
+  return [
+    { title: 'RANGE', text: ({ range }) => range },
+    { title: 'OWNER', text: ({ owner }) => owner, shrinks: true },
+    { title: 'ENDS', text: (hold) => holdEnd(hold, nowMs) },
+    {
+      title: 'TAKEN UP BY',
+      text: ({ takenUpBy, afterRelease }) => `${TAKEN_UP_BY[takenUpBy]}${afterRelease ? ', after release' : ''}`,
+    },
+    { title: 'REQUEST', text: ({ requestId }) => requestId ?? '', wide: true },
+    // The last column pads no row to the longest.
+    { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
+  ];
+}
+
+export function ago(atMs: number | undefined, nowMs: number): string {
+  return atMs === undefined ? '' : `${formatAge(nowMs - atMs)} ago`;
+}
