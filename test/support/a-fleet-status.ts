@@ -108,13 +108,13 @@ export function aSlash24(share = 0.45, marks: Marks = {}): RangeStatus {
 }
 
 /** 10.96.0.0/16 in 4,096 buckets. */
-export function aSlash16(share = 0.12, marks: Marks = {}): RangeStatus {
+function aSlash16(share = 0.12, marks: Marks = {}): RangeStatus {
   const inUse = (index: number) => share * (1 + Math.cos(index / 9_000) + (index < 9_000 ? 2 : 0));
   return aRange(RANGE_KEYS.primary, 'cluster IPs', '10.96.0.0/16', inUse, marks);
 }
 
 /** fd00:10:96::/108, of which a bitmap covers 65,536 addresses. */
-export function anIPv6Range(share = 0.05): RangeStatus {
+function anIPv6Range(share = 0.05): RangeStatus {
   return aRange(RANGE_KEYS.secondary, 'secondary cluster IPs', 'fd00:10:96::/108', share, { 4096: 'L' });
 }
 
