@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type LocalRules, refusalOf } from '../local-request.ts';
@@ -84,7 +84,7 @@ export async function listen(
 ): Promise<ListeningStandIn> {
   const server = createServer(certified, (request, response) => {
     answer(standIn, request, { ...RULES, key, host: `127.0.0.1:${portOf()}` })
-      .then((reply) => send(response, reply))
+      .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
   });
   const portOf = () => (server.address() as AddressInfo).port;
@@ -121,21 +121,6 @@ async function answer(
   const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
   const { method = 'GET', url = '/' } = request;
   return standIn.handle({ method, path: url, headers, body: Buffer.concat(chunks).toString() });
-}
-
-function send(response: ServerResponse, { status, headers, body, watch }: StandInReply): void {
-  response.writeHead(status, headers);
-  if (watch === undefined) {
-    response.end(body);
-    return;
-  }
-  response.flushHeaders();
-  const stop = watch.start((line) => response.write(line));
-  const timer = setTimeout(() => response.end(), watch.timeoutMs);
-  response.once('close', () => {
-    clearTimeout(timer);
-    stop();
-  });
 }
 
 const NO_PROTOBUF =

@@ -1,6 +1,5 @@
 import { groupOf, recordIn, SERVED_RESOURCES, type ServedResource, StatusError } from './resources.ts';
 
-const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
 const REVIEWS: ServedResource = {
   apiVersion: 'authorization.k8s.io/v1',
@@ -11,21 +10,8 @@ const REVIEWS: ServedResource = {
 const SERVED: readonly ServedResource[] = [...SERVED_RESOURCES, REVIEWS];
 const GROUPS = [...new Set(SERVED.map(groupOf))].filter((group) => group !== '');
 
-export interface Discovered {
-  readonly contentType: string;
-  readonly body: object;
-}
-
-/** Returns a document of discovery: API groups and resources, and as much of their OpenAPI as kubectl needs. */
-export function discoveryReply(path: string, accept = ''): Discovered | undefined {
-  const isAggregated = accept.replaceAll(' ', '').includes(AGGREGATED);
-  if (isAggregated && path === '/api') return { contentType: AGGREGATED, body: groupDiscoveryList(['']) };
-  if (isAggregated && path === '/apis') return { contentType: AGGREGATED, body: groupDiscoveryList(GROUPS) };
-  const body = documentAt(path);
-  return body && { contentType: 'application/json', body };
-}
-
-function documentAt(path: string): object | undefined {
+/** Returns a document of discovery: API groups and resources, and as much of their OpenAPI as kubectl needs to write. */
+export function discoveryReply(path: string): object | undefined {
   const [root, group = '', version = ''] = path.split('/').slice(1);
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUPS.map(groupDocument) };
@@ -53,43 +39,11 @@ function resourceList(apiVersion: string): object | undefined {
     singularName: resource.kind.toLowerCase(),
     namespaced: resource.namespaced,
     kind: resource.kind,
-    ...usageOf(resource),
-  }));
-  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: apiVersion, resources: documents };
-}
-
-function groupDiscoveryList(groups: readonly string[]): object {
-  return {
-    kind: 'APIGroupDiscoveryList',
-    apiVersion: 'apidiscovery.k8s.io/v2',
-    metadata: {},
-    items: groups.map((group) => ({
-      metadata: group === '' ? {} : { name: group },
-      versions: [{ version: 'v1', freshness: 'Current', resources: discoveredIn(group) }],
-    })),
-  };
-}
-
-function discoveredIn(group: string): object[] {
-  return SERVED.filter((resource) => groupOf(resource) === group).map((resource) => ({
-    resource: resource.plural,
-    responseKind: kindOf(resource),
-    scope: resource.namespaced ? 'Namespaced' : 'Cluster',
-    singularResource: resource.kind.toLowerCase(),
-    ...usageOf(resource),
-  }));
-}
-
-function usageOf(resource: ServedResource) {
-  return {
     verbs: resource === REVIEWS ? ['create'] : VERBS,
     ...(resource.shortName !== undefined && { shortNames: [resource.shortName] }),
     ...(resource.kind === 'Service' && { categories: ['all'] }),
-  };
-}
-
-function kindOf(resource: ServedResource) {
-  return { group: groupOf(resource), version: 'v1', kind: resource.kind };
+  }));
+  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: apiVersion, resources: documents };
 }
 
 function openApiEntry(apiVersion: string): [string, object] {
@@ -97,7 +51,7 @@ function openApiEntry(apiVersion: string): [string, object] {
   return [path, { serverRelativeURL: `/openapi/v3/${path}` }];
 }
 
-/** kubectl reads the parameters of a PATCH there before it writes, and the schema of a kind in "kubectl explain". */
+/** kubectl reads the parameters of a PATCH there before it writes. */
 function openApiOf(apiVersion: string): object | undefined {
   const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
   if (resources.length === 0) return undefined;
@@ -106,27 +60,12 @@ function openApiOf(apiVersion: string): object | undefined {
   const parameters = ['fieldManager', 'fieldValidation'].map((name) => ({ name, in: 'query', schema }));
   const paths = resources.map((resource) => {
     const scope = resource.namespaced ? 'namespaces/{namespace}/' : '';
-    const patch = { parameters, 'x-kubernetes-group-version-kind': kindOf(resource) };
+    const kind = { group: groupOf(resource), version: 'v1', kind: resource.kind };
+    const patch = { parameters, 'x-kubernetes-group-version-kind': kind };
     return [`/${root}/${scope}${resource.plural}/{name}`, { patch }];
   });
-  const schemas = Object.fromEntries(resources.map((resource) => [resource.kind, schemaOf(resource)]));
   const info = { title: 'Kubernetes', version: 'stand-in' };
-  return { openapi: '3.0.0', info, paths: Object.fromEntries(paths), components: { schemas } };
-}
-
-/** The stand-in checks no schema: it has the fields that every kind has. */
-function schemaOf(resource: ServedResource): object {
-  const text = (description: string) => ({ type: 'string', description });
-  return {
-    description: `${resource.kind}, as the stand-in API server keeps it: without a schema. Ask a real one.`,
-    type: 'object',
-    properties: {
-      apiVersion: text(resource.apiVersion),
-      kind: text(resource.kind),
-      metadata: { type: 'object', description: 'Name, namespace, labels and annotations.' },
-    },
-    'x-kubernetes-group-version-kind': [kindOf(resource)],
-  };
+  return { openapi: '3.0.0', info, paths: Object.fromEntries(paths) };
 }
 
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */

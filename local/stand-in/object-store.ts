@@ -5,16 +5,6 @@ import { alreadyExists, conflict, notFound, type ServedResource } from './resour
 /** A stored object: raw JSON with the common fields. */
 export type StoredObject = KubernetesObject & { readonly [field: string]: unknown };
 
-/** A write, as a watch reports it. `object` has the resource version of the write. */
-export interface StoreChange {
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly key: string;
-  readonly object: StoredObject;
-}
-
-/** How many changes back a watch can begin. */
-const CHANGES_KEPT = 1_000;
-
 export const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
@@ -23,8 +13,6 @@ export const MODIFIED = 'the object has been modified; please apply your changes
  */
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>();
-  readonly #watchers = new Set<(change: StoreChange) => void>();
-  #changes: StoreChange[] = [];
   #version = 1;
 
   get(resource: ServedResource, namespace: string | undefined, name: string): StoredObject {
@@ -59,28 +47,6 @@ export class ObjectStore {
     if (this.#objects.get(key) !== object) throw conflict(resource, name, MODIFIED);
     this.#version++;
     this.#objects.delete(key);
-    const metadata = { ...object.metadata, resourceVersion: this.version };
-    this.#publish({ type: 'DELETED', key, object: { ...object, metadata } });
-  }
-
-  /**
-   * Calls `onChange` for each change after that version, and for each from now on. An empty version begins now.
-   * @returns a function that ends it
-   */
-  watch(
-    resource: ServedResource,
-    namespace: string | undefined,
-    version: string,
-    onChange: (change: StoreChange) => void,
-  ): () => void {
-    const prefix = keyOf(resource, namespace, '');
-    const watcher = (change: StoreChange) => {
-      if (change.key.startsWith(prefix)) onChange(change);
-    };
-    const isLater = ({ object }: StoreChange) => Number(object.metadata.resourceVersion) > Number(version);
-    if (version !== '') for (const change of this.#changes.filter(isLater)) watcher(change);
-    this.#watchers.add(watcher);
-    return () => void this.#watchers.delete(watcher);
   }
 
   list(
@@ -103,15 +69,8 @@ export class ObjectStore {
     this.#version++;
     const metadata: KubernetesObject['metadata'] = { ...object.metadata, resourceVersion: String(this.#version) };
     const stored = { ...object, metadata };
-    const type = this.#objects.has(key) ? 'MODIFIED' : 'ADDED';
     this.#objects.set(key, stored);
-    this.#publish({ type, key, object: stored });
     return stored;
-  }
-
-  #publish(change: StoreChange): void {
-    this.#changes = [...this.#changes.slice(1 - CHANGES_KEPT), change];
-    for (const watcher of this.#watchers) watcher(change);
   }
 }
 

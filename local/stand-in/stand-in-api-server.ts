@@ -6,7 +6,6 @@ import {
   badRequest,
   conflict,
   ENDPOINTS,
-  invalid,
   NAMESPACES,
   notFound,
   requestedTarget,
@@ -39,8 +38,6 @@ export interface StandInReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** Only for a watch: writes to the connection after `body` until it ends. */
-  readonly watch?: { readonly timeoutMs: number; start(write: (line: string) => void): () => void };
 }
 
 export interface StandInOptions {
@@ -58,15 +55,18 @@ interface Call {
   readonly manager: string;
 }
 
-const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platform: 'linux/amd64' };
+/** Query parameters, and what they ask for. */
+const MISSING = [
+  ['watch', 'watch'],
+  ['dryRun', 'dry run'],
+] as const;
 
-/** The default duration of a watch. */
-const WATCH_SECONDS = 1_800;
+const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platform: 'linux/amd64' };
 
 /**
  * An API server in this process: the kinds that the loops use, with the outcomes of a real one (resource versions and
  * conflicts, Status errors, allocation on create), and the requests of kubectl that show and write them. It has no
- * other API, no pages, no dry run, no protobuf and no storage. It passes the contract suite of the real kube-apiserver.
+ * other API, no pages, no watch, no dry run, no protobuf and no storage. It passes the contract suite of the real kube-apiserver.
  */
 export class StandInApiServer {
   readonly store = new ObjectStore();
@@ -97,9 +97,8 @@ export class StandInApiServer {
     if (url.pathname === '/version') return reply(200, VERSION);
     const review = accessReviewReply(request.method, url.pathname, request.body ?? '');
     if (review !== undefined) return reply(201, review);
-    const { accept = '' } = request.headers;
-    const discovered = request.method === 'GET' ? discoveryReply(url.pathname, accept) : undefined;
-    if (discovered !== undefined) return reply(200, discovered.body, discovered.contentType);
+    const discovered = request.method === 'GET' ? discoveryReply(url.pathname) : undefined;
+    if (discovered !== undefined) return reply(200, discovered);
     const target = requestedTarget(url.pathname);
     if (target === undefined)
       return { status: 404, headers: { 'content-type': 'text/plain' }, body: '404 page not found\n' };
@@ -108,15 +107,16 @@ export class StandInApiServer {
       query: url.searchParams,
       body: request.body ?? '',
       contentType: request.headers['content-type'] ?? 'application/json',
-      accept,
+      accept: request.headers['accept'] ?? '',
       manager: url.searchParams.get('fieldManager') ?? request.headers['user-agent']?.split('/')[0] ?? 'unknown',
     };
-    return isWatch(request.method, call) ? this.#watch(call) : this.#dispatch(request.method, call);
+    const missing = MISSING.find(([parameter]) => url.searchParams.has(parameter));
+    if (missing !== undefined) throw badRequest(`the stand-in API server has no ${missing[1]}`);
+    return this.#dispatch(request.method, call);
   }
 
   async #dispatch(method: string, call: Call): Promise<StandInReply> {
     const { resource, namespace, name } = call.target;
-    if (call.query.has('dryRun')) throw badRequest('the stand-in API server has no dry run');
     if (name === undefined) {
       if (method === 'GET') return reply(200, this.#list(call));
       if (method === 'POST') return reply(201, await this.#create(call));
@@ -146,22 +146,6 @@ export class StandInApiServer {
     const metadata = { resourceVersion: this.store.version };
     if (wantsTable(accept)) return tableOf(resource, items, metadata, this.#options.nowMs());
     return { kind: `${resource.kind}List`, apiVersion: resource.apiVersion, metadata, items };
-  }
-
-  #watch(call: Call): StandInReply {
-    const { query } = call;
-    const { resource, namespace, name } = call.target;
-    if (query.get('sendInitialEvents') === 'true') {
-      throw invalid(resource, '', 'sendInitialEvents: Forbidden: the stand-in API server begins a watch after a list');
-    }
-    const selects = selectorOf(query);
-    const start = (write: (line: string) => void) =>
-      this.store.watch(resource, namespace, query.get('resourceVersion') ?? '', ({ type, object }) => {
-        if (selects(object) && (name === undefined || name === object.metadata.name))
-          write(`${JSON.stringify({ type, object: this.#shown(call, object) })}\n`);
-      });
-    const timeoutMs = Number(query.get('timeoutSeconds') ?? WATCH_SECONDS) * 1000;
-    return { status: 200, headers: { 'content-type': 'application/json' }, body: '', watch: { timeoutMs, start } };
   }
 
   async #create(call: Call): Promise<StoredObject> {
@@ -308,14 +292,10 @@ export class StandInApiServer {
   }
 }
 
-function reply(status: number, body: object, contentType = 'application/json'): StandInReply {
-  return { status, headers: { 'content-type': contentType }, body: `${JSON.stringify(body)}\n` };
+function reply(status: number, body: object): StandInReply {
+  return { status, headers: { 'content-type': 'application/json' }, body: `${JSON.stringify(body)}\n` };
 }
 
 function wantsTable(accept: string): boolean {
   return /as=Table/.test(accept);
-}
-
-function isWatch(method: string, { query }: Call): boolean {
-  return method === 'GET' && ['true', '1'].includes(query.get('watch') ?? '');
 }

@@ -7,8 +7,7 @@ import type { StoredServiceSpec } from './service-storage.ts';
 
 interface Column {
   readonly name: string;
-  readonly isWide?: boolean;
-  readonly cell: (object: StoredObject, nowMs: number) => string | number;
+  readonly cell: (object: StoredObject, nowMs: number) => string;
 }
 
 const NAME: Column = { name: 'Name', cell: ({ metadata }) => metadata.name };
@@ -26,7 +25,6 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     { name: 'External-IP', cell: (object) => externalAddress(specOf(object)) },
     { name: 'Port(s)', cell: (object) => (specOf(object).ports ?? []).map(portText).join(',') || '<none>' },
     AGE,
-    { name: 'Selector', isWide: true, cell: (object) => selectorText(recordIn(specOf(object)['selector'])) },
   ],
   Endpoints: [NAME, { name: 'Endpoints', cell: (object) => listText(addressesIn(object), '<none>') }, AGE],
   EndpointSlice: [
@@ -47,16 +45,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     { name: 'Type', cell: (object) => String(object['type'] ?? '') },
     { name: 'Reason', cell: (object) => String(object['reason'] ?? '') },
     { name: 'Object', cell: regardedObject },
-    { name: 'Subobject', isWide: true, cell: () => '' },
-    {
-      name: 'Source',
-      isWide: true,
-      cell: (object) => [object['reportingController'], object['reportingInstance']].filter(Boolean).join(', '),
-    },
     { name: 'Message', cell: (object) => String(object['note'] ?? '').trim() },
-    { name: 'First Seen', isWide: true, cell: (object, nowMs) => ageOf(String(object['eventTime'] ?? ''), nowMs) },
-    { name: 'Count', isWide: true, cell: (object) => Number(recordIn(object['series'])['count'] ?? 1) },
-    { ...NAME, isWide: true },
   ],
   ServiceCIDR: [NAME, { name: 'CIDRs', cell: (object) => stringsIn(recordIn(object['spec'])['cidrs']).join(',') }, AGE],
 };
@@ -73,12 +62,12 @@ export function tableOf(
     kind: 'Table',
     apiVersion: 'meta.k8s.io/v1',
     metadata,
-    columnDefinitions: columns.map(({ name, isWide = false }) => ({
+    columnDefinitions: columns.map(({ name }) => ({
       name,
-      type: name === 'Count' ? 'integer' : 'string',
+      type: 'string',
       format: name === 'Name' ? 'name' : '',
       description: '',
-      priority: isWide ? 1 : 0,
+      priority: 0,
     })),
     rows: objects.map((object) => ({
       cells: columns.map(({ cell }) => cell(object, nowMs)),
@@ -98,11 +87,6 @@ function externalAddress({ type, externalIPs, externalName }: StoredServiceSpec)
 
 function portText({ port, nodePort = 0, protocol = 'TCP' }: ServicePort): string {
   return nodePort > 0 ? `${port}:${nodePort}/${protocol}` : `${port}/${protocol}`;
-}
-
-function selectorText(selector: Readonly<Record<string, unknown>>): string {
-  const terms = Object.entries(selector).map(([key, value]) => `${key}=${String(value)}`);
-  return terms.sort().join(',') || '<none>';
 }
 
 function addressesIn(object: StoredObject): string[] {

@@ -6,7 +6,6 @@ import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
-import { requestLocal } from '../support/request-local.ts';
 import { IDENTITY, readyStandIn, transportTo } from '../support/stand-in.ts';
 
 clusterPortContract({
@@ -32,7 +31,6 @@ clusterPortContract({
 
 apiServerContract('the stand-in API server', async () => transportTo(await readyStandIn()));
 
-const WATCH = '/api/v1/services?watch=true&sendInitialEvents=true';
 const BAD_NAME = '{"metadata":{"name":"Bad Name"}}';
 
 describe('refusals of the stand-in API server', () => {
@@ -46,7 +44,7 @@ describe('refusals of the stand-in API server', () => {
     ['a body that is no JSON is a 400', 'POST', '/api/v1/namespaces', '{', 400, 'BadRequest'],
     ['a body that is no object is a 400', 'POST', '/api/v1/namespaces', '7', 400, 'BadRequest'],
     ['a method that nobody serves is a 405', 'PUT', '/api/v1/namespaces', '{}', 405, 'MethodNotAllowed'],
-    ['a watch without a list before it is a 422, so that clients list', 'GET', WATCH, undefined, 422, 'sendInitial'],
+    ['a watch is a 400', 'GET', '/api/v1/services?watch=true', undefined, 400, 'no watch'],
     ['a dry run is a 400', 'POST', '/api/v1/namespaces?dryRun=All', '{}', 400, 'no dry run'],
     ['a patch of another kind is a 415', 'PATCH', '/api/v1/namespaces/default', '[]', 415, 'UnsupportedMediaType'],
     ['a namespace with a bad name is a 422', 'POST', '/api/v1/namespaces', BAD_NAME, 422, 'RFC 1123'],
@@ -110,37 +108,5 @@ describe('features of the stand-in API server for kubectl', () => {
         },
       },
     });
-  });
-
-  test('reports each change after a version in a watch, until the watch ends', async () => {
-    const version = standIn.store.version;
-    await call('POST', services, { metadata: { name: 'a' }, spec: { ports: [{ port: 80 }] } });
-    const path = `${services}?watch=true&resourceVersion=${version}`;
-    const { watch } = await standIn.handle({ method: 'GET', path, headers: {} });
-    const events: string[] = [];
-    const end = watch?.start((line) => {
-      const { type, object } = JSON.parse(line);
-      events.push(`${type} ${object.metadata.name}`);
-    });
-    await call('PATCH', `${services}/a`, { metadata: { labels: { tier: 'web' } } });
-    await call('POST', '/api/v1/namespaces', { metadata: { name: 'elsewhere' } });
-    await call('DELETE', `${services}/a`);
-    end?.();
-    await call('POST', services, { metadata: { name: 'b' }, spec: { ports: [{ port: 80 }] } });
-    expect(events).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a']);
-  });
-
-  test('ends the reply of a watch after timeoutSeconds', async () => {
-    const server = await listen(standIn, IDENTITY);
-    const path = '/api/v1/namespaces?watch=true&resourceVersion=1&timeoutSeconds=0';
-    const { status, body } = await requestLocal(server.url + path);
-    expect(status).toBe(200);
-    expect(
-      body
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line).object.metadata.name),
-    ).toContain('default');
-    await server.close();
   });
 });
