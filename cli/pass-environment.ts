@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { kubeconfigSources } from '../lib/aws/kubeconfig-sources.ts';
+import { kubeconfigSources } from '../lib/aws/read-kubeconfig.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/create-environment.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { KubeconfigSources } from '../lib/aws/kubeconfig-sources.ts';
+import type { KubeconfigSources } from '../lib/aws/read-kubeconfig.ts';
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/create-environment.ts';
@@ -78,7 +78,7 @@ export function kubeconfigOfEach({ spec: { name }, loadKubeconfig }: StartedClus
 function awsSources(): KubeconfigSources {
   let loaded: Promise<KubeconfigSources> | undefined;
   const load = () => {
-    loaded ??= import('../lib/aws/kubeconfig-sources.ts').then(({ kubeconfigSources }) => kubeconfigSources());
+    loaded ??= import('../lib/aws/read-kubeconfig.ts').then(({ kubeconfigSources }) => kubeconfigSources());
     return loaded;
   };
   return {

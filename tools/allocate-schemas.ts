@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { answerShape } from '../lib/allocate/answer.ts';
 import { requestShape } from '../lib/allocate/request.ts';
-import { withoutIntegerBounds } from '../lib/cluster/described.ts';
+import { withoutIntegerBounds } from '../lib/cluster/shapes.ts';
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

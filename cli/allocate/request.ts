@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
-import { shapeFaults } from '../../lib/cluster/shape-faults.ts';
+import { shapeFaults } from '../../lib/cluster/shapes.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { TableError } from '../../lib/table/errors.ts';

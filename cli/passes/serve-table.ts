@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
+import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../../lib/environment/create-environment.ts';
 import { QUEUEING_MS } from '../../lib/runtime/budgets.ts';

@@ -1,6 +1,5 @@
-import { isLocalHost } from '../../lib/cluster/local-host.ts';
+import { isAudienceOfSts, isLocalHost } from '../../lib/cluster/hosts.ts';
 import { SERVER_URL } from '../../lib/cluster/spec-parts.ts';
-import { isAudienceOfSts } from '../../lib/cluster/token-audience.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import type { SpecDraft } from './spec-shape.ts';
 

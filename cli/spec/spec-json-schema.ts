@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { writtenSpecShape } from '../../lib/cluster/cluster-spec.ts';
-import { withoutIntegerBounds } from '../../lib/cluster/described.ts';
+import { withoutIntegerBounds } from '../../lib/cluster/shapes.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import type { Refusal } from '../allocator/refusal.ts';
-import { described } from '../cluster/described.ts';
+import { described } from '../cluster/shapes.ts';
 import type { HoldTerms } from '../range/hold.ts';
 import { type AllocateRequest, RANGE_NAMES, type RequestedItem } from './request.ts';
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
-import { described } from '../cluster/described.ts';
-import { shapeFaults } from '../cluster/shape-faults.ts';
+import { described, shapeFaults } from '../cluster/shapes.ts';
 import { HOLD_OWNER } from '../range/hold.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';

@@ -1,5 +1,6 @@
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { setLatest } from '../cluster/values.ts';
+import { type RequestToken, tokenRequester } from './request-token.ts';
 import {
   type Credentials,
   parameterStore,
@@ -121,4 +122,13 @@ function keptBy<Value>(make: (key: string) => Value): (key: string) => Value {
     setLatest(made, key, value, MOST_KEPT);
     return value;
   };
+}
+
+export interface KubeconfigSources {
+  readonly read: ReadKubeconfig;
+  readonly requestToken: RequestToken;
+}
+
+export function kubeconfigSources(place: StorePlace = {}): KubeconfigSources {
+  return { read: kubeconfigReader(place), requestToken: tokenRequester(place) };
 }

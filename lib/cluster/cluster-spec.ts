@@ -1,19 +1,18 @@
 import * as z from 'zod/mini';
-import { described } from './described.ts';
+import { described, storedShape } from './shapes.ts';
 import {
   apiServer,
   DEFAULT_CLUSTER_IP_RANGE,
   endpointPort,
   kubeconfig,
   LABEL,
-  nodePortRange,
   PORT,
+  serviceNodePortRange,
   servicePort,
   serviceRanges,
   text,
   type webIdentity,
 } from './spec-parts.ts';
-import { storedForm } from './stored-form.ts';
 
 /** The four loops, by the id that files, functions, keys, metrics, logs and commands share. */
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
@@ -153,7 +152,7 @@ export const writtenSpecShape = z.strictObject({
     [],
   ),
   serviceClusterIPRange: z.prefault(serviceRanges, DEFAULT_CLUSTER_IP_RANGE),
-  serviceNodePortRange: nodePortRange,
+  serviceNodePortRange,
   endpoints: z.prefault(described(endpoints, 'How the endpoints of the kubernetes Service are kept.'), {}),
   service: z.prefault(described(service, 'The Service default/kubernetes.'), {}),
   repair: z._default(
@@ -210,7 +209,7 @@ export const writtenSpecShape = z.strictObject({
 const { serviceClusterIPRange, ...fields } = writtenSpecShape.shape;
 
 /** A registered spec, in which the ranges have another name. Only types are checked, and fields of a later version stay. */
-export const clusterSpecShape = storedForm(
+export const clusterSpecShape = storedShape(
   z.strictObject({ ...fields, serviceClusterIPRanges: serviceClusterIPRange }),
 );
 

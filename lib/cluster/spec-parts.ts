@@ -3,7 +3,7 @@ import { canonicalAddress } from '../allocator/ip-address.ts';
 import { type Network, parseCidr } from '../allocator/network.ts';
 import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-range.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
-import { described } from './described.ts';
+import { described } from './shapes.ts';
 
 /** Upstream's defaults, also for an empty text. */
 export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
@@ -291,7 +291,7 @@ export function readNodePortRange(ports: string | number): PortInterval | Refusa
   return isRefused(range) || range.size > 0 ? range : parsePortInterval(DEFAULT_NODE_PORT_RANGE);
 }
 
-export const nodePortRange = z.prefault(
+export const serviceNodePortRange = z.prefault(
   completed(
     described(
       z.union([

@@ -2,9 +2,9 @@ import { eachOf } from '../cluster/each-of.ts';
 import { CONCURRENT_PASSES, PASS_BUDGET_MS } from '../runtime/budgets.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../table/clusters.ts';
-import { containAccident } from './accident.ts';
+import type { SetApart } from './plan-ticks.ts';
 import { type Attempt, attemptPass, type Batch, type OpenCluster } from './run-pass.ts';
-import type { SetApart } from './set-apart.ts';
+import { containAccident } from './suspects.ts';
 
 export interface NamedAttempt {
   readonly name: string;

@@ -2,7 +2,7 @@ import * as z from 'zod/mini';
 import { type DeregisterRequest, type DeregisterResult, deregister } from '../api-servers/deregister.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { shapeFaults } from '../cluster/shape-faults.ts';
+import { shapeFaults } from '../cluster/shapes.ts';
 import { ClusterError, type ClusterPort, type Kind, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import { ANSWERING_MS } from '../runtime/budgets.ts';

@@ -14,7 +14,7 @@ import { reportFleet } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
 import { type Outcome, onMessages } from './messages.ts';
 import type { Attempt, Batch, LoopInvocation } from './run-pass.ts';
-import { clustersApart } from './set-apart.ts';
+import { clustersApart } from './suspects.ts';
 import { queueTicks } from './ticks.ts';
 
 /**

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { shapeFaults } from '../cluster/shape-faults.ts';
+import { shapeFaults } from '../cluster/shapes.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
 
 export interface ReceivedMessage {

@@ -2,13 +2,13 @@ import { LISTING_MS } from '../runtime/budgets.ts';
 import { withinInvocation } from '../runtime/invocation.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import { containAccident, proveSuspects } from './accident.ts';
 import { attemptAll, type NamedAttempt } from './attempt-all.ts';
 import type { ReceivedMessage } from './event.ts';
 import { reportNamed } from './fleet-figures.ts';
 import { logUnstartedPass } from './log-pass.ts';
 import { followingTick } from './plan-ticks.ts';
 import type { LoopInvocation } from './run-pass.ts';
+import { containAccident, proveSuspects } from './suspects.ts';
 import { receivedTicks, type TickMessage } from './tick-message.ts';
 import { queueTicks, sendTicks } from './ticks.ts';
 

@@ -1,6 +1,6 @@
 import type { OutgoingMessage } from '../aws/sqs-queue.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
-import type { SetApart } from './set-apart.ts';
+import type { Suspect } from '../table/fleet-notes.ts';
 import { type TickMessage, tickBody } from './tick-message.ts';
 
 /** The shortest period of a schedule. */
@@ -10,6 +10,16 @@ export interface Ticking {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
 }
+
+/** Clusters that do not share the messages of the others. */
+export interface SetApart {
+  /** Clusters whose last pass of the loop got no answer. */
+  readonly unreachable: ReadonlySet<string>;
+  /** Clusters whose passes still run alone. */
+  readonly suspects: ReadonlyMap<string, Suspect>;
+}
+
+export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map() };
 
 export interface PlannedTick extends OutgoingMessage {
   readonly tick: TickMessage;

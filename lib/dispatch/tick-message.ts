@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
-import { shapeFaults } from '../cluster/shape-faults.ts';
+import { shapeFaults } from '../cluster/shapes.ts';
 import { jsonIn } from '../cluster/values.ts';
 import { clusterName } from '../runtime/errors.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';

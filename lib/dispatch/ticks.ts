@@ -5,8 +5,7 @@ import { withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { someOf } from './log-pass.ts';
-import { type PlannedTick, planTicks, type Ticking } from './plan-ticks.ts';
-import { NONE_APART, type SetApart } from './set-apart.ts';
+import { NONE_APART, type PlannedTick, planTicks, type SetApart, type Ticking } from './plan-ticks.ts';
 
 export interface HandedOut<Cluster> {
   /** Clusters whose present tick this invocation must run itself. */

@@ -3,7 +3,7 @@ import { isLoopback } from '../allocator/network.ts';
 import { type ProbedAddress, probeAddresses, resolveAddresses, targetOf } from '../api-servers/probe-addresses.ts';
 import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import type { Lease } from '../cluster/lease.ts';
-import { hostOf } from '../cluster/local-host.ts';
+import { hostOf } from '../cluster/hosts.ts';
 import { publishedFamilies } from '../endpoints/objects.ts';
 import { hasAnswered, type ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { HostResolver, LookUp, Prober } from '../kubernetes/cluster-port.ts';

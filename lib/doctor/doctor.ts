@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { eachOf } from '../cluster/each-of.ts';
-import { shapeFaults } from '../cluster/shape-faults.ts';
+import { shapeFaults } from '../cluster/shapes.ts';
 import { ANSWERING_MS, CONCURRENT_PASSES } from '../runtime/budgets.ts';
 import { unlessAborted, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';

@@ -1,5 +1,5 @@
 import { defaultEventBus } from '../aws/event-bus.ts';
-import { kubeconfigSources } from '../aws/kubeconfig-sources.ts';
+import { kubeconfigSources } from '../aws/read-kubeconfig.ts';
 import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
 import type { DoctorEnvironment } from '../doctor/line.ts';
 import { CONCURRENT_PASSES } from '../runtime/budgets.ts';

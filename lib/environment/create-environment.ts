@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { dnsHostResolver, dnsLookup } from '../kubernetes/dns-host-resolver.ts';
+import { dnsHostResolver, dnsLookup } from '../kubernetes/dns.ts';
 import { startDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';

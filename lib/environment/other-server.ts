@@ -1,6 +1,6 @@
 import { isHostOf, targetOf } from '../api-servers/probe-addresses.ts';
 import { type ClusterSpec, isDnsName } from '../cluster/cluster-spec.ts';
-import { hostOf } from '../cluster/local-host.ts';
+import { hostOf } from '../cluster/hosts.ts';
 import { probeOutcome } from '../endpoints/probe-outcome.ts';
 import { ClusterError, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';

@@ -1,11 +1,10 @@
 import { setTimeout as timer } from 'node:timers/promises';
 import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
-import { MalformedGzip } from './gzip.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { type CallSite, isProtobuf, malformed, statusOf, tooLarge } from './replies.ts';
 import { BytesInFlight, LARGEST_JSON_LIST_BYTES, OverBound, readWhole } from './reply-bounds.ts';
-import type { ApiReply, ApiRequest, OpenReply, Transport } from './transport.ts';
+import { type ApiReply, type ApiRequest, MalformedGzip, type OpenReply, type Transport } from './transport.ts';
 
 export interface CallOptions {
   readonly transport: Transport;

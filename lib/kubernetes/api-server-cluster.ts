@@ -16,7 +16,7 @@ import {
   type ServiceSelection,
   type UpdateResult,
 } from './cluster-port.ts';
-import { IP_ADDRESS_READER } from './ip-addresses.ts';
+import { IP_ADDRESS_READER, SERVICE_READER } from './item-readers.ts';
 import {
   type CallSite,
   isNotServed,
@@ -28,7 +28,6 @@ import {
   statusOf,
   updateResult,
 } from './replies.ts';
-import { SERVICE_READER } from './service-list.ts';
 import { type ItemReader, streamedList } from './streamed-list.ts';
 import type { ApiRequest } from './transport.ts';
 

@@ -1,11 +1,11 @@
-import { isLocalHost } from '../cluster/local-host.ts';
+import { isLocalHost } from '../cluster/hosts.ts';
 import { untilAborted } from '../cluster/until-aborted.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
+import { localRefused } from './dns.ts';
 import { HttpClient } from './http-client.ts';
 import { KEPT_LIMIT_MS, type KeptConnections } from './kept-connections.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
-import { localRefused } from './local-addresses.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';

@@ -5,8 +5,9 @@ import { dirname, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { isNativeError } from 'node:util/types';
 import { LONGEST_TOKEN } from '../cluster/bounds.ts';
-import { isLocalHost } from '../cluster/local-host.ts';
+import { isLocalHost } from '../cluster/hosts.ts';
 import { boundedText } from '../cluster/values.ts';
+import { localRefused, remoteLookup } from './dns.ts';
 import {
   badKubeconfig,
   type Kubeconfig,
@@ -16,7 +17,6 @@ import {
   LONGEST_FILE,
   readKubeconfig,
 } from './kubeconfig-text.ts';
-import { localRefused, remoteLookup } from './local-addresses.ts';
 
 /** TLS material in the form of `node:tls`. */
 export interface TlsMaterial {

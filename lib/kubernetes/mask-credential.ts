@@ -1,5 +1,3 @@
-import { SecretSearch } from './secret-search.ts';
-
 type Headers = Readonly<Record<string, string>>;
 type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
@@ -41,4 +39,149 @@ async function* masked(body: Body, search: SecretSearch): AsyncGenerator<Uint8Ar
   }
   const rest = search.end();
   if (rest.length > 0) yield rest;
+}
+
+const BACKSLASH = 0x5c;
+const ASTERISK = 0x2a;
+const LETTER_U = 0x75;
+/** JSON within JSON has twice as many backslashes at each level. */
+const MOST_BACKSLASHES = 16;
+/** A position may begin a secret if this many bytes match, or one of them is escaped. */
+const PREFIX = 8;
+
+/**
+ * Masks a secret in bytes that arrive piece by piece, also with JSON escapes (`\u003c`, `\u003C`, `\/`). The length
+ * stays. Every byte is read a bounded number of times (Knuth, Morris and Pratt), because the server may choose the
+ * secret that it repeats.
+ */
+export class SecretSearch {
+  readonly #secret: Buffer;
+  readonly #fallbacks: Int32Array;
+  /** The beginnings of escapes of the secret's characters. */
+  readonly #escapes: readonly Buffer[];
+  /** The start of each matching character, relative to the held bytes; those before `#first` no longer match. */
+  #begins: number[] = [];
+  #first = 0;
+  #held: Buffer = Buffer.alloc(0);
+  /** The number of held bytes that were searched. */
+  #at = 0;
+
+  /** @param secret at least 8 bytes of ASCII; other characters are found only unescaped */
+  constructor(secret: Buffer) {
+    this.#secret = secret;
+    this.#fallbacks = fallbacksIn(secret);
+    const escaped = ['"', '/', '\\'].filter((character) => secret.includes(character));
+    this.#escapes = ['u', ...escaped].map((character) => Buffer.from(`\\${character}`));
+  }
+
+  /** Returns the bytes that can be passed on, and holds back a possible beginning of the secret. */
+  push(chunk: Uint8Array): Buffer {
+    return this.#search(Buffer.concat([this.#held, chunk]), false);
+  }
+
+  /** Returns the bytes that were held back. */
+  end(): Buffer {
+    return this.#search(this.#held, true);
+  }
+
+  #search(bytes: Buffer, isEnd: boolean): Buffer {
+    const places = new PlacesToSearch(bytes, [this.#secret.subarray(0, PREFIX), ...this.#escapes]);
+    while (this.#at < bytes.length) {
+      if (this.#matched === 0) this.#at = places.next(this.#at);
+      const byte = bytes[this.#at] ?? -1;
+      const escaped = byte === BACKSLASH ? escapedAt(bytes, this.#at, isEnd) : NOT_ESCAPED;
+      if (escaped === undefined) break;
+      this.#match(escaped === NOT_ESCAPED ? byte : escaped.code, this.#at);
+      this.#at += escaped.length;
+      if (this.#matched < this.#secret.length) continue;
+      bytes.fill(ASTERISK, this.#begins[this.#first], this.#at);
+      this.#forget(this.#matched);
+    }
+    const isOver = isEnd ? bytes.length : (this.#begins[this.#first] ?? this.#at);
+    this.#begins = this.#begins.slice(this.#first).map((begin) => begin - isOver);
+    this.#first = 0;
+    this.#at -= isOver;
+    this.#held = bytes.subarray(isOver);
+    return bytes.subarray(0, isOver);
+  }
+
+  get #matched(): number {
+    return this.#begins.length - this.#first;
+  }
+
+  #match(code: number, at: number): void {
+    let matched = this.#matched;
+    while (matched > 0 && this.#secret[matched] !== code) matched = this.#fallbacks[matched - 1] ?? 0;
+    this.#forget(this.#matched - matched);
+    if (this.#secret[matched] === code) this.#begins.push(at);
+  }
+
+  #forget(characters: number): void {
+    this.#first += characters;
+    if (this.#first < this.#secret.length) return;
+    this.#begins = this.#begins.slice(this.#first);
+    this.#first = 0;
+  }
+}
+
+/** Returns for each length of a match the length that still matches if the next character does not. */
+function fallbacksIn(secret: Buffer): Int32Array {
+  const fallbacks = new Int32Array(secret.length);
+  let matched = 0;
+  for (let at = 1; at < secret.length; at += 1) {
+    while (matched > 0 && secret[matched] !== secret[at]) matched = fallbacks[matched - 1] ?? 0;
+    if (secret[matched] === secret[at]) matched += 1;
+    fallbacks[at] = matched;
+  }
+  return fallbacks;
+}
+
+/** The positions of the needles in the bytes, found by native search. */
+class PlacesToSearch {
+  readonly #bytes: Buffer;
+  readonly #needles: { readonly needle: Buffer; at: number }[];
+
+  constructor(bytes: Buffer, needles: readonly Buffer[]) {
+    this.#bytes = bytes;
+    this.#needles = needles.map((needle) => ({ needle, at: -1 }));
+  }
+
+  /**
+   * Returns the next candidate position from `from` on; the last few bytes are always one, because they may be cut off.
+   */
+  next(from: number): number {
+    let next = this.#bytes.length - PREFIX - MOST_BACKSLASHES;
+    for (const each of this.#needles) {
+      if (each.at < from) {
+        const found = this.#bytes.indexOf(each.needle, from);
+        each.at = found < 0 ? this.#bytes.length : found;
+      }
+      // Before an escape, fewer characters of the secret may precede, and more backslashes.
+      const before = each.needle[0] === BACKSLASH ? PREFIX + MOST_BACKSLASHES : 0;
+      next = Math.min(next, each.at - before);
+    }
+    return Math.max(from, next);
+  }
+}
+
+interface Escaped {
+  /** The code of the character; -1 if it is not ASCII. */
+  readonly code: number;
+  readonly length: number;
+}
+
+const NOT_ESCAPED: Escaped = { code: BACKSLASH, length: 1 };
+
+/** Reads an escape that begins with a backslash. Returns `undefined` if more bytes are needed. */
+function escapedAt(bytes: Buffer, at: number, isEnd: boolean): Escaped | undefined {
+  let end = at + 1;
+  while (bytes[end] === BACKSLASH && end - at < MOST_BACKSLASHES) end += 1;
+  const isCut = end + (bytes[end] === LETTER_U ? 5 : 1) > bytes.length;
+  if (isCut && !isEnd) return undefined;
+  const escaped = bytes[end];
+  if (escaped === 0x22 || escaped === 0x2f) return { code: escaped, length: end + 1 - at };
+  const digits = bytes.toString('latin1', end + 1, end + 5);
+  if (escaped !== LETTER_U || !/^[0-9a-f]{4}$/i.test(digits)) return NOT_ESCAPED;
+  const code = Number.parseInt(digits, 16);
+  return { code: code < 0x80 ? code : -1, length: end + 5 - at };
 }

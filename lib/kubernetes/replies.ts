@@ -1,9 +1,8 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord, type JsonRecord } from '../cluster/values.ts';
 import { ClusterError, type Kind, type ObjectRef, RESOURCES, type UpdateResult } from './cluster-port.ts';
-import { requireListBounds, requireObjectBounds } from './object-bounds.ts';
 import { readStatus } from './protobuf.ts';
-import { OverBound, parseBoundedJson } from './reply-bounds.ts';
+import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
 import type { ApiReply, OpenReply } from './transport.ts';
 
 /** The `Status` of an unsuccessful reply. */

@@ -1,7 +1,6 @@
 import { promisify } from 'node:util';
 import type { WebIdentity } from '../cluster/cluster-spec.ts';
-import { hostOf } from '../cluster/local-host.ts';
-import { isAudienceOfSts } from '../cluster/token-audience.ts';
+import { hostOf, isAudienceOfSts } from '../cluster/hosts.ts';
 import { ClusterError, type ClusterErrorCode } from './cluster-port.ts';
 import { type ApiServerAccess, type KubeconfigOptions, parseKubeconfig } from './kubeconfig.ts';
 import { describeNetworkError } from './network-fault.ts';

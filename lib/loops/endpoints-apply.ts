@@ -11,7 +11,7 @@ import {
   type ServiceObject,
 } from '../endpoints/objects.ts';
 import { ClusterError, type ClusterPort, type CreateResult } from '../kubernetes/cluster-port.ts';
-import { plainValue } from '../table/item-values.ts';
+import { plainValue } from '../table/stored-item.ts';
 import { type EndpointsPlan, type Publication, versionsOf, type World } from './endpoints-decide.ts';
 import type { PassContext, PassReport } from './pass.ts';
 

@@ -9,9 +9,8 @@ import {
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
-import { ipAddressInJson } from '../kubernetes/ip-addresses.ts';
+import { ipAddressInJson, serviceInJson } from '../kubernetes/item-readers.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
-import { serviceInJson } from '../kubernetes/service-list.ts';
 import { MANAGED_BY_HOLDS } from '../range/held-address.ts';
 import {
   type AddressFault,
@@ -21,7 +20,7 @@ import {
   serviceKey,
 } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
-import { plainValue } from '../table/item-values.ts';
+import { plainValue } from '../table/stored-item.ts';
 import { endHolds } from './end-holds.ts';
 import type { PassContext, PassReport } from './pass.ts';
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { KubeconfigSources } from '../aws/kubeconfig-sources.ts';
+import type { KubeconfigSources } from '../aws/read-kubeconfig.ts';
 import { wordsOf } from '../aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import {

@@ -14,8 +14,8 @@ import {
 } from './clusters.ts';
 import { TableError } from './errors.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
-import { fieldsIn, plainValue, sameValue } from './item-values.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
+import { fieldsIn, plainValue, sameValue } from './stored-item.ts';
 
 export interface RegisterOptions extends UpdateOptions {
   /** The generation that the caller read and replaces, or `none`. Default: any. */

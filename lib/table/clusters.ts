@@ -3,8 +3,8 @@ import { BOUNDS, fieldOver, type OverBoundField } from '../cluster/bounds.ts';
 import { type ClusterSpec, clusterSpecShape } from '../cluster/cluster-spec.ts';
 import { count, decodeItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
-import { fieldsIn, plainValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
+import { fieldsIn, plainValue } from './stored-item.ts';
 
 const pauseShape = z.object({
   paused: z.exactOptional(z.object({ untilMs: z.number(), reason: z.string(), by: z.string() })),

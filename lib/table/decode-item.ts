@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { shapeFaults } from '../cluster/shape-faults.ts';
+import { shapeFaults } from '../cluster/shapes.ts';
 import { TableError } from './errors.ts';
 import type { Item } from './key-value-table.ts';
 

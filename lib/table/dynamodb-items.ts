@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { TableError } from './errors.ts';
-import { definedFields, fieldsIn, isList } from './item-values.ts';
 import type { Item, TableValue } from './key-value-table.ts';
+import { definedFields, fieldsIn, isList } from './stored-item.ts';
 
 type Attributes = Record<string, AttributeValue>;
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TableError } from './errors.ts';
-import { sameValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
+import { sameValue } from './stored-item.ts';
 
 type Content = Omit<NewItem, 'cluster' | 'key'>;
 

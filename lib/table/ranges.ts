@@ -5,8 +5,8 @@ import { type Hold, termsOf } from '../range/hold.ts';
 import type { LeakStrikes, StoredRange, Unclaimed } from '../range/stored-range.ts';
 import { binary, count, decodeItem } from './decode-item.ts';
 import { changesNothing } from './guaranteed-update.ts';
-import { storedSize } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
+import { storedSize } from './stored-item.ts';
 
 /** The second has holds. `given` may be missing: a version that does not know it drops it, and forgetting it is safe. */
 const SCHEMA = 2;

@@ -2,9 +2,9 @@ import * as z from 'zod/mini';
 import type { Hold } from '../range/hold.ts';
 import { decodeItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
-import { plainValue } from './item-values.ts';
 import type { Item, KeyValueTable, WriteResult } from './key-value-table.ts';
 import { holdShape } from './ranges.ts';
+import { plainValue } from './stored-item.ts';
 
 const holds: z.ZodMiniType<readonly Hold[]> = z.array(holdShape);
 const holdsByRange = z.record(z.string(), holds);

@@ -5,8 +5,8 @@ import type { EventSighting, FindingType } from '../cluster/finding.ts';
 import { type RangeKey, repairLoopOf } from '../cluster/spec-ranges.ts';
 import { count, decodeItem } from './decode-item.ts';
 import { TableError } from './errors.ts';
-import { plainValue } from './item-values.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
+import { plainValue } from './stored-item.ts';
 
 const time = z.number();
 const lines = z.readonly(z.array(z.string()));

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
-import type { StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
-import { noRegion } from '../../lib/aws/stored-kubeconfig.ts';
+import { noRegion, type StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
 import { errorSentence } from '../../lib/telemetry/describe-error.ts';
 import {
   type AwsAnswer,

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { stringify } from 'yaml';
-import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
+import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';

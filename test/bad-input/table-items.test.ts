@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { plainValue } from '../../lib/table/item-values.ts';
 import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
+import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
 import { TOKEN } from '../support/misbehaving-cluster.ts';
 import { aMisbehavingWorld, CLUSTER, type MisbehavingWorld } from '../support/misbehaving-world.ts';

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
-import { listAllServices } from '../../lib/kubernetes/service-list.ts';
-import type { Transport } from '../../lib/kubernetes/transport.ts';
-import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
+import { ApiServerConnections, type Transport } from '../../lib/kubernetes/transport.ts';
 import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
 import { storedService } from '../support/etcd-client.ts';

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
-import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
+import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import type { WebIdentity } from '../../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';

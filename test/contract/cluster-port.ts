@@ -10,8 +10,8 @@ import type {
 import { type ClusterPortOptions, clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, ObjectRef, PatchResult } from '../../lib/kubernetes/cluster-port.ts';
 import { planEvents } from '../../lib/kubernetes/events.ts';
+import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernetes/permissions.ts';
-import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { writeEvents } from '../../lib/kubernetes/write-events.ts';
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { followingTick, planTicks } from '../../lib/dispatch/plan-ticks.ts';
-import { NONE_APART, type SetApart } from '../../lib/dispatch/set-apart.ts';
-import type { Suspect } from '../../lib/table/suspects.ts';
+import { followingTick, NONE_APART, planTicks, type SetApart } from '../../lib/dispatch/plan-ticks.ts';
+import type { Suspect } from '../../lib/table/fleet-notes.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const MINUTE = Date.parse('2026-01-01T12:00:00Z');

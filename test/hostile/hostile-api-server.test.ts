@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
-import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { ATTACKS, type Attack } from './attacks.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { BOUNDS, LONGEST_TEXT } from '../../lib/cluster/bounds.ts';
 import type { EndpointSubset } from '../../lib/endpoints/objects.ts';
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
-import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { portAnswering, reply } from '../kubernetes/port-answering.ts';
 import { envelope, message } from '../kubernetes/protobuf-writer.ts';
 

@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { listAllServices } from '../../lib/kubernetes/service-list.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
-import type { Reaction, SeenRequest } from '../support/api-fault-server.ts';
-import { failure, startFaultServer } from '../support/api-fault-server.ts';
+import { failure, type Reaction, type SeenRequest, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { portOver, ref, service } from './port-answering.ts';
 

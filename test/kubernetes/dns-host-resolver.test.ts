@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { dnsHostResolver } from '../../lib/kubernetes/dns-host-resolver.ts';
+import { dnsHostResolver } from '../../lib/kubernetes/dns.ts';
 
 type Answer = readonly string[] | string;
 

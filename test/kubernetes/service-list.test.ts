@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { listAllServices } from '../../lib/kubernetes/service-list.ts';
+import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import type { OpenReply } from '../../lib/kubernetes/transport.ts';
 import { failed, portAnswering, reply } from './port-answering.ts';
 import { serviceList, status } from './protobuf-writer.ts';

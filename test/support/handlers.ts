@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { kubeconfigSources } from '../../lib/aws/kubeconfig-sources.ts';
+import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';

@@ -10,8 +10,7 @@ import {
   refOf,
   type UpdateResult,
 } from '../../lib/kubernetes/cluster-port.ts';
-import { ipAddressInJson } from '../../lib/kubernetes/ip-addresses.ts';
-import { serviceInJson } from '../../lib/kubernetes/service-list.ts';
+import { ipAddressInJson, serviceInJson } from '../../lib/kubernetes/item-readers.ts';
 import { isSelected } from '../repair/services.ts';
 
 /** A cluster in memory behind the cluster port, and what a test wants to know and to spoil. */

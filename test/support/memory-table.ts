@@ -1,7 +1,6 @@
 import { TableError } from '../../lib/table/errors.ts';
-import { storedForm, storedSize } from '../../lib/table/item-values.ts';
 import type { Item, KeyValueTable, WriteResult } from '../../lib/table/key-value-table.ts';
-import { itemOf } from '../../lib/table/stored-item.ts';
+import { itemOf, storedForm, storedSize } from '../../lib/table/stored-item.ts';
 
 const MAX_ITEM_BYTES = 400 * 1024;
 

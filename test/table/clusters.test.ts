@@ -11,8 +11,8 @@ import {
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
 import { clusterPages, listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import { plainValue } from '../../lib/table/item-values.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';

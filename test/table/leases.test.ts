@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { isActive, isWithdrawn, type Lease } from '../../lib/cluster/lease.ts';
-import { storedSize } from '../../lib/table/item-values.ts';
 import type { Item, KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { changeLeases, decodeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
+import { storedSize } from '../../lib/table/stored-item.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';

@@ -1,6 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Accident, afterAccident, listFleetNotes, type Suspect, writeSuspect } from '../../lib/table/suspects.ts';
-import { writeUnreachable } from '../../lib/table/unreachable-clusters.ts';
+import {
+  type Accident,
+  afterAccident,
+  listFleetNotes,
+  type Suspect,
+  writeSuspect,
+  writeUnreachable,
+} from '../../lib/table/fleet-notes.ts';
 import { memoryTable } from '../support/memory-table.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');

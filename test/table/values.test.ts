@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { attributesOf, itemFrom } from '../../lib/table/dynamodb-items.ts';
-import { sameValue, storedForm } from '../../lib/table/item-values.ts';
 import type { TableValue } from '../../lib/table/key-value-table.ts';
-import { itemOf } from '../../lib/table/stored-item.ts';
+import { itemOf, sameValue, storedForm } from '../../lib/table/stored-item.ts';
 
 const { value } = fc.letrec<{ value: TableValue }>((tie) => ({
   value: fc.oneof(

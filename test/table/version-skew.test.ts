@@ -3,18 +3,19 @@ import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import { countBody, receivedTicks, receiveTick, tickBody } from '../../lib/dispatch/tick-message.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { listFleetNotes, writeSuspect } from '../../lib/table/fleet-notes.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRequest, writeRequest } from '../../lib/table/requests.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
-import { listFleetNotes, writeSuspect } from '../../lib/table/suspects.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { memoryStore, memoryTable } from '../support/memory-table.ts';
-/* Each release reads what the one before stored, and what the one after it stores in the same schema: docs/compatibility.md. */
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { STORED_FORMS, type StoredForm, storedItem } from '../support/stored-items.ts';
+
+/* Each release reads what the one before stored, and what the one after it stores in the same schema: docs/compatibility.md. */
 
 const NEWER = { ofNewerRelease: { any: [1] } };
 const LOOP = 'kubernetes-service';

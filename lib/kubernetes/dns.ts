@@ -1,8 +1,11 @@
+import { lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
+import type { LookupFunction } from 'node:net';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
+import { isLocalAddress } from '../cluster/hosts.ts';
 import { untilAborted } from '../cluster/until-aborted.ts';
-import type { HostResolver } from './cluster-port.ts';
+import { ClusterError, type HostResolver } from './cluster-port.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -41,3 +44,23 @@ async function records(answer: Promise<string[]>): Promise<string[]> {
     throw error;
   });
 }
+
+/** Returns the error for a connection to a local address. */
+export function localRefused(host: string): ClusterError {
+  return new ClusterError(
+    'BadKubeconfig',
+    `${host} is a loopback, link-local or metadata address, to which functions do not connect. ` +
+      'Name an address of the API server that the functions reach.',
+  );
+}
+
+/** Looks up a host as `dns.lookup`, without local addresses, so that no name can lead to one. */
+export const remoteLookup: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, found) => {
+    if (error) return callback(error, '');
+    const remote = found.filter(({ address }) => !isLocalAddress(address));
+    const [first] = remote;
+    if (first === undefined) return callback(localRefused(hostname), '');
+    return options.all ? callback(null, remote) : callback(null, first.address, first.family);
+  });
+};

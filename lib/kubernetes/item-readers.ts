@@ -1,13 +1,19 @@
 import * as z from 'zod/mini';
-import { HOLD_OWNER_LABEL, type ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import {
+  ADDRESS_MANAGED_BY_LABEL,
+  FAMILY_LABEL,
+  HOLD_OWNER_LABEL,
+  type IPAddressRecord,
+  type ServiceClaim,
+} from '../cluster/kubernetes-objects.ts';
 import type { ClusterPort } from './cluster-port.ts';
 import { type ProtobufReader, readMeta } from './protobuf.ts';
 import { LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
 import { claimText, type ItemReader, metadataShape, orEmpty, readJsonItem } from './streamed-list.ts';
 
-// Field numbers: k8s.io/api/core/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
+// Field numbers: k8s.io/api/{core,networking}/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
 
-const LABELS = [Buffer.from(HOLD_OWNER_LABEL)];
+const SERVICE_LABELS = [Buffer.from(HOLD_OWNER_LABEL)];
 
 type ServiceSpec = Pick<ServiceClaim, 'type' | 'clusterIP' | 'clusterIPs' | 'ports' | 'healthCheckNodePort'>;
 
@@ -21,13 +27,13 @@ export function readService(reader: ProtobufReader): ServiceClaim {
       ({
         labels: [holdOwner],
         ...meta
-      } = readMeta(reader, LABELS));
-    else if (field === 2) claims = readSpec(reader);
+      } = readMeta(reader, SERVICE_LABELS));
+    else if (field === 2) claims = readServiceSpec(reader);
   });
   return { ...meta, ...claims, ...(holdOwner !== undefined && { holdOwner }) };
 }
 
-function readSpec(reader: ProtobufReader): ServiceSpec {
+function readServiceSpec(reader: ProtobufReader): ServiceSpec {
   const ports: ServiceSpec['ports'][number][] = [];
   const clusterIPs: string[] = [];
   const spec = { type: '', clusterIP: '', healthCheckNodePort: 0 };
@@ -91,3 +97,52 @@ export async function listAllServices(port: Pick<ClusterPort, 'services'>): Prom
   }
   return services;
 }
+
+const ADDRESS_LABELS = [Buffer.from(FAMILY_LABEL), Buffer.from(ADDRESS_MANAGED_BY_LABEL)];
+const NO_PARENT = { group: '', resource: '', namespace: '', name: '' };
+
+function readIpAddress(reader: ProtobufReader): IPAddressRecord {
+  let meta: Omit<IPAddressRecord, 'parent'> | undefined;
+  let parent: IPAddressRecord['parent'] = NO_PARENT;
+  reader.message((field) => {
+    if (field === 1) {
+      const { namespace: _, labels, ...names } = readMeta(reader, ADDRESS_LABELS);
+      meta = { ...names, family: labels[0] ?? '', managedBy: labels[1] ?? '' };
+    } else if (field === 2) parent = readParent(reader);
+  });
+  const none = { name: '', uid: '', resourceVersion: '', createdAtMs: 0, family: '', managedBy: '' };
+  return { ...(meta ?? none), parent };
+}
+
+function readParent(reader: ProtobufReader): IPAddressRecord['parent'] {
+  const parent = { ...NO_PARENT };
+  const fields = { 1: 'group', 2: 'resource', 3: 'namespace', 4: 'name' } as const;
+  reader.message((field) => {
+    if (field !== 1) return;
+    reader.message((part) => {
+      const name = part === 1 || part === 2 || part === 3 || part === 4 ? fields[part] : undefined;
+      if (name !== undefined) parent[name] = reader.text(LONGEST_CLAIM_TEXT);
+    });
+  });
+  return parent;
+}
+
+const parentRef = z.object({ group: claimText, resource: claimText, namespace: claimText, name: claimText });
+const ipAddress = z.object({
+  metadata: metadataShape({ [FAMILY_LABEL]: claimText, [ADDRESS_MANAGED_BY_LABEL]: claimText }),
+  spec: orEmpty(z.object({ parentRef: orEmpty(parentRef, {}) }), {}),
+});
+
+/** Reads an IPAddress (`networking.k8s.io/v1`). */
+export function ipAddressInJson(object: unknown): IPAddressRecord {
+  const { metadata, spec } = readJsonItem(ipAddress, 'IPAddress', object);
+  const { namespace: _, labels, creationTimestamp: createdAtMs, ...names } = metadata;
+  const { [FAMILY_LABEL]: family, [ADDRESS_MANAGED_BY_LABEL]: managedBy } = labels;
+  return { ...names, createdAtMs, family, managedBy, parent: spec.parentRef };
+}
+
+export const IP_ADDRESS_READER: ItemReader<IPAddressRecord> = {
+  kind: 'IPAddress',
+  fromProtobuf: readIpAddress,
+  fromJson: ipAddressInJson,
+};

@@ -1,14 +1,39 @@
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
-import { CONCURRENT_READS, RECORDING_MS } from '../runtime/budgets.ts';
+import { CONCURRENT_READS, QUEUEING_MS, RECORDING_MS } from '../runtime/budgets.ts';
 import { withinInvocation } from '../runtime/invocation.ts';
+import { type Accident, afterAccident, listFleetNotes, type Suspect, writeSuspect } from '../table/fleet-notes.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { type Accident, afterAccident, listFleetNotes, writeSuspect } from '../table/suspects.ts';
+import { readRunRecord } from '../table/run-records.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
+import { isUnreachable } from './due.ts';
 import { someOf } from './log-pass.ts';
-import { MOST_ALONE, plannedTick } from './plan-ticks.ts';
+import { MOST_ALONE, NONE_APART, plannedTick, type SetApart } from './plan-ticks.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { sendTicks } from './ticks.ts';
+
+/** Returns the clusters of the loop that do not share messages; none if that cannot be read. */
+export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
+  const { loop, environment, telemetry } = invocation;
+  const { stack, tickQueue } = environment;
+  if (stack === undefined || tickQueue === undefined) return NONE_APART;
+  const nowMs = environment.nowMs();
+  return withinInvocation(invocation, QUEUEING_MS, async (signal) => {
+    const table = environment.table(signal);
+    const { unreachable, suspects } = await listFleetNotes(table, stack, loop.id);
+    const silent = await eachOf(unreachable, CONCURRENT_READS, async (name) => {
+      const last = await readRunRecord(table, name, loop.id);
+      return isUnreachable(last?.record) ? [name] : [];
+    });
+    const alone = [...suspects].flatMap(([name, { suspect }]): [string, Suspect][] =>
+      suspect.untilMs > nowMs ? [[name, suspect]] : [],
+    );
+    return { unreachable: new Set(silent.flat()), suspects: new Map(alone) };
+  }).catch((error: unknown) => {
+    telemetry.log('error', 'suspect and unreachable clusters not read', { errors: [errorSentence(error)] });
+    return NONE_APART;
+  });
+}
 
 /**
  * Makes the clusters of a process that ended or was blocked suspects: from now on the passes of each have a process of

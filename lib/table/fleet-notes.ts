@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import type { Loop } from '../cluster/cluster-spec.ts';
 import { count, decodeItem } from './decode-item.ts';
-import { plainValue } from './item-values.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
+import { plainValue } from './stored-item.ts';
 
 /** A cluster name cannot begin with "#". */
 export const FLEET = '#fleet';
@@ -104,4 +104,19 @@ export async function writeSuspect(
   const item = { cluster: FLEET, key, value: plainValue(suspect), schema: SCHEMA, expiresAtMs, writesKept: 8 };
   const { outcome } = await table.put(item, previous);
   return outcome === 'won';
+}
+
+/** The next pass without an answer writes it again. */
+const KEPT_MS = 24 * 60 * 60_000;
+
+/**
+ * Writes `#fleet/<stack>/<loop>/<cluster>`: the cluster gave no answer to a pass of the loop. The item stays when it
+ * answers again; the run record has the present state.
+ */
+export async function writeUnreachable(
+  table: KeyValueTable,
+  { stack, loop, cluster, nowMs }: { stack: string; loop: Loop; cluster: string; nowMs: number },
+): Promise<void> {
+  const key = `${fleetPrefix(stack, loop)}${cluster}`;
+  await table.put({ cluster: FLEET, key, value: null, schema: SCHEMA, expiresAtMs: nowMs + KEPT_MS }, undefined);
 }

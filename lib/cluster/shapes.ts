@@ -1,0 +1,69 @@
+import * as z from 'zod/mini';
+
+/** Adds to a field of a shape the description and keywords of its JSON Schema. */
+export function described<Type extends z.ZodMiniType>(type: Type, description: string, keywords: object = {}): Type {
+  return type.check(z.meta({ description, ...keywords }));
+}
+
+/** Removes the bounds that all integers have from the result of `z.toJSONSchema`. */
+export function withoutIntegerBounds({
+  jsonSchema,
+}: {
+  readonly jsonSchema: { minimum?: unknown; maximum?: unknown };
+}): void {
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+}
+
+/** An integer of at least 0. */
+const count = z.int().check(z.gte(0));
+
+/**
+ * Returns the shape of the output of `type`: every field with a `z.prefault` is required, and mappings accept fields of a
+ * later version.
+ */
+export function storedShape<Type extends z.ZodMiniType>(type: Type): z.ZodMiniType<z.output<Type>> {
+  return formOf(type) as z.ZodMiniType<z.output<Type>>;
+}
+
+function formOf(type: z.core.$ZodType): z.core.$ZodType {
+  if (type instanceof z.ZodMiniPrefault) return formOf(type.def.innerType);
+  if (type instanceof z.ZodMiniDefault) {
+    const { innerType, defaultValue } = type.def;
+    return z._default(formOf(innerType), defaultValue);
+  }
+  if (type instanceof z.ZodMiniExactOptional) return z.exactOptional(formOf(type.def.innerType));
+  if (type instanceof z.ZodMiniPipe) return formOf(type.def.out);
+  if (type instanceof z.ZodMiniArray) return z.array(formOf(type.def.element));
+  if (type instanceof z.ZodMiniUnion) {
+    const { def } = type;
+    return z.clone(type, { ...def, options: def.options.map(formOf) });
+  }
+  if (type instanceof z.ZodMiniNumber) return count;
+  if (!(type instanceof z.ZodMiniObject)) return type;
+  return z.looseObject(
+    Object.fromEntries(Object.entries(type.def.shape).map(([field, inner]) => [field, formOf(inner)])),
+  );
+}
+
+const MOST_LISTED = 20;
+/** The message of zod for a shape without its own. */
+const NO_MESSAGE = 'Invalid input';
+
+/** Returns the faults of a value in one sentence, each with its path. `whole` names the value itself. */
+export function shapeFaults({ issues }: Pick<z.core.$ZodError, 'issues'>, whole: string): string {
+  const listed = issues.slice(0, MOST_LISTED).map((issue) => faultOf(issue, whole));
+  const more = issues.length > MOST_LISTED ? [`and ${issues.length - MOST_LISTED} more`] : [];
+  return [...listed, ...more].join('; ');
+}
+
+function faultOf(issue: z.core.$ZodIssue, whole: string): string {
+  const at = issue.path.length === 0 ? whole : issue.path.join('.');
+  if (issue.code === 'unrecognized_keys') {
+    const keys = `${issue.keys.map((key) => `"${key}"`).join(', ')} is not known`;
+    return issue.path.length === 0 ? keys : `${at}: ${keys}`;
+  }
+  if (issue.code === 'invalid_type') return `${at} is not of type ${issue.expected}`;
+  if (issue.message !== NO_MESSAGE) return `${at} ${issue.message}`;
+  return issue.code === 'invalid_value' ? `${at} is none of ${issue.values.join(', ')}` : `${at} is not valid`;
+}
