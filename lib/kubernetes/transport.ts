@@ -116,7 +116,7 @@ const PIECE_BYTES = 64 * 1024;
  * reader accepts. Length and checksum must be right, and nothing may follow. Throws `MalformedGzip`, `OverBound`, and
  * what the body throws.
  */
-export async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES, rejectGarbageAfterEnd: true });
   // Failures of the pipeline end the iteration below.
   pipeline(bounded(body), gunzip, () => undefined);

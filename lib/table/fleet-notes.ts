@@ -5,7 +5,7 @@ import type { Item, KeyValueTable } from './key-value-table.ts';
 import { plainValue } from './stored-item.ts';
 
 /** A cluster name cannot begin with "#". */
-export const FLEET = '#fleet';
+const FLEET = '#fleet';
 const SCHEMA = 1;
 const SUSPECTS = 'suspects/';
 
@@ -41,7 +41,7 @@ export interface FleetNotes {
   readonly suspects: ReadonlyMap<string, KnownSuspect>;
 }
 
-export function fleetPrefix(stack: string, loop: Loop): string {
+function fleetPrefix(stack: string, loop: Loop): string {
   return `${stack}/${loop}/`;
 }
 
