@@ -10,8 +10,8 @@ import {
 } from '../cluster/cluster-spec.ts';
 import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { Lease } from '../cluster/lease.ts';
 import { hostOf } from '../cluster/hosts.ts';
+import type { Lease } from '../cluster/lease.ts';
 import { type ExpectedAddress, publishedAddresses } from '../endpoints/lease-decisions.ts';
 import { hasMissedTwice } from '../endpoints/next-lease.ts';
 import { publishedFamilies } from '../endpoints/objects.ts';
