@@ -1,3 +1,2 @@
 export function readZip(zip: Buffer): Map<string, Buffer>;
 export function unreadableIn(zip: Buffer): readonly string[];
-export function makeReadable(zip: Buffer): void;

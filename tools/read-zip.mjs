@@ -1,4 +1,4 @@
-// Reads the files of a zip, and sets their modes. Enough for the archives that the packager writes, no more.
+// Reads the files of a zip, and their modes. Enough for the archives that the packager writes, no more.
 import { inflateRawSync } from 'node:zlib';
 
 const END_OF_DIRECTORY = 0x06054b50;
@@ -33,17 +33,6 @@ export function readZip(zip) {
  */
 export function unreadableIn(zip) {
   return [...entriesOf(zip)].filter(({ at, name }) => modeAt(zip, at) !== modeOf(name)).map(({ name }) => name);
-}
-
-/**
- * Gives each file 0644 and each folder 0755, in place.
- * @param {Buffer} zip
- */
-export function makeReadable(zip) {
-  for (const { at, name } of entriesOf(zip)) {
-    zip.writeUInt8(MADE_BY_UNIX, at + 5);
-    zip.writeUInt32LE(modeOf(name) * 0x1_0000, at + 38);
-  }
 }
 
 function modeOf(name) {

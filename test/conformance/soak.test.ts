@@ -6,12 +6,11 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
 import { kubeconfig } from '../support/control-plane.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { type FaultProxy, startFaultProxy, TABLE_FAULTS } from '../support/fault-proxy.ts';
 import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { seededPick } from '../support/ranges.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
-import { TABLE_FAULTS } from '../support/table-faults.ts';
 
 /* Ordinary work while connections to a real API server break in every way. `npm run soak` runs it for ten minutes. */
 

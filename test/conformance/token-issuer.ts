@@ -1,10 +1,9 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
 
 /** The issuer of an AWS account on loopback: OIDC discovery, public keys, and tokens as AWS STS signs them. */
 export interface TokenIssuer {
@@ -32,21 +31,19 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
   const { ca, issue } = makeAuthority('token issuer');
   const kid = randomUUID();
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES384' };
-  let url = '';
-  const server = createServer(issue(['127.0.0.1']), (request, response) => {
-    const isDiscovery = request.url === '/.well-known/openid-configuration';
-    const discovery = {
-      issuer: url,
-      jwks_uri: `${url}/keys`,
-      response_types_supported: ['id_token'],
-      subject_types_supported: ['public'],
-      id_token_signing_alg_values_supported: ['ES384'],
-    };
-    response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(isDiscovery ? discovery : { keys: [jwk] }));
+  const discovery = (issuer: string) => ({
+    issuer,
+    jwks_uri: `${issuer}/keys`,
+    response_types_supported: ['id_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES384'],
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, stop } = await startFaultServer(
+    ({ path, headers }) => ({
+      body: path === '/.well-known/openid-configuration' ? discovery(`https://${headers['host']}`) : { keys: [jwk] },
+    }),
+    issue(['127.0.0.1']),
+  );
   const folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-issuer-'));
   return {
     url,
@@ -59,8 +56,7 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
       return `${text}.${signature.toString('base64url')}`;
     },
     close: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };

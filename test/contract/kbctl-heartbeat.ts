@@ -5,7 +5,6 @@ import { registerCluster, unregisterCluster } from '../../lib/table/cluster-regi
 import { readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
-import { startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
 import type { RunningKbctl } from '../support/kbctl-process.ts';
@@ -166,7 +165,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
 
   describe('kbctl heartbeat, by a clock that is wrong', () => {
     test('ends when it becomes wrong', async () => {
-      const proxy = await startDateShiftingProxy(world().endpoint);
+      const proxy = await startFaultProxy(world().endpoint);
       try {
         const running = start('start', proxy.endpoint);
         await running.untilItPrints(HELD);

@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -12,6 +9,7 @@ import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { startTableServer, tableServerClient } from '../../local/table-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
 import { bundleFunctions, heapOptions } from '../support/bundled-functions.ts';
 import { type RunningFunction, runFunction } from '../support/emulator-function.ts';
 import { receivedEvent } from '../support/memory-queue.ts';
@@ -76,14 +74,10 @@ class Queue {
   #messages: Message[] = [];
 
   async start(): Promise<string> {
-    const server = createServer((request, response) => {
-      text(request).then((body) => {
-        response.setHeader('content-type', 'application/x-amz-json-1.0').end(JSON.stringify(this.#accept(body)));
-      }, request.destroy);
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    stops.push(async () => server.close());
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const headers = { 'content-type': 'application/x-amz-json-1.0' };
+    const { url, stop } = await startFaultServer(({ body }) => ({ headers, body: this.#accept(body) }));
+    stops.push(stop);
+    return url;
   }
 
   #accept(request: string): object {

@@ -8,15 +8,16 @@ import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
-import { type LambdaApi, startLambdaApi } from './lambda-api.ts';
 
 const FUNCTION = 'kube-bootstrap-controller-dev-allocate:live';
 const examples = join(import.meta.dirname, '../../examples');
 
 let folder: string;
 let python: string;
-let api: LambdaApi;
+/** Lambda's Invoke API. */
+let api: FaultServer;
 let world: AllocateWorld;
 /** Fails the next invocation in the middle. */
 let fails = false;
@@ -26,11 +27,20 @@ beforeAll(async () => {
   const install = join(import.meta.dirname, 'install-emulator.sh');
   python = join(execFileSync('bash', [install, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
   execFileSync('bash', [join(import.meta.dirname, 'build-examples.sh'), join(folder, 'allocate')]);
-  api = await startLambdaApi({ [FUNCTION]: (event) => world.send(event, fails ? unavailable() : world.table) });
+  api = await startFaultServer(async ({ path, body }) => {
+    if (decodeURIComponent(path) !== `/2015-03-31/functions/${FUNCTION}/invocations`) return { status: 404 };
+    try {
+      return { body: await world.send(JSON.parse(body), fails ? unavailable() : world.table) };
+    } catch (error) {
+      const { name, message } = error as Error;
+      const thrown = { errorType: name, errorMessage: message };
+      return { headers: { 'x-amz-function-error': 'Unhandled' }, body: thrown };
+    }
+  });
 });
 
 afterAll(async () => {
-  await api?.close();
+  await api?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -51,7 +61,7 @@ interface Ran {
 }
 
 async function run(command: string, args: readonly string[]): Promise<Ran> {
-  const env = { PATH: process.env['PATH'], HOME: folder, ...emulatedAws(api.endpoint, 'test') };
+  const env = { PATH: process.env['PATH'], HOME: folder, ...emulatedAws(api.url, 'test') };
   try {
     const { stdout, stderr } = await promisify(execFile)(command, args, { env, encoding: 'utf8' });
     return { code: 0, output: stdout, errors: stderr };

@@ -15,8 +15,8 @@ import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { listing, storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { type DateShiftingProxy, startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { type RecordingTelemetry, recordingTelemetry } from '../support/recording-telemetry.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
@@ -27,7 +27,7 @@ const RANGE = '10.0.0.0/24';
 const BIT = 8;
 
 let server: TableServer;
-let proxy: DateShiftingProxy;
+let proxy: FaultProxy;
 let client: DynamoDBClient;
 let table: KeyValueTable;
 let telemetry: RecordingTelemetry;
@@ -38,7 +38,7 @@ const tableNowMs = () => Date.now() - 16 * MINUTE_MS;
 
 beforeEach(async () => {
   server = await startTableServer({ key: 'test' });
-  proxy = await startDateShiftingProxy(server.endpoint);
+  proxy = await startFaultProxy(server.endpoint);
   proxy.nowMs = tableNowMs;
   client = testDynamoClient(server.endpoint);
   await createTable(client, TABLE_NAME, { pollMs: 1 });

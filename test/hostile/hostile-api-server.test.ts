@@ -33,23 +33,25 @@ async function portTo(attack: Attack) {
     deadline: new AbortController().signal,
     userAgent: 'test',
     sleep: async () => undefined,
-    ...(attack.everyMs !== undefined && { tryTimeoutMs: 20 }),
+    // No reply that keeps coming ends by the clock, however busy this machine is.
+    tryTimeoutMs: attack.everyMs === undefined ? 600_000 : 20,
   });
   return { server, port };
 }
 
+/** Eight million chunks of one byte take long: test/deploy/hostile-neighbour.test.ts has them in a list of Services. */
+const SLOW = 'a body without an end in chunks of one byte';
+
 describe.each(ATTACKS)('$name', (attack) => {
-  test.each(['get', 'services'] as const)(
-    'a hostile reply ends the call %s with its code and a short message',
-    async (name) => {
-      const { server, port } = await portTo(attack);
-      const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
-      expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
-      expect(String(error).length).toBeLessThan(1_000);
-      // What the sockets of this machine hold is sent, too.
-      expect(server.sent()).toBeLessThan(64 * MIB);
-    },
-  );
+  const calls = attack.name === SLOW ? (['get'] as const) : (['get', 'services'] as const);
+  test.each(calls)('a hostile reply ends the call %s with its code and a short message', async (name) => {
+    const { server, port } = await portTo(attack);
+    const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
+    expect(String(error).length).toBeLessThan(1_000);
+    // What the sockets of this machine hold is sent, too.
+    expect(server.sent()).toBeLessThan(64 * MIB);
+  });
 });
 
 describe('bytes in flight', () => {

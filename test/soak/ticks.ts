@@ -7,10 +7,9 @@ import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
 import { kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
+import { type FaultProxy, startFaultProxy, TABLE_FAULTS } from '../support/fault-proxy.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
-import { TABLE_FAULTS } from '../support/table-faults.ts';
 import { growthOf, type Held } from './growth.ts';
 
 /* Ticks as fast as they go, half of them with faults, and what the process holds after each tenth of them. */

@@ -1,7 +1,9 @@
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { Server as HttpsServer } from 'node:https';
+import { Server as NetServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { CertifiedKey } from '../../local/stand-in/identity.ts';
+import { serve } from './serve.ts';
 
 export interface SeenRequest {
   readonly method: string;
@@ -37,30 +39,26 @@ export async function startFaultServer(
   tls?: CertifiedKey,
 ): Promise<FaultServer> {
   const requests: SeenRequest[] = [];
-  const listener = (incoming: IncomingMessage, response: ServerResponse) => {
-    void readBody(incoming).then(async (body) => {
-      const { method = '', url = '', headers } = incoming;
-      const request = { method, path: url, headers, body };
+  const { url, server, close } = await serve((incoming, response) => {
+    void text(incoming).then(async (body) => {
+      const { method = '', url: path = '', headers } = incoming;
+      const request = { method, path, headers, body };
       requests.push(request);
       perform(await react(request, requests.length - 1), response);
     });
-  };
-  const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
+  }, tls);
   let connections = 0;
   server.on('connection', () => {
     connections += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   return {
     url,
     requests,
     connections: () => connections,
     // An HTTP server would close idle connections, too.
     refuse: () => void NetServer.prototype.close.call(server),
-    setCertificate: (next) => 'setSecureContext' in server && server.setSecureContext(next),
-    stop: () => stop(server),
+    setCertificate: (next) => server instanceof HttpsServer && server.setSecureContext(next),
+    stop: close,
   };
 }
 
@@ -90,19 +88,4 @@ function perform(reaction: Reaction, response: ServerResponse): void {
   const raw = typeof body === 'string' || body instanceof Uint8Array;
   response.writeHead(status, { 'content-type': raw ? 'text/plain' : 'application/json', ...headers });
   response.end(raw ? body : JSON.stringify(body));
-}
-
-async function readBody(incoming: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of incoming) {
-    chunks.push(Buffer.from(chunk as Uint8Array));
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-async function stop(server: Server): Promise<void> {
-  if (!server.listening) return server.closeAllConnections();
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeAllConnections();
-  await closed;
 }

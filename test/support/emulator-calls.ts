@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { Agent, createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { ACCOUNT, REGION } from './emulator-aws.ts';
+import { serve } from './serve.ts';
 
 /** One call of the AWS SDK, as IAM sees it. */
 export interface AwsCall {
@@ -50,25 +49,20 @@ export async function startCallRecorder(emulator: string): Promise<CallRecorder>
     onward.on('error', (error) => response.destroy(error)).end(body);
   };
 
-  const server = createServer((request, response) => {
+  const { url: endpoint, close } = await serve((request, response) => {
     forward(request, response).catch((error: unknown) => {
       // Also seen by the function, as a call that nobody answers well.
       response.writeHead(500).end(String(error));
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: own } = server.address() as AddressInfo;
   return {
-    endpoint: `http://127.0.0.1:${own}`,
+    endpoint,
     calls,
     decide(fate) {
       decide = fate;
     },
     async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
+      await close();
       agent.destroy();
     },
   };

@@ -1,5 +1,5 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { serve } from './serve.ts';
 
 /** An answer of AWS; `hang` never comes. */
 export type AwsAnswer = { readonly status?: number; readonly body: unknown } | { readonly hang: true };
@@ -20,31 +20,23 @@ export interface FakeAws {
 /** AWS on loopback, for the SDK clients of this process: they find it in the environment, as they do everything else. */
 export async function startFakeAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
   const calls: AwsCall[] = [];
-  const server = createServer((request, response) => {
-    void request.toArray().then((chunks: Buffer[]) => {
-      const call = callIn(
-        String(request.headers['x-amz-target'] ?? ''),
-        Buffer.concat(chunks).toString(),
-        request.headers,
-      );
+  const { url, close } = await serve((request, response) => {
+    void text(request).then((body) => {
+      const call = callIn(String(request.headers['x-amz-target'] ?? ''), body, request.headers);
       calls.push(call);
       const answer = react(call);
       if ('hang' in answer) return;
-      const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
       const type = typeof answer.body === 'string' ? 'text/xml' : 'application/x-amz-json-1.1';
       response.writeHead(answer.status ?? 200, { 'content-type': type, 'x-amzn-requestid': 'test' });
-      response.end(text);
+      response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const restore = setEndpoint(`http://127.0.0.1:${port}`);
+  const restore = setEndpoint(url);
   return {
     calls,
     stop: async () => {
       restore();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await close();
     },
   };
 }

@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { serve } from './serve.ts';
 
 /** What becomes of one request. */
 export type Fault =
@@ -23,6 +22,8 @@ export interface FaultProxy {
   readonly endpoint: string;
   /** The operations asked for so far (`PutItem`), attempt by attempt. */
   readonly operations: string[];
+  /** The clock that writes the `Date` of each reply. */
+  nowMs: () => number;
   /** Requests of this operation meet these in turn, then none. */
   plan(operation: string, ...faults: Fault[]): void;
   close(): Promise<void>;
@@ -31,7 +32,8 @@ export interface FaultProxy {
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const plans = new Map<string, Fault[]>();
   const operations: string[] = [];
-  const server = createServer((request, response) => {
+  const { url, close } = await serve((request, response) => {
+    response.setHeader('date', new Date(proxy.nowMs()).toUTCString());
     const operation = operationOf(request.headers);
     operations.push(operation);
     const fault = plans.get(operation)?.shift() ?? { kind: 'none' };
@@ -39,22 +41,26 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       .then((body) => meet(fault, response, () => forward(target, request.headers, body)))
       .catch(() => response.destroy());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    endpoint: `http://127.0.0.1:${port}`,
+  const proxy: FaultProxy = {
+    endpoint: url,
     operations,
+    nowMs: Date.now,
     plan: (operation, ...faults) => {
       plans.set(operation, [...(plans.get(operation) ?? []), ...faults]);
     },
-    close: async () => {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
+    close,
   };
+  return proxy;
 }
+
+/** What the soak runs do to requests to the table. */
+export const TABLE_FAULTS: readonly Fault[] = [
+  { kind: 'dropRequest' },
+  { kind: 'dropReply' },
+  { kind: 'cutReply' },
+  { kind: 'truncateReply' },
+  ...throttle(1),
+];
 
 export function throttle(times: number): Fault[] {
   const body = JSON.stringify({

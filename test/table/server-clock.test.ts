@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/server-clock.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
-import { type DateShiftingProxy, startDateShiftingProxy } from '../support/date-shifting-proxy.ts';
+import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
 type Reply = readonly [sentAtMs: number, receivedAtMs: number, dateMs: number];
@@ -78,11 +78,11 @@ describe('the correction by the dates of replies', () => {
 
 describe('the clock of a table in DynamoDB', () => {
   let server: TableServer;
-  let proxy: DateShiftingProxy;
+  let proxy: FaultProxy;
 
   beforeEach(async () => {
     server = await startTableServer({ key: 'test' });
-    proxy = await startDateShiftingProxy(server.endpoint);
+    proxy = await startFaultProxy(server.endpoint);
   });
 
   afterEach(async () => {

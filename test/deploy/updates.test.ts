@@ -1,0 +1,125 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import type { Item } from '../../lib/table/key-value-table.ts';
+import { LEASES, readLeases } from '../../lib/table/leases.ts';
+import { stackResources } from '../support/emulator-stack.ts';
+import { versionsOf } from '../support/kubernetes-service-objects.ts';
+import { CLUSTER, type ControlPlane, FIRST, registerWith, SECOND, startControlPlane } from './two-api-servers.ts';
+import { type Deployment, STACK, startWorld, textsIn, type World } from './world.ts';
+
+const LOOP = 'kubernetes-service';
+
+let world: World;
+let controlPlane: ControlPlane;
+let deployed: Deployment;
+
+/* In order, each from where the one before ended: the life of one stack. */
+beforeAll(async () => {
+  // One after the other: what has started is stopped, also when the next one does not start.
+  world = await startWorld();
+  controlPlane = await startControlPlane();
+  deployed = await world.deploy();
+  await registerWith(world, controlPlane);
+  // This loop alone claims a cluster for the stack.
+  await deployed.fire(LOOP);
+  await expectAllLoopsWork();
+});
+
+afterAll(async () => {
+  await world?.stop();
+  await controlPlane?.etcd.stop();
+});
+
+async function expectAllLoopsWork(): Promise<void> {
+  for (const loop of LOOPS) {
+    const { answer, logs } = await deployed.run(loop, { clusters: [CLUSTER], force: true });
+    expect(textsIn(logs, 'errors')).toEqual([]);
+    expect(answer).toMatchObject({ passes: 1, failed: 0 });
+  }
+  await controlPlane.expectPublished(FIRST, SECOND);
+}
+
+/** What the table must not lose, by key. */
+async function kept(): Promise<Record<string, Item['value']>> {
+  const table = world.table();
+  const lists = [
+    table.list('#clusters', CLUSTER),
+    ...['ranges/', LEASES, 'runs/'].map((prefix) => table.list(CLUSTER, prefix)),
+  ];
+  const items = (await Promise.all(lists)).flat();
+  expect(items.map(({ key }) => key)).toEqual(expect.arrayContaining([CLUSTER, LEASES, `runs/${LOOP}`]));
+  return Object.fromEntries(items.map(({ key, value }) => [key, value]));
+}
+
+/**
+ * Both builds are of this tree, the new one with another version in it: what is compared is that a deployment replaces
+ * what runs, that a rollback brings it back, and that each uses the table that the other wrote.
+ */
+test('a new build resumes where the one before ended, and so does a rollback', async () => {
+  const file = join(world.project.folder, 'lib/runtime/version.ts');
+  const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
+  const agents = async () => {
+    await expectAllLoopsWork();
+    const { folder } = deployed.function(LOOP).runnable;
+    return readFileSync(join(folder, `functions/${LOOP}.mjs`), 'utf8').includes('99.0.0-next') ? 'new' : 'before';
+  };
+  const listed = await world.project.serverless(['deploy', 'list']);
+  const timestamp = /Timestamp: (\d+)/.exec(listed)?.[1] ?? '';
+
+  writeFileSync(file, readFileSync(file, 'utf8').replace(version, '99.0.0-next'));
+  const before = await kept();
+  deployed = await world.deploy();
+  expect(await kept()).toEqual(before);
+  expect(await agents()).toBe('new');
+
+  await world.project.serverless(['rollback', '--timestamp', timestamp]);
+  writeFileSync(file, readFileSync(file, 'utf8').replace('99.0.0-next', version));
+  deployed = await world.readBack();
+  expect(await agents()).toBe('before');
+});
+
+test("a deployment keeps the stack's parameters, and prints them, until one sets them again", async () => {
+  const deploy = (...parameters: string[]) =>
+    world.project.serverless(['deploy', ...parameters.flatMap((parameter) => ['--param', parameter])]);
+  const environment = async () => {
+    deployed = await world.readBack();
+    const { POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK } = deployed.function('doctor').runnable.environment;
+    return [POWERTOOLS_LOG_LEVEL, CLUSTERS_PER_TICK, Object.keys(deployed.functions).includes('admission')];
+  };
+  expect(await deploy('admission=on', 'clustersPerTick=8', 'tags=team=platform')).toMatch(
+    /Next:\n *register a cluster: node cli\/kbctl\.mjs cluster apply .*\n *status: node cli\/kbctl\.mjs status --table \S+\n *dashboard: https/,
+  );
+  expect(await deploy('logLevel=WARN')).toContain('not set them: ClustersPerTick=8, Admission=on\n');
+  expect(await environment()).toEqual(['WARN', '8', true]);
+  const stack = { Action: 'DescribeStacks', Version: '2010-05-15', StackName: STACK };
+  expect(await world.emulator.aws.form('cloudformation', stack)).toMatch(/<Key>team<\/Key>\s*<Value>platform</);
+  await deploy('admission=off', 'clustersPerTick=16', 'logLevel=INFO');
+  expect(await environment()).toEqual(['INFO', '16', false]);
+});
+
+test('a stack that is removed and deployed again finds its table and everything in it', async () => {
+  const before = await kept();
+  const versions = await versionsOf(controlPlane.first);
+  const generation = async () => (await readLeases(world.table(), CLUSTER)).leases[0]?.generation ?? 0;
+  const lastGeneration = await generation();
+
+  await deployed.stop();
+  await world.project.serverless(['remove']);
+  await expect(stackResources(world.emulator.aws, STACK)).rejects.toThrow('does not exist');
+  expect(await kept()).toEqual(before);
+  deployed = await world.deploy();
+  expect(await kept()).toEqual(before);
+  const tables = deployed.resources.filter(({ type, physicalId }) => type === 'AWS::DynamoDB::Table' && physicalId);
+  expect(tables).toEqual([]);
+
+  await expectAllLoopsWork();
+
+  expect(await generation()).toBe(lastGeneration + 1);
+  expect(await versionsOf(controlPlane.first)).toEqual(versions);
+});
+
+test('every call of a function, of a deployment, a rollback and a removal is one that its policy grants', () => {
+  expect(world.callsNotGranted()).toEqual([]);
+});
