@@ -51,21 +51,26 @@ function openApiEntry(apiVersion: string): [string, object] {
   return [path, { serverRelativeURL: `/openapi/v3/${path}` }];
 }
 
-/** kubectl reads the parameters of a PATCH there before it writes. */
+/** kubectl reads the parameters of a PATCH there before it writes, and the schema of a kind in "kubectl explain". */
 function openApiOf(apiVersion: string): object | undefined {
   const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
   if (resources.length === 0) return undefined;
   const [root] = openApiEntry(apiVersion);
   const schema = { type: 'string' };
   const parameters = ['fieldManager', 'fieldValidation'].map((name) => ({ name, in: 'query', schema }));
+  const kindOf = (resource: ServedResource) => ({ group: groupOf(resource), version: 'v1', kind: resource.kind });
   const paths = resources.map((resource) => {
     const scope = resource.namespaced ? 'namespaces/{namespace}/' : '';
-    const kind = { group: groupOf(resource), version: 'v1', kind: resource.kind };
-    const patch = { parameters, 'x-kubernetes-group-version-kind': kind };
+    const patch = { parameters, 'x-kubernetes-group-version-kind': kindOf(resource) };
     return [`/${root}/${scope}${resource.plural}/{name}`, { patch }];
   });
+  const description = 'The stand-in API server has no schema. Ask a real one.';
+  const schemas = resources.map((resource) => {
+    return [resource.kind, { type: 'object', description, 'x-kubernetes-group-version-kind': [kindOf(resource)] }];
+  });
   const info = { title: 'Kubernetes', version: 'stand-in' };
-  return { openapi: '3.0.0', info, paths: Object.fromEntries(paths) };
+  const components = { schemas: Object.fromEntries(schemas) };
+  return { openapi: '3.0.0', info, paths: Object.fromEntries(paths), components };
 }
 
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */

@@ -94,6 +94,11 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       const { patch } = document.paths[`/api/v1/namespaces/{namespace}/services/{name}`];
       expect(patch['x-kubernetes-group-version-kind']).toEqual({ group: '', version: 'v1', kind: 'Service' });
       expect(patch.parameters).toContainEqual(expect.objectContaining({ name: 'fieldValidation', in: 'query' }));
+      // "kubectl explain" looks for the schema of the kind.
+      const kinds = expect.arrayContaining([{ group: '', version: 'v1', kind: 'Service' }]);
+      expect(Object.values(document.components.schemas)).toContainEqual(
+        expect.objectContaining({ 'x-kubernetes-group-version-kind': kinds }),
+      );
     });
 
     test.each([
