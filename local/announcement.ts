@@ -1,9 +1,9 @@
-import { type ClusterSpec, LOOPS } from '../lib/cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 
 export interface Announced {
   readonly server: string;
   readonly tableFolder: string;
-  /** The URL of the status page, or the reason why there is none. */
+  /** The URL of the status page. */
   readonly page?: string;
   readonly notes: readonly string[];
   readonly hints: readonly string[];
@@ -24,26 +24,10 @@ export function announcement(spec: ClusterSpec, { server, tableFolder, page, not
     ...notes,
     ...(hints.length === 0 ? [] : ['', 'Try, in another terminal:', ...hints.map((hint) => `  ${hint}`)]),
     '',
-    `All loops run now, and then ${intervals(spec)}.`,
-    'A pass that changes and finds nothing is silent; --verbose logs each. Press Ctrl-C to end.',
+    'All loops run now, and then at their intervals. A pass that changes and finds nothing is silent.',
+    'Press Ctrl-C to end.',
     '',
   ];
-}
-
-/**
- * Returns `kubernetes-service every 10 s, cluster-ip-repair and node-port-repair every 180 s`, the most frequent first.
- */
-function intervals({ intervalSeconds }: ClusterSpec): string {
-  const bySeconds = Map.groupBy(LOOPS, (loop) => intervalSeconds[loop]);
-  return [...bySeconds]
-    .sort(([one], [other]) => one - other)
-    .map(([seconds, loops]) => `${listed(loops)} every ${seconds} s`)
-    .join(', ');
-}
-
-/** `a`, `a and b`, `a, b and c`. */
-function listed(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 function writesOf({ systemNamespaces, serviceClusterIPRanges, endpoints, apiServers, service }: ClusterSpec): string[] {

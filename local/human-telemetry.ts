@@ -1,24 +1,15 @@
-import type {
-  FieldValue,
-  InvocationLabels,
-  Level,
-  LogFields,
-  Telemetry,
-  TelemetryFactory,
-} from '../lib/telemetry/telemetry.ts';
-import { noColors, type Paint } from './run-hooks.ts';
+import type { styleText } from 'node:util';
+import type { FieldValue, Level, LogFields, Telemetry, TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 
-// Logs for people: no metrics, and no ids or figures except in `verboseTelemetry`.
+// Logs for people: no metrics, ids or figures.
 
-interface LogOptions {
+export type Paint = (style: Parameters<typeof styleText>[0], text: string) => string;
+
+export interface SentenceOptions {
   readonly nowMs: () => number;
   /** Writes one line, without its line break. */
   readonly write: (line: string) => void;
-  /** Default: without colors. */
-  readonly paint?: Paint;
-}
-
-export interface SentenceOptions extends LogOptions {
+  readonly paint: Paint;
   /** The cluster whose name is omitted. Default: all. */
   readonly own?: string;
 }
@@ -62,7 +53,7 @@ export function logLine(nowMs: number, source: string, text: string): string {
  * Logs a sentence for each change, finding and failure. It repeats no sentence of the pass before: lasting trouble is cut
  * short, and its end is reported.
  */
-export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: SentenceOptions): TelemetryFactory {
+export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
   /** The reported lines by loop and prefix of the cluster. */
   const reported = new Map<string, Map<string, Reported>>();
   return ({ loop }) => {
@@ -102,22 +93,6 @@ export function sentenceTelemetry({ nowMs, own, write, paint = noColors }: Sente
 function repeated(sentences: readonly Sentence[]): string[] {
   const codes = sentences.flatMap(({ text }) => /^failed: ([^:]*)/.exec(text)?.[1] ?? []);
   return codes.length > 0 ? [...new Set(codes)].map((code) => `still failing: ${code}`) : ['unchanged'];
-}
-
-const STYLES = { debug: 'dim', info: undefined, warn: 'yellow', error: 'red' } as const satisfies Record<
-  Level,
-  Sentence['style']
->;
-
-/** Logs everything: time, cluster, loop, message, `key=value`; each entry of a list on a line of its own. */
-export function verboseTelemetry({ loop, nowMs, write, paint = noColors }: InvocationLabels & LogOptions): Telemetry {
-  return withoutMetrics((level, message, { cluster, ...others } = {}) => {
-    const styled = (text: string) => (STYLES[level] === undefined ? text : paint(STYLES[level], text));
-    const fields = Object.entries(others);
-    const words = fields.flatMap(([key, value]) => wordsOf(key, value));
-    write([timeOf(nowMs()), quoted(cluster ?? '-'), loop, styled(message), ...words].join(' '));
-    for (const [key, value] of fields) for (const entry of listIn(value)) write(styled(`         ${key}: ${entry}`));
-  });
 }
 
 export function warningTelemetry(write: (line: string) => void): TelemetryFactory {
@@ -165,15 +140,4 @@ function isList(value: FieldValue): value is readonly string[] {
 
 function listIn(value: FieldValue): readonly string[] {
   return isList(value) ? value : [];
-}
-
-function wordsOf(key: string, value: FieldValue): string[] {
-  if (value === undefined || isList(value)) return [];
-  if (typeof value === 'object') return Object.entries(value).flatMap(([name, count]) => wordsOf(name, count));
-  return [`${key}=${quoted(value)}`];
-}
-
-function quoted(value: FieldValue): string {
-  const text = String(value);
-  return /[\s"=]/.test(text) ? JSON.stringify(text) : text;
 }

@@ -4,15 +4,13 @@ import type { Environment } from '../lib/runtime/environment.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { createTable } from '../lib/table/dynamodb-client.ts';
 import { TableError } from '../lib/table/errors.ts';
-import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 import { announcement } from './announcement.ts';
 import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
 import { playStory, STORY, type Stage } from './demo-story.ts';
-import { logLine, sentenceTelemetry, verboseTelemetry } from './human-telemetry.ts';
+import { logLine, type Paint, sentenceTelemetry } from './human-telemetry.ts';
 import { ENDING_MS, givenUpAfter, kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
 import { type LocalCluster, openCluster } from './open-cluster.ts';
 import { registerStarted, type StartedSpec } from './register-started.ts';
-import { noColors, openPage, type RunHooks } from './run-hooks.ts';
 import { writeRunning } from './running.ts';
 import { type OpenedAdmission, openAdmission } from './serve-admission.ts';
 import { StartError, type StartOptions } from './start-options.ts';
@@ -20,19 +18,33 @@ import { tableServerClient } from './table-server.ts';
 
 const REGISTERING_MS = 10_000;
 
+export interface ServedPage {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export interface RunHooks {
+  /** Serves the status page; called before the first pass. */
+  readonly servePage?: (environment: Environment, cluster: string) => Promise<ServedPage>;
+  readonly hints: readonly string[];
+  /** Writes a line, without its line break. It may contain unescaped text of a cluster. */
+  readonly write: (line: string) => void;
+  readonly paint: Paint;
+}
+
 /**
  * Runs the loops until the end is requested. Passes that run then have five seconds to finish.
  * @throws StartError when it cannot begin.
  */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
-  const { write } = hooks;
+  const { write, paint } = hooks;
   await using cluster = await openCluster(options);
   const client = tableServerClient(cluster.tableServer);
   const { environment, close } = localEnvironment({
     client,
     loadKubeconfig: kubeconfigOfEach(cluster),
     end: givenUpAfter(ended),
-    telemetry: telemetryOf(options.verbose, cluster.spec.name, hooks),
+    telemetry: sentenceTelemetry({ nowMs: Date.now, own: cluster.spec.name, write, paint }),
   });
   let webhook: OpenedAdmission | undefined;
   try {
@@ -74,12 +86,14 @@ async function runLoops(
   ended: AbortSignal,
 ): Promise<void> {
   const { spec, demo } = cluster;
-  const page = await openPage(hooks, { spec, environment });
-  const hints = [...cluster.hints, ...(hooks.hints ?? [])];
-  const shown = page.url ?? page.problem;
-  const announced = { ...cluster, hints, ...(shown !== undefined && { page: shown }) };
+  const page = await hooks.servePage?.(environment, spec.name);
+  const announced = {
+    ...cluster,
+    hints: [...cluster.hints, ...hooks.hints],
+    ...(page !== undefined && { page: page.url }),
+  };
   try {
-    const remove = await writeRunning(cluster.folder, factsOf(cluster, page.url));
+    const remove = await writeRunning(cluster.folder, factsOf(cluster, page?.url));
     try {
       for (const line of announcement(spec, announced)) hooks.write(line);
       const handlers = scheduledLoops(environment, spec, warnAtEnd(ended, hooks.write));
@@ -89,7 +103,7 @@ async function runLoops(
       remove();
     }
   } finally {
-    await page.close();
+    await page?.close();
   }
 }
 
@@ -120,19 +134,12 @@ function warnAtEnd(ended: AbortSignal, write: RunHooks['write']): (by: 1 | -1) =
   };
 }
 
-function stage(world: Stage['world'], { write, paint = noColors }: RunHooks): Stage {
+function stage(world: Stage['world'], { write, paint }: RunHooks): Stage {
   const print: Stage['print'] = (sentence, kind) => {
     if (kind === 'event') write(logLine(Date.now(), 'demo:', paint('bold', sentence)));
     else write(logLine(Date.now(), '', paint('dim', `-> ${sentence}`)));
   };
   return { world, clock: realClock, print };
-}
-
-function telemetryOf(verbose: boolean, own: string, { write, paint = noColors }: RunHooks): TelemetryFactory {
-  const nowMs = Date.now;
-  return verbose
-    ? (labels) => verboseTelemetry({ ...labels, nowMs, write, paint })
-    : sentenceTelemetry({ nowMs, own, write, paint });
 }
 
 async function register(client: DynamoDBClient, environment: Environment, cluster: LocalCluster): Promise<StartedSpec> {

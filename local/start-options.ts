@@ -8,7 +8,6 @@ export interface RealCluster {
 }
 
 export interface StartOptions {
-  readonly verbose: boolean;
   /** Absent: an embedded one. */
   readonly real?: RealCluster;
   /** Play the demo on the embedded cluster. */

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
@@ -10,7 +9,6 @@ import { listAddresses, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly for: number;
-  readonly drain?: number;
   readonly lastOne?: boolean;
   readonly dryRun?: boolean;
   readonly undo?: boolean;
@@ -27,8 +25,8 @@ const DESCRIPTION = `Remove an API server from the endpoints before it is stoppe
 Withdraws the address in the table and removes it from Endpoints and EndpointSlice. No probe publishes it again before the
 withdrawal ends, unless the server was down in between. Safe to repeat.
 
-Exit codes: 0 if it is removed, 1 if it is still published (for example because the API server was not reached) or
---drain was interrupted, 3 if it was refused and nothing was changed.`;
+Exit codes: 0 if it is removed, 1 if it is still published (for example because the API server was not reached), 3 if it
+was refused and nothing was changed.`;
 
 export function deregisterCommand(act: Act): Command {
   const command = new Command('deregister')
@@ -40,13 +38,11 @@ export function deregisterCommand(act: Act): Command {
         .argParser(parseWithdrawal)
         .default(HOUR_MS, '1h'),
     )
-    .option('--drain <duration>', 'once it is removed, wait this long for open connections', parseDuration)
     .option('--last-one', 'remove the last live API server too: the Service then has no endpoints')
     .option('--dry-run', DRY_RUN)
     .addOption(
       new Option('--undo', 'end the withdrawal: the next tick publishes the address if it answers').conflicts([
         'for',
-        'drain',
         'lastOne',
         'dryRun',
       ]),
@@ -56,7 +52,7 @@ export function deregisterCommand(act: Act): Command {
   );
   return withExamples(withConnectionOptions(command).action(action), [
     'kbctl deregister prod-eu-1 203.0.113.10 --dry-run',
-    'kbctl deregister prod-eu-1 203.0.113.10 --drain 60s && systemctl stop kube-apiserver',
+    'kbctl deregister prod-eu-1 203.0.113.10 && sleep 60 && systemctl stop kube-apiserver',
     'kbctl deregister prod-eu-1 203.0.113.10 --undo',
   ]);
 }
@@ -99,14 +95,13 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
   return report(cli, { name, address, wouldWrite: [...wouldWrite] }, result, options);
 }
 
-async function report(
+function report(
   cli: Cli,
   { name, address, wouldWrite }: { readonly name: string; readonly address: string; wouldWrite: readonly string[] },
   { untilMs, stillPublished, changes, error }: Deregistered,
-  { drain, dryRun = false }: Options,
-): Promise<ExitCode> {
+  { dryRun = false }: Options,
+): ExitCode {
   const until = new Date(untilMs).toISOString();
-  const drained = drain === undefined || dryRun ? undefined : !stillPublished && (await drainFor(cli, address, drain));
   const document = {
     kind: 'Deregistration',
     cluster: name,
@@ -116,7 +111,6 @@ async function report(
     stillPublished,
     changes,
     wouldWrite,
-    drained,
     error,
   };
   const title = dryRun
@@ -135,7 +129,7 @@ async function report(
     cli.output.say('The kubernetes-service loop removes it at its next tick. Run the command again to check.');
   }
   if (cli.ended.aborted) return EXIT.interrupted;
-  return stillPublished || drained === false ? EXIT.findings : EXIT.fine;
+  return stillPublished ? EXIT.findings : EXIT.fine;
 }
 
 async function refusal(
@@ -190,15 +184,4 @@ async function undo(cli: Cli, name: string, text: string): Promise<ExitCode> {
       : `${address} is not withdrawn from ${name}: nothing was changed`,
   ]);
   return EXIT.fine;
-}
-
-/** Waits for open connections. @returns whether it was not interrupted */
-async function drainFor(cli: Cli, address: string, drainMs: number): Promise<boolean> {
-  const text = `${address} is removed: waiting ${Math.ceil(drainMs / 1000)}s for open connections`;
-  if (cli.output.terminal.err.isTTY !== true) cli.output.say(text);
-  const progress = cli.progress(text);
-  await sleep(drainMs, undefined, { signal: cli.signal }).catch(() => undefined);
-  progress.end();
-  if (cli.signal.aborted) cli.output.say('Interrupted: connections may still be open.');
-  return !cli.signal.aborted;
 }

@@ -12,7 +12,6 @@ interface Options extends GlobalOptions {
   readonly context?: string;
   readonly admission?: number;
   readonly demo?: boolean;
-  readonly verbose?: boolean;
   /** `false`: no page. */
   readonly page: boolean;
   readonly port: number;
@@ -39,7 +38,6 @@ export function runCommand(act: Act): Command {
     .option('--demo', 'show in two minutes, on the embedded cluster, everything that the loops do')
     .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
     .option('--no-page', 'serve no status page')
-    .option('--verbose', 'print invocations that did nothing too')
     .action(act<Options>(run));
   return withExamples(command, [
     'kbctl run                    # an embedded table and API server',
@@ -66,9 +64,9 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
     paint: output.paint,
     hints: [`${kbctl} status${toFolder(options.data)}`, `${kbctl} explain${toFolder(options.data)}`],
     ...(options.page && {
-      onReady: async ({ environment: { table }, spec: { name } }) => {
-        const page = await servePage({ port: options.port, nowMs, ...readsOf(table, `local ${name}`, nowMs) });
-        return { ...page, url: `${page.url}clusters/${name}` };
+      servePage: async ({ table }, cluster) => {
+        const page = await servePage({ port: options.port, nowMs, ...readsOf(table, `local ${cluster}`, nowMs) });
+        return { ...page, url: `${page.url}clusters/${cluster}` };
       },
     }),
   });
@@ -89,16 +87,8 @@ async function runTable(cli: Cli, { filename, kubeconfig, context, admission, de
   return EXIT.fine;
 }
 
-function startOptions({
-  filename: file,
-  kubeconfig,
-  context,
-  admission,
-  demo = false,
-  verbose = false,
-  data,
-}: Options): StartOptions {
-  const common = { verbose, ...(data !== undefined && { dataFolder: data }) };
+function startOptions({ filename: file, kubeconfig, context, admission, demo = false, data }: Options): StartOptions {
+  const common = data === undefined ? {} : { dataFolder: data };
   if (demo && (file ?? kubeconfig ?? context) !== undefined) {
     throw usageError('--demo uses the embedded cluster: omit --kubeconfig, -f and --context.');
   }

@@ -76,7 +76,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
     },
     elsewhere: {
       'kbctl deregister prod-eu-1 203.0.113.12 --undo': nothing,
-      'kbctl deregister prod-eu-1 203.0.113.12 --drain 60s && systemctl stop kube-apiserver': async (world) => {
+      'kbctl deregister prod-eu-1 203.0.113.12 && sleep 60 && systemctl stop kube-apiserver': async (world) => {
         await world.apiServers.stop('203.0.113.12');
         await world.tick();
       },

@@ -86,7 +86,11 @@ async function show(offsetMs: number, seconds: number): Promise<Shown> {
     nowMs,
     newPassId: randomUUID,
     startDeadline: () => ({ signal: new AbortController().signal, cancel: () => undefined }),
-    telemetry: sentenceTelemetry({ nowMs, write: (text) => void lines.push({ atMs: nowMs(), text, isEvent: false }) }),
+    telemetry: sentenceTelemetry({
+      nowMs,
+      write: (text) => void lines.push({ atMs: nowMs(), text, isEvent: false }),
+      paint: (_, text) => text,
+    }),
     reportingInstance: 'local',
     table: () => table,
     connect: async (_, { signal: deadline }) => ({

@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Level, LogFields } from '../../lib/telemetry/telemetry.ts';
-import { sentenceTelemetry, verboseTelemetry, warningTelemetry } from '../../local/human-telemetry.ts';
+import { sentenceTelemetry, warningTelemetry } from '../../local/human-telemetry.ts';
+
+const paint = (_style: unknown, text: string) => text;
 
 type Line = readonly [Level, string, LogFields?];
 
@@ -18,6 +20,7 @@ function written(...invocations: readonly (readonly Line[])[]): string[] {
     write: (line) => {
       lines.push(line);
     },
+    paint,
   });
   for (const invocation of invocations) {
     const telemetry = factory({ loop: 'system-namespaces' });
@@ -51,7 +54,12 @@ describe('logs as sentences', () => {
 
   test('lines name each cluster but that of the run, and repeat nothing', () => {
     const lines: string[] = [];
-    const factory = sentenceTelemetry({ nowMs: () => 0, own: 'demo', write: (line) => lines.push(line.slice(30)) });
+    const factory = sentenceTelemetry({
+      nowMs: () => 0,
+      own: 'demo',
+      paint,
+      write: (line) => lines.push(line.slice(30)),
+    });
     const change = { changes: ['created a'] };
     for (let tick = 0; tick < 2; tick++) {
       const { log } = factory({ loop: 'system-namespaces' });
@@ -102,37 +110,6 @@ describe('logs as sentences', () => {
     ['report nothing of a pass without changes, nor details', [[END], [['debug', 'details', { changes: ['x'] }]]], []],
   ])('%s', (_, invocations, lines) => {
     expect(written(...invocations)).toEqual(lines);
-  });
-});
-
-describe('verbose logs', () => {
-  test.each<[string, LogFields, string[]]>([
-    [
-      'time, cluster, loop, message, ids and figures',
-      { cluster: 'demo', passId: 'p-1', durationMs: 12, counts: { created: 4 }, none: undefined },
-      ['03:04:05 demo system-namespaces pass succeeded passId=p-1 durationMs=12 created=4'],
-    ],
-    [
-      'each change on a line of its own',
-      { cluster: 'demo', changes: ['created namespace a', 'created b'] },
-      [
-        '03:04:05 demo system-namespaces pass succeeded',
-        '         changes: created namespace a',
-        '         changes: created b',
-      ],
-    ],
-    [
-      'a value of several words in quotes',
-      { cluster: 'demo', reason: 'an upgrade' },
-      ['03:04:05 demo system-namespaces pass succeeded reason="an upgrade"'],
-    ],
-    ['a whole invocation', { passes: 1 }, ['03:04:05 - system-namespaces pass succeeded passes=1']],
-  ])('print %s', (_, fields, expected) => {
-    const lines: string[] = [];
-    const nowMs = () => Date.parse('2026-01-02T03:04:05.678Z');
-    const { log } = verboseTelemetry({ loop: 'system-namespaces', nowMs, write: (line) => lines.push(line) });
-    log('info', 'pass succeeded', fields);
-    expect(lines).toEqual(expected);
   });
 });
 

@@ -6,8 +6,7 @@ import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { openLocalTable } from '../../local/local-table.ts';
-import { run } from '../../local/run.ts';
-import type { RunHooks } from '../../local/run-hooks.ts';
+import { type RunHooks, run } from '../../local/run.ts';
 import { findRunning, readRunning } from '../../local/running.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import { eventually } from '../support/eventually.ts';
@@ -46,7 +45,8 @@ async function begin(
   const said: string[] = [];
   const ended = new AbortController();
   const write = (line: string) => void said.push(line);
-  const running = run({ verbose: false, dataFolder: data, ...options }, ended.signal, { ...hooks, write });
+  const paint = (_style: unknown, text: string) => text;
+  const running = run({ dataFolder: data, ...options }, ended.signal, { hints: [], paint, ...hooks, write });
   let failure: unknown;
   running.catch((error: unknown) => {
     failure = error;
@@ -147,12 +147,12 @@ describe('running the loops on an embedded cluster', () => {
 describe('a status page beside the loops', () => {
   test('a status page beside the loops gets the status, is announced near the top, found from elsewhere, and closed at the end', async () => {
     const calls: string[] = [];
-    const onReady: RunHooks['onReady'] = async ({ spec, environment }) => {
-      const registered = await readCluster(environment.table(new AbortController().signal), spec.name);
+    const servePage: RunHooks['servePage'] = async (environment, cluster) => {
+      const registered = await readCluster(environment.table(new AbortController().signal), cluster);
       calls.push(`${registered?.spec.name} ${typeof environment.nowMs()}`);
       return { url: 'http://127.0.0.1:8080/', close: async () => void calls.push('closed') };
     };
-    const { said, end } = await begin(ALL_DONE, { onReady, hints: ['node cli/kbctl.mjs status'] });
+    const { said, end } = await begin(ALL_DONE, { servePage, hints: ['node cli/kbctl.mjs status'] });
     expect(said[1]).toBe('Status page: http://127.0.0.1:8080/');
     expect(said).toContain('  node cli/kbctl.mjs status');
     expect(await readRunning(data)).toMatchObject({ page: 'http://127.0.0.1:8080/' });
@@ -160,20 +160,9 @@ describe('a status page beside the loops', () => {
     expect(calls).toEqual(['embedded number', 'closed']);
   });
 
-  test('a page that cannot be served is reported, and stops nothing', async () => {
-    const onReady = () => Promise.reject(new Error('listen EADDRINUSE: address already in use 127.0.0.1:8080'));
-    const { said, end } = await begin(ALL_DONE, { onReady });
-    expect(said[1]).toBe(
-      'Status page: none, because it cannot be served: listen EADDRINUSE: address already in use 127.0.0.1:8080',
-    );
-    expect(await readRunning(data)).not.toHaveProperty('page');
-    await end();
-  });
-
-  test('a page that fails to close does not delay the end of the loops', async () => {
-    const onReady = async () => ({ close: () => Promise.reject(new Error('broken')) });
-    const { said, end } = await begin(ALL_DONE, { onReady });
-    expect(said[1]).toBe('mode enforce, allocator table');
-    await expect(end()).resolves.toBeUndefined();
+  test('a page that cannot be served ends the run before its first pass', async () => {
+    const servePage = () => Promise.reject(new Error('its port is in use'));
+    await expect(begin(ALL_DONE, { servePage })).rejects.toThrow('its port is in use');
+    expect(await readRunning(data)).toBeUndefined();
   });
 });

@@ -264,19 +264,9 @@ describe('npm start on a cluster that is named', () => {
     const data = join(folder, 'admission');
     const port = await freePort('127.0.0.1');
     const spec = await file('cluster.yml', specOf('enforce', listening.url));
-    const child = start([
-      '--kubeconfig',
-      kubeconfig,
-      '-f',
-      spec,
-      '--data',
-      data,
-      '--admission',
-      `${port}`,
-      '--verbose',
-    ]);
+    const child = start(['--kubeconfig', kubeconfig, '-f', spec, '--data', data, '--admission', `${port}`]);
     // A range is open for allocation after a pass of its repair.
-    await child.untilItPrints(/cluster-ip-repair pass succeeded/);
+    await child.untilItPrints(/cluster-ip-repair +saved ranges/);
     const { webhooks } = parse(await readFile(join(data, 'admission/webhook.yaml'), 'utf8'));
     const { url, caBundle } = webhooks[0].clientConfig;
     const ca = Buffer.from(caBundle, 'base64').toString();

@@ -33,7 +33,11 @@ const received: string[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'another-origin-'));
   const said: string[] = [];
-  loops = run({ verbose: false, dataFolder: folder }, ended.signal, { write: (line) => void said.push(line) });
+  loops = run({ dataFolder: folder }, ended.signal, {
+    hints: [],
+    write: (line) => void said.push(line),
+    paint: (_, text) => text,
+  });
   await eventually(() => expect(said.join('\n')).toContain('created endpointslice'));
   running = (await readRunning(folder)) ?? (await Promise.reject(new Error('it does not run')));
   local = await openLocalTable({ folder });
