@@ -12,7 +12,7 @@ const SERVICES = '/api/v1/namespaces/default/services';
 const ipAddress = (address: string) => `/apis/networking.k8s.io/v1/ipaddresses/${address}`;
 
 /** What docs/tasks/address-conflict.md rests on. */
-describe('two Services with one cluster IP, where the API servers allocate', () => {
+describe('Services with one cluster IP, where the API servers allocate', () => {
   const { etcd, apiserver } = runningControlPlane();
 
   const parentOf = async (address: string) => {
@@ -34,29 +34,32 @@ describe('two Services with one cluster IP, where the API servers allocate', () 
   test.each([
     ['the one that the IPAddress names', '10.0.0.60', (parent: string) => parent],
     ['the other one', '10.0.0.61', (parent: string) => (parent === 'one' ? 'two' : 'one')],
-  ] as const)('lose its IPAddress when %s is deleted, until the other one is written', async (_, address, chosen) => {
-    const services = ['one', 'two'].map((name) => `${name}-${address.replaceAll('.', '-')}`);
-    await etcd.putServices(services.map((name) => withAddress(name, address)));
-    const parent = await eventually(async () => {
-      const name = await parentOf(address);
-      if (name === undefined) throw new Error('the API server has not recorded the address yet');
-      return name;
-    });
-    const [short = ''] = parent.split('-');
-    const deleted = services.find((name) => name.startsWith(chosen(short))) ?? '';
-    const left = services.find((name) => name !== deleted) ?? '';
+  ] as const)(
+    'two Services lose the IPAddress of their address when %s is deleted, until the other one is written',
+    async (_, address, chosen) => {
+      const services = ['one', 'two'].map((name) => `${name}-${address.replaceAll('.', '-')}`);
+      await etcd.putServices(services.map((name) => withAddress(name, address)));
+      const parent = await eventually(async () => {
+        const name = await parentOf(address);
+        if (name === undefined) throw new Error('the API server has not recorded the address yet');
+        return name;
+      });
+      const [short = ''] = parent.split('-');
+      const deleted = services.find((name) => name.startsWith(chosen(short))) ?? '';
+      const left = services.find((name) => name !== deleted) ?? '';
 
-    expect(await apiserver.request('DELETE', `${SERVICES}/${deleted}`)).toMatchObject({ status: 200 });
-    // The API server's own repair may have recorded it for the other one already.
-    expect([undefined, left]).toContain(await parentOf(address));
+      expect(await apiserver.request('DELETE', `${SERVICES}/${deleted}`)).toMatchObject({ status: 200 });
+      // The API server's own repair may have recorded it for the other one already.
+      expect([undefined, left]).toContain(await parentOf(address));
 
-    const annotation = { metadata: { annotations: { checked: 'now' } } };
-    const patched = await apiserver.request('PATCH', `${SERVICES}/${left}`, annotation);
-    expect(patched).toMatchObject({ status: 200 });
-    await eventually(async () => expect(await parentOf(address)).toBe(left));
-  });
+      const annotation = { metadata: { annotations: { checked: 'now' } } };
+      const patched = await apiserver.request('PATCH', `${SERVICES}/${left}`, annotation);
+      expect(patched).toMatchObject({ status: 200 });
+      await eventually(async () => expect(await parentOf(address)).toBe(left));
+    },
+  );
 
-  test('leave their address to a third one, when one of them is deleted and nothing is changed', async () => {
+  test('two Services leave their address to a third one, when one of them is deleted and the other is not written', async () => {
     const address = '10.0.0.62';
     await etcd.putServices(['first', 'second'].map((name) => withAddress(name, address)));
     await eventually(async () => expect(await parentOf(address)).toBeDefined());

@@ -98,7 +98,7 @@ test('an address that is taken is refused in the words of the API server itself'
   expect(removed.body.message).toBe(told);
 });
 
-test('a node port is allocated, too', async () => {
+test('a node port that is taken is refused in the words of the API server itself, and no address is taken', async () => {
   const [port = ''] = await takenIn(RANGE_KEYS.nodePorts);
   const told = `Service "copy" is invalid: spec.ports[0].nodePort: Invalid value: ${port}: provided port is already allocated`;
   const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: Number(port) }] };
@@ -212,7 +212,7 @@ test('a second call with the result of the first changes nothing', async () => {
   expect(await apiserver.request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
 });
 
-test('a thousand Services of twenty clients at once: no address or port twice, and the table agrees', async () => {
+test('a thousand Services of twenty clients at once get different addresses and ports, and the table agrees', async () => {
   const indexes = Array.from({ length: 1_000 }, (_, index) => index).values();
   const statuses: number[] = [];
   const client = async () => {
@@ -264,7 +264,7 @@ test.each<[string, string, readonly object[]]>([
     'bad',
     Array.from({ length: 257 }, (_, index) => named(`p${index}`, index + 1)),
   ],
-])('%s: the API server refuses the Service, and nothing was taken for it', async (_what, name, ports) => {
+])('nothing is taken for a Service with %s, which the API server refuses', async (_what, name, ports) => {
   const before = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)];
   const body = { metadata: { name }, spec: { type: 'NodePort', ports } };
   expect(await apiserver.request('POST', services, body)).toMatchObject({ status: 422 });

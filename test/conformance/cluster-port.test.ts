@@ -32,7 +32,7 @@ clusterPortContract({
 apiServerContract('a real kube-apiserver', async () => transport);
 
 describe('a real kube-apiserver only', () => {
-  test('its protobuf has the same Services as its JSON', async () => {
+  test('the protobuf of a real kube-apiserver has the same Services as its JSON', async () => {
     await etcd.putServices([
       storedService('default', 'odd', {
         clusterIP: '10.0.0.300',
@@ -82,7 +82,7 @@ describe('a real kube-apiserver only', () => {
     });
   });
 
-  test('our fields belong to our manager in managedFields', async () => {
+  test('the fields of a created object belong to our manager in managedFields', async () => {
     const metadata = { name: 'managed-by-us', namespace: 'default' };
     const object = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } };
     const result = await portOver(transport).create(object);

@@ -22,7 +22,7 @@ describe.each<Variant>([
   { title: 'a Service of type NodePort', advertiseAddress: '10.9.8.7', nodePort: 30_443 },
   { title: 'IPv6', advertiseAddress: '2001:db8::7', serviceClusterIPRange: 'fd00:10::/112' },
   { title: 'two families', advertiseAddress: '10.9.8.7', serviceClusterIPRange: '10.1.0.0/16,fd00:10::/112' },
-])('with $title, upstream writes the same as', (variant) => {
+])('with $title', (variant) => {
   const etcds: Etcd[] = [];
   let original: KubeApiserver;
   let without: KubeApiserver;
@@ -49,7 +49,7 @@ describe.each<Variant>([
     await Promise.all(etcds.map((etcd) => etcd.stop()));
   });
 
-  test('the handlers: Service, Endpoints and EndpointSlice, field by field', async () => {
+  test('the handlers write the same Service, Endpoints and EndpointSlice as upstream, field by field', async () => {
     expect(await kubernetesServiceObjects(without)).toEqual({});
 
     const { summary } = await handlers.run('kubernetes-service');
@@ -67,11 +67,11 @@ describe.each<Variant>([
     expect(writtenFields(ours.slice)).toEqual(writtenFields(theirs.slice));
   });
 
-  test('a second pass, which finds nothing to do', async () => {
+  test('a second pass finds nothing to do', async () => {
     expect(await handlers.run('kubernetes-service')).toMatchObject({ changes: [], findings: [], errors: [] });
   });
 
-  test('a pass over the objects of upstream, which finds nothing to do', async () => {
+  test('a pass over the objects of upstream finds nothing to do', async () => {
     const spec = { ...specOf(variant, original), mode: 'observe' };
     const observing = await startHandlers({ kubeconfigFile: original.kubeconfigFile, spec });
     try {

@@ -110,7 +110,7 @@ test('a second pass of every loop changes nothing, and a namespace that was dele
   expect(changes).toEqual(['created namespace kube-node-lease']);
 });
 
-test('Services then get addresses from the ServiceCIDR', async () => {
+test('Services get addresses from the ServiceCIDR that the loop created', async () => {
   const reply = await apiserver.request('POST', services, {
     metadata: { name: 'web' },
     spec: { ports: [{ port: 80 }] },
@@ -129,7 +129,7 @@ test('a Service kubernetes that was deleted is made again with its address, and 
   expect(await published(apiserver)).toEqual({ endpoints: ['10.9.8.7'], slice: ['10.9.8.7'] });
 });
 
-test('node ports are the API server’s own: refused until their range is in its storage', async () => {
+test('the API server refuses node ports until their range is in its storage', async () => {
   const spec = { type: 'NodePort', ports: [{ port: 80 }] };
   expect(await apiserver.request('POST', services, { metadata: { name: 'early' }, spec })).toMatchObject({
     status: 500,

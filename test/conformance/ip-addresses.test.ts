@@ -271,7 +271,7 @@ afterAll(async () => {
 });
 
 describe('the IPAddresses of a real API server without its own repair', () => {
-  test('are reported by a pass in observe, which writes neither objects nor events', async () => {
+  test('a pass in observe reports every wrong IPAddress, and writes neither objects nor events', async () => {
     const before = await recorded(ours);
     const { findings, errors } = await handlers.run('cluster-ip-repair');
     expect(errors).toEqual([]);
@@ -280,7 +280,7 @@ describe('the IPAddresses of a real API server without its own repair', () => {
     expect(await eventsBy('kube-bootstrap-controller/cluster-ip-repair', ours)).toEqual([]);
   });
 
-  test('are the same, with the same events, after two passes with repair.ipAddresses as after upstream’s own repair', async () => {
+  test('two passes with repair.ipAddresses leave the same IPAddresses and events as upstream’s own repair', async () => {
     await handlers.register({ mode: 'enforce', repair: { ipAddresses: true } });
     expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });
     expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });
@@ -296,7 +296,7 @@ describe('the IPAddresses of a real API server without its own repair', () => {
     });
   });
 
-  test('have only findings that require action in the next pass', async () => {
+  test('the next pass has only findings that require action', async () => {
     const { changes, findings, errors } = await handlers.run('cluster-ip-repair');
     expect({ changes, errors }).toEqual({ changes: [], errors: [] });
     const staying = ROWS.flatMap(({ found = [] }) => found).filter((text) =>

@@ -71,14 +71,14 @@ test('the address of the API server in the kubeconfig is removed by the pass thr
   expect(await published(second)).toEqual({ endpoints: [OWN], slice: [OWN] });
 });
 
-test('namespaces are created through it, too, and the repairs wait for the API server in the kubeconfig', async () => {
+test('namespaces are created through the other API server, and the repairs wait for the one in the kubeconfig', async () => {
   expect(await handlers.run('system-namespaces')).toMatchObject({ errors: [] });
   for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) {
     expect(await handlers.run(loop)).toMatchObject({ errors: [expect.stringMatching(/^Unavailable: /)] });
   }
 });
 
-test('it is published again by the first pass after it answers', async () => {
+test('the API server in the kubeconfig is published again by the first pass after it answers', async () => {
   await first.restart();
   expect(await tick()).toMatchObject({ errors: [] });
   expect(await addresses()).toEqual([FIRST, OWN].sort());

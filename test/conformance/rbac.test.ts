@@ -94,7 +94,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
     expect(await published(apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] });
   });
 
-  test('they replace a slice of the wrong family', async () => {
+  test('the loops replace a slice of the wrong family', async () => {
     // So that the repair before it does not pass for a contest.
     handlers.advance(60 * 60_000);
     await apiserver.request('DELETE', SLICE_PATH);
@@ -123,7 +123,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
     expect(events.body.items).toEqual([expect.objectContaining({ series: expect.objectContaining({ count: 2 }) })]);
   });
 
-  test('the doctor misses no right, and none is too many', async () => {
+  test('the doctor reports no missing and no excessive right', async () => {
     const access = await loadKubeconfigFile(join(folder, 'kubeconfig'));
     const connections = new ApiServerConnections();
     const review = selfReview({
@@ -154,7 +154,7 @@ describe('under deploy/rbac.yaml and a token of its service account', () => {
     await connections.close();
   });
 
-  test('each verb that is granted was used, and none was refused', () => {
+  test('the loops used each verb that is granted, and no request was refused', () => {
     const audited = readFileSync(join(folder, 'audit'), 'utf8')
       .trim()
       .split('\n')

@@ -80,7 +80,7 @@ test('two processes share the ticks of a table, and when one is killed, the othe
   });
 });
 
-test('the API server accepts the manifest', () => {
+test('the API server accepts the manifest deploy/run.yaml', () => {
   const { kubectl = 'kubectl' } = findBinaries();
   const manifest = join(import.meta.dirname, '../../deploy/run.yaml');
   const words = ['apply', '--namespace', 'default', '--dry-run=server', '--validate=strict', '-f', manifest];

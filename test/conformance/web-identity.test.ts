@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse, stringify } from 'yaml';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import type { WebIdentity } from '../../lib/cluster/cluster-spec.ts';
@@ -59,53 +59,51 @@ afterAll(async () => {
   await issuer?.close();
 });
 
-describe('an API server that trusts AWS STS by --authentication-config', () => {
-  test('an API server that trusts AWS STS by --authentication-config accepts the tokens of the functions as the service account of deploy/rbac.yaml', async () => {
-    claims = () => ({ sub: ROLE, exp: nowSeconds() + 300 });
-    const probe = { url: `${apiserver.url}/readyz`, authenticate: true };
-    // The rules of a spec refuse a server of this machine.
-    const handlers = await startHandlers({
-      spec: { kubeconfig: { ssm: '/kbc/demo' }, apiServers: [{ address: '10.9.8.7', probe }] },
-    });
-    const { spec } = (await readCluster(handlers.table, CLUSTER)) ?? {};
-    if (spec !== undefined) await registerCluster(handlers.table, { ...spec, kubeconfig: { webIdentity } });
-    const passes = await runAllLoops(handlers);
-    await handlers.close();
-
-    expect(passes.flatMap(({ errors }) => errors)).toEqual([]);
-    expect(passes.flatMap(({ changes }) => changes)).toContain('created endpoints default/kubernetes: 10.9.8.7');
-    // One for each cluster of the process, not one for each pass or request.
-    expect(aws.calls.map(({ action }) => action)).toEqual(['GetWebIdentityToken']);
+test('an API server that trusts AWS STS by --authentication-config accepts the tokens of the functions as the service account of deploy/rbac.yaml', async () => {
+  claims = () => ({ sub: ROLE, exp: nowSeconds() + 300 });
+  const probe = { url: `${apiserver.url}/readyz`, authenticate: true };
+  // The rules of a spec refuse a server of this machine.
+  const handlers = await startHandlers({
+    spec: { kubeconfig: { ssm: '/kbc/demo' }, apiServers: [{ address: '10.9.8.7', probe }] },
   });
+  const { spec } = (await readCluster(handlers.table, CLUSTER)) ?? {};
+  if (spec !== undefined) await registerCluster(handlers.table, { ...spec, kubeconfig: { webIdentity } });
+  const passes = await runAllLoops(handlers);
+  await handlers.close();
 
-  test('an API server that trusts AWS STS by --authentication-config refuses a token that ended, and the pass continues with a new one', async () => {
-    const clock = { nowMs: 0 };
-    const { get, close } = connections(() => clock.nowMs);
-    claims = () => ({ sub: ROLE, exp: nowSeconds() - 60 });
-    await expect(get()).rejects.toMatchObject({ code: 'Unauthorized' });
+  expect(passes.flatMap(({ errors }) => errors)).toEqual([]);
+  expect(passes.flatMap(({ changes }) => changes)).toContain('created endpoints default/kubernetes: 10.9.8.7');
+  // One for each cluster of the process, not one for each pass or request.
+  expect(aws.calls.map(({ action }) => action)).toEqual(['GetWebIdentityToken']);
+});
 
-    claims = () => ({ sub: ROLE, exp: nowSeconds() + 300 });
-    clock.nowMs += 60_000;
+test('an API server that trusts AWS STS by --authentication-config refuses a token that ended, and the pass continues with a new one', async () => {
+  const clock = { nowMs: 0 };
+  const { get, close } = connections(() => clock.nowMs);
+  claims = () => ({ sub: ROLE, exp: nowSeconds() - 60 });
+  await expect(get()).rejects.toMatchObject({ code: 'Unauthorized' });
 
-    expect(await get()).toMatchObject({ metadata: { name: 'kubernetes' } });
-    await close();
+  claims = () => ({ sub: ROLE, exp: nowSeconds() + 300 });
+  clock.nowMs += 60_000;
+
+  expect(await get()).toMatchObject({ metadata: { name: 'kubernetes' } });
+  await close();
+});
+
+test.each([
+  ['for another audience', { sub: ROLE, aud: 'https://203.0.113.99:6443' }],
+  ['of a role of another stack', { sub: 'arn:aws:iam::123456789012:role/admin' }],
+  ['of a role of another account', { sub: ROLE.replace('123456789012', '210987654321') }],
+])('an API server that trusts AWS STS by --authentication-config refuses a token %s', async (_, refused) => {
+  claims = () => ({ exp: nowSeconds() + 300, ...refused });
+  const { get, close } = connections(Date.now);
+  await expect(get()).rejects.toMatchObject({
+    code: 'Unauthorized',
+    message: expect.stringContaining(
+      "With webIdentity, the AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.",
+    ),
   });
-
-  test.each([
-    ['for another audience', { sub: ROLE, aud: 'https://203.0.113.99:6443' }],
-    ['of a role of another stack', { sub: 'arn:aws:iam::123456789012:role/admin' }],
-    ['of a role of another account', { sub: ROLE.replace('123456789012', '210987654321') }],
-  ])('an API server that trusts AWS STS by --authentication-config refuses a token %s', async (_, refused) => {
-    claims = () => ({ exp: nowSeconds() + 300, ...refused });
-    const { get, close } = connections(Date.now);
-    await expect(get()).rejects.toMatchObject({
-      code: 'Unauthorized',
-      message: expect.stringContaining(
-        "With webIdentity, the AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.",
-      ),
-    });
-    await close();
-  });
+  await close();
 });
 
 function connections(nowMs: () => number) {

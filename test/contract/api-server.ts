@@ -62,7 +62,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       await create('Namespace', { metadata: { name: namespace } });
     });
 
-    test.each(Object.entries(KINDS))('lists the resources of %s', async (apiVersion, kinds) => {
+    test.each(Object.entries(KINDS))('the API server lists the resources of %s', async (apiVersion, kinds) => {
       const { body } = await call('GET', apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`);
       expect(body).toMatchObject({ kind: 'APIResourceList', groupVersion: apiVersion });
       for (const each of kinds) {
@@ -88,7 +88,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       });
     });
 
-    test('describes in OpenAPI that a PATCH takes fieldValidation', async () => {
+    test('OpenAPI describes that a PATCH takes fieldValidation', async () => {
       const { body } = await call('GET', '/openapi/v3');
       const document = (await call('GET', body.paths['api/v1'].serverRelativeURL)).body;
       const { patch } = document.paths[`/api/v1/namespaces/{namespace}/services/{name}`];
@@ -155,7 +155,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       expect(rows.map(({ cells }) => cells[0])).toEqual([namespace]);
     });
 
-    test('merges the ports of a Service by their numbers in a strategic merge patch', async () => {
+    test('a strategic merge patch merges the ports of a Service by their numbers', async () => {
       const spec = { ports: [80, 81].map((port) => ({ name: `port-${port}`, port })) };
       await create('Service', { metadata: { name: 'patched' }, spec });
       const ports = [

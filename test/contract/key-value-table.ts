@@ -29,7 +29,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       won(await open().put({ cluster, key, value, schema: 1 }, previous));
 
     describe('put', () => {
-      test('makes an item that was not there, with version 1, its date and a write id', async () => {
+      test('a put makes an item that was not there, with version 1, its date and a write id', async () => {
         const cluster = newCluster();
         const written = await put(cluster, 'a', { n: 1 });
         expect(written).toEqual({
@@ -44,7 +44,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(written);
       });
 
-      test('is lost if an item exists and the caller read none', async () => {
+      test('a put is lost if an item exists and the caller read none', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const result = await open().put({ cluster, key: 'a', value: 2, schema: 1 }, undefined);
@@ -52,7 +52,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(first);
       });
 
-      test('replaces exactly the item that was read, counts the write and has a new write id', async () => {
+      test('a put replaces exactly the item that was read, counts the write and has a new write id', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const second = await put(cluster, 'a', 2, first);
@@ -61,7 +61,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
-      test('keeps six bytes for each of the last 64 writes before, the latest last', async () => {
+      test('a put keeps six bytes for each of the last 64 writes before, the latest last', async () => {
         const cluster = newCluster();
         let item = await put(cluster, 'a', 0);
         expect(item).not.toHaveProperty('earlierWrites');
@@ -76,7 +76,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(item);
       });
 
-      test('is lost when another writer wrote the item since it was read', async () => {
+      test('a put is lost when another writer wrote the item since it was read', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const second = await put(cluster, 'a', 2, first);
@@ -84,7 +84,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
-      test('is lost when the item that was read was deleted', async () => {
+      test('a put is lost when the item that was read was deleted', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         won(await open().delete(first));
@@ -92,7 +92,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toBeUndefined();
       });
 
-      test('does not confuse an item that was deleted and created again with the one that was read', async () => {
+      test('a put does not confuse an item that was deleted and created again with the one that was read', async () => {
         const cluster = newCluster();
         const old = await put(cluster, 'a', 1);
         won(await open().delete(old));
@@ -103,7 +103,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(anew);
       });
 
-      test('is won by exactly one of fifty that come at once with the same previous item', async () => {
+      test('a put is won by exactly one of fifty that come at once with the same previous item', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', -1);
         const results = await Promise.all(
@@ -115,7 +115,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(winners[0] && won(winners[0]));
       });
 
-      test('is won by exactly one of fifty that make the same item at once', async () => {
+      test('a put is won by exactly one of fifty that make the same item at once', async () => {
         const cluster = newCluster();
         const results = await Promise.all(
           Array.from({ length: 50 }, (_, value) => open().put({ cluster, key: 'a', value, schema: 1 }, undefined)),
@@ -123,7 +123,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(results.filter(({ outcome }) => outcome === 'won')).toHaveLength(1);
       });
 
-      test('keeps the expiry and hides nothing when it is past', async () => {
+      test('a put keeps the expiry and hides nothing when it is past', async () => {
         const cluster = newCluster();
         const expiresAtMs = NOW_MS - 1;
         const written = won(await open().put({ cluster, key: 'a', value: 1, schema: 1, expiresAtMs }, undefined));
@@ -207,14 +207,14 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
     });
 
     describe('delete', () => {
-      test('removes the item that was read', async () => {
+      test('a delete removes the item that was read', async () => {
         const cluster = newCluster();
         const item = await put(cluster, 'a', 1);
         expect(await open().delete(item)).toEqual({ outcome: 'won', item: undefined });
         expect(await open().get(cluster, 'a')).toBeUndefined();
       });
 
-      test('is lost when the item was written since', async () => {
+      test('a delete is lost when the item was written since', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const second = await put(cluster, 'a', 2, first);
@@ -222,7 +222,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
-      test('is lost when the item was deleted', async () => {
+      test('a delete is lost when the item was deleted', async () => {
         const item = await put(newCluster(), 'a', 1);
         won(await open().delete(item));
         expect(await open().delete(item)).toEqual({ outcome: 'lost' });
@@ -233,7 +233,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       const keysOf = async (cluster: string, prefix: string) =>
         (await open().list(cluster, prefix)).map(({ key }) => key);
 
-      test('returns keys in byte order, not in that of numbers or UTF-16', async () => {
+      test('a list returns keys in byte order, not in that of numbers or UTF-16', async () => {
         const cluster = newCluster();
         const keys = ['10.0.0.2', '10.0.0.10', 'a', 'B', 'é', '\u{ff5e}', '\u{1f732}', '2001:db8::1'];
         for (const key of keys) await put(cluster, key, key);
@@ -249,7 +249,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         ]);
       });
 
-      test('returns exactly the keys with the prefix', async () => {
+      test('a list returns exactly the keys with the prefix', async () => {
         const cluster = newCluster();
         const keys = [
           'masterleases',
@@ -264,7 +264,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await keysOf(cluster, 'nothing/')).toEqual([]);
       });
 
-      test('returns all pages of items that do not fit one reply', async () => {
+      test('a list returns all pages of items that do not fit one reply', async () => {
         const cluster = newCluster();
         const keys = Array.from({ length: 12 }, (_, index) => `page/${String(index).padStart(2, '0')}`);
         const bytes = new Uint8Array(250 * 1024).fill(1);
@@ -282,7 +282,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(waits).toBe(Math.max(0, pages - 1));
       });
 
-      test('keeps clusters apart', async () => {
+      test('a list keeps clusters apart', async () => {
         const [one, other] = [newCluster(), newCluster()];
         await put(one, 'a', 1);
         await put(other, 'b', 1);

@@ -83,18 +83,18 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
 ])('the caller in $language', ({ call }) => {
   const GIVEN = 'serviceips 10.0.0.17\nservicenodeports 30016\nservicenodeports 30017\n';
 
-  test('gets the requested items, and the same again under the same id', async () => {
+  test('the caller gets the requested items, and the same again under the same id', async () => {
     expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
     expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
     expect(await world.taken()).toEqual({ '10.0.0.17': 'one', '30016': 'one', '30017': 'one' });
   });
 
-  test('ends with the refusal', async () => {
+  test('the caller ends with the refusal', async () => {
     await world.store(RANGE_KEYS.primary, { data: fromBits(Array(254).keys()) });
     expect(await call('one')).toEqual({ code: 1, output: '', errors: 'Full: range is full\n' });
   });
 
-  test('ends with the resolution when the function could not finish, and follows it', async () => {
+  test('the caller prints the resolution when the function could not finish, and gets the items when it follows it', async () => {
     fails = true;
     expect(await call('one')).toEqual({
       code: 1,

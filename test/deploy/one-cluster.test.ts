@@ -258,7 +258,7 @@ test('doctor finds nothing to fix, under the rights that are shipped', async () 
   );
 });
 
-describe('a failure is logged, and the next tick succeeds:', () => {
+describe('failures of AWS', () => {
   afterAll(() => world?.emulator.recorder.decide(() => 'answered'));
 
   async function expectNextTickFine(): Promise<void> {
@@ -268,7 +268,7 @@ describe('a failure is logged, and the next tick succeeds:', () => {
     await controlPlane.expectPublished(FIRST, SECOND);
   }
 
-  test('an invocation that is killed in the middle of writing its leases', async () => {
+  test('an invocation that is killed while it writes its leases changes nothing, and the next tick succeeds', async () => {
     const before = await versionsOf(first);
     world.emulator.recorder.decide(({ action }) => (action === 'dynamodb:PutItem' ? 'unanswered' : 'answered'));
 
@@ -280,7 +280,7 @@ describe('a failure is logged, and the next tick succeeds:', () => {
     expect((await readLeases(world.table(), CLUSTER)).leases).toHaveLength(2);
   });
 
-  test("a queue that accepts nothing: the minute's tick still runs", async () => {
+  test("the minute's tick runs and logs a queue that accepts nothing, and the next tick succeeds", async () => {
     world.emulator.recorder.decide(({ action }) => (action === 'sqs:SendMessage' ? 'refused' : 'answered'));
 
     const { answer, logs, metrics } = await deployed.fire('kubernetes-service');
@@ -294,7 +294,7 @@ describe('a failure is logged, and the next tick succeeds:', () => {
   test.each<[string, () => unknown]>([
     ['is not there', () => world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
     ['is not answered for', () => world.emulator.recorder.decide(unansweredSecrets)],
-  ])('a secret that %s is named', async (_, spoil) => {
+  ])('an error names a secret that %s, and the next tick succeeds', async (_, spoil) => {
     const cold = () => deployed.function('kubernetes-service').stop();
     await spoil();
     await cold();
@@ -372,7 +372,7 @@ test('no function makes a call that its role does not grant', () => {
   expect(world.callsNotGranted()).toEqual([]);
 });
 
-test('a role without any one action that its function calls is found out', () => {
+test('the check of roles notices the lack of any one action that a function calls', () => {
   const { name, statements } = deployed.function('kubernetes-service');
   const calls = world.emulator.recorder.calls.filter(({ caller }) => caller === name);
   const called = [...new Set(calls.map(({ action }) => action))];

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
@@ -43,56 +43,54 @@ function kbctl(args: readonly string[], nodeFolder: string, nodeOptions = ''): R
   return { code: status, output: stdout, errors: stderr };
 }
 
-describe('the command of the installed package', () => {
-  const current = dirname(process.execPath);
+const current = dirname(process.execPath);
 
-  test('the command of the installed package prints its version', () => {
-    expect(kbctl(['--version'], current)).toEqual({ code: 0, output: `${version}\n`, errors: '' });
+test('the command of the installed package prints its version', () => {
+  expect(kbctl(['--version'], current)).toEqual({ code: 0, output: `${version}\n`, errors: '' });
+});
+
+test('the command of the installed package prints its usage', () => {
+  expect(kbctl(['--help'], current)).toMatchObject({
+    code: 0,
+    output: expect.stringMatching(/^Usage: kbctl /),
+    errors: '',
   });
+});
 
-  test('the command of the installed package prints its usage', () => {
-    expect(kbctl(['--help'], current)).toMatchObject({
+test('the command of the installed package runs the loops with all that they need, and other commands find them', async () => {
+  const env = { PATH: [current, '/usr/bin', '/bin'].join(delimiter) };
+  const child = spawn(join(folder, 'bin/kbctl'), ['run'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  let said = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  try {
+    await eventually(() => expect(said).toContain('created endpoints default/kubernetes: 192.0.2.1'));
+    const [, page = ''] = /^Status page: (\S+)$/m.exec(said) ?? [];
+    expect(await (await fetch(page)).text()).toContain('embedded');
+    expect(await (await fetch(`${page}metrics`)).text()).toContain('cluster_health');
+    expect(kbctl(['status', 'embedded'], current)).toMatchObject({
       code: 0,
-      output: expect.stringMatching(/^Usage: kbctl /),
+      output: expect.stringMatching(/^embedded +good /),
       errors: '',
     });
-  });
+  } finally {
+    child.kill('SIGINT');
+  }
+  expect(await ended).toEqual([0, null]);
+});
 
-  test('the command of the installed package runs the loops with all that they need, and other commands find them', async () => {
-    const env = { PATH: [current, '/usr/bin', '/bin'].join(delimiter) };
-    const child = spawn(join(folder, 'bin/kbctl'), ['run'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
-    const ended = once(child, 'exit');
-    let said = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-    });
-    try {
-      await eventually(() => expect(said).toContain('created endpoints default/kubernetes: 192.0.2.1'));
-      const [, page = ''] = /^Status page: (\S+)$/m.exec(said) ?? [];
-      expect(await (await fetch(page)).text()).toContain('embedded');
-      expect(await (await fetch(`${page}metrics`)).text()).toContain('cluster_health');
-      expect(kbctl(['status', 'embedded'], current)).toMatchObject({
-        code: 0,
-        output: expect.stringMatching(/^embedded +good /),
-        errors: '',
-      });
-    } finally {
-      child.kill('SIGINT');
-    }
-    expect(await ended).toEqual([0, null]);
-  });
-
-  const pretence = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })";
-  const pretend = `--import data:text/javascript,${encodeURIComponent(pretence)}`;
-  test.each([
-    { node: 'one that pretends to be 20.20.2', at: current, options: pretend },
-    ...oldNodes().map((at) => ({ node: join(at, 'node'), at, options: '' })),
-  ])('the command of the installed package reports in one line that Node is too old: $node', ({ at, options }) => {
-    expect(kbctl(['--version'], at, options)).toEqual({
-      code: 1,
-      output: '',
-      errors: expect.stringMatching(/^kube-bootstrap-controller needs Node\.js 22\.19 or later and this is .*\n$/),
-    });
+const pretence = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })";
+const pretend = `--import data:text/javascript,${encodeURIComponent(pretence)}`;
+test.each([
+  { node: 'one that pretends to be 20.20.2', at: current, options: pretend },
+  ...oldNodes().map((at) => ({ node: join(at, 'node'), at, options: '' })),
+])('the command of the installed package reports in one line that Node is too old: $node', ({ at, options }) => {
+  expect(kbctl(['--version'], at, options)).toEqual({
+    code: 1,
+    output: '',
+    errors: expect.stringMatching(/^kube-bootstrap-controller needs Node\.js 22\.19 or later and this is .*\n$/),
   });
 });
 

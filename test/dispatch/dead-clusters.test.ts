@@ -19,6 +19,7 @@ test('a cluster that answers again has a pass in the next minute, and at every t
   const fleet = await aFleet({ names: NAMES.slice(0, 40), slots: 4, clock: new VirtualClock(START_MS) });
   for (let minute = 0; minute < 3; minute += 1) await fleet.minute();
   const dead = [...fleet.dead];
+  expect(dead).toHaveLength(4);
   fleet.dead.clear();
   const recoveredAtMs = fleet.clock.nowMs;
   await fleet.minute();

@@ -7,8 +7,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { consoleBlocks, fencedBlocks, isWhatIsPrinted, showsThat } from '../support/console-blocks.ts';
 import { eventually } from '../support/eventually.ts';
 
-// Commands are processes of their own, on a machine that does other things.
-
 const REPOSITORY = join(import.meta.dirname, '../..');
 const text = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
 const blocks = fencedBlocks(text);
@@ -54,14 +52,14 @@ test('npm start prints what README.md shows', async () => {
 });
 
 test('kbctl beside it prints what README.md shows', async () => {
-  for (const { commands } of consoleBlocks('README.md', text)) {
-    for (const { at, command, output } of commands) {
-      // The first passes may not have ended yet.
-      await eventually(async () => {
-        const answer = await run(command);
-        if (!isWhatIsPrinted(answer, output)) throw new Error(`${at}: it prints\n${answer}`);
-      });
-    }
+  const commands = consoleBlocks('README.md', text).flatMap((block) => block.commands);
+  expect(commands).not.toEqual([]);
+  for (const { at, command, output } of commands) {
+    // The first passes may not have ended yet.
+    await eventually(async () => {
+      const answer = await run(command);
+      if (!isWhatIsPrinted(answer, output)) throw new Error(`${at}: it prints\n${answer}`);
+    });
   }
 });
 

@@ -1,13 +1,10 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { fencedBlocks, pages } from '../support/console-blocks.ts';
 import { openTaskWorld, type TaskWorld } from '../support/task-world.ts';
 import { playBlock } from './play-page.ts';
 import { STORIES } from './task-stories.ts';
-
-// Slow machines run many commands.
-jest.setTimeout(120_000);
 
 const FOLDER = 'docs/tasks/';
 const INDEX = `${FOLDER}README.md`;
@@ -47,7 +44,9 @@ describe.each(Object.entries(STORIES))('docs/tasks/%s', (page, story) => {
 
   test('every command prints what the page shows', async () => {
     const path = `${FOLDER}${page}`;
-    for (const block of fencedBlocks(texts.get(path) ?? '')) await playBlock(path, block, story, world);
+    const blocks = fencedBlocks(texts.get(path) ?? '');
+    expect(blocks).not.toEqual([]);
+    for (const block of blocks) await playBlock(path, block, story, world);
   });
 
   test('the page has every command of its story', () => {

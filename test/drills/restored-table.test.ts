@@ -60,20 +60,18 @@ async function opensWithItsPasses(world: LoopWorld): Promise<void> {
   expect(await allocatesNothingUsed(world)).toBe(CAPACITY - world.services.length);
 }
 
-describe('A table that is lost', () => {
-  test('a table that is lost is replaced by an empty one, which allocates nothing before its first passes and no used address after them', async () => {
-    const world = await atWork();
-    const endpoints = world.published()?.subsets;
-    world.useTable(memoryStore());
-    expect(await allocatesNothingUsed(world)).toBe(0);
-    await world.register(SPEC);
-    await opensWithItsPasses(world);
-    expect(world.published()?.subsets).toEqual(endpoints);
-  });
+test('a table that is lost is replaced by an empty one, which allocates nothing before its first passes and no used address after them', async () => {
+  const world = await atWork();
+  const endpoints = world.published()?.subsets;
+  world.useTable(memoryStore());
+  expect(await allocatesNothingUsed(world)).toBe(0);
+  await world.register(SPEC);
+  await opensWithItsPasses(world);
+  expect(world.published()?.subsets).toEqual(endpoints);
 });
 
 describe('A table that is restored unchanged', () => {
-  test('an hour ago allocates nothing before its next passes, although allocation was not closed', async () => {
+  test('a backup of an hour ago allocates nothing before its next passes, although allocation was not closed', async () => {
     const world = await atWork();
     const backup = copyOf(world.store);
     world.clock.nowMs += 60 * MINUTE_MS;
@@ -83,7 +81,7 @@ describe('A table that is restored unchanged', () => {
     await opensWithItsPasses(world);
   });
 
-  test('five minutes ago allocates nothing before its next passes once allocation is closed', async () => {
+  test('a backup of five minutes ago allocates nothing before its next passes once allocation is closed', async () => {
     const world = await atWork();
     const backup = copyOf(world.store);
     world.clock.nowMs += 5 * MINUTE_MS;
@@ -94,7 +92,7 @@ describe('A table that is restored unchanged', () => {
     await opensWithItsPasses(world);
   });
 
-  test('into a table of another stack allocates nothing before that stack takes over and its passes end', async () => {
+  test('a backup in a table of another stack allocates nothing before that stack takes over and its passes end', async () => {
     const world = await atWork();
     const backup = copyOf(world.store);
     await createService(world, 'c');
@@ -108,27 +106,25 @@ describe('A table that is restored unchanged', () => {
   });
 });
 
-describe('A table after the deletion of items', () => {
-  test('a table after the deletion of items allocates no used address, whichever they are, before and after its next passes', async () => {
-    const whole = await atWork();
-    const keys = [...whole.store].flatMap(([cluster, items]) =>
-      [...items.keys()].filter((key) => !key.startsWith('requests/')).map((key) => [cluster, key] as const),
+test('a table after the deletion of items allocates no used address, whichever they are, before and after its next passes', async () => {
+  const whole = await atWork();
+  const keys = [...whole.store].flatMap(([cluster, items]) =>
+    [...items.keys()].filter((key) => !key.startsWith('requests/')).map((key) => [cluster, key] as const),
+  );
+  expect(keys.length).toBeGreaterThan(6);
+  for (let deleted = 1; deleted < 2 ** keys.length; deleted++) {
+    const world = new LoopWorld().answer(READY, A, B);
+    world.clock.nowMs = whole.clock.nowMs + 1_000;
+    world.services = whole.services;
+    world.useTable(copyOf(whole.store));
+    for (const [at, [cluster, key]] of keys.entries()) if (deleted & (1 << at)) world.store.get(cluster)?.delete(key);
+    expect(await next(world).then((address) => whole.services.some(({ clusterIP }) => clusterIP === address))).toBe(
+      false,
     );
-    expect(keys.length).toBeGreaterThan(6);
-    for (let deleted = 1; deleted < 2 ** keys.length; deleted++) {
-      const world = new LoopWorld().answer(READY, A, B);
-      world.clock.nowMs = whole.clock.nowMs + 1_000;
-      world.services = whole.services;
-      world.useTable(copyOf(whole.store));
-      for (const [at, [cluster, key]] of keys.entries()) if (deleted & (1 << at)) world.store.get(cluster)?.delete(key);
-      expect(await next(world).then((address) => whole.services.some(({ clusterIP }) => clusterIP === address))).toBe(
-        false,
-      );
-      await world.register(SPEC);
-      await passes(world);
-      await allocatesNothingUsed(world);
-    }
-  });
+    await world.register(SPEC);
+    await passes(world);
+    await allocatesNothingUsed(world);
+  }
 });
 
 describe('Two deployments for one cluster by mistake', () => {

@@ -8,7 +8,7 @@ test('growth of the first half is the start of the process and no leak', () => {
   expect(growthOf(samples)).toEqual([]);
 });
 
-test('reports each figure that grows over the last half by more than its margin', () => {
+test('each figure that grows over the last half by more than its margin is reported', () => {
   const grown = held({ heapMb: 43, anonMb: 211, sockets: 51, files: 81 });
   expect(growthOf([held(), held(), held(), grown])).toEqual([
     'heapMb grew by 3.0; 2.5 are allowed',
@@ -18,7 +18,7 @@ test('reports each figure that grows over the last half by more than its margin'
   ]);
 });
 
-test('reports sockets and files that are many and do not grow', () => {
+test('many sockets and files are reported although they do not grow', () => {
   const many = held({ sockets: 500, files: 530 });
   expect(growthOf([many, many, many, many])).toEqual([
     'sockets reached 500; 120 are allowed',

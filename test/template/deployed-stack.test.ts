@@ -52,53 +52,51 @@ describe('a table that exists before the stack', () => {
     ['the stack was removed', noStack],
     ['the stack has another table, or none yet', async () => []],
     ['the stack let go of it', held('DELETE_SKIPPED')],
-  ])('is used when %s', async (_when, resources) => {
+  ])('a table that exists before the stack is used when %s', async (_when, resources) => {
     expect(await isLeftBehind(NAME, aProvider(resources))).toBe(true);
   });
 
-  test('is left to the stack that holds it', async () => {
+  test('a table is left to the stack that holds it', async () => {
     expect(await isLeftBehind(NAME, aProvider(held('UPDATE_COMPLETE')))).toBe(false);
   });
 
-  test('is created by the stack if it does not exist', async () => {
+  test('a table that does not exist is created by the stack', async () => {
     expect(await isLeftBehind('nothing-of-the-name', aProvider(noStack))).toBe(false);
   });
 
-  test('is refused when its keys are others', async () => {
+  test('a table with other keys is refused', async () => {
     await expect(isLeftBehind(OTHER, aProvider(noStack))).rejects.toThrow('its keys are id HASH');
   });
 
-  test('is not guessed about when the stack cannot be read', async () => {
+  test('a stack that cannot be read fails the deployment', async () => {
     const denied = () => Promise.reject(Object.assign(new Error('not authorized'), { name: 'AccessDenied' }));
     await expect(isLeftBehind(NAME, aProvider(denied))).rejects.toThrow('not authorized');
   });
 });
 
-describe('an update', () => {
-  const stack = (Alarms: string) => ({
-    arn: 'arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/a-stack/1',
-    parameters: { Alarms },
-    outputs: {},
-    tags: {},
-  });
+const stack = (Alarms: string) => ({
+  arn: 'arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/a-stack/1',
+  parameters: { Alarms },
+  outputs: {},
+  tags: {},
+});
 
-  test('an update is rolled back by alarms of the stack that exist', () => {
-    const configuration = rollbackConfiguration('a-stack', stack('true'), 10);
-    expect(configuration?.MonitoringTimeInMinutes).toBe(10);
-    const names = resourcesOfAlarms().map(
-      ({ AlarmName }) => `arn:aws-cn:cloudwatch:cn-north-1:123456789012:alarm:${AlarmName}`,
-    );
-    for (const { Arn } of configuration?.RollbackTriggers ?? []) expect(names).toContain(Arn);
-    expect(configuration?.RollbackTriggers[0]?.Type).toBe('AWS::CloudWatch::CompositeAlarm');
-  });
+test('an update is rolled back by alarms of the stack that exist', () => {
+  const configuration = rollbackConfiguration('a-stack', stack('true'), 10);
+  expect(configuration?.MonitoringTimeInMinutes).toBe(10);
+  const names = resourcesOfAlarms().map(
+    ({ AlarmName }) => `arn:aws-cn:cloudwatch:cn-north-1:123456789012:alarm:${AlarmName}`,
+  );
+  for (const { Arn } of configuration?.RollbackTriggers ?? []) expect(names).toContain(Arn);
+  expect(configuration?.RollbackTriggers[0]?.Type).toBe('AWS::CloudWatch::CompositeAlarm');
+});
 
-  test.each([
-    ['no minutes are set', stack('true'), 0],
-    ['the stack has no alarms', stack('false'), 10],
-    ['there is no stack yet', undefined, 10],
-  ])('an update is not watched when %s', (_, deployed, minutes) => {
-    expect(rollbackConfiguration('a-stack', deployed, minutes)).toBeUndefined();
-  });
+test.each([
+  ['no minutes are set', stack('true'), 0],
+  ['the stack has no alarms', stack('false'), 10],
+  ['there is no stack yet', undefined, 10],
+])('an update is not watched when %s', (_, deployed, minutes) => {
+  expect(rollbackConfiguration('a-stack', deployed, minutes)).toBeUndefined();
 });
 
 function resourcesOfAlarms(): { readonly AlarmName: string }[] {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Resources, Template } from '../../deploy/cloudformation.ts';
 import { templateParameters } from '../../deploy/parameters.ts';
 import { nameReplacedResources } from '../../deploy/replaced-resources.ts';
@@ -41,20 +41,18 @@ test('the stage is at the deployment of the name', () => {
   expect(Resources['AdmissionApiStage']?.Properties['DeploymentId']).toEqual({ Ref: name });
 });
 
-describe('the version of a function', () => {
-  const version = (made?: Made) => named('AllocateVersion', made).name;
+const version = (made?: Made) => named('AllocateVersion', made).name;
 
-  test('the version of a function is another one with other code, another layer or other settings of the function', () => {
-    const made = [{}, { zips: { 'allocate.zip': 'x' } }, { zips: { 'allocator.zip': 'x' } }, { timeout: 31 }];
-    expect(new Set(made.map(version)).size).toBe(made.length);
-  });
+test('the version of a function is another one with other code, another layer or other settings of the function', () => {
+  const made = [{}, { zips: { 'allocate.zip': 'x' } }, { zips: { 'allocator.zip': 'x' } }, { timeout: 31 }];
+  expect(new Set(made.map(version)).size).toBe(made.length);
+});
 
-  test('the version of a function stays when its package is only in another place, or another function changes', () => {
-    expect(version({ key: 'other', zips: { 'admission.zip': 'x' } })).toBe(version());
-  });
+test('the version of a function stays when its package is only in another place, or another function changes', () => {
+  expect(version({ key: 'other', zips: { 'admission.zip': 'x' } })).toBe(version());
+});
 
-  test('the version of a function is the one of the alias', () => {
-    const { name, Resources } = named('AllocateVersion');
-    expect(Resources['AllocateAlias']?.Properties['FunctionVersion']).toEqual({ 'Fn::GetAtt': [name, 'Version'] });
-  });
+test('the version of a function is the one of the alias', () => {
+  const { name, Resources } = named('AllocateVersion');
+  expect(Resources['AllocateAlias']?.Properties['FunctionVersion']).toEqual({ 'Fn::GetAtt': [name, 'Version'] });
 });

@@ -211,7 +211,7 @@ describe('functions', () => {
     expect(functionOf(byDefault, loop).Properties.Environment.Variables.TICK_QUEUE_URL).toEqual({ Ref: QUEUES[loop] });
   });
 
-  test('doctor knows all of them', () => {
+  test('doctor knows the queues of all loops', () => {
     const { TICK_QUEUE_URLS } = functionOf(byDefault, 'doctor').Properties.Environment.Variables;
     expect(TICK_QUEUE_URLS).toEqual({ 'Fn::Join': [',', Object.values(QUEUES).map((Ref) => ({ Ref }))] });
   });
@@ -284,14 +284,15 @@ describe('ticks', () => {
   });
 
   test('a parameter sets how many ticks of a loop run at the same time', () => {
-    for (const { Properties } of ofType(everything, 'AWS::Lambda::EventSourceMapping')) {
-      expect(Properties.ScalingConfig).toEqual({ MaximumConcurrency: '50' });
-    }
+    const sources = ofType(everything, 'AWS::Lambda::EventSourceMapping');
+    expect(sources.map(({ Properties }) => Properties.ScalingConfig)).toEqual(
+      LOOPS.map(() => ({ MaximumConcurrency: '50' })),
+    );
   });
 });
 
 describe('roles', () => {
-  test('each function has its own', () => {
+  test('each function has its own role', () => {
     const roles = NAMES.map((name) => functionOf(byDefault, name).Properties.Role['Fn::GetAtt'][0]);
     expect(new Set(roles).size).toBe(NAMES.length);
     expect(ofType(byDefault, 'AWS::IAM::Role')).toHaveLength(NAMES.length);
@@ -428,34 +429,32 @@ describe('roles', () => {
   });
 });
 
-describe('the table', () => {
-  test('the table is made on demand, keyed as the adapter reads it, swept by ttl, and outlives the stack', () => {
-    const [table] = ofType(byDefault, 'AWS::DynamoDB::Table');
-    expect(table).toMatchObject({
-      DeletionPolicy: 'Retain',
-      UpdateReplacePolicy: 'Retain',
-      Properties: {
-        TableName: STACK,
-        BillingMode: 'PAY_PER_REQUEST',
-        DeletionProtectionEnabled: true,
-        PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
-        KeySchema: [
-          { AttributeName: 'cluster', KeyType: 'HASH' },
-          { AttributeName: 'key', KeyType: 'RANGE' },
-        ],
-        TimeToLiveSpecification: { AttributeName: 'ttl', Enabled: true },
-      },
-    });
+test('the table is made on demand, keyed as the adapter reads it, swept by ttl, and outlives the stack', () => {
+  const [table] = ofType(byDefault, 'AWS::DynamoDB::Table');
+  expect(table).toMatchObject({
+    DeletionPolicy: 'Retain',
+    UpdateReplacePolicy: 'Retain',
+    Properties: {
+      TableName: STACK,
+      BillingMode: 'PAY_PER_REQUEST',
+      DeletionProtectionEnabled: true,
+      PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true },
+      KeySchema: [
+        { AttributeName: 'cluster', KeyType: 'HASH' },
+        { AttributeName: 'key', KeyType: 'RANGE' },
+      ],
+      TimeToLiveSpecification: { AttributeName: 'ttl', Enabled: true },
+    },
   });
+});
 
-  test('the table is an existing one where a parameter names it: it is used, and none is made', () => {
-    expect(ofType(everything, 'AWS::DynamoDB::Table')).toEqual([]);
-    for (const name of NAMES) {
-      expect(functionOf(everything, name).Properties.Environment.Variables.TABLE_NAME).toBe('my-table');
-      const tables = granted(everything, name).filter((line) => line.startsWith('dynamodb:'));
-      expect(tables.every((line) => line.endsWith(' on arn:aws:dynamodb:REGION:ACCOUNT:table/my-table'))).toBe(true);
-    }
-  });
+test('the table is an existing one where a parameter names it: it is used, and none is made', () => {
+  expect(ofType(everything, 'AWS::DynamoDB::Table')).toEqual([]);
+  for (const name of NAMES) {
+    expect(functionOf(everything, name).Properties.Environment.Variables.TABLE_NAME).toBe('my-table');
+    const tables = granted(everything, name).filter((line) => line.startsWith('dynamodb:'));
+    expect(tables.every((line) => line.endsWith(' on arn:aws:dynamodb:REGION:ACCOUNT:table/my-table'))).toBe(true);
+  }
 });
 
 test('functions are in a network only when parameters name one', () => {
@@ -475,7 +474,7 @@ describe('alarms and dashboard', () => {
     return all.map(({ Properties }) => Properties.AlarmActions).filter((list) => list !== undefined);
   };
 
-  test('exist by default without a notification, and notify the topic that a parameter names', () => {
+  test('alarms and the dashboard exist by default, and alarms notify only the topic that a parameter names', () => {
     expect(ofType(byDefault, 'AWS::CloudWatch::Dashboard')).toHaveLength(1);
     expect(actions(byDefault).length).toBeGreaterThan(10);
     for (const list of actions(byDefault)) expect(list).toEqual([]);
@@ -497,7 +496,7 @@ describe('alarms and dashboard', () => {
 });
 
 describe('the outputs', () => {
-  test('name the next steps', () => {
+  test('the outputs name the next steps', () => {
     const values = Object.fromEntries(Object.entries(withAdmission.Outputs).map(([name, { Value }]) => [name, Value]));
     expect(values).toMatchObject({
       TableName: STACK,
@@ -507,83 +506,81 @@ describe('the outputs', () => {
     });
   });
 
-  test('name nothing that the stack does not have', () => {
+  test('the outputs name nothing that the stack does not have', () => {
     expect(nothing.Outputs).not.toHaveProperty('DashboardUrl');
     expect(nothing.Outputs).not.toHaveProperty('AdmissionUrl');
   });
 });
 
-describe('the admission function', () => {
-  const ofAdmission = ({ Resources }: Template) =>
-    Object.fromEntries(Object.entries(Resources).filter(([id]) => id.startsWith('Admission')));
-  const apiGateway = (parameters: object) =>
-    resolved({ ...WITH_ADMISSION, admissionEndpoint: 'apiGateway', ...parameters });
+const ofAdmission = ({ Resources }: Template) =>
+  Object.fromEntries(Object.entries(Resources).filter(([id]) => id.startsWith('Admission')));
+const apiGateway = (parameters: object) =>
+  resolved({ ...WITH_ADMISSION, admissionEndpoint: 'apiGateway', ...parameters });
 
-  test('the admission function is not there by default, nor is anything of it', () => {
-    expect(ofAdmission(byDefault)).toEqual({});
-    expect(JSON.stringify(byDefault.Resources)).not.toContain('-admission');
-  });
+test('the admission function is not there by default, nor is anything of it', () => {
+  expect(ofAdmission(byDefault)).toEqual({});
+  expect(JSON.stringify(byDefault.Resources)).not.toContain('-admission');
+});
 
-  test('the admission function has a URL that AWS lets everyone call, in both of the ways that it asks for', () => {
-    const { AdmissionUrl: url, ...rest } = ofAdmission(withAdmission);
-    expect(url?.Properties).toMatchObject({ AuthType: 'NONE', Qualifier: 'live' });
-    expect(url?.Properties).not.toHaveProperty('Cors');
-    const invoked = { FunctionName: { Ref: 'AdmissionAlias' }, Principal: '*' };
-    const permissions = Object.values(rest).filter(({ Type }) => Type === 'AWS::Lambda::Permission');
-    expect(permissions.map(({ Properties }) => Properties)).toEqual([
-      expect.objectContaining({ ...invoked, Action: 'lambda:InvokeFunctionUrl', FunctionUrlAuthType: 'NONE' }),
-      expect.objectContaining({ ...invoked, Action: 'lambda:InvokeFunction', InvokedViaFunctionUrl: true }),
-    ]);
-    expect(ofType(withAdmission, 'AWS::ApiGateway::RestApi')).toEqual([]);
-  });
+test('the admission function has a URL that AWS lets everyone call, in both of the ways that it asks for', () => {
+  const { AdmissionUrl: url, ...rest } = ofAdmission(withAdmission);
+  expect(url?.Properties).toMatchObject({ AuthType: 'NONE', Qualifier: 'live' });
+  expect(url?.Properties).not.toHaveProperty('Cors');
+  const invoked = { FunctionName: { Ref: 'AdmissionAlias' }, Principal: '*' };
+  const permissions = Object.values(rest).filter(({ Type }) => Type === 'AWS::Lambda::Permission');
+  expect(permissions.map(({ Properties }) => Properties)).toEqual([
+    expect.objectContaining({ ...invoked, Action: 'lambda:InvokeFunctionUrl', FunctionUrlAuthType: 'NONE' }),
+    expect.objectContaining({ ...invoked, Action: 'lambda:InvokeFunction', InvokedViaFunctionUrl: true }),
+  ]);
+  expect(ofType(withAdmission, 'AWS::ApiGateway::RestApi')).toEqual([]);
+});
 
-  test('the admission function has an API instead where a region has no function URLs', () => {
-    const template = apiGateway({});
-    expect(ofType(template, 'AWS::Lambda::Url')).toEqual([]);
-    const [api] = ofType(template, 'AWS::ApiGateway::RestApi');
-    expect(api?.Properties).toMatchObject({ EndpointConfiguration: { Types: ['REGIONAL'] } });
-    expect(api?.Properties).not.toHaveProperty('Policy');
-    expect(template.Outputs['AdmissionUrl']?.Value).toEqual({
-      'Fn::Sub': 'https://${AdmissionApi}.execute-api.REGION.amazonaws.com/admission/',
-    });
-    expect(Object.keys(ofAdmission(template))).toContain('AdmissionApiFailingAlarm');
-    expect(Object.keys(ofAdmission(template))).not.toContain('AdmissionUrlFailingAlarm');
+test('the admission function has an API instead where a region has no function URLs', () => {
+  const template = apiGateway({});
+  expect(ofType(template, 'AWS::Lambda::Url')).toEqual([]);
+  const [api] = ofType(template, 'AWS::ApiGateway::RestApi');
+  expect(api?.Properties).toMatchObject({ EndpointConfiguration: { Types: ['REGIONAL'] } });
+  expect(api?.Properties).not.toHaveProperty('Policy');
+  expect(template.Outputs['AdmissionUrl']?.Value).toEqual({
+    'Fn::Sub': 'https://${AdmissionApi}.execute-api.REGION.amazonaws.com/admission/',
   });
+  expect(Object.keys(ofAdmission(template))).toContain('AdmissionApiFailingAlarm');
+  expect(Object.keys(ofAdmission(template))).not.toContain('AdmissionUrlFailingAlarm');
+});
 
-  test('the admission function has an API that only VPC endpoints reach, where a parameter names them', () => {
-    const [api] = ofType(apiGateway({ admissionVpcEndpointIds: 'vpce-1,vpce-2' }), 'AWS::ApiGateway::RestApi');
-    expect(api?.Properties).toMatchObject({
-      EndpointConfiguration: { Types: ['PRIVATE'], VpcEndpointIds: ['vpce-1', 'vpce-2'] },
-      Policy: { Statement: [{ Condition: { StringEquals: { 'aws:SourceVpce': ['vpce-1', 'vpce-2'] } } }] },
-    });
+test('the admission function has an API that only VPC endpoints reach, where a parameter names them', () => {
+  const [api] = ofType(apiGateway({ admissionVpcEndpointIds: 'vpce-1,vpce-2' }), 'AWS::ApiGateway::RestApi');
+  expect(api?.Properties).toMatchObject({
+    EndpointConfiguration: { Types: ['PRIVATE'], VpcEndpointIds: ['vpce-1', 'vpce-2'] },
+    Policy: { Statement: [{ Condition: { StringEquals: { 'aws:SourceVpce': ['vpce-1', 'vpce-2'] } } }] },
   });
+});
 
-  test('the admission function is set by parameters, and reserves concurrency only if one sets it', () => {
-    const { Properties } = functionOf(withAdmission, 'admission');
-    expect(Properties.ReservedConcurrentExecutions).toBe('20');
-    expect(Properties.Environment.Variables).toMatchObject({
-      ADMISSION_ON_FAILURE: 'allow',
-      ADMISSION_DEADLINE_SECONDS: '5',
-      ADMISSION_TOKEN_STORE: 'ssm',
-      SECRETS_PREFIX: 'clusters/',
-    });
-    expect(functionOf(resolved({ admission: 'on' }), 'admission').Properties).not.toHaveProperty(
-      'ReservedConcurrentExecutions',
-    );
+test('the admission function is set by parameters, and reserves concurrency only if one sets it', () => {
+  const { Properties } = functionOf(withAdmission, 'admission');
+  expect(Properties.ReservedConcurrentExecutions).toBe('20');
+  expect(Properties.Environment.Variables).toMatchObject({
+    ADMISSION_ON_FAILURE: 'allow',
+    ADMISSION_DEADLINE_SECONDS: '5',
+    ADMISSION_TOKEN_STORE: 'ssm',
+    SECRETS_PREFIX: 'clusters/',
   });
+  expect(functionOf(resolved({ admission: 'on' }), 'admission').Properties).not.toHaveProperty(
+    'ReservedConcurrentExecutions',
+  );
+});
 
-  test('the admission function may log, read and write the table, and read the tokens of clusters, and nothing else', () => {
-    expect(granted(withAdmission, 'admission')).toEqual(
-      [
-        ...logsOf('admission'),
-        ...tableActions('GetItem', 'PutItem'),
-        'secretsmanager:GetSecretValue on arn:aws:secretsmanager:REGION:ACCOUNT:secret:clusters/admission/*',
-        'ssm:GetParameter on arn:aws:ssm:REGION:ACCOUNT:parameter/clusters/admission/*',
-      ].sort(),
-    );
-    expect(mayWrite(withAdmission, 'admission', 'prod', 'PutItem')).toBe(true);
-    expect(mayWrite(withAdmission, 'admission', '#clusters', 'PutItem')).toBe(false);
-  });
+test('the admission function may log, read and write the table, and read the tokens of clusters, and nothing else', () => {
+  expect(granted(withAdmission, 'admission')).toEqual(
+    [
+      ...logsOf('admission'),
+      ...tableActions('GetItem', 'PutItem'),
+      'secretsmanager:GetSecretValue on arn:aws:secretsmanager:REGION:ACCOUNT:secret:clusters/admission/*',
+      'ssm:GetParameter on arn:aws:ssm:REGION:ACCOUNT:parameter/clusters/admission/*',
+    ].sort(),
+  );
+  expect(mayWrite(withAdmission, 'admission', 'prod', 'PutItem')).toBe(true);
+  expect(mayWrite(withAdmission, 'admission', '#clusters', 'PutItem')).toBe(false);
 });
 
 test('the key of the table is used by every function, and only through DynamoDB', () => {
@@ -613,7 +610,7 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
   const descriptionWith = (parameters: Readonly<Record<string, string>>) =>
     String(resolved({ admission: 'on', ...parameters }).Resources[`${id}Version`]?.Properties.Description);
 
-  test('is replaced when a parameter changes that the function uses', () => {
+  test('the version is replaced when a parameter changes that the function uses', () => {
     const propertiesOf = (resource: string) => compiled().Resources[`${id}${resource}`]?.Properties ?? {};
     const { ReservedConcurrentExecutions: _, ...properties } = propertiesOf('LambdaFunction');
     // Only loops use these two. The function refers to its role, which has the path.
@@ -621,12 +618,12 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
     expect([...usedIn(propertiesOf('Version'))].toSorted()).toEqual(used.toSorted());
   });
 
-  test('stays when a parameter changes that has no effect on it', () => {
+  test('the version stays when a parameter changes that has no effect on it', () => {
     const unused = { vpcIpv6: 'true', externalId: 'x1', clustersPerTick: '1', table: STACK };
     expect(descriptionWith(unused)).toBe(descriptionWith({}));
   });
 
-  test('has a description of at most 256 characters in a VPC with six subnets and three security groups', () => {
+  test('the version has a description of at most 256 characters in a VPC with six subnets and three security groups', () => {
     const ids = (kind: string, count: number) => Array(count).fill(`${kind}-0123456789abcdef0`).join();
     const vpc = { vpcIpv6: 'true', vpcSubnetIds: ids('subnet', 6), vpcSecurityGroupIds: ids('sg', 3) };
     const description = descriptionWith({ ...vpc, secretsPrefix: 'kube-bootstrap-controller/prod/' });
@@ -634,7 +631,7 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
     expect(description).toContain(' 123456789abcdef0,123456789abcdef0');
   });
 
-  test('is what the alias invokes, and its callers', () => {
+  test('the alias and its callers invoke the version', () => {
     const { Resources } = resolved({ admission: 'on' });
     expect(Resources[`${id}Alias`]?.Properties).toMatchObject({
       FunctionVersion: { 'Fn::GetAtt': [`${id}Version`, 'Version'] },
@@ -649,40 +646,38 @@ test('no rule, condition or name is left that CloudFormation does not know', () 
   }
 });
 
-describe('the template of a release', () => {
-  const compiled = () => packaged.template as Parameters<typeof releaseTemplate>[0];
-  const released = () => releaseTemplate(compiled(), '1.2.3', hashOf);
-  const hashOf = (name: string) => name;
+const compiled = () => packaged.template as Parameters<typeof releaseTemplate>[0];
+const released = () => releaseTemplate(compiled(), '1.2.3', hashOf);
+const hashOf = (name: string) => name;
 
-  test('the template of a release has nothing of a stage, an account or a region', () => {
-    const { Resources, Outputs } = released();
-    const text = JSON.stringify({ Resources, Outputs });
-    const own = /kube-bootstrap-controller-dev|kbc-dev|eu-west-1|\b\d{12}\b|ServerlessDeploymentBucket/g;
-    expect(text.match(own)).toBeNull();
+test('the template of a release has nothing of a stage, an account or a region', () => {
+  const { Resources, Outputs } = released();
+  const text = JSON.stringify({ Resources, Outputs });
+  const own = /kube-bootstrap-controller-dev|kbc-dev|eu-west-1|\b\d{12}\b|ServerlessDeploymentBucket/g;
+  expect(text.match(own)).toBeNull();
+});
+
+test('the template of a release makes the same resources as a deployment from the repository, named after its stack', () => {
+  const parameters = { SecretsPrefix: 'clusters/', Admission: 'on', CodeBucket: 'packages' };
+  const ofRelease = resolveTemplate(released(), parameters, 'fleet').Resources;
+  const { CodeBucket: _, ...others } = parameters;
+  const ofRepository = resolveTemplate(nameReplacedResources(compiled(), hashOf), others, 'fleet').Resources;
+  const bucket = ['ServerlessDeploymentBucket', 'ServerlessDeploymentBucketPolicy'];
+  expect(Object.keys(ofRelease)).toEqual(Object.keys(ofRepository).filter((id) => !bucket.includes(id)));
+  const same = Object.entries(ofRelease).filter(([, { Type }]) => !/^AWS::(Lambda::(Function|Layer)|IAM)/.test(Type));
+  for (const [id, resource] of same) expect(resource).toEqual(ofRepository[id]);
+  const [role, original] = [ofRelease, ofRepository].map((resources) => resources['AllocateRole']?.Properties);
+  expect(role).toEqual({ ...original, RoleName: undefined });
+});
+
+test('the template of a release takes the packages of its version from the bucket and below the prefix that parameters set', () => {
+  const { Resources } = resolveTemplate(released(), { CodeBucket: 'packages' }, 'fleet');
+  expect(Resources['AllocateLambdaFunction']?.Properties).toMatchObject({
+    FunctionName: 'fleet-allocate',
+    Code: { S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocate.zip' },
   });
-
-  test('the template of a release makes the same resources as a deployment from the repository, named after its stack', () => {
-    const parameters = { SecretsPrefix: 'clusters/', Admission: 'on', CodeBucket: 'packages' };
-    const ofRelease = resolveTemplate(released(), parameters, 'fleet').Resources;
-    const { CodeBucket: _, ...others } = parameters;
-    const ofRepository = resolveTemplate(nameReplacedResources(compiled(), hashOf), others, 'fleet').Resources;
-    const bucket = ['ServerlessDeploymentBucket', 'ServerlessDeploymentBucketPolicy'];
-    expect(Object.keys(ofRelease)).toEqual(Object.keys(ofRepository).filter((id) => !bucket.includes(id)));
-    const same = Object.entries(ofRelease).filter(([, { Type }]) => !/^AWS::(Lambda::(Function|Layer)|IAM)/.test(Type));
-    for (const [id, resource] of same) expect(resource).toEqual(ofRepository[id]);
-    const [role, original] = [ofRelease, ofRepository].map((resources) => resources['AllocateRole']?.Properties);
-    expect(role).toEqual({ ...original, RoleName: undefined });
-  });
-
-  test('the template of a release takes the packages of its version from the bucket and below the prefix that parameters set', () => {
-    const { Resources } = resolveTemplate(released(), { CodeBucket: 'packages' }, 'fleet');
-    expect(Resources['AllocateLambdaFunction']?.Properties).toMatchObject({
-      FunctionName: 'fleet-allocate',
-      Code: { S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocate.zip' },
-    });
-    expect(Resources['AllocatorLambdaLayer']?.Properties.Content).toEqual({
-      ...{ S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocator.zip' },
-    });
+  expect(Resources['AllocatorLambdaLayer']?.Properties.Content).toEqual({
+    ...{ S3Bucket: 'packages', S3Key: 'kube-bootstrap-controller/1.2.3/allocator.zip' },
   });
 });
 

@@ -40,12 +40,12 @@ afterAll(async () => {
 });
 
 describe('the linter', () => {
-  test.each(impure)('finds $name in a pure folder', ({ code, printed }) => {
+  test.each(impure)('the linter finds $name in a pure folder', ({ code, printed }) => {
     const line = impure.findIndex((one) => one.code === code) + 1;
     expect(said).toMatch(new RegExp(`^lib/endpoints/impure\\.ts:${line}:\\d+: ${printed}`, 'm'));
   });
 
-  test('leaves them to the folders at the edge', () => {
+  test('the linter leaves the clock, chance and I/O to the folders at the edge', () => {
     expect(said).not.toContain('lib/table/impure.ts');
   });
 });

@@ -26,19 +26,25 @@ describe.each([
   ['light', LIGHT],
   ['dark', DARK],
 ])('%s', (_, colours) => {
-  test.each(['ink', 'soft', 'link', 'bad', 'warning', 'unknown', 'paused', 'good'])('%s can be read', (text) => {
-    for (const ground of ['bg', 'card']) expect(contrast(colours[text], colours[ground])).toBeGreaterThanOrEqual(4.5);
-  });
+  test.each(['ink', 'soft', 'link', 'bad', 'warning', 'unknown', 'paused', 'good'])(
+    'text in the colour %s has enough contrast to be read',
+    (text) => {
+      for (const ground of ['bg', 'card']) expect(contrast(colours[text], colours[ground])).toBeGreaterThanOrEqual(4.5);
+    },
+  );
 
-  test.each(['used', 'dup', 'leak', 'held', 'band'])('%s stands out in a map', (state) => {
-    expect(contrast(colours[state], colours['free'])).toBeGreaterThanOrEqual(3);
-  });
+  test.each(['used', 'dup', 'leak', 'held', 'band'])(
+    'a cell in the colour %s stands out from free cells of a map',
+    (state) => {
+      expect(contrast(colours[state], colours['free'])).toBeGreaterThanOrEqual(3);
+    },
+  );
 
-  test.each(['used', 'dup', 'leak', 'held'])('the mark in %s stands out', (state) => {
+  test.each(['used', 'dup', 'leak', 'held'])('the mark in a cell of the colour %s stands out', (state) => {
     expect(contrast(colours['mark'], colours[state])).toBeGreaterThanOrEqual(3);
   });
 
-  test.each(['edge', 'focus'])('the %s of controls stands out', (line) => {
+  test.each(['edge', 'focus'])('the %s of controls stands out from its background', (line) => {
     for (const ground of ['bg', 'card']) expect(contrast(colours[line], colours[ground])).toBeGreaterThanOrEqual(3);
   });
 });
