@@ -6,7 +6,7 @@ import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { keepFile } from './data-folder.ts';
 import { ApiServers } from './stand-in/api-servers.ts';
-import { curlConfigOf, kubeconfigOf, newIdentity } from './stand-in/identity.ts';
+import { kubeconfigOf, newIdentity } from './stand-in/identity.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 import { tableAllocation } from './stand-in/table-allocation.ts';
 
@@ -42,7 +42,7 @@ export interface EmbeddedOptions {
 
 /**
  * @returns its parts; `server` is the URL of its first API server, `kubeconfig` the content of the file that the spec names.
- * @throws StartError when its files cannot be written.
+ * @throws StartError when its file cannot be written.
  */
 export async function startEmbeddedCluster(options: EmbeddedOptions) {
   const { kind, table, nowMs, folder, key } = options;
@@ -52,27 +52,17 @@ export async function startEmbeddedCluster(options: EmbeddedOptions) {
   const apiServers = await ApiServers.listen(standIn, identity, kind.addresses);
   const server = apiServers.urlOf(kind.addresses[0]);
   const kubeconfig = kubeconfigOf(kind.name, server, identity);
-  const [kubeconfigFile, curlConfigFile, caFile] = ['kubeconfig', 'curl', 'ca.pem'].map((name) =>
-    path.join(folder, name),
-  ) as [string, string, string];
-  const files = {
-    [kubeconfigFile]: kubeconfig,
-    [curlConfigFile]: curlConfigOf(identity, caFile),
-    [caFile]: identity.ca,
-  };
-  const removals: (() => void)[] = [];
+  const kubeconfigFile = path.join(folder, 'kubeconfig');
+  const remove = await keepFile(kubeconfigFile, kubeconfig).catch(async (error: unknown) => {
+    await apiServers.close();
+    throw error;
+  });
   const close = () => {
-    for (const remove of removals) remove();
+    remove();
     return apiServers.close();
   };
-  try {
-    for (const [file, text] of Object.entries(files)) removals.push(await keepFile(file, text));
-  } catch (error) {
-    await close();
-    throw error;
-  }
   const spec = embeddedSpec(kind, kubeconfigFile, (address) => apiServers.urlOf(address));
-  return { spec, standIn, allocation, apiServers, server, kubeconfig, curlConfigFile, close };
+  return { spec, standIn, allocation, apiServers, server, kubeconfig, kubeconfigFile, close };
 }
 
 /** Returns a spec with defaults, except that the table allocates, and probes go to this process. */

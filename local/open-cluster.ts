@@ -12,7 +12,7 @@ import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { Announced } from './announcement.ts';
 import { dataFolder, shellWord } from './data-folder.ts';
 import { DEMO, type DemoWorld, SPED_UP } from './demo-world.ts';
-import { EMBEDDED, type EmbeddedCluster, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
+import { EMBEDDED, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
 import { readHostNetwork } from './host-network.ts';
 import { runPlugin } from './kubeconfig-plugins.ts';
 import { LOCAL_TABLE } from './local-environment.ts';
@@ -66,19 +66,19 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
     await closeTable();
     throw error;
   });
-  const { spec, server, kubeconfig } = cluster;
+  const { spec, server, kubeconfig, kubeconfigFile } = cluster;
   const isDemo = kind === DEMO;
   return {
     spec,
     apiServer: server,
     server: `${server} (${isDemo ? 'stand-in API servers' : 'a stand-in API server'} in this process)`,
     folder,
-    kubeconfigFile: path.join(folder, 'kubeconfig'),
+    kubeconfigFile,
     tableServer,
     keepsTable: false,
     tableFolder: 'memory, and end with it',
     notes: [...(isDemo ? SPED_UP : []), ...notReadNote()],
-    hints: hintsFor(cluster, path.join(folder, 'kubeconfig')),
+    hints: hintsFor(kubeconfigFile),
     loadKubeconfig: () => parseKubeconfig(kubeconfig, 'of the embedded cluster'),
     ...(isDemo && { demo: { ...cluster, newUid: randomUUID, nowMs: Date.now } }),
     [Symbol.asyncDispose]: async () => {
@@ -91,17 +91,13 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
 const EXAMPLE_SERVICE =
   '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}, "spec": {"ports": [{"port": 80}]}}';
 
-/** Returns commands that show what the loops do. The key of the run is in the files that they name. */
-function hintsFor({ server, curlConfigFile }: EmbeddedCluster, kubeconfigFile: string): string[] {
-  const curl = `curl -K ${shellWord(curlConfigFile)} ${server}`;
-  const inDefault = '/api/v1/namespaces/default';
+/** Returns commands that show what the loops do. */
+function hintsFor(kubeconfigFile: string): string[] {
   const kubectl = `kubectl --kubeconfig ${shellWord(kubeconfigFile)}`;
   return [
-    `${curl}${inDefault}/endpoints/kubernetes`,
-    `${curl}${inDefault}/endpoints/kubernetes -X DELETE     # back within 10 s`,
-    `${curl}${inDefault}/services -d '{"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}}'     # takes an address`,
+    `echo '${EXAMPLE_SERVICE}' | ${kubectl} apply -f -     # takes an address`,
     `${kubectl} get services`,
-    `echo '${EXAMPLE_SERVICE}' | ${kubectl} apply -f -`,
+    `${kubectl} delete endpoints kubernetes     # back within 10 s`,
   ];
 }
 

@@ -1,6 +1,5 @@
 import { constants, open, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { isNativeError } from 'node:util/types';
 import * as z from 'zod/mini';
 import { DATA_ROOT, isOwn, keepFile } from './data-folder.ts';
 import { tableAuthorization } from './local-request.ts';
@@ -46,10 +45,10 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
   return found.filter((running) => running !== undefined).sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
 }
 
-/** Returns the process that runs with this folder. The file of one that has ended, or whose table does not answer, is ignored. */
+/** Returns the process that runs with this folder. The file of one whose table does not answer is ignored: it has ended. */
 export async function readRunning(folder: string): Promise<Running | undefined> {
   const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
-  if (written === undefined || !isThere(written.pid) || !(await answers(written))) return undefined;
+  if (written === undefined || !(await answers(written))) return undefined;
   return { ...written, folder: path.resolve(folder) };
 }
 
@@ -85,15 +84,6 @@ function contentIn(text: string): Content | undefined {
     return content.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
-  }
-}
-
-function isThere(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // The file belongs to another user.
-    return isNativeError(error) && 'code' in error && error.code === 'EPERM';
   }
 }
 

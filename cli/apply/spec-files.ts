@@ -1,4 +1,4 @@
-import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Document, isScalar, LineCounter, parseAllDocuments } from 'yaml';
@@ -29,13 +29,6 @@ type Stdin = AsyncIterable<Uint8Array>;
 const SPEC_NAME = /\.(ya?ml|json)$/i;
 const STDIN = '-';
 
-/** A file to read. Its path is bytes, since a file name need not be text. */
-interface Source {
-  readonly place: string;
-  readonly folder: string;
-  readonly path: Buffer | typeof STDIN;
-}
-
 interface Faulty {
   readonly fault: string;
 }
@@ -46,57 +39,49 @@ interface Faulty {
  */
 export async function readSpecFiles(named: readonly string[], stdin: Stdin): Promise<SpecFiles> {
   const reads: (SpecFile | Faulty)[] = [];
-  const seen = new Set<string>();
   for (const name of named) {
-    for (const source of await sourcesOf(name)) {
-      if ('fault' in source) {
-        reads.push(source);
-        continue;
-      }
-      const identity = source.path === STDIN ? STDIN : await realpath(source.path).catch(() => source.place);
-      if (!seen.has(identity)) reads.push(...(await readSource(source, stdin)));
-      seen.add(identity);
-    }
+    const found = await filesOf(name);
+    if ('fault' in found) reads.push(found);
+    else for (const file of found) reads.push(...(await readFileOf(file, stdin)));
   }
   const files = reads.filter((read) => 'spec' in read);
   const faults = reads.flatMap((read) => ('fault' in read ? [read.fault] : []));
   return { files, faults: [...faults, ...duplicateNames(files)] };
 }
 
-async function sourcesOf(named: string): Promise<(Source | Faulty)[]> {
-  if (named === STDIN) return [{ place: 'standard input', folder: '.', path: STDIN }];
+/** Returns the spec files in a folder, or the name of a file, which need not exist. */
+async function filesOf(named: string): Promise<string[] | Faulty> {
+  if (named === STDIN || !(await isFolder(named))) return [named];
   try {
-    if ((await stat(named)).isDirectory()) return await sourcesIn(Buffer.from(named));
-    return [sourceAt(Buffer.from(named))];
+    const files: string[] = [];
+    for (const name of (await readdir(named)).sort()) {
+      const file = path.join(named, name);
+      if (SPEC_NAME.test(name) && !(await isFolder(file))) files.push(file);
+    }
+    return files;
   } catch (error) {
-    return [unreadable(named, error)];
+    return unreadable(named, error);
   }
 }
 
-async function sourcesIn(folder: Buffer): Promise<Source[]> {
-  const names = (await readdir(folder, { encoding: 'buffer' })).sort(Buffer.compare);
-  const sources: Source[] = [];
-  for (const name of names) {
-    const inside = Buffer.concat([folder, folder.toString().endsWith('/') ? Buffer.of() : Buffer.from('/'), name]);
-    // A dead link is reported when it is read.
-    const found = await stat(inside).catch(() => undefined);
-    if (!found?.isDirectory() && SPEC_NAME.test(name.toString())) sources.push(sourceAt(inside));
-  }
-  return sources;
+async function isFolder(file: string): Promise<boolean> {
+  return stat(file).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
-function sourceAt(file: Buffer): Source {
-  return { place: file.toString(), folder: path.dirname(file.toString()), path: file };
-}
-
-async function readSource({ place, folder, path: at }: Source, stdin: Stdin): Promise<(SpecFile | Faulty)[]> {
+async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Faulty)[]> {
+  const isStdin = file === STDIN;
+  const place = isStdin ? 'standard input' : file;
   let text: string;
   try {
-    const bytes = at === STDIN ? await buffer(stdin) : await readFile(at);
+    const bytes = isStdin ? await buffer(stdin) : await readFile(file);
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {
     return [unreadable(place, error)];
   }
+  const folder = isStdin ? '.' : path.dirname(file);
   return resultsIn(text).map((result) => {
     if ('faults' in result) return { fault: describeFaults(place, result.faults) };
     return { place, folder, spec: result.spec };

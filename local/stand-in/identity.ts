@@ -28,16 +28,6 @@ export function kubeconfigOf(name: string, server: string, { key, ca }: Pick<Ide
   return `${JSON.stringify(kubeconfig, undefined, 2)}\n`;
 }
 
-/** Options for `curl --config`, because every user of the machine can read command lines. */
-export function curlConfigOf({ key }: Pick<Identity, 'key'>, caFile: string): string {
-  return [
-    `cacert = ${JSON.stringify(caFile)}`,
-    `header = "Authorization: Bearer ${key}"`,
-    'header = "Content-Type: application/json"',
-    '',
-  ].join('\n');
-}
-
 /** A certificate and its key, as PEM. */
 export interface CertifiedKey {
   readonly cert: string;

@@ -129,7 +129,7 @@ describe('running the loops on an embedded cluster', () => {
   test('prints commands that work when pasted, also from another folder', async () => {
     const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
     await running.untilItPrints(ALL_DONE);
-    expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f -\n/);
+    expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f - /);
     expect(running.stdout()).toMatch(new RegExp(`node \\S+ status --data \\S*${folders}\\n`));
     await running.end('SIGINT');
   });

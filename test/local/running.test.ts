@@ -52,9 +52,6 @@ async function startOtherServer() {
   return { authority: `127.0.0.1:${(other.address() as AddressInfo).port}`, close: async () => void other.close() };
 }
 
-/** Of a process that has ended: the highest that Linux gives, which nothing has here. */
-const GONE = 4_194_303;
-
 describe('the process that runs with a folder', () => {
   test('the process that runs with a folder is named in a file there, for this user alone, until it removes the file', async () => {
     const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
@@ -71,7 +68,6 @@ describe('the process that runs with a folder', () => {
   });
 
   test.each<[string, () => object | string]>([
-    ['of a process that is gone', () => ({ schema: 1, ...facts, pid: GONE })],
     ['whose table does not answer', () => ({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' })],
     ['whose table is on another host', () => ({ schema: 1, ...facts, tableEndpoint: 'http://192.0.2.1:80' })],
     ['of a layout that is not known', () => ({ schema: 2, ...facts })],
@@ -144,7 +140,7 @@ describe('the processes that run under a root folder', () => {
       await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
       await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
     ];
-    await leave({ schema: 1, ...facts, pid: GONE }, join(folder, 'gone'));
+    await leave({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' }, join(folder, 'gone'));
     await mkdir(join(folder, 'empty'));
     await writeFile(join(folder, 'a-file'), '');
     const found = await findRunning(folder);

@@ -126,22 +126,18 @@ describe('npm start', () => {
 
   const isInstalled = (name: string) => spawnSync(name, ['--help']).error === undefined;
 
-  (isInstalled('curl') ? test : test.skip)('prints commands that work by copy and paste', async () => {
+  (isInstalled('kubectl') ? test : test.skip)('prints commands that work by copy and paste', async () => {
     const child = start(['--data', join(folder, "it's copied")]);
     await child.untilItPrints(/created endpointslice/);
-    const printed = [...child.output().matchAll(/^ {2}((?:echo .* \| )?(curl|kubectl) .*)$/gm)].flatMap(
-      ([, command, name]) => (command !== undefined && isInstalled(String(name)) ? [command] : []),
-    );
-    const answers = printed.map((command) =>
+    const printed = [...child.output().matchAll(/^ {2}((?:echo .* \| )?kubectl .*)$/gm)];
+    const answers = printed.map(([, command = '']) =>
       execFileSync('bash', ['-c', command], { cwd: REPOSITORY, encoding: 'utf8', stdio: 'pipe' }),
     );
-    const [endpoints, deleted, created] = answers.slice(0, 3).map((answer) => JSON.parse(answer) as object);
-    expect(endpoints).toMatchObject({ kind: 'Endpoints', subsets: [{ addresses: [{ ip: '192.0.2.1' }] }] });
-    expect(deleted).toMatchObject({ status: 'Success' });
-    expect(created).toMatchObject({ kind: 'Service', spec: { clusterIP: expect.stringMatching(/^10\.0\.0\./) } });
-    // kubectl, where it is there.
-    for (const listed of answers.slice(3, 4)) expect(listed).toMatch(/^web +ClusterIP +10\.0\.0\./m);
-    for (const applied of answers.slice(4)) expect(applied).toBe('service/shop created\n');
+    expect(answers).toEqual([
+      'service/shop created\n',
+      expect.stringMatching(/^shop +ClusterIP +10\.0\.0\./m),
+      expect.stringContaining('"kubernetes" deleted'),
+    ]);
     await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
   });
 
@@ -150,7 +146,7 @@ describe('npm start', () => {
     const first = start(['--data', data]);
     await first.untilItPrints(/created endpointslice/);
     await first.end('SIGKILL');
-    expect(await readdir(data)).toEqual(['ca.pem', 'curl', 'kubeconfig', 'running.json']);
+    expect(await readdir(data)).toEqual(['kubeconfig', 'running.json']);
     const third = start(['--data', data]);
     await third.untilItPrints(/created endpointslice/);
     await expectCleanEnd(third, 'SIGTERM', ENDED_EMBEDDED);
