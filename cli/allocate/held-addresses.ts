@@ -28,6 +28,7 @@ import {
   type ReleaseOptions,
   type Requested,
   valuesFirst,
+  withFree,
 } from '../../lib/range/operations.ts';
 import type { ItemState } from '../../lib/range/range.ts';
 import type { CallerTime } from '../../lib/table/range-allocations.ts';
@@ -100,14 +101,16 @@ class HeldAddresses implements OpenRange {
       if (managedBy === MANAGED_BY_HOLDS) holds += 1;
     }
     if (holds - own.size + requested.length > MOST_HOLDS) return tooManyHolds(holds);
-    const free = freeAddresses(this.#ready, (address) => taken.has(address), this.#pick);
+    const candidates = freeAddresses(this.#ready, (address) => taken.has(address), this.#pick);
     const items: string[] = [];
     for (const index of valuesFirst(requested)) {
       const each = requested[index] ?? 'next';
       const item = await (each === 'next'
-        ? this.#holdNext(hold, own, free)
+        ? this.#holdNext(hold, own, candidates)
         : this.#holdValue(hold, own, taken, each.value));
-      if (isRefused(item)) return { ...item, index };
+      // All that were free are held by now.
+      const free = Object.keys(items).length;
+      if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
       taken.add(item);
       items[index] = item;
     }

@@ -88,7 +88,7 @@ export function allocateAll<Item>(
 }
 
 /** Adds the number of free items if a range is too full for several items. For one item, the original's message is kept. */
-function withFree(refusal: Refusal, free: number, requested: number): Refusal {
+export function withFree(refusal: Refusal, free: number, requested: number): Refusal {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
   return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);
 }

@@ -71,6 +71,9 @@ describe('A request to allocate, where API servers allocate', () => {
       ofService('10.0.0.1'),
     ];
     const world = await aCluster({ objects });
+    expect(await world.ask({ requestId: 'r0', items: [{ ...NEXT, count: 4 }] })).toMatchObject({
+      error: { code: 'Full', message: 'range is full: 3 free, 4 requested' },
+    });
     expect(valuesIn(await world.ask({ items: [{ ...NEXT, count: 3 }] }))).toEqual(['10.0.0.2', '10.5.0.1', '10.5.0.2']);
     expect(await world.ask({ requestId: 'r2', items: [NEXT] })).toMatchObject({ error: { code: 'Full' } });
     expect(await world.ask({ requestId: 'r3', items: [ip('10.6.0.1')] })).toMatchObject({
