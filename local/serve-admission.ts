@@ -14,6 +14,8 @@ import { StartError } from './start-options.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
+/** API servers end idle connections after 90 s. If this end did it first, their next review could fail. */
+const KEEP_ALIVE_MS = 100_000;
 
 export interface OpenedAdmission {
   /** The next steps, for users. */
@@ -127,7 +129,7 @@ export async function serveAdmission(
     const reply = await handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
     response.writeHead(reply.statusCode, reply.headers).end(reply.body);
   };
-  const server = createServer(certified, (request, response) => {
+  const server = createServer({ ...certified, keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     // A caller that hangs up gets no answer.
     answer(request, response).catch(() => response.destroy());
   });
