@@ -97,8 +97,7 @@ function wordingOf(
   }
   const why = 'due to an unknown error';
   const note = `Unable to allocate ${shortItem} ${shown} ${why}`;
-  // It ends the pass, as that of the original, which has the name first.
-  const message = `unable to allocate ${shortItem} ${shown} for service ${service.name}/${service.namespace} ${why}, exiting: ${result.message}`;
+  const message = `unable to allocate ${shortItem} ${by} ${why}, exiting: ${result.message}`;
   return { reason: 'UnknownError', note, message };
 }
 

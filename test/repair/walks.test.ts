@@ -101,7 +101,7 @@ const findings: readonly Row[] = [
     reason: 'UnknownError',
     note: 'Unable to allocate cluster IP [IPv6]:fd00::5 due to an unknown error',
     message:
-      'unable to allocate cluster IP [IPv6]:fd00::5 for service s/a due to an unknown error, exiting: test error',
+      'unable to allocate cluster IP [IPv6]:fd00::5 for service a/s due to an unknown error, exiting: test error',
   },
   {
     name: 'a port that is not recorded',
@@ -146,7 +146,7 @@ const findings: readonly Row[] = [
     type: 'unknown',
     reason: 'UnknownError',
     note: 'Unable to allocate port 111 due to an unknown error',
-    message: 'unable to allocate port 111 for service s/a due to an unknown error, exiting: test error',
+    message: 'unable to allocate port 111 for service a/s due to an unknown error, exiting: test error',
   },
 ];
 
