@@ -5,7 +5,7 @@ import { describeFaults } from '../cli/spec/spec-fault.ts';
 import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { keepFile } from './data-folder.ts';
-import { ApiServers } from './stand-in/api-servers.ts';
+import { startApiServers } from './stand-in/api-servers.ts';
 import { kubeconfigOf, newIdentity } from './stand-in/identity.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 import { tableAllocation } from './stand-in/table-allocation.ts';
@@ -49,7 +49,7 @@ export async function startEmbeddedCluster(options: EmbeddedOptions) {
   const allocation = tableAllocation({ table, cluster: kind.name, pick: randomInt, nowMs });
   const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
   const identity = newIdentity(key);
-  const apiServers = await ApiServers.listen(standIn, identity, kind.addresses);
+  const apiServers = await startApiServers(standIn, identity, kind.addresses);
   const server = apiServers.urlOf(kind.addresses[0]);
   const kubeconfig = kubeconfigOf(kind.name, server, identity);
   const kubeconfigFile = path.join(folder, 'kubeconfig');

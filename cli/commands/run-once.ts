@@ -38,9 +38,10 @@ export function runOnceCommand(act: Act): Command {
 
 async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Options): Promise<ExitCode> {
   const { dryRun = false, rebuild = false, evenIfPaused = false } = options;
-  const [{ runOnce, LOOP_DEFINITIONS, REBUILDS }, { exitCodeOfPass, passLines, plainPass }, { passEnvironment }] =
+  const [{ runOnce, REBUILDS }, { LOOP_DEFINITIONS }, { exitCodeOfPass, passLines, plainPass }, { passEnvironment }] =
     await Promise.all([
       import('../passes/run-once.ts'),
+      import('../../local/loop-handlers.ts'),
       import('../passes/pass-report.ts'),
       import('../pass-environment.ts'),
     ]);

@@ -6,7 +6,6 @@ import { describeError, errorSentence } from '../../lib/telemetry/describe-error
 import { EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { findingHint } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
-import type { Style } from '../terminal.ts';
 
 export interface RanPass {
   readonly cluster: string;
@@ -31,7 +30,7 @@ export function isUnreached({ errors }: EndedPass): boolean {
 /** Events are not counted as changes: each repeats a finding. */
 const EVENT = /^(create|patch) Event /;
 
-const MOST_LINES = 20;
+const MOST_FINDINGS = 20;
 
 export function exitCodeOfPass({ dryRun, pass }: RanPass): ExitCode {
   const [error] = pass.errors;
@@ -50,9 +49,7 @@ export function passLines(ran: RanPass, paint: Output['paint']): string[] {
   const errors = isUnreached(pass) ? pass.errors.slice(0, 1) : pass.errors;
   const lines = [
     ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${change}`)),
-    ...groupLines(observed ? 'Would free' : 'Freed', 'green', messages(findings, isFreed), paint),
-    ...groupLines(observed ? 'Would enter' : 'Entered', 'green', messages(findings, isEntered), paint),
-    ...groupLines('Found', 'yellow', foundTexts(findings, cluster), paint),
+    ...findingLines(findings, cluster, paint),
     ...(unlisted > 0 ? [paint('yellow', `  and ${unlisted} more findings, which are not listed`)] : []),
     ...leftLines(pass),
     ...errors.map((error) => paint('red', `  failed: ${errorSentence(error)}`)),
@@ -103,33 +100,17 @@ function changesOf({ mode, wouldWrite, report }: EndedPass): string[] {
   return events === 0 ? changes : [...changes, `write ${events} ${events === 1 ? 'event' : 'events'}`];
 }
 
-function isFreed({ type }: Finding): boolean {
-  return type === 'leak';
-}
-
-function isEntered({ type }: Finding): boolean {
-  return type === 'repair';
-}
-
-function messages(findings: readonly Finding[], isOfGroup: (finding: Finding) => boolean): string[][] {
-  return findings.filter(isOfGroup).map(({ message }) => [`    ${message}`]);
-}
-
-function foundTexts(findings: readonly Finding[], cluster: string): string[][] {
-  return findings
-    .filter((finding) => !isFreed(finding) && !isEntered(finding))
-    .map((finding) => [
-      `    ${finding.type}: ${finding.message}`,
-      `      resolution: ${findingHint(finding, { name: cluster })}`,
-    ]);
-}
-
-function groupLines(title: string, style: Style, texts: readonly (readonly string[])[], paint: Output['paint']) {
-  if (texts.length === 0) return [];
-  const more = texts.length - MOST_LINES;
+function findingLines(findings: readonly Finding[], name: string, paint: Output['paint']): string[] {
+  if (findings.length === 0) return [];
+  const more = findings.length - MOST_FINDINGS;
   return [
-    `  ${paint(style, `${title}:`)}`,
-    ...texts.slice(0, MOST_LINES).flat(),
+    `  ${paint('yellow', 'Found:')}`,
+    ...findings
+      .slice(0, MOST_FINDINGS)
+      .flatMap((finding) => [
+        `    ${finding.type}: ${finding.message}`,
+        `      resolution: ${findingHint(finding, { name })}`,
+      ]),
     ...(more > 0 ? [`    ... and ${more} more (-o json has them all)`] : []),
   ];
 }

@@ -1,11 +1,9 @@
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { type EndedPass, recordPass } from '../../lib/dispatch/record-pass.ts';
 import { runPass } from '../../lib/dispatch/run-pass.ts';
-import { clusterIpRebuild, clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { nodePortRebuild, nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { clusterIpRebuild } from '../../lib/loops/cluster-ip-repair.ts';
+import { nodePortRebuild } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
-import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { writesOf } from '../../lib/loops/writes.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import { withDeadline } from '../../lib/runtime/deadline.ts';
@@ -21,13 +19,6 @@ export interface RunOnceRequest {
   /** Run even if the cluster, or all clusters, are paused. */
   readonly evenIfPaused?: boolean;
 }
-
-export const LOOP_DEFINITIONS: Readonly<Record<Loop, LoopDefinition>> = {
-  'system-namespaces': systemNamespaces,
-  'kubernetes-service': kubernetesService,
-  'cluster-ip-repair': clusterIpRepair,
-  'node-port-repair': nodePortRepair,
-};
 
 /** Replace a corrupt snapshot, in the loops that keep one. */
 export const REBUILDS: Readonly<Partial<Record<Loop, LoopDefinition>>> = {

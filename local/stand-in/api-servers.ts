@@ -6,65 +6,51 @@ import type { Identity } from './identity.ts';
 import { StatusError } from './resources.ts';
 import type { StandInApiServer, StandInReply } from './stand-in-api-server.ts';
 
-interface ApiServer {
-  readonly url: string;
-  /** Absent: the server is stopped, and its port does not answer. */
-  listening?: ListeningStandIn;
+/** The API servers of one control plane: each has a loopback port, and all share one store. */
+export interface ApiServers {
+  /** Returns `https://127.0.0.1:<port>`, which never changes. */
+  urlOf(address: string): string;
+  /** Stops it like a failing host: connections break off, and new ones are refused. */
+  stop(address: string): Promise<void>;
+  /** @throws Error when another process has its port by now. */
+  start(address: string): Promise<void>;
+  close(): Promise<void>;
 }
 
-/** The API servers of one control plane: each has a loopback port, and all share one store. */
-export class ApiServers {
-  readonly #standIn: StandInApiServer;
-  readonly #identity: Identity;
-  readonly #byAddress = new Map<string, ApiServer>();
-
-  private constructor(standIn: StandInApiServer, identity: Identity) {
-    this.#standIn = standIn;
-    this.#identity = identity;
-  }
-
-  /** Starts one API server per published address. */
-  static async listen(
-    standIn: StandInApiServer,
-    identity: Identity,
-    addresses: readonly string[],
-  ): Promise<ApiServers> {
-    const servers = new ApiServers(standIn, identity);
-    for (const address of addresses) {
-      const listening = await listen(standIn, identity);
-      servers.#byAddress.set(address, { url: listening.url, listening });
-    }
-    return servers;
-  }
-
-  /** Returns `https://127.0.0.1:<port>`, which never changes. */
-  urlOf(address: string): string {
-    return this.#named(address).url;
-  }
-
-  /** Stops it like a failing host: connections break off, and new ones are refused. */
-  async stop(address: string): Promise<void> {
-    const server = this.#named(address);
-    const { listening } = server;
-    delete server.listening;
-    await listening?.close();
-  }
-
-  /** @throws Error when another process has its port by now. */
-  async start(address: string): Promise<void> {
-    const server = this.#named(address);
-    server.listening ??= await listen(this.#standIn, this.#identity, Number(new URL(server.url).port));
-  }
-
-  async close(): Promise<void> {
-    for (const address of this.#byAddress.keys()) await this.stop(address);
-  }
-
-  #named(address: string): ApiServer {
-    const server = this.#byAddress.get(address);
-    if (server === undefined) throw new Error(`${address} is not an API server of this control plane`);
-    return server;
-  }
+/** Starts one API server per published address. */
+export async function startApiServers(
+  standIn: StandInApiServer,
+  identity: Identity,
+  addresses: readonly string[],
+): Promise<ApiServers> {
+  const urls = new Map<string, string>();
+  const listening = new Map<string, ListeningStandIn>();
+  const start = async (address: string, port?: number) => {
+    const server = await listen(standIn, identity, port);
+    listening.set(address, server);
+    urls.set(address, server.url);
+  };
+  for (const address of addresses) await start(address);
+  const urlOf = (address: string) => {
+    const url = urls.get(address);
+    if (url === undefined) throw new Error(`${address} is not an API server of this control plane`);
+    return url;
+  };
+  const stop = async (address: string) => {
+    const server = listening.get(address);
+    listening.delete(address);
+    await server?.close();
+  };
+  return {
+    urlOf,
+    stop,
+    start: async (address) => {
+      if (!listening.has(address)) await start(address, Number(new URL(urlOf(address)).port));
+    },
+    close: async () => {
+      await Promise.all(addresses.map(stop));
+    },
+  };
 }
 
 export interface ListeningStandIn {

@@ -84,7 +84,9 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       world().file('cluster.yml', world().spec({ maxEventsPerPass: 5 }));
       const { code, stdout } = await apply('-f', 'cluster.yml');
       expect(code).toBe(0);
-      expect(stdout).toMatch(/ {2}Found:\n {4}duplicate: .*10\.0\.0\.77.*\n {6}resolution: /);
+      expect(stdout).toMatch(
+        / {2}Found:\n {4}repair: .*\n {6}resolution: .*\n {4}duplicate: .*10\.0\.0\.77.*\n {6}resolution: /,
+      );
     });
   });
 

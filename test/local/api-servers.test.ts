@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ApiServers } from '../../local/stand-in/api-servers.ts';
+import { type ApiServers, startApiServers } from '../../local/stand-in/api-servers.ts';
 import { requestLocal } from '../support/request-local.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
 
 let servers: ApiServers;
 
 beforeEach(async () => {
-  servers = await ApiServers.listen(await readyStandIn(), IDENTITY, ['192.0.2.1', '192.0.2.2']);
+  servers = await startApiServers(await readyStandIn(), IDENTITY, ['192.0.2.1', '192.0.2.2']);
 });
 
 afterEach(() => servers.close());

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { claimCluster, registerCluster } from '../../lib/table/cluster-registration.ts';
-import { ApiServers } from '../../local/stand-in/api-servers.ts';
+import { type ApiServers, startApiServers } from '../../local/stand-in/api-servers.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import { asService, type ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { specIn } from './a-cluster-spec.ts';
@@ -58,7 +58,7 @@ export interface TaskWorld extends Pick<KbctlWorld, 'standIn' | 'table' | 'alloc
 export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
   const world = await openKbctlWorld(endpoint);
   const { standIn, folder, table } = world;
-  const apiServers = await ApiServers.listen(standIn, IDENTITY, [...ADDRESSES, NEW_ADDRESS]);
+  const apiServers = await startApiServers(standIn, IDENTITY, [...ADDRESSES, NEW_ADDRESS]);
   const listed = (...addresses: string[]) =>
     addresses.map((address) => ({ address, probe: { url: `${apiServers.urlOf(address)}/readyz` } }));
   const usual = { allocator: 'apiserver', apiServers: listed(...ADDRESSES) };
