@@ -1,7 +1,7 @@
+import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
-import { EXIT, usageError } from '../errors.ts';
-import { writeWhole } from '../files.ts';
+import { configurationError, EXIT, failureCode, usageError } from '../errors.ts';
 import { parsePort, withExamples } from '../options.ts';
 import { renderClusterPage, renderFleetPage } from '../page/render-pages.ts';
 import { readsOf, servePage } from '../page/serve-page.ts';
@@ -42,7 +42,10 @@ async function write(cli: Cli, name: string | undefined, { filename: file = DEFA
   if (file === '-') {
     cli.output.data(`${page}\n`);
   } else {
-    await writeWhole(file, page);
+    await writeFile(file, page).catch((cause: unknown) => {
+      const message = `Cannot write ${file} (${failureCode(cause)}): use a file in a writable folder.`;
+      throw configurationError(message, { cause });
+    });
     cli.output.say(`Wrote ${file}, ${Math.ceil(Buffer.byteLength(page) / 1024)} KB: current status.`);
   }
   return EXIT.fine;

@@ -88,8 +88,7 @@ async function metrics(fleet: FleetStatus): Promise<PageReply> {
 
 /** Another host name for this server means DNS rebinding: another site reads the page through the user's browser. */
 function isOurHost(host: string | undefined, port: number): boolean {
-  const names = ['127.0.0.1', 'localhost', '[::1]'];
-  return names.some((name) => host?.toLowerCase() === `${name}:${port}` || (port === 80 && host === name));
+  return ['127.0.0.1', 'localhost'].some((name) => host?.toLowerCase() === `${name}:${port}`);
 }
 
 function decoded(path: string): string | undefined {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
@@ -63,6 +64,19 @@ export function describeStatus(world: () => KbctlWorld): void {
       const { stdout } = await world().kbctl(['status', CLUSTER, '-o', 'json']);
       expect(JSON.parse(stdout)).toMatchObject({ paused: { reason } });
       await world().kbctl(['resume', CLUSTER]);
+    });
+  });
+
+  describe('kbctl page', () => {
+    test('kbctl page writes a file of one cluster or of all, and reports one that cannot be written', async () => {
+      const file = world().file('status.html', '');
+      expect(await world().kbctl(['page', CLUSTER, '-f', file])).toMatchObject({ code: 0, stdout: '' });
+      expect(readFileSync(file, 'utf8')).toMatch(/<h1>prod-eu-1<\/h1>[\s\S]*203\.0\.113\.10/);
+      expect((await world().kbctl(['page', '-f', '-'])).stdout).toContain('1 cluster: 1 good.');
+      expect(await world().kbctl(['page', '-f', 'none/status.html'])).toMatchObject({
+        code: 3,
+        stderr: 'error: Cannot write none/status.html (ENOENT): use a file in a writable folder.\n',
+      });
     });
   });
 

@@ -15,7 +15,6 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { writeWhole } from '../../cli/files.ts';
 import { keepFile } from '../../local/data-folder.ts';
 
 const before = process.cwd();
@@ -94,11 +93,4 @@ describe('a file that is kept', () => {
       message: `${join(root, 'data')} belongs to another user: name a folder of your own with --data.`,
     });
   });
-});
-
-test('a file that a command writes follows no link that was put where its draft was expected', async () => {
-  await symlink(victim, `${victim}.html.${process.pid}.tmp`);
-  await writeWhole(`${victim}.html`, 'a page');
-  expect(await readFile(victim, 'utf8')).toBe('precious');
-  expect(await readFile(`${victim}.html`, 'utf8')).toBe('a page');
 });
