@@ -28,9 +28,15 @@ export interface Swept {
 }
 
 const TABLE_WRITES = /^(put|delete) [^A-Z]/;
-/** Calls that can end so, where not all can: a read that is late has failed, and only the table proves writes by their trace. */
+const WRITES = /^(put|delete|create|update|patch|queue)/;
+/**
+ * Calls that can end so, where not all can. A read changes nothing: cut after it happened it ends as before, and a late one has
+ * failed. Only the table proves writes by their trace.
+ */
 const ENDS_OF: { readonly [Each in End]?: RegExp } = {
-  late: /^(put|delete|create|update|patch|queue)/,
+  killedAfter: WRITES,
+  failedAfter: WRITES,
+  late: WRITES,
   unclearBefore: TABLE_WRITES,
   unclearAfter: TABLE_WRITES,
 };
