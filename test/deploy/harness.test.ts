@@ -6,7 +6,7 @@ import { isGranted, notGranted, type Statement } from '../support/emulator-polic
 const TABLE = 'arn:aws:dynamodb:us-east-1:123456789012:table/t';
 const SECRETS = 'arn:aws:secretsmanager:us-east-1:123456789012:secret:';
 
-describe('a policy', () => {
+describe('the check of policies', () => {
   const allow = (Action: Statement['Action'], Resource: Statement['Resource']): Statement => ({
     Effect: 'Allow',
     Action,
@@ -14,33 +14,33 @@ describe('a policy', () => {
   });
 
   test.each<[string, boolean, string, string, Statement[]]>([
-    ['grants what it names', true, 'dynamodb:GetItem', TABLE, [allow('dynamodb:GetItem', TABLE)]],
-    ['grants by pattern', true, 'dynamodb:GetItem', TABLE, [allow(['dynamodb:Get*'], '*')]],
-    ['grants nothing when it is empty', false, 'dynamodb:GetItem', TABLE, []],
-    ['grants no other action', false, 'dynamodb:Scan', TABLE, [allow('dynamodb:GetItem', TABLE)]],
-    ['grants no other resource', false, 'dynamodb:GetItem', `${TABLE}2`, [allow('dynamodb:GetItem', TABLE)]],
+    ['a policy grants what it names', true, 'dynamodb:GetItem', TABLE, [allow('dynamodb:GetItem', TABLE)]],
+    ['a policy grants by pattern', true, 'dynamodb:GetItem', TABLE, [allow(['dynamodb:Get*'], '*')]],
+    ['an empty policy grants nothing', false, 'dynamodb:GetItem', TABLE, []],
+    ['a policy grants no other action', false, 'dynamodb:Scan', TABLE, [allow('dynamodb:GetItem', TABLE)]],
+    ['a policy grants no other resource', false, 'dynamodb:GetItem', `${TABLE}2`, [allow('dynamodb:GetItem', TABLE)]],
     [
-      'denies before it grants',
+      'a policy denies before it grants',
       false,
       'dynamodb:GetItem',
       TABLE,
       [allow('*', '*'), { Effect: 'Deny', Action: 'dynamodb:*', Resource: '*' }],
     ],
     [
-      'grants a secret by its name, which the ARN ends differently',
+      'a policy grants a secret by its name, although the ARN has another end',
       true,
       'secretsmanager:GetSecretValue',
       `${SECRETS}kbc/prod`,
       [allow('secretsmanager:GetSecretValue', `${SECRETS}kbc/*`)],
     ],
     [
-      'grants no secret of another prefix',
+      'a policy grants no secret of another prefix',
       false,
       'secretsmanager:GetSecretValue',
       `${SECRETS}other/prod`,
       [allow('secretsmanager:GetSecretValue', `${SECRETS}kbc/*`)],
     ],
-    ['need not grant what everybody may do', true, 'sts:GetCallerIdentity', '*', []],
+    ['a policy need not grant what each identity may do', true, 'sts:GetCallerIdentity', '*', []],
   ])('%s', (_, granted, action, resource, statements) => {
     expect(isGranted({ action, resource }, statements)).toBe(granted);
   });
@@ -53,15 +53,13 @@ describe('a policy', () => {
   });
 });
 
-describe('a line', () => {
-  const metrics = (fields: object, directive: object = {}) => {
-    const CloudWatchMetrics = [
-      { Namespace: 'n', Dimensions: [['loop']], Metrics: [{ Name: 'passes', Unit: 'Count' }], ...directive },
-    ];
+describe('lines of a function', () => {
+  const metrics = (fields: object) => {
+    const CloudWatchMetrics = [{ Namespace: 'n', Dimensions: [['loop']], Metrics: [{ Name: 'passes' }] }];
     return JSON.stringify({ _aws: { Timestamp: 1, CloudWatchMetrics }, loop: 'l', passes: 2, ...fields });
   };
 
-  test('a line with metrics is read with its dimensions', () => {
+  test('metrics are read with their dimensions', () => {
     const read = readLines([metrics({}), metrics({ passes: [1, 4], loop: 'm' })]);
     expect(read.logs).toEqual([]);
     expect(sumOf(read.metrics, 'passes')).toBe(7);
@@ -70,26 +68,24 @@ describe('a line', () => {
   });
 
   test.each([
-    ['that is no JSON', 'Hello', /no JSON object/],
-    ['that is a list', '[]', /no JSON object/],
-    ['without a level', '{"message":"m","timestamp":"t","service":"s"}', /without level/],
-    ['with a metric that has no number', metrics({ passes: 'two' }), /metric passes has no number/],
-    ['with a dimension that has no value', metrics({ loop: '' }), /dimension loop has no value/],
-    ['with metrics but no time', metrics({ _aws: { CloudWatchMetrics: [] } }), /without a timestamp/],
-    ['with too many values', metrics({ passes: Array(101).fill(1) }), /more values than CloudWatch takes/],
-  ])('%s is refused', (_, line, reason) => {
+    ['is no JSON', 'Hello', /not a JSON object/],
+    ['is a list', '[]', /not a JSON object/],
+    ['has no level', '{"message":"m","timestamp":"t","service":"s"}', /has no level/],
+    ['has a metric without a number', metrics({ passes: 'two' }), /metric passes has no number/],
+    ['has a dimension without a value', metrics({ loop: '' }), /or a dimension without a value/],
+  ])('a line that %s is refused', (_, line, reason) => {
     expect(() => readLines([line])).toThrow(reason);
   });
 });
 
 describe('the output of a page', () => {
   test.each<[string, boolean, string, string[]]>([
-    ['is said word by word', true, 'a\nb\nc', ['a', 'c']],
-    ['is not said in another order', false, 'a\nb', ['b', 'a']],
-    ['is not said by half a line', false, 'deployed well', ['deployed']],
-    ['is said with other numbers', true, 'in 31.5 s', ['in 7 s']],
-    ['is said with anything for dots', true, 'table kbc-dev is there', ['table ... is there', '...']],
-    ['is not said by nothing', false, '', ['deployed']],
+    ['a page shows printed lines in their order', true, 'a\nb\nc', ['a', 'c']],
+    ['a page with another order of lines is wrong', false, 'a\nb', ['b', 'a']],
+    ['a page with half a line is wrong', false, 'deployed well', ['deployed']],
+    ['a page may show other numbers', true, 'in 31.5 s', ['in 7 s']],
+    ['dots of a page stand for any text', true, 'table kbc-dev is there', ['table ... is there', '...']],
+    ['a page with a line that was not printed is wrong', false, '', ['deployed']],
   ])('%s', (_, said, printed, expected) => {
     expect(showsThat(printed, expected)).toBe(said);
   });

@@ -7,13 +7,11 @@ import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { KubeApiserver } from '../support/control-plane.ts';
 import { texts } from '../support/emulator-aws.ts';
 import type { AwsCall } from '../support/emulator-calls.ts';
-import type { EventSources } from '../support/emulator-events.ts';
-import { runFunction } from '../support/emulator-function.ts';
 import { readLines, sumOf } from '../support/emulator-logs.ts';
-import { isGranted, notGranted } from '../support/emulator-policy.ts';
+import { notGranted } from '../support/emulator-policy.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { ENDPOINTS_PATH, versionsOf } from '../support/kubernetes-service-objects.ts';
+import { versionsOf } from '../support/kubernetes-service-objects.ts';
 import { serviceAccount } from '../support/service-account.ts';
 import {
   CLUSTER,
@@ -50,30 +48,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await world?.stop();
   await controlPlane?.etcd.stop();
-});
-
-test('every loop is deployed with its schedule', () => {
-  const expressions = Object.entries(deployed.schedules).map(([name, { expression }]) => [name, expression]);
-  expect(Object.fromEntries(expressions)).toEqual({
-    'system-namespaces': 'rate(1 minute)',
-    'kubernetes-service': 'rate(1 minute)',
-    'cluster-ip-repair': 'rate(3 minutes)',
-    'node-port-repair': 'rate(3 minutes)',
-  });
-});
-
-test('the roles let Lambda write the logs, and read the queues of the loops', () => {
-  for (const [name, { statements, runnable }] of Object.entries(deployed.functions)) {
-    const logs = `arn:aws:logs:us-east-1:123456789012:log-group:/aws/lambda/${STACK}-${name}:log-stream:some`;
-    const queue = `arn:aws:sqs:us-east-1:123456789012:${runnable.environment['TICK_QUEUE_URL']?.split('/').at(-1)}`;
-    const needed = [
-      ...['logs:CreateLogStream', 'logs:PutLogEvents'].map((action) => ({ action, resource: logs })),
-      ...['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes']
-        .filter(() => name in deployed.schedules)
-        .map((action) => ({ action, resource: queue })),
-    ];
-    expect(needed.filter((call) => !isGranted(call, statements))).toEqual([]);
-  }
 });
 
 test('the first minute publishes the API servers of a registered cluster', async () => {
@@ -134,36 +108,11 @@ test('the other loops create the missing namespace, and report wrong claims of S
   }
 });
 
-test('a schedule that is delivered twice runs the pass once', async () => {
-  const before = await versionsOf(first);
-  const dueAtMs = Date.now();
-
-  const answers = [
-    await deployed.fire('cluster-ip-repair', { dueAtMs }),
-    await deployed.fire('cluster-ip-repair', { dueAtMs }),
-  ].map(({ answer }) => answer);
-
-  // It ran in the test before, and is not due again.
-  expect(answers).toEqual([
-    { passes: 0, failed: 0, skipped: 1 },
-    { passes: 0, failed: 0, skipped: 1 },
-  ]);
-  expect(await versionsOf(first)).toEqual(before);
-});
-
-describe('between two minutes', () => {
-  let sources: EventSources;
-
-  beforeAll(async () => {
-    sources = await deployed.startEventSources();
+test('the ticks of one invocation follow an API server every ten seconds', async () => {
+  const sources = await deployed.startEventSources();
+  try {
     // What the tests before queued.
     await sources.purge('kubernetes-service');
-    expect(await sources.waiting('kubernetes-service')).toBe(0);
-  });
-  afterAll(() => sources?.stop());
-
-  test('the ticks of one invocation follow an API server every ten seconds', async () => {
-    await controlPlane.expectPublished(FIRST, SECOND);
     const seen = sources.deliveries.length;
     await second.kill();
     await deployed.fire('kubernetes-service');
@@ -180,30 +129,12 @@ describe('between two minutes', () => {
     const { logs, metrics } = readLines(deliveries.flatMap(({ invocation }) => invocation.lines));
     expect(textsIn(logs, 'changes')).toContainEqual(expect.stringContaining(`removed ${SECOND}`));
     expect(sumOf(metrics, 'failures')).toBe(0);
-
-    await second.restart();
-    await deployed.run('kubernetes-service', force);
-    await controlPlane.expectPublished(FIRST, SECOND);
-  });
-
-  test('a message that is no tick is logged, counted and removed', async () => {
-    const delivery = await delivered('poison');
-
-    const { logs, metrics } = readLines(delivery.invocation.lines);
-    expect(delivery.invocation.error).toBeUndefined();
-    expect(textsIn(logs, 'errors')).toEqual([expect.stringMatching(/Not a tick message/)]);
-    expect(sumOf(metrics, 'unreadableTicks')).toBe(1);
-    expect(await sources.waiting('kubernetes-service')).toBe(0);
-  });
-
-  async function delivered(body: string) {
-    await sources.send('kubernetes-service', body);
-    return eventually(() => {
-      const delivery = sources.deliveries.find((one) => one.body === body);
-      if (delivery === undefined) throw new Error(`was not delivered: ${body}`);
-      return delivery;
-    });
+  } finally {
+    await sources.stop();
   }
+  await second.restart();
+  await deployed.run('kubernetes-service', force);
+  await controlPlane.expectPublished(FIRST, SECOND);
 });
 
 test('deregister removes an API server, and the next tick does not add it again', async () => {
@@ -223,26 +154,6 @@ test('a server that went down and came back is published again before the end of
   await second.restart();
   await deployed.run('kubernetes-service', force);
 
-  await controlPlane.expectPublished(FIRST, SECOND);
-});
-
-test('a second stack on the same table only reports its writes', async () => {
-  const { runnable } = deployed.function('kubernetes-service');
-  const environment = { ...runnable.environment, STACK: 'another' };
-  const other = runFunction({ ...runnable, environment });
-  const leases = await readLeases(world.table(), CLUSTER);
-  await first.request('PATCH', ENDPOINTS_PATH, { subsets: [] });
-
-  const { answer, lines } = await other.invoke(force);
-  await other.stop();
-
-  expect(answer).toMatchObject({ passes: 1, failed: 0 });
-  expect(textsIn(readLines(lines).logs, 'wouldWrite').join('\n')).toContain(
-    'update Endpoints default/kubernetes with ',
-  );
-  expect(textsIn(readLines(lines).logs, 'changes')).toEqual([]);
-  expect(await readLeases(world.table(), CLUSTER)).toEqual(leases);
-  await deployed.run('kubernetes-service', force);
   await controlPlane.expectPublished(FIRST, SECOND);
 });
 
@@ -278,17 +189,6 @@ describe('failures of AWS', () => {
     expect(await versionsOf(first)).toEqual(before);
     await expectNextTickFine();
     expect((await readLeases(world.table(), CLUSTER)).leases).toHaveLength(2);
-  });
-
-  test("the minute's tick runs and logs a queue that accepts nothing, and the next tick succeeds", async () => {
-    world.emulator.recorder.decide(({ action }) => (action === 'sqs:SendMessage' ? 'refused' : 'answered'));
-
-    const { answer, logs, metrics } = await deployed.fire('kubernetes-service');
-
-    expect(answer).toMatchObject({ failed: 0 });
-    expect(messages(logs)).toContain('ticks not queued');
-    expect(sumOf(metrics, 'unqueuedTicks')).toBe(5);
-    await expectNextTickFine();
   });
 
   test.each<[string, () => unknown]>([
@@ -355,7 +255,7 @@ async function exposeByService(address: string): Promise<void> {
   expect(created.map(({ status }) => status)).toEqual([201, 201]);
 }
 
-test('no line of any invocation holds a credential, and each is a log line or metrics that CloudWatch takes', () => {
+test('no line of any invocation holds a credential, and each is a log line or metrics', () => {
   const lines = world.lines();
   const { logs, metrics } = readLines(lines);
 

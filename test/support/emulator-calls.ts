@@ -13,8 +13,8 @@ export interface AwsCall {
   readonly resource: string;
 }
 
-/** What happens to a call: it is answered by the emulator, by 503, or never. */
-export type Fate = 'answered' | 'refused' | 'unanswered';
+/** Whether the emulator answers a call. */
+export type Fate = 'answered' | 'unanswered';
 
 /** Stands between the functions and the emulator, and writes down every call. */
 export interface CallRecorder {
@@ -35,12 +35,7 @@ export async function startCallRecorder(emulator: string): Promise<CallRecorder>
     const body = await buffer(request);
     const call = callOf(request, body);
     calls.push(call);
-    const fate = decide(call);
-    if (fate === 'unanswered') return;
-    if (fate === 'refused') {
-      response.writeHead(503).end();
-      return;
-    }
+    if (decide(call) === 'unanswered') return;
     const { method = 'GET', url = '/', headers } = request;
     const onward = httpRequest({ agent, hostname, port, method, path: url, headers }, (reply) => {
       response.writeHead(reply.statusCode ?? 502, reply.headers);

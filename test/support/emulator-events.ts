@@ -85,7 +85,6 @@ export interface EventSources {
   readonly deliveries: readonly Delivery[];
   /** Messages that are in the queue of a function, delayed ones too. */
   waiting(name: string): Promise<number>;
-  send(name: string, body: string): Promise<void>;
   /** Takes away what waits, and waits for what is under way. */
   purge(name: string): Promise<void>;
   /** Waits for what is under way. */
@@ -123,9 +122,6 @@ export async function startEventSources(aws: Aws, stack: Stack): Promise<EventSo
       return (
         Number(Attributes['ApproximateNumberOfMessages']) + Number(Attributes['ApproximateNumberOfMessagesDelayed'])
       );
-    },
-    async send(name, body) {
-      await aws.json('sqs', 'AmazonSQS.SendMessage', { QueueUrl: urlOf(name), MessageBody: body });
     },
     async purge(name) {
       await aws.json('sqs', 'AmazonSQS.PurgeQueue', { QueueUrl: urlOf(name) });

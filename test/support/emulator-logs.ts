@@ -16,15 +16,11 @@ export interface LogLine {
 export interface Metric {
   readonly namespace: string;
   readonly name: string;
-  readonly unit: string;
   readonly dimensions: Readonly<Record<string, string>>;
   readonly values: readonly number[];
 }
 
-/**
- * Reads every line. @throws Error for one that is neither, or whose metrics CloudWatch would not take
- * (https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html).
- */
+/** Reads every line. @throws Error for a line that is neither. */
 export function readLines(lines: readonly string[]): ReadLines {
   const logs: LogLine[] = [];
   const metrics: Metric[] = [];
@@ -54,64 +50,37 @@ type Fields = Readonly<Record<string, unknown>>;
 interface Directive {
   readonly Namespace: string;
   readonly Dimensions: readonly (readonly string[])[];
-  readonly Metrics: readonly { readonly Name: string; readonly Unit?: string }[];
+  readonly Metrics: readonly { readonly Name: string }[];
 }
-
-const MOST_DIMENSIONS = 30;
-const MOST_METRICS = 100;
-const MOST_VALUES = 100;
 
 function objectIn(line: string): Fields {
   try {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
   } catch {
-    // told below
+    // Reported below.
   }
-  throw new Error(`a line that is no JSON object: ${line}`);
+  throw new Error(`The line is not a JSON object: ${line}`);
 }
 
 function logLine(fields: Fields, line: string): LogLine {
   const { level, message, timestamp, service } = fields;
   if ([level, message, timestamp, service].every((value) => typeof value === 'string')) return fields as LogLine;
-  throw new Error(`a log line without level, message, timestamp or service: ${line}`);
+  throw new Error(`The log line has no level, message, timestamp or service: ${line}`);
 }
 
 function metricsIn(fields: Fields, line: string): Metric[] {
-  const invalid = (why: string) => new Error(`${why}: ${line}`);
-  const { Timestamp: timestamp, CloudWatchMetrics: directives } = fields['_aws'] as {
-    readonly Timestamp: unknown;
-    readonly CloudWatchMetrics: readonly Directive[];
-  };
-  if (typeof timestamp !== 'number') throw invalid('metrics without a timestamp');
-  return directives.flatMap(({ Namespace, Dimensions, Metrics }) => {
-    if (Metrics.length > MOST_METRICS) throw invalid('more metrics than CloudWatch takes');
-    return Dimensions.flatMap((names) => {
-      if (names.length > MOST_DIMENSIONS) throw invalid('more dimensions than CloudWatch takes');
-      const dimensions = Object.fromEntries(names.map((name) => [name, dimensionOf(fields, name, invalid)]));
-      return Metrics.map(({ Name, Unit = 'None' }) => ({
-        namespace: Namespace,
-        name: Name,
-        unit: Unit,
-        dimensions,
-        values: valuesOf(fields, Name, invalid),
-      }));
-    });
-  });
-}
-
-function dimensionOf(fields: Fields, name: string, invalid: (why: string) => Error): string {
-  const value = fields[name];
-  if (typeof value === 'string' && value !== '') return value;
-  throw invalid(`dimension ${name} has no value`);
-}
-
-function valuesOf(fields: Fields, name: string, invalid: (why: string) => Error): number[] {
-  const value = fields[name];
-  const values: unknown[] = Array.isArray(value) ? value : [value];
-  if (values.length > MOST_VALUES) throw invalid(`metric ${name} has more values than CloudWatch takes`);
-  return values.map((one) => {
-    if (typeof one === 'number' && Number.isFinite(one)) return one;
-    throw invalid(`metric ${name} has no number`);
-  });
+  const { CloudWatchMetrics: directives } = fields['_aws'] as { readonly CloudWatchMetrics: readonly Directive[] };
+  return directives.flatMap(({ Namespace, Dimensions, Metrics }) =>
+    Dimensions.flatMap((names) => {
+      const dimensions = Object.fromEntries(names.map((name) => [name, String(fields[name] ?? '')]));
+      return Metrics.map(({ Name }) => {
+        const values = [fields[Name]].flat();
+        if (Object.values(dimensions).includes('') || !values.every((value) => typeof value === 'number')) {
+          throw new Error(`The metric ${Name} has no number, or a dimension without a value: ${line}`);
+        }
+        return { namespace: Namespace, name: Name, dimensions, values };
+      });
+    }),
+  );
 }

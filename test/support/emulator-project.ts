@@ -30,7 +30,8 @@ const COPIED = [
   'local',
   'tools',
 ];
-const COMMAND_TIMEOUT_MS = 180_000;
+/** Just below the time that a test of a deployment has: a busy machine takes long. */
+const COMMAND_TIMEOUT_MS = 580_000;
 
 /** A copy of the repository that a test may write a `cluster.yml` into, and deploy. */
 export interface Project {
