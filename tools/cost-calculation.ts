@@ -19,6 +19,8 @@ export const PRICES = {
   secretRead: 5e-6,
   /** For a SecureString of Parameter Store, which itself is free. */
   kmsRequest: 3e-6,
+  /** Of Parameter Store with higher throughput. */
+  parameterRead: 5e-6,
   metricMonth: 0.3,
   alarmMetricMonth: 0.1,
   compositeAlarmMonth: 0.5,

@@ -141,6 +141,10 @@ In a fleet of 100, per cluster per month:
 | --- | --- |
 ${leverLines().join('\n')}
 
+Parameter Store serves 40 reads a second without a charge. Processes read each kubeconfig when they start and when it is hours old: together more than 40 a
+second from some 2,300 clusters on, and in the minutes after a deployment from some 600 on. A pass whose read is refused fails, and the next one reads again.
+Higher throughput, a setting of the account, costs $0.05 for 10,000 reads: with 1,000 clusters ${kubeconfigReadsOf(1_000)}, and with 10,000 ${kubeconfigReadsOf(10_000)}.
+
 A table of your own (\`table=\`) may have provisioned capacity, which is cheaper per unit, but ticks come in bursts every ten seconds; that is not
 measured. With \`kbctl heartbeat\` each API server writes, too: $${agentDollars().toFixed(2)} each for up to seven
 ([ADR 18](adr/0018-one-lease-item-per-cluster.md)).
@@ -166,7 +170,8 @@ At 3,000 Services, in a fleet of 100:
 | all other | 0.9 | |
 
 A process keeps connections of 128 probes, each for at most 25 s ([ADR 4](adr/0004-endpoints-without-a-resident-process.md)). So up to ${Math.floor(128 / 3)} clusters have ${probeGb(1)} GB
-of probes, if one process receives their ticks, and 1,000 clusters ${probeGb(1_000)} GB. Without any list, 4.8 GB would remain, and the lists alone are more than 6 GB. What is
+of probes, if one process receives their ticks, and 1,000 clusters ${probeGb(1_000)} GB. Up to 500 Services a cluster exchanges 6 GB, and up to 750 it costs $1.00 with all else.
+Above that the lists are the most of it, and each byte of them is a compressed Service or address that a pass compares. What is
 not done to transfer less, because a pass could then miss an object or a failure:
 
 - A probe with a resumed TLS session: it does not prove the certificate again.
@@ -174,8 +179,11 @@ not done to transfer less, because a pass could then miss an object or a failure
 - \`limit=1\`, to compare the version of the list: it is the version of the whole store, which changes with every lease and event of the cluster.
 - \`resourceVersion=0\` or a \`resourceVersionMatch\`: as many bytes, from a cache that may be old.
 - Only metadata, or a table: the metadata of a Service has no address and is most of its bytes (\`managedFields\`); a table names only the first address.
-- A watch since the last list: the process must keep all Services of each cluster, and the end of the cluster's changes is known only with a bookmark, which an API
-  server may leave out.
+
+A list of a cluster in which nothing changed could be replaced by a proof of that: an empty list (89 bytes, with the present version of the store), and a watch since the last
+list with \`timeoutSeconds=3\`, which answers with a bookmark of that version after 0.5 to 2.1 s (measured on 1.36.3). It is not done. Its wait costs $0.01 to $0.12
+for each cluster, by how many share a function; it saves at most $0.28 at 3,000 Services, if none ever changes, and nothing at 50. Versions of a store that was restored from a backup
+repeat, so a pass that frees or allocates would need the list anyway, and each pass would have a second way to its conclusion.
 
 With \`intervalSeconds.kubernetes-service: 30\` a cluster of 50 Services exchanges ${transferOf({ interval: 30, services: 50 }).toFixed(1)} GB, and one of 3,000 ${transferOf({ interval: 30, services: 3_000 }).toFixed(1)} GB;
 with \`intervalSeconds.cluster-ip-repair: 540\` as well, a third of the bytes of its lists, and leaked addresses are freed three times later.
@@ -207,6 +215,7 @@ formula is billed for each of its metrics, how often Lambda polls an idle queue,
 | CPU time of a pass of \`kubernetes-service\`, three API servers | 10 ms, and 5 ms per invocation | measured over loopback HTTPS and a local table, AMD EPYC, Node 24 |
 | CPU time of a pass of another loop | 1.5 ms, and 2.5 to 4.5 ms per invocation | the same |
 | CPU time of a repair for 1,000 Services | 10 ms | [performance](performance.md) |
+| the same CPU times on Graviton | if they were 1.5 times as long, a cluster would cost $0.03 more: $0.065 of its $0.07 for GB-seconds is CPU time, whatever the memory | computed |
 | CPU share of a function | memory / 1,769 MB, at the default 256 and 512 MB | AWS documentation |
 | waiting for replies | 50 ms per invocation | estimated |
 | life of a function's process | 2 hours; then it reads its kubeconfigs again | estimated |
@@ -243,6 +252,20 @@ function withParameters(clusters: number): string {
 }
 
 const TICKS_OF_A_MONTH = HOURS_OF_A_MONTH * 360;
+
+/** Returns the dollars of a cluster with its transfer, without the gateway itself. */
+function withNatGateway(clusters: number): string {
+  const fleet = { ...SHIPPED, clusters };
+  return ((totalOf(withParameterStore(monthlyCost(fleet))) + networkCost(fleet).nat) / clusters).toFixed(3);
+}
+
+/** Returns the reads of kubeconfigs of a fleet in a second, and what they cost for each cluster in a month with higher throughput. */
+function kubeconfigReadsOf(clusters: number): string {
+  const lines = monthlyCost({ ...SHIPPED, clusters });
+  const reads = lines.find(({ service, unit }) => service === 'Secrets Manager' && unit === 'reads')?.quantity ?? 0;
+  const dollars = (reads * PRICES.parameterRead) / clusters;
+  return `${(reads / (HOURS_OF_A_MONTH * 3600)).toFixed(0)} reads a second, $${dollars.toFixed(2)} each`;
+}
 
 /** Returns levers of the cost of a cluster in a fleet of 100. */
 function leverLines(): string[] {
@@ -286,5 +309,6 @@ function sizeTable(): string {
     ...services.map((service) => row(service, (lines) => lines.filter((line) => line.service === service))),
     row('**total**', (lines) => lines),
     row('total with kubeconfigs in Parameter Store', withParameterStore),
+    `| the same, with transfer through a NAT gateway | ${SIZES.map(withNatGateway).join(' | ')} |`,
   ].join('\n');
 }

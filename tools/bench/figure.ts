@@ -28,6 +28,19 @@ export function ratioOf({ ours, others }: Figure): number {
   return Math.min(...ours) / Math.min(...others);
 }
 
+/** Returns the milliseconds of some work, and of the CPU time that it takes. */
+export async function timesOf(work: () => Promise<unknown>): Promise<readonly [number, number]> {
+  const [startedAt, before] = [performance.now(), process.cpuUsage()];
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return [performance.now() - startedAt, (user + system) / 1000];
+}
+
 export function median(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
+/** Rounds to three digits. */
+export function digits(value: number): number {
+  return Number(value.toPrecision(3));
 }

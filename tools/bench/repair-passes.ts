@@ -2,8 +2,8 @@
 //
 //   repair-passes KUBECONFIG CIDR PASSES CLUSTERS
 //
-// Prints a line for each pass of all clusters at once: its milliseconds, those of its CPU time, the CPU time of a mere read of the same
-// list, and the peak of the memory in KB.
+// Prints a line for each pass of all clusters at once: its milliseconds, those of its CPU time, and the peak of the memory in KB. Then
+// it reads the same list as often, and prints the milliseconds of CPU time of each read, a line each.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { get } from 'node:https';
@@ -15,6 +15,7 @@ import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { memoryTable } from '../../test/support/memory-table.ts';
+import { timesOf } from './figure.ts';
 
 const [, , kubeconfig = '', cidr = '', passes = '1', clusters = '1'] = process.argv;
 const parsed = parseClusterSpec(`
@@ -67,14 +68,6 @@ function readList(): Promise<void> {
   });
 }
 
-/** Returns the milliseconds of some work, and of the CPU time that it takes. */
-async function timesOf(work: () => Promise<unknown>): Promise<readonly [number, number]> {
-  const [startedAt, before] = [performance.now(), process.cpuUsage()];
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return [performance.now() - startedAt, (user + system) / 1000];
-}
-
 /** `maxRSS` would include what the parent had when it started this process. */
 function peakKb(): number {
   return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
@@ -82,8 +75,10 @@ function peakKb(): number {
 
 const all = Array.from({ length: Number(clusters) }, newCluster);
 for (let pass = 0; pass < Number(passes); pass += 1) {
-  const times = await timesOf(() => Promise.all(all.map((run) => run())));
-  const [, readCpuMs] = await timesOf(readList);
-  console.log(...times, readCpuMs, peakKb());
+  console.log(...(await timesOf(() => Promise.all(all.map((run) => run())))), peakKb());
+}
+for (let read = 0; read < Number(passes); read += 1) {
+  const [, cpuMs] = await timesOf(readList);
+  console.log(cpuMs);
 }
 process.exit();

@@ -1,26 +1,27 @@
 // Passes of cluster-ip-repair over a list of Services from a server on loopback, beside upstream's repair in Go and beside a
 // program that only reads the list.
-import { execFile, execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { kubeconfigOf, newIdentity } from '../../local/stand-in/identity.ts';
 import { serviceList } from '../../test/kubernetes/protobuf-writer.ts';
 import { bundle, heapOptions } from '../../test/support/bundled-functions.ts';
+import { digits, type Figure } from './figure.ts';
+import { linesOf, upstreamProgram } from './upstream.ts';
 
 const CIDR = '10.0.0.0/15';
-const ROOT = path.join(import.meta.dirname, '../..');
 const NO_SUCH_PATH = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 };
 
-export interface RepairOptions {
+interface RepairOptions {
   readonly services: number;
   readonly passes: number;
   readonly clusters?: number;
   /** Default: 256. */
   readonly memoryMb?: number;
+  /** Between two passes, one of a hundred Services gets another address. Default: nothing changes. */
+  readonly changes?: boolean;
 }
 
 interface Measured {
@@ -30,15 +31,20 @@ interface Measured {
 }
 
 /** Runs a program, given a kubeconfig, while a server serves a list of Services. */
-async function besideServer<Result>(services: number, folder: string, run: (kubeconfig: string) => Promise<Result>) {
-  const list = serviceList(Array.from({ length: services }, (_, index) => service(index)));
-  const zipped = gzipSync(list, { level: 4 });
+async function besideServer<Result>(
+  { services, changes = false }: RepairOptions,
+  folder: string,
+  run: (kubeconfig: string) => Promise<Result>,
+) {
+  const lists = (changes ? [0, services] : [0]).map((moved) => listOf(services, moved));
+  let requests = 0;
   const identity = newIdentity('bench');
   const server = createServer(identity.certified, ({ url = '', headers }, response) => {
     if (!url.startsWith('/api/v1/services')) {
       response.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify(NO_SUCH_PATH));
       return;
     }
+    const { list, zipped } = lists[requests++ % lists.length] ?? listOf(0, 0);
     const isZipped = String(headers['accept-encoding']).includes('gzip');
     const type = { 'content-type': 'application/vnd.kubernetes.protobuf' };
     response.writeHead(200, { ...type, ...(isZipped && { 'content-encoding': 'gzip' }) });
@@ -56,8 +62,16 @@ async function besideServer<Result>(services: number, folder: string, run: (kube
   }
 }
 
-function service(index: number) {
-  const clusterIP = `10.${Math.floor(index / 62_500)}.${1 + (Math.floor(index / 250) % 250)}.${1 + (index % 250)}`;
+/** @param moved how far every hundredth Service is from its first address */
+function listOf(services: number, moved: number) {
+  const list = serviceList(
+    Array.from({ length: services }, (_, index) => service(index, index % 100 === 0 ? index + moved : index)),
+  );
+  return { list, zipped: gzipSync(list, { level: 4 }) };
+}
+
+function service(index: number, at: number) {
+  const clusterIP = `10.${Math.floor(at / 62_500)}.${1 + (Math.floor(at / 250) % 250)}.${1 + (at % 250)}`;
   return {
     name: `service-${index}`,
     namespace: `namespace-${index % 100}`,
@@ -72,34 +86,60 @@ function service(index: number) {
   };
 }
 
-/** Runs our passes in a process with the heap of a function. After each pass, the process only reads the list, as the peer. */
-export async function repairPasses(folder: string, { services, passes, clusters = 1, memoryMb = 256 }: RepairOptions) {
+/** Runs our passes in a process with the heap of a function. Then the process only reads the list as often, as the peer. */
+export async function repairPasses(folder: string, options: RepairOptions) {
+  const { passes, clusters = 1, memoryMb = 256 } = options;
   await bundle(folder, ['tools/bench/repair-passes.ts']);
   const program = path.join(folder, 'repair-passes.mjs');
-  return besideServer(services, folder, async (kubeconfig) => {
+  return besideServer(options, folder, async (kubeconfig) => {
     const args = [kubeconfig, CIDR, String(passes), String(clusters)];
-    const printed = await run(process.execPath, [...heapOptions(memoryMb).split(' '), program, ...args]);
-    const column = (at: number) => printed.map((line) => Number(line.split(' ')[at]));
-    const [passMs, cpuMs, readCpuMs, peakKb] = [column(0), column(1), column(2), column(3)];
-    return { passMs, cpuMs, readCpuMs, peakMb: peakKb.map((kb) => kb / 1024) };
+    const printed = await linesOf(process.execPath, [...heapOptions(memoryMb).split(' '), program, ...args]);
+    const column = (at: number) => printed.slice(0, passes).map((line) => Number(line.split(' ')[at]));
+    const readCpuMs = printed.slice(passes).map(Number);
+    return { passMs: column(0), cpuMs: column(1), readCpuMs, peakMb: column(2).map((kb) => kb / 1024) };
   });
 }
 
 /** Runs passes of upstream's repair. */
-export async function upstreamPasses(folder: string, { services, passes }: RepairOptions): Promise<Measured> {
-  const program = path.join(folder, 'upstream');
-  execFileSync('go', ['build', '-buildvcs=false', '-mod=readonly', '-trimpath', '-o', program, './bench-repair'], {
-    cwd: path.join(ROOT, 'test/conformance/control-plane'),
-    env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' },
-    stdio: 'inherit',
-  });
-  return besideServer(services, folder, async (kubeconfig) => {
-    const printed = (await run(program, [kubeconfig, CIDR, String(passes), 'protobuf'])).map(Number);
+async function upstreamPasses(folder: string, options: RepairOptions): Promise<Measured> {
+  const program = upstreamProgram(folder, 'bench-repair');
+  return besideServer(options, folder, async (kubeconfig) => {
+    const printed = (await linesOf(program, [kubeconfig, CIDR, String(options.passes), 'protobuf'])).map(Number);
     return { passMs: printed.slice(0, -1), peakMb: printed.slice(-1).map((kb) => kb / 1024) };
   });
 }
 
-async function run(program: string, args: readonly string[]): Promise<string[]> {
-  const { stdout } = await promisify(execFile)(program, args);
-  return stdout.trim().split('\n');
+/** Measures our passes and upstream's of clusters in which nothing changes, and in which some Services do. */
+export async function repairFigures(folder: string): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const services of [1_000, 10_000, 50_000, 100_000]) {
+    figures.push(...(await besideUpstream(folder, { services, passes: 7 }, 'steady')));
+  }
+  const changed = await besideUpstream(folder, { services: 50_000, passes: 7, changes: true }, '1 % changed');
+  return [...figures, ...changed.slice(1, 2)];
+}
+
+async function besideUpstream(folder: string, options: RepairOptions, kind: string): Promise<Figure[]> {
+  const [ours, others] = [await repairPasses(folder, options), await upstreamPasses(folder, options)];
+  const names = { peer: 'upstream in Go', unit: 'ms' };
+  const what = `${options.services} Services`;
+  return [
+    { ...names, what: `${what}, first pass`, ours: ours.passMs.slice(0, 1), others: others.passMs.slice(0, 1) },
+    { ...names, what: `${what}, ${kind}`, ours: ours.passMs.slice(1), others: others.passMs.slice(1) },
+    { ...names, what: `${what}, peak memory`, unit: 'MB', ours: ours.peakMb.slice(-1), others: others.peakMb },
+  ];
+}
+
+/** Returns the peak of the memory of processes with passes of one cluster, and of 16 clusters at once. */
+export async function memoryRows(folder: string): Promise<Record<string, string | number>[]> {
+  const one = await repairPasses(folder, { services: 50_000, passes: 100 });
+  const many = await repairPasses(folder, { services: 50_000, passes: 4, clusters: 16, memoryMb: 512 });
+  const row = (clusters: string, memoryMb: number, peakMb: readonly number[], passes: number) => {
+    return { clusters, 'of MB': memoryMb, passes, 'peak MB': digits(peakMb[passes - 1] ?? Number.NaN) };
+  };
+  const single = '1 of 50,000 Services';
+  return [
+    ...[4, 20, 100].map((passes) => row(single, 256, one.peakMb, passes)),
+    row('16 of 50,000 Services at once', 512, many.peakMb, 4),
+  ];
 }

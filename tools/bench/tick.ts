@@ -1,0 +1,30 @@
+// Warm ticks of kubernetes-service beside the bare requests that they make, to three API servers on loopback.
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { startApiServers } from '../../local/stand-in/api-servers.ts';
+import { kubeconfigOf } from '../../local/stand-in/identity.ts';
+import { bundle } from '../../test/support/bundled-functions.ts';
+import { IDENTITY, readyStandIn } from '../../test/support/stand-in.ts';
+import type { Figure } from './figure.ts';
+import { linesOf } from './upstream.ts';
+
+const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'];
+/** The first passes open connections, write the endpoints, and are not compiled yet. */
+const COLD = 20;
+
+export async function warmTick(folder: string, rounds: number): Promise<Figure> {
+  await bundle(folder, ['tools/bench/tick-passes.ts']);
+  const apiServers = await startApiServers(await readyStandIn(), IDENTITY, ADDRESSES);
+  const urls = ADDRESSES.map((address) => apiServers.urlOf(address));
+  const kubeconfig = path.join(folder, 'kubeconfig-of-ticks');
+  writeFileSync(kubeconfig, kubeconfigOf('bench', urls[0] ?? '', IDENTITY));
+  try {
+    const args = [path.join(folder, 'tick-passes.mjs'), kubeconfig, String(COLD + rounds), ...urls];
+    const warm = (await linesOf(process.execPath, args)).slice(COLD).map((line) => line.split(' ').map(Number));
+    const column = (at: number) => warm.map((times) => times[at] ?? Number.NaN);
+    const names = { what: 'a warm tick', peer: 'its requests alone', unit: 'ms of CPU' };
+    return { ...names, ours: column(0), others: column(1) };
+  } finally {
+    await apiServers.close();
+  }
+}

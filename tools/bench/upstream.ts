@@ -1,0 +1,26 @@
+// Upstream's packages as programs, which Go builds once for each run.
+import { execFile, execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const MODULE = path.join(import.meta.dirname, '../../test/conformance/control-plane');
+
+/** Upstream's repair logs each finding. */
+const LONGEST_OUTPUT = 64 * 1024 * 1024;
+
+/** Builds a program into a folder. */
+export function upstreamProgram(folder: string, name: 'bench-allocator' | 'bench-repair'): string {
+  const program = path.join(folder, name);
+  execFileSync('go', ['build', '-buildvcs=false', '-mod=readonly', '-trimpath', '-o', program, `./${name}`], {
+    cwd: MODULE,
+    env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' },
+    stdio: 'inherit',
+  });
+  return program;
+}
+
+/** Runs a program. Returns the lines that it printed. */
+export async function linesOf(program: string, args: readonly string[]): Promise<string[]> {
+  const { stdout } = await promisify(execFile)(program, args, { maxBuffer: LONGEST_OUTPUT });
+  return stdout.trim().split('\n');
+}
