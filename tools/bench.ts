@@ -60,7 +60,7 @@ async function guardedFigures(rounds: number): Promise<Guarded[]> {
     ...(await ofCallers(50, 5)).map((figure) => ({ figure, limit: 1.5 })),
     { figure: repair, limit: 12 },
     { figure: { ...peaks, ours: large.peakMb.slice(-1), others: small.peakMb.slice(-1) }, limit: 1.8 },
-    { figure: await start(folder, 'allocate', 21), limit: 1.3 },
+    { figure: await start(folder, 'allocate', 21), limit: 1.5 },
     { figure: await start(folder, 'kubernetes-service', 21), limit: 1.7 },
     { figure: await warmTick(folder, 41), limit: 4 },
   ];
