@@ -12,7 +12,7 @@ import {
   publishedFamilies,
   SERVICE_NAME_LABEL,
 } from '../endpoints/objects.ts';
-import { planWrites } from '../endpoints/plan-writes.ts';
+import { planWrites } from '../endpoints/publication.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';
@@ -69,7 +69,7 @@ export async function removeAddress(
 
 /** Returns the addresses of the same family that stay published without this one. */
 export function othersLive({ spec, nowMs }: RemovalRequest, leases: readonly Lease[], address: string): string[] {
-  const live = publishedAddresses(leases, knownAddresses(spec.apiServers, leases), nowMs());
+  const live = publishedAddresses(leases, knownAddresses(spec, leases), nowMs());
   const { isOf } = familyOfAddress(spec, address);
   return live.filter((other) => other !== address && isOf(other));
 }

@@ -5,7 +5,7 @@ import {
   type EndpointsObject,
   type PublishedObjects,
 } from '../endpoints/objects.ts';
-import type { PlannedWrite } from '../endpoints/plan-writes.ts';
+import type { PlannedWrite } from '../endpoints/publication.ts';
 import { sliceFromEndpoints, sliceWrites } from '../endpoints/slices.ts';
 import {
   type ClusterPort,

@@ -64,3 +64,6 @@ export const ADDRESS_MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
 
 /** A Service with this label claims the items that are held for the owner in its value. */
 export const HOLD_OWNER_LABEL = 'kube-bootstrap-controller/hold-owner';
+
+/** The field manager of our writes in `metadata.managedFields`, and the manager of our slices. */
+export const FIELD_MANAGER = 'kube-bootstrap-controller';

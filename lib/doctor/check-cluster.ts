@@ -1,5 +1,5 @@
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
-import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { addressLookUp } from '../dispatch/address-look-up.ts';
 import { clusterSummary } from '../dispatch/cluster-list.ts';
 import { healthOf } from '../dispatch/fleet-figures.ts';
@@ -11,7 +11,7 @@ import {
   KUBERNETES_SERVICE,
   SERVICE_NAME_LABEL,
 } from '../endpoints/objects.ts';
-import { clusterPort, FIELD_MANAGER } from '../kubernetes/api-server-cluster.ts';
+import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
 
 const ownWriteShape = z.object({
   atMs: z.number(),
@@ -91,9 +91,9 @@ export function afterWrite(
 }
 
 /** Returns the other writer that wrote the objects last, by their managed fields. */
-export function lastManager(objects: readonly (KubernetesObject | undefined)[], own: string): string | undefined {
+export function lastManager(objects: readonly (KubernetesObject | undefined)[]): string | undefined {
   const fields = objects.flatMap((object) => object?.metadata.managedFields ?? []);
-  const others = fields.filter(({ manager }) => manager !== own);
+  const others = fields.filter(({ manager }) => manager !== FIELD_MANAGER);
   return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;
 }
 

@@ -1,8 +1,9 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import type { Lease } from '../cluster/lease.ts';
+import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
@@ -15,28 +16,32 @@ export const REFUSAL =
 const NO_SECOND = 'To delete it, set service.ipFamilyPolicy: SingleStack';
 const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
 
-/** A cluster without an address that may be published. */
-export interface NoLiveAddress {
-  readonly cluster: string;
+/** The leases and the answers of the API servers of one family. */
+export interface ServersOfAFamily {
+  readonly spec: ClusterSpec;
+  readonly nowMs: number;
+  readonly leases: readonly Lease[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  /** The end of each withdrawal as text, by address. */
-  readonly withdrawn: ReadonlyMap<string, string>;
 }
 
 /**
  * Returns the original's refusal with the reason for each address: the end of its withdrawal, or its last answer.
  * @param second the second family, whose slice alone stays unchanged
  */
-export function noLiveLease({ cluster, outcomes, withdrawn }: NoLiveAddress, second?: IPFamily): Finding {
-  const others = [...outcomes].filter(([address]) => !withdrawn.has(address));
-  const [first] = withdrawn.keys();
+export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily, second?: IPFamily): Finding {
+  const withdrawn = leases.filter((lease) => isWithdrawn(lease, nowMs)).map(({ address }) => address);
+  const others = [...outcomes].filter(([address]) => !withdrawn.includes(address));
+  const [first] = withdrawn;
   const reasons = [
-    ...[...withdrawn].map(([address, until]) => `${address} is withdrawn until ${until}`),
+    ...leases.flatMap((lease) => {
+      const untilMs = withdrawnUntil(lease, nowMs);
+      return untilMs === undefined ? [] : `${lease.address} is withdrawn until ${new Date(untilMs).toISOString()}`;
+    }),
     ...others.map(([address, { detail }]) => `${address} ${detail}`),
   ];
   const remedies = [
     second === undefined ? 'The endpoints stay unchanged' : `Its slice stays unchanged. ${NO_SECOND}`,
-    ...(first === undefined ? [] : [`"kbctl deregister ${cluster} ${first} --undo" ends a withdrawal`]),
+    ...(first === undefined ? [] : [`"kbctl deregister ${spec.name} ${first} --undo" ends a withdrawal`]),
     ...(others.length > 0 ? [UNREACHED] : []),
   ];
   const why =
@@ -60,7 +65,7 @@ export function standingWithdrawals(cluster: string, leases: readonly Lease[], n
   const standing = leases.filter(
     (lease) =>
       lease.state === 'withdrawn' &&
-      lease.withdrawnUntilMs > nowMs &&
+      isWithdrawn(lease, nowMs) &&
       !lease.seenDown &&
       lease.generation > 0 &&
       lease.expiresAtMs + DRAINED_WITHIN_MS <= nowMs,
@@ -82,13 +87,12 @@ export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Find
   });
 }
 
-/** `found` are Endpoints and slice as they were read; `ownManager` is the field manager of our own writes. */
+/** @param found the objects as they were read */
 export function twoOwners(
   found: readonly (KubernetesObject | undefined)[],
-  ownManager: string,
   { state, withhold }: ContestVerdict,
 ): Finding {
-  const manager = lastManager(found, ownManager) ?? 'an unknown field manager';
+  const manager = lastManager(found) ?? 'an unknown field manager';
   const seconds = Math.round((state.contest?.delayMs ?? 0) / 1000);
   const then = withhold ? `writes that only contest wait ${seconds} s` : 'it is written again';
   const remedy = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';

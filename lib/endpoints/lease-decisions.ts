@@ -1,4 +1,4 @@
-import type { ApiServerKind, ApiServerSpec, EndpointReconcilerType } from '../cluster/cluster-spec.ts';
+import type { ApiServerKind, ClusterSpec, EndpointReconcilerType } from '../cluster/cluster-spec.ts';
 import {
   afterChanges,
   endOf,
@@ -9,6 +9,7 @@ import {
   type LeaseChanges,
 } from '../cluster/lease.ts';
 import { hasMissedTwice, newLease, nextLease, type ServerAnswer } from './next-lease.ts';
+import { publishedFamilies } from './objects.ts';
 import { hasAnswered, type ProbeOutcome, shortDetail } from './probe-outcome.ts';
 
 /** An address of the spec, or a record of a host name of the spec. */
@@ -20,15 +21,12 @@ export interface ExpectedAddress {
 }
 
 export interface LeaseObservation {
+  readonly spec: ClusterSpec;
   readonly leases: readonly Lease[];
   readonly expected: readonly ExpectedAddress[];
   /** The outcomes by address. An address without an outcome was not probed. */
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  /** The host names of the spec: the lease of a former record is kept until it expires. */
-  readonly hosts: readonly string[];
   readonly nowMs: number;
-  readonly leaseMs: number;
-  readonly intervalMs: number;
   /** The current time between passes. */
   readonly triesEveryMs: number;
 }
@@ -40,8 +38,22 @@ const TRIES_TO_MISS_AGAIN = 3;
 /** A single late probe does not count as a miss. After this many intervals of late probes, the next one does. */
 const LATE_INTERVALS = 2;
 
-/** Returns the leases that a tick changes, by address; undefined deletes a lease. */
+/** Returns the leases that a tick changes, by address; undefined deletes a lease. Each family is decided on its own. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
+  const { spec, leases, expected, outcomes } = observation;
+  return new Map(
+    publishedFamilies(spec).flatMap(({ isOf }) => [
+      ...decideFamily({
+        ...observation,
+        leases: leases.filter(({ address }) => isOf(address)),
+        expected: expected.filter(({ address }) => isOf(address)),
+        outcomes: outcomesOf(outcomes, isOf),
+      }),
+    ]),
+  );
+}
+
+function decideFamily(observation: LeaseObservation): LeaseChanges {
   const { leases, expected, nowMs } = observation;
   const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
   const probed = expected.flatMap((known): Lease[] => {
@@ -71,7 +83,7 @@ export function decideLeases(observation: LeaseObservation): LeaseChanges {
 function answerOf(
   { address, kind, host }: ExpectedAddress,
   { source }: Lease,
-  { outcomes, nowMs, leases, leaseMs, intervalMs, triesEveryMs }: LeaseObservation,
+  { spec, outcomes, nowMs, leases, triesEveryMs }: LeaseObservation,
 ): ServerAnswer | undefined {
   const outcome = outcomes.get(address);
   if (outcome === undefined || (outcome.verdict === 'unknown' && !outcome.late)) return undefined;
@@ -80,11 +92,12 @@ function answerOf(
   // lease, another agent that still refreshes its own is proof enough: the lease expired without any probe.
   const isProven = hasAnswered(outcome) || isAnyAnswered(outcomes);
   const isAgents = source === 'agent' && leases.some((other) => other.source === 'agent' && isActive(other, nowMs));
+  const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
   const miss = { shortestMs: intervalMs / 2, longestMs: TRIES_TO_MISS_AGAIN * triesEveryMs };
   return {
     answer: verdict === 'unknown' ? 'late' : verdict,
     source: 'probe',
-    leaseMs,
+    leaseMs: spec.endpoints.leaseSeconds * 1000,
     ...(host !== undefined && { host }),
     lastProbe: shortDetail(outcome),
     // If there is no other address to probe, only silence can show that the server is down.
@@ -113,36 +126,50 @@ export function outcomesOf(
 }
 
 /**
- * Returns the lease of an address that is published without one, as in the first pass over an adopted cluster or after the table
- * lost an item: it expires now, and two misses remove the address.
+ * Returns leases for addresses that are published without one, as in the first pass over an adopted cluster or after the table
+ * lost an item: they expire now, and two misses remove an address.
  */
-export function rememberedLease(
+export function rememberedLeases(
+  unleased: readonly ExpectedAddress[],
+  { spec, outcomes, nowMs }: Pick<LeaseObservation, 'spec' | 'outcomes' | 'nowMs'>,
+): LeaseChanges {
+  const remembered = publishedFamilies(spec).flatMap(({ isOf }) => {
+    const isProven = isAnyAnswered(outcomesOf(outcomes, isOf));
+    const ofFamily = unleased.filter(({ address }) => isOf(address));
+    return ofFamily.flatMap((known) => rememberedLease(known, outcomes.get(known.address), isProven, nowMs));
+  });
+  return new Map(remembered.map((lease) => [lease.address, lease]));
+}
+
+function rememberedLease(
   { address, kind, host }: ExpectedAddress,
-  { outcomes, nowMs }: Pick<LeaseObservation, 'outcomes' | 'nowMs'>,
-): Lease | undefined {
-  const outcome = outcomes.get(address);
-  if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return undefined;
-  const isMissed = outcome?.verdict === 'error' || (outcome?.verdict === 'silence' && isAnyAnswered(outcomes));
-  return {
-    ...newLease(address),
-    generation: 1,
-    ...(host !== undefined && { host }),
-    expiresAtMs: nowMs,
-    ...(isMissed && { misses: 1, missedAtMs: nowMs }),
-    ...(outcome && { lastProbe: shortDetail(outcome) }),
-  };
+  outcome: ProbeOutcome | undefined,
+  isProven: boolean,
+  nowMs: number,
+): Lease[] {
+  if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return [];
+  const isMissed = outcome?.verdict === 'error' || (outcome?.verdict === 'silence' && isProven);
+  const lease = { ...newLease(address), generation: 1, ...(host !== undefined && { host }), expiresAtMs: nowMs };
+  return [
+    {
+      ...lease,
+      ...(isMissed && { misses: 1, missedAtMs: nowMs }),
+      ...(outcome && { lastProbe: shortDetail(outcome) }),
+    },
+  ];
 }
 
 /** Returns whether to delete a probed lease outside the spec: at once if another address is live, or else when it expires. */
-function departs(lease: Lease, othersLive: boolean, { hosts, nowMs }: LeaseObservation): boolean {
+function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
   if (lease.expiresAtMs <= nowMs) return true;
-  const lapses = lease.host !== undefined && hosts.includes(lease.host);
+  // A former record of a host name of the spec.
+  const lapses = spec.apiServers.some((server) => 'host' in server && server.host === lease.host);
   return othersLive && !lapses;
 }
 
 /** Returns the addresses of the spec, and those that leases have for its host names. */
-export function knownAddresses(apiServers: readonly ApiServerSpec[], leases: readonly Lease[]): ExpectedAddress[] {
+export function knownAddresses({ apiServers }: ClusterSpec, leases: readonly Lease[]): ExpectedAddress[] {
   const hosts = new Set(apiServers.flatMap((server) => ('host' in server ? server.host : [])));
   const named = apiServers.flatMap((server): ExpectedAddress[] => ('address' in server ? [server] : []));
   const isNamed = new Set(named.map(({ address }) => address));

@@ -1,5 +1,6 @@
 import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { FIELD_MANAGER } from '../cluster/kubernetes-objects.ts';
 import { endpointPorts } from './kubernetes-service.ts';
 import {
   type EndpointAddress,
@@ -13,12 +14,10 @@ import {
   sliceRef,
 } from './objects.ts';
 
-const OWN_MANAGER = 'kube-bootstrap-controller';
-
 /** Whether this project made the slice `kubernetes-<family>`. */
 export function isOwnSecondSlice({ metadata }: EndpointSliceObject): boolean {
   const isNamed = [sliceRef('IPv4'), sliceRef('IPv6')].some(({ name }) => name === metadata.name);
-  return isNamed && metadata.labels?.[MANAGED_BY_LABEL] === OWN_MANAGER;
+  return isNamed && metadata.labels?.[MANAGED_BY_LABEL] === FIELD_MANAGER;
 }
 
 /** Returns the slice `kubernetes-<family>` that publishes these addresses. */
@@ -27,7 +26,7 @@ export function secondSlice(spec: ClusterSpec, family: IPFamily, addresses: read
   const ports = endpointPorts(spec);
   const subsets = [{ addresses: addresses.map((ip) => ({ ip })), ports }];
   const slice = sliceFromEndpoints({ metadata: { ...KUBERNETES_SERVICE }, subsets });
-  const labels = { ...slice.metadata.labels, [MANAGED_BY_LABEL]: OWN_MANAGER };
+  const labels = { ...slice.metadata.labels, [MANAGED_BY_LABEL]: FIELD_MANAGER };
   return { ...slice, metadata: { namespace, name, labels }, addressType: family };
 }
 

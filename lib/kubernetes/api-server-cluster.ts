@@ -1,4 +1,10 @@
-import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import {
+  FIELD_MANAGER,
+  type IPAddressRecord,
+  type Json,
+  type KubernetesObject,
+  type ServiceClaim,
+} from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord } from '../cluster/values.ts';
 import { type AnsweredCall, apiCalls, type CallOptions } from './api-calls.ts';
 import {
@@ -35,9 +41,6 @@ export interface ClusterPortOptions extends CallOptions {
   /** `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */
   readonly userAgent: string;
 }
-
-/** The field manager in `metadata.managedFields`. */
-export const FIELD_MANAGER = 'kube-bootstrap-controller';
 
 const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = {
   all: undefined,

@@ -10,9 +10,10 @@ import {
   type ServiceCidrObject,
   type ServiceObject,
 } from '../endpoints/objects.ts';
+import { type Publication, versionsOf } from '../endpoints/publication.ts';
 import { ClusterError, type ClusterPort, type CreateResult } from '../kubernetes/cluster-port.ts';
 import { plainValue } from '../table/stored-item.ts';
-import { type EndpointsPlan, type Publication, versionsOf, type World } from './endpoints-decide.ts';
+import type { EndpointsPlan, World } from './endpoints-decide.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /** What the pass wrote so far. */

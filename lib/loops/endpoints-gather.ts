@@ -23,7 +23,7 @@ import {
   type ServiceObject,
 } from '../endpoints/objects.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
-import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
+import { changeLeases, isSameLease, leaseOf, readLeases } from '../table/leases.ts';
 import type { World } from './endpoints-decide.ts';
 import type { PassContext } from './pass.ts';
 
@@ -43,24 +43,11 @@ export async function gather(context: PassContext): Promise<World> {
   const { leases } = before;
   const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, leases);
   const observedAtMs = nowMs();
-  const observation = {
-    hosts: spec.apiServers.flatMap((server) => ('host' in server ? server.host : [])),
-    nowMs: observedAtMs,
-    leaseMs: spec.endpoints.leaseSeconds * 1000,
-    intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
+  const decided = decideLeases({
+    ...{ spec, leases, expected, outcomes, nowMs: observedAtMs },
     triesEveryMs: triesEveryMs * ticksOfATurn(expected.length),
-  };
-  const decided: LeaseChanges = new Map(
-    publishedFamilies(spec).flatMap(({ isOf }) => [
-      ...decideLeases({
-        ...observation,
-        leases: leases.filter(({ address }) => isOf(address)),
-        expected: expected.filter(({ address }) => isOf(address)),
-        outcomes: outcomesOf(outcomes, isOf),
-      }),
-    ]),
-  );
-  const { written, present: stored } = await changeLeases(table, spec.name, before, decided);
+  });
+  const { written, present: stored, unwritten } = await changeLeases(table, spec.name, before, decided);
   const lines = [...written].flatMap((address) => {
     const change = describeChange(leaseOf(before, address), decided.get(address), observedAtMs);
     const detail = outcomes.get(address)?.detail ?? 'not in the spec';
@@ -72,7 +59,7 @@ export async function gather(context: PassContext): Promise<World> {
     readSlices(context),
   ]);
   return {
-    ...{ spec, before, decided, stored, expected, outcomes, unresolved, lines, service, endpoints, slices },
+    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, service, endpoints, slices },
     findings: [...findings, ...probeFindings(outcomes)],
     contest: contestStateFrom(state),
     slicesContest: contestStateFrom(isRecord(state) ? state['slices'] : undefined),
@@ -88,7 +75,9 @@ export async function gatherAgain(context: PassContext, world: World, remembered
     return `remembered ${address}, which is published: ${remembered.get(address)?.lastProbe ?? 'it was not probed'}`;
   });
   const stored = await readLeases(table, spec.name);
-  return { ...world, stored, lines: [...world.lines, ...lines], nowMs: nowMs() };
+  const isSame = (address: string) => isSameLease(leaseOf(world.stored, address), leaseOf(stored, address));
+  const unwritten = new Map([...world.unwritten].filter(([address]) => isSame(address)));
+  return { ...world, stored, unwritten, lines: [...world.lines, ...lines], nowMs: nowMs() };
 }
 
 /** Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */

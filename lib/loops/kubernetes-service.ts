@@ -30,9 +30,9 @@ async function run(context: PassContext): Promise<PassReport> {
   if (spec.endpoints.reconciler === 'none') {
     return applyService(context, planService(spec, await kubernetes.get<ServiceObject>(SERVICE_REF)));
   }
-  const world = await gather(context);
-  const plan = decide(world);
-  if (plan.isQuiet) return apply(context, world, plan);
-  const again = await gatherAgain(context, world, plan.remembered);
-  return apply(context, again, decide(again));
+  const first = await gather(context);
+  const plan = decide(first);
+  if (plan.isQuiet) return apply(context, first, plan);
+  const world = await gatherAgain(context, first, plan.remembered);
+  return apply(context, world, decide(world));
 }

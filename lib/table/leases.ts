@@ -34,6 +34,8 @@ export interface LeasesChanged {
   readonly written: ReadonlySet<string>;
   /** The leases after the put, including a withheld one, or read again after a put that was not made. */
   readonly present: StoredLeases;
+  /** The changes that were not written although the lease is still the one that was read. */
+  readonly unwritten: LeaseChanges;
 }
 
 /**
@@ -49,6 +51,8 @@ export async function changeLeases(
   changes: LeaseChanges,
   { attempts = 8, wait = jitteredWait }: UpdateOptions = {},
 ): Promise<LeasesChanged> {
+  const stillOpen = () =>
+    new Map([...changes].filter(([address]) => isSameLease(leaseOf(read, address), leaseOf(present, address))));
   let present = read;
   let open = changes;
   for (let attempt = 0; attempt < attempts && open.size > 0; attempt++) {
@@ -57,13 +61,14 @@ export async function changeLeases(
     const result = await table.put({ ...contentOf(present, open), cluster, key: LEASES }, present.item);
     if (result.outcome === 'won') {
       const written = new Set(result.withheld ? [] : open.keys());
-      return { written, present: { leases: afterChanges(present.leases, open), item: result.item } };
+      const leases = afterChanges(present.leases, open);
+      return { written, present: { leases, item: result.item }, unwritten: new Map() };
     }
     present = await readLeases(table, cluster);
     if (result.outcome === 'unclear') break;
-    open = new Map([...changes].filter(([address]) => isSameLease(leaseOf(read, address), leaseOf(present, address))));
+    open = stillOpen();
   }
-  return { written: new Set(), present };
+  return { written: new Set(), present, unwritten: stillOpen() };
 }
 
 /**

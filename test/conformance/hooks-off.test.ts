@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { FIELD_MANAGER } from '../../lib/kubernetes/api-server-cluster.ts';
+import { FIELD_MANAGER } from '../../lib/cluster/kubernetes-objects.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import {

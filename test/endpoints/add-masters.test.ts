@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EndpointAddress, EndpointsObject } from '../../lib/endpoints/objects.ts';
-import { addMasters } from '../../lib/endpoints/plan-writes.ts';
-import { addMaster, type MasterRules } from '../../lib/endpoints/reconcilers.ts';
+import { addMaster, addMasters, type MasterRules } from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 import { runs } from '../support/properties.ts';
 

@@ -170,18 +170,18 @@ describe('the last writer', () => {
     const endpoints = object(
       ['kube-apiserver', '2026-01-01T00:00:02Z'],
       ['kubectl', '2026-01-01T00:00:01Z'],
-      ['own', '2026-01-01T00:00:03Z'],
+      ['kube-bootstrap-controller', '2026-01-01T00:00:03Z'],
     );
-    expect(lastManager([endpoints, undefined], 'own')).toBe('kube-apiserver');
-    expect(lastManager([endpoints, object(['operator', '2026-01-01T00:00:09Z'])], 'own')).toBe('operator');
+    expect(lastManager([endpoints, undefined])).toBe('kube-apiserver');
+    expect(lastManager([endpoints, object(['operator', '2026-01-01T00:00:09Z'])])).toBe('operator');
   });
 
   test('the last writer is a field manager with a time if there is one', () => {
     const endpoints = object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']);
-    expect(lastManager([endpoints], 'own')).toBe('kubectl');
+    expect(lastManager([endpoints])).toBe('kubectl');
   });
 
   test('the last writer is unknown if no other field manager is recorded', () => {
-    expect(lastManager([object(), object(['own'])], 'own')).toBeUndefined();
+    expect(lastManager([object(), object(['kube-bootstrap-controller'])])).toBeUndefined();
   });
 });

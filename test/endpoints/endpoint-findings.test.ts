@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Finding } from '../../lib/cluster/finding.ts';
+import { FIELD_MANAGER } from '../../lib/cluster/kubernetes-objects.ts';
 import {
   foreignSlice,
   noLiveLease,
@@ -8,6 +9,7 @@ import {
   twoOwners,
 } from '../../lib/endpoints/endpoint-findings.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { aLease } from '../support/put-lease.ts';
 
@@ -37,19 +39,20 @@ describe('the refusal to publish no address', () => {
       name: 'a withdrawn address',
       outcomes: ['10.0.0.1'],
       withdrawn: ['10.0.0.1'],
-      why: `10.0.0.1 is withdrawn until noon. The endpoints stay unchanged. ${UNDO}`,
+      why: `10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z. The endpoints stay unchanged. ${UNDO}`,
     },
     {
       name: 'a withdrawn address, and another that does not answer',
       outcomes: ['10.0.0.1', '10.0.0.2'],
       withdrawn: ['10.0.0.1'],
-      why: `10.0.0.1 is withdrawn until noon; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
+      why: `10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
     },
   ])('the refusal to publish no address gives the reason and the remedy for $name', ({ outcomes, withdrawn, why }) => {
     const finding = noLiveLease({
-      cluster: 'prod',
+      spec: aClusterSpec({ name: 'prod' }),
+      nowMs: NOW,
+      leases: withdrawn.map((address) => aLease({ address, withdrawnUntilMs: NOW + 1 })),
       outcomes: new Map(outcomes.map((address) => [address, miss])),
-      withdrawn: new Map(withdrawn.map((address) => [address, 'noon'])),
     });
     expect(finding).toEqual({ type: 'noLiveLease', message: `${REFUSED}: ${why}` });
   });
@@ -130,13 +133,19 @@ describe('the finding of two owners', () => {
       state: {},
       outcome: 'writes that only contest wait 0 s',
     },
-    { name: 'finds only its own name', manager: 'own', withhold: false, state: {}, outcome: 'it is written again' },
+    {
+      name: 'finds only its own name',
+      manager: FIELD_MANAGER,
+      withhold: false,
+      state: {},
+      outcome: 'it is written again',
+    },
   ])(
     'the finding of two owners names the other writer when the pass $name',
     ({ manager, withhold, state, outcome }) => {
-      const other = manager === 'own' ? 'an unknown field manager' : manager;
+      const other = manager === FIELD_MANAGER ? 'an unknown field manager' : manager;
       const message = `the endpoints of default/kubernetes have two owners: ${other} changed what was written here; ${outcome}. ${REMEDY}`;
-      expect(twoOwners([writtenBy(manager)], 'own', { ...verdict, withhold, state })).toEqual({
+      expect(twoOwners([writtenBy(manager)], { ...verdict, withhold, state })).toEqual({
         type: 'twoOwners',
         message,
         item: other,

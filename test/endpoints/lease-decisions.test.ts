@@ -9,9 +9,11 @@ import {
   knownAddresses,
   type LeaseObservation,
   publishedAddresses,
-  rememberedLease,
+  rememberedLeases,
 } from '../../lib/endpoints/lease-decisions.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aHost, aServer } from '../support/endpoints-world.ts';
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 
 const NOW_MS = 100_000_000;
@@ -61,10 +63,8 @@ function decide(
     leases: known === undefined ? [] : [known],
     expected: [expecting(kind)],
     outcomes: answers(answer, ready),
-    hosts: [],
+    spec: aClusterSpec(),
     nowMs: NOW_MS,
-    leaseMs: LEASE_MS,
-    intervalMs: INTERVAL_MS,
     triesEveryMs: INTERVAL_MS,
     ...given,
   });
@@ -178,8 +178,13 @@ describe('the decision about a lease after a probe', () => {
   });
 
   test('a published address without a lease gets one, unless its server shuts down', () => {
+    const observed = (outcomes: ReadonlyMap<string, ProbeOutcome>) => ({
+      spec: aClusterSpec(),
+      outcomes,
+      nowMs: NOW_MS,
+    });
     const remember = (answer: ProbeOutcome, other: ProbeOutcome, kind: ApiServerKind = 'server') => {
-      return rememberedLease(expecting(kind), { outcomes: answers(answer, other), nowMs: NOW_MS });
+      return rememberedLeases([expecting(kind)], observed(answers(answer, other))).get(ADDRESS);
     };
     const remembered = { address: ADDRESS, generation: 1, source: 'probe', expiresAtMs: NOW_MS, state: 'leased' };
     expect(remember(miss, ready)).toEqual({ ...remembered, ...missed(1), lastProbe: 'silence' });
@@ -187,8 +192,8 @@ describe('the decision about a lease after a probe', () => {
     expect(remember(shutsDown, ready)).toBeUndefined();
     expect(remember(shutsDown, ready, 'shared')).toMatchObject(remembered);
     const ofHost = { ...expecting('shared'), host: 'api.example.com' };
-    const observed = { outcomes: answers(ready, ready), nowMs: NOW_MS };
-    expect(rememberedLease(ofHost, observed)).toMatchObject({ host: 'api.example.com' });
+    const ofRecord = rememberedLeases([ofHost], observed(answers(ready, ready))).get(ADDRESS);
+    expect(ofRecord).toMatchObject({ host: 'api.example.com' });
   });
 
   test('the lease of a record stores its host name', () => {
@@ -233,7 +238,7 @@ describe('the deletion of leases', () => {
 
   test('the lease of a record that a host name no longer has is deleted when it expires', () => {
     const known = lease({ host: 'api.example.com' });
-    const given = { ...others, hosts: ['api.example.com'] };
+    const given = { ...others, spec: aClusterSpec({ apiServers: [aHost('api.example.com')] }) };
     expect(decide(known, ready, given)).not.toContainEqual(gone);
     const late = { ...given, nowMs: known.expiresAtMs };
     expect(decide(known, ready, late)).toContainEqual(gone);
@@ -334,17 +339,13 @@ describe('the published addresses', () => {
   });
 
   test('the known addresses are those of the spec, and the records of its host names', () => {
-    const probe = { path: '/readyz', authenticate: false };
-    const servers = [
-      { address: ADDRESS, kind: 'server', probe },
-      { host: 'api.example.com', kind: 'shared', probe },
-    ] as const;
+    const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
     const leases = [
       lease({ host: 'api.example.com' }),
       lease({ address: OTHER, host: 'api.example.com' }),
       lease({ address: '10.0.0.3', host: 'gone.example.com' }),
     ];
-    expect(knownAddresses(servers, leases)).toMatchObject([
+    expect(knownAddresses(spec, leases)).toMatchObject([
       { address: ADDRESS, kind: 'server' },
       { address: OTHER, kind: 'shared', host: 'api.example.com' },
     ]);

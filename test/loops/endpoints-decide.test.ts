@@ -24,8 +24,7 @@ function aWorld(given: Partial<World> = {}, ...leases: readonly Lease[]): World 
     expected,
     outcomes: new Map(),
     unresolved: [],
-    before: stored,
-    decided: new Map(),
+    unwritten: new Map(),
     lines: [],
     findings: [],
   };
@@ -73,10 +72,10 @@ describe('the decision of a pass', () => {
 
   test('the decision of a pass keeps an address that answered although the write of its lease was lost', () => {
     const leases = [aLease({ address: A, ...ACTIVE }), aLease({ address: B, ...DOWN })];
-    const decided = new Map([[B, aLease({ address: B, generation: 2, ...ACTIVE })]]);
-    expect(decide(aWorld({ decided }, ...leases)).isQuiet).toBe(true);
-    const overtaken = aLease({ address: B, ...DOWN, seenDown: true });
-    const stored = { leases: [aLease({ address: A, ...ACTIVE }), overtaken], item: undefined };
-    expect(decide(aWorld({ decided, stored }, ...leases)).endpoints.removals).toHaveLength(1);
+    const unwritten = new Map([[B, aLease({ address: B, generation: 2, ...ACTIVE })]]);
+    expect(decide(aWorld({ unwritten }, ...leases)).isQuiet).toBe(true);
+    const withdrawn = aLease({ address: B, ...DOWN, withdrawnUntilMs: NOW_MS + 1 });
+    const stored = { leases: [aLease({ address: A, ...ACTIVE }), withdrawn], item: undefined };
+    expect(decide(aWorld({ unwritten, stored })).endpoints.removals).toHaveLength(1);
   });
 });

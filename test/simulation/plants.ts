@@ -43,7 +43,7 @@ export const PLANTS: readonly Plant[] = [
     '1',
     'a lost put of the leases overwrites what another writer did',
     LEASES,
-    'open = new Map([...changes].filter(([address]) => isSameLease(leaseOf(read, address), leaseOf(present, address))));',
+    'open = stillOpen();',
     'open = changes;',
   ),
   plant(
@@ -73,7 +73,7 @@ export const PLANTS: readonly Plant[] = [
     'an unclear put of the leases is taken as won',
     LEASES,
     "if (result.outcome === 'unclear') break;",
-    "if (result.outcome === 'unclear') return { written: new Set(open.keys()), present: { leases: afterChanges(read.leases, open), item: read.item } };",
+    "if (result.outcome === 'unclear') return { written: new Set(open.keys()), present: { leases: afterChanges(read.leases, open), item: read.item }, unwritten: new Map() };",
   ),
   plant(
     '7',
@@ -149,7 +149,7 @@ export const PLANTS: readonly Plant[] = [
     '17',
     'a lost write of a lease removes a healthy address',
     'lib/loops/endpoints-decide.ts',
-    'return isUnwritten && seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;',
+    'return seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;',
     'return lease;',
   ),
   plant(

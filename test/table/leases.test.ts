@@ -122,7 +122,11 @@ describe('A change of leases', () => {
   test('a change of no address writes nothing', async () => {
     const table = newTable();
     const read = await readLeases(table, 'c');
-    expect(await changeLeases(table, 'c', read, new Map())).toEqual({ written: new Set(), present: read });
+    expect(await changeLeases(table, 'c', read, new Map())).toEqual({
+      written: new Set(),
+      present: read,
+      unwritten: new Map(),
+    });
   });
 
   test('a change of leases does not undo a deregistration since it was read, and makes the changes of the other addresses', async () => {

@@ -1,9 +1,13 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { type Lease, withdrawnUntil } from '../cluster/lease.ts';
+import { type ContestState, type ContestVerdict, judgeContest } from './contested-writes.ts';
+import { type ServersOfAFamily, twoOwners } from './endpoint-findings.ts';
 import { endpointPorts } from './kubernetes-service.ts';
 import {
   addressesIn,
-  type EndpointAddress,
   type EndpointPort,
   type EndpointSliceObject,
   type EndpointsObject,
@@ -11,8 +15,7 @@ import {
   portText,
   sameJson,
 } from './objects.ts';
-import { addMaster, leaseEndpoints, type MasterRules, onlySubset, removeMasters } from './reconcilers.ts';
-import { addressKey } from './repack-subsets.ts';
+import { addMasters, leaseEndpoints, onlySubset, removeMasters } from './reconcilers.ts';
 import { type SliceWrite, secondSlice, sliceFromEndpoints, sliceWrites } from './slices.ts';
 
 export interface FamilyObservation {
@@ -31,6 +34,53 @@ export type PlannedWrite =
   | SliceWrite
   | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
   | { readonly verb: 'mirror'; readonly object: EndpointSliceObject | undefined; readonly prune: boolean };
+
+/** The API servers of one family, with the reasons why they are published or not. */
+export type FamilyServers = FamilyObservation & ServersOfAFamily;
+
+/** The writes of the Endpoints and their slice, or of all other slices: another writer of these is judged as one. */
+export interface Publication {
+  readonly writes: readonly PlannedWrite[];
+  /** The objects of the family as they were read. */
+  readonly objects: PublishedObjects;
+  /** Each address that the writes remove, with the reason. */
+  readonly removals: readonly string[];
+  /** Absent: there is no second family, and nothing is pruned. */
+  readonly verdict: ContestVerdict | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** Decides whether the difference of the found objects is the change of another writer, and what to write. */
+export function publicationOf(
+  servers: FamilyServers,
+  before: ContestState,
+  pruned: readonly EndpointSliceObject[] = [],
+): Publication {
+  const { spec, nowMs, live, objects } = servers;
+  const planned = live.length === 0 ? [] : planWrites(servers);
+  const found = [...Object.values(objects), ...pruned];
+  const judged = judgeContest(before, {
+    wanted: JSON.stringify([live, endpointPorts(spec)]),
+    differs: planned.length + pruned.length > 0,
+    versions: versionsOf(found),
+    urgent: planned.length > 0 && isHarmful(servers),
+    nowMs,
+    intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
+  });
+  // A foreign slice is always the change of another writer.
+  const verdict = { ...judged, corrects: judged.corrects || pruned.length > 0 };
+  const writes = verdict.withhold ? [] : [...planned, ...pruned.map(deletion)];
+  const findings = verdict.twoOwners ? [twoOwners(found, verdict)] : [];
+  return { writes, objects, removals: removalsOf(servers, writes), verdict, findings };
+}
+
+export function deletion(object: EndpointSliceObject) {
+  return { verb: 'delete', object } as const;
+}
+
+export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): string[] {
+  return objects.map((object) => object?.metadata.resourceVersion ?? '');
+}
 
 /** Returns the writes after which the objects of a family publish the live addresses, in their order. */
 export function planWrites(observation: FamilyObservation): readonly PlannedWrite[] {
@@ -98,75 +148,25 @@ function withReadyOnly(
   return { ...current, subsets };
 }
 
-/** With more servers than the master count, servers displace each other: the result is stable from the second sequence on. */
-const MOST_SEQUENCES = 3;
-
-/**
- * Applies the master-count reconciler of each server in order ({@link addMaster}), until a whole sequence changes nothing.
- * Once the subset is repacked, a server takes its place in the order of the addresses without repacking it again.
- */
-export function addMasters(
-  current: EndpointsObject | undefined,
-  live: readonly string[],
-  rules: MasterRules,
-): EndpointsObject | undefined {
-  let endpoints = current;
-  for (let sequence = 0; sequence < MOST_SEQUENCES; sequence++) {
-    const before = endpoints;
-    endpoints = addInOrder(endpoints, live, rules);
-    if (endpoints === before) break;
-  }
-  return endpoints;
+/** Returns one line for each address that is removed from the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
+function removalsOf({ outcomes, nowMs, leases, objects }: FamilyServers, writes: readonly PlannedWrite[]): string[] {
+  const [kind, before] = Object.entries(objects)[0] ?? [];
+  const write = writes.find(({ verb, object }) => (verb === 'create' || verb === 'update') && object?.kind === kind);
+  if (write === undefined) return [];
+  const isLeft = new Set(addressesIn(write.object));
+  const removed = [...new Set(addressesIn(before))].filter((address) => !isLeft.has(address));
+  return removed.map((address) => {
+    const lease = leases.find((known) => known.address === address);
+    const detail = outcomes.get(address)?.detail ?? lease?.lastProbe;
+    return `${address} from the endpoints: ${removalReason(lease, detail, nowMs)}`;
+  });
 }
 
-function addInOrder(
-  current: EndpointsObject | undefined,
-  live: readonly string[],
-  rules: MasterRules,
-): EndpointsObject | undefined {
-  let endpoints = current;
-  let present = new Set<string>();
-  let isRepacked = false;
-  for (const [index, address] of live.entries()) {
-    if (present.has(address)) continue;
-    if (isRepacked) return endpoints && withRest(endpoints, live.slice(index), rules.masterCount);
-    const before = (endpoints && onlySubset(endpoints))?.addresses ?? [];
-    isRepacked = before.length > rules.masterCount || before.every(({ ip }) => ip !== address);
-    endpoints = addMaster(endpoints, address, rules);
-    present = new Set(endpoints && onlySubset(endpoints)?.addresses?.map(({ ip }) => ip));
-  }
-  return endpoints;
-}
-
-/** Adds the remaining servers as {@link addMaster} does, to a subset that is repacked and has the right ports. */
-function withRest(endpoints: EndpointsObject, live: readonly string[], masterCount: number): EndpointsObject {
-  const [only, ...others] = endpoints.subsets ?? [];
-  const addresses = [...(only?.addresses ?? [])];
-  const present = new Set(addresses.map(({ ip }) => ip));
-  for (const ip of live) {
-    if (present.has(ip)) continue;
-    const at = placeOf({ ip }, addresses);
-    addresses.splice(at, 0, { ip });
-    present.add(ip);
-    if (addresses.length <= masterCount) continue;
-    // One address too many: the address after the added one is removed; the first, if the added one is last.
-    const next = (at + 1) % addresses.length;
-    const [removed] = addresses.splice(next, 1);
-    const isLeft = [addresses[next - 1], addresses[next]].some((other) => other?.ip === removed?.ip);
-    if (removed !== undefined && !isLeft) present.delete(removed.ip);
-  }
-  return { ...endpoints, subsets: [{ ...only, addresses }, ...others] };
-}
-
-/** Returns the index at which the address is inserted to keep the order of repacked addresses. */
-function placeOf(address: EndpointAddress, addresses: readonly EndpointAddress[]): number {
-  const key = addressKey(address);
-  let [from, to] = [0, addresses.length];
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    const other = addresses[middle];
-    if (other !== undefined && addressKey(other) < key) from = middle + 1;
-    else to = middle;
-  }
-  return from;
+function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
+  if (lease === undefined) return detail ?? 'it is not an API server of the spec';
+  const untilMs = withdrawnUntil(lease, nowMs);
+  if (untilMs !== undefined) return `it is deregistered until ${new Date(untilMs).toISOString()}`;
+  const expired = `its lease expired at ${new Date(lease.expiresAtMs).toISOString()}`;
+  const cause = lease.source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
+  return cause === undefined ? expired : `${expired}; ${cause}`;
 }
