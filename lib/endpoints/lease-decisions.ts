@@ -9,7 +9,7 @@ import {
   type LeaseChanges,
 } from '../cluster/lease.ts';
 import { hasMissedTwice, newLease, nextLease, type ServerAnswer } from './next-lease.ts';
-import { publishedFamilies } from './objects.ts';
+import type { PublishedFamily } from './objects.ts';
 import { hasAnswered, type ProbeOutcome, shortDetail } from './probe-outcome.ts';
 
 /** An address of the spec, or a record of a host name of the spec. */
@@ -22,6 +22,7 @@ export interface ExpectedAddress {
 
 export interface LeaseObservation {
   readonly spec: ClusterSpec;
+  readonly families: readonly PublishedFamily[];
   readonly leases: readonly Lease[];
   readonly expected: readonly ExpectedAddress[];
   /** The outcomes by address. An address without an outcome was not probed. */
@@ -40,9 +41,9 @@ const LATE_INTERVALS = 2;
 
 /** Returns the leases that a tick changes, by address; undefined deletes a lease. Each family is decided on its own. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
-  const { spec, leases, expected, outcomes } = observation;
+  const { families, leases, expected, outcomes } = observation;
   return new Map(
-    publishedFamilies(spec).flatMap(({ isOf }) => [
+    families.flatMap(({ isOf }) => [
       ...decideFamily({
         ...observation,
         leases: leases.filter(({ address }) => isOf(address)),
@@ -131,9 +132,9 @@ export function outcomesOf(
  */
 export function rememberedLeases(
   unleased: readonly ExpectedAddress[],
-  { spec, outcomes, nowMs }: Pick<LeaseObservation, 'spec' | 'outcomes' | 'nowMs'>,
+  { families, outcomes, nowMs }: Pick<LeaseObservation, 'families' | 'outcomes' | 'nowMs'>,
 ): LeaseChanges {
-  const remembered = publishedFamilies(spec).flatMap(({ isOf }) => {
+  const remembered = families.flatMap(({ isOf }) => {
     const isProven = isAnyAnswered(outcomesOf(outcomes, isOf));
     const ofFamily = unleased.filter(({ address }) => isOf(address));
     return ofFamily.flatMap((known) => rememberedLease(known, outcomes.get(known.address), isProven, nowMs));

@@ -16,10 +16,8 @@ import {
 import {
   addressesIn,
   type EndpointSliceObject,
-  type EndpointsObject,
   type PublishedFamily,
   type PublishedObjects,
-  publishedFamilies,
   type ServiceObject,
 } from '../endpoints/objects.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
@@ -31,6 +29,8 @@ import { leaseOf, type StoredLeases } from '../table/leases.ts';
 export interface World {
   readonly spec: ClusterSpec;
   readonly nowMs: number;
+  /** The published families, and their objects as they were read. */
+  readonly families: readonly [ReadFamily, ...ReadFamily[]];
   /** The leases in the table, as far as this pass knows. */
   readonly stored: StoredLeases;
   /** The changes by the probes that could not be written, of leases that no other writer changed. */
@@ -43,12 +43,15 @@ export interface World {
   readonly lines: readonly string[];
   readonly findings: readonly Finding[];
   readonly service: ServiceObject | undefined;
-  readonly endpoints: EndpointsObject | undefined;
   /** The slices of the Service, and the slices with our names. */
   readonly slices: readonly EndpointSliceObject[];
   /** The state after the last pass: of the Endpoints and their slice, and of the other slices. */
   readonly contest: ContestState;
   readonly slicesContest: ContestState;
+}
+
+export interface ReadFamily extends PublishedFamily {
+  readonly objects: PublishedObjects;
 }
 
 export interface EndpointsPlan {
@@ -66,20 +69,20 @@ export interface EndpointsPlan {
 
 /** Decides all writes of a pass. */
 export function decide(world: World): EndpointsPlan {
-  const { spec, nowMs } = world;
+  const { spec, nowMs, families } = world;
   const { leases, expected, remembered } = leasesOf(world);
-  const [first, other] = publishedFamilies(spec);
+  const [first, other] = families;
   const primary = serversOf(world, leases, expected, first);
   const second = other && serversOf(world, leases, expected, other);
   const refusal = primary.live.length === 0 ? noLiveLease(primary) : undefined;
   const endpoints = refusal === undefined ? publicationOf(primary, world.contest) : unchanged(world, refusal);
   const slices = decideSlices(world, primary, second);
+  const counts = countsOf(world, expected, [...primary.live, ...(second?.live ?? [])]);
   const service = planService(spec, world.service);
   const isAnyWrite = endpoints.writes.length + slices.writes.length > 0;
   return {
     isQuiet: refusal === undefined && !isAnyWrite && service === undefined && remembered.size === 0,
-    ...{ service, remembered, endpoints, slices },
-    counts: countsOf(world, expected, [...primary.live, ...(second?.live ?? [])]),
+    ...{ service, remembered, endpoints, slices, counts },
     findings: [
       ...world.findings,
       ...standingWithdrawals(spec.name, leases, nowMs),
@@ -99,10 +102,9 @@ function serversOf(
   world: World,
   all: readonly Lease[],
   expected: readonly ExpectedAddress[],
-  published: PublishedFamily,
+  { family, objects }: ReadFamily,
 ): FamilyServers {
   const { spec, nowMs } = world;
-  const { family } = published;
   // Active leases of a family that is no longer published may be left.
   const isOf = (address: string) => familyOf(address) === family;
   const leases = all.filter(({ address }) => isOf(address));
@@ -110,12 +112,7 @@ function serversOf(
   const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
   const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
   const outcomes = outcomesOf(world.outcomes, isOf);
-  return { spec, nowMs, family, objects: objectsOf(world, published), live, excluded, leases, outcomes };
-}
-
-function objectsOf({ endpoints, slices }: World, { refs }: PublishedFamily): PublishedObjects {
-  const slice = slices.find(({ metadata }) => metadata.name === refs.EndpointSlice.name);
-  return { ...(refs.Endpoints && { Endpoints: endpoints }), EndpointSlice: slice };
+  return { spec, nowMs, family, objects, live, excluded, leases, outcomes };
 }
 
 /**
@@ -123,12 +120,12 @@ function objectsOf({ endpoints, slices }: World, { refs }: PublishedFamily): Pub
  * unchanged, as the Endpoints do: only a spec that no longer asks for both families deletes it.
  */
 function decideSlices(world: World, primary: FamilyServers, second: FamilyServers | undefined): Publication {
-  const { spec, slices, slicesContest } = world;
+  const { spec, families, slices, slicesContest } = world;
   const foreign = slices.filter((slice) => foreignSlice(slice).length > 0);
   const pruned = spec.endpoints.prune ? foreign.filter((slice) => isPrunable(slice, primary, second)) : [];
   const observation = second ?? { ...primary, objects: {}, live: [], excluded: [] };
   const publication = publicationOf(observation, slicesContest, pruned);
-  const names: readonly string[] = publishedFamilies(spec).map(({ refs }) => refs.EndpointSlice.name);
+  const names: readonly string[] = families.map(({ refs }) => refs.EndpointSlice.name);
   const unwanted = slices.filter((slice) => isOwnSecondSlice(slice) && !names.includes(slice.metadata.name));
   const isJudged = spec.endpoints.prune === true || second !== undefined;
   const kept = publication.verdict?.withhold ? foreign : foreign.filter((slice) => !pruned.includes(slice));
@@ -159,9 +156,8 @@ function isPrunable(
  * lost probe nor one lost write removes it.
  */
 function leasesOf(world: World) {
-  const { spec, stored } = world;
-  const found = publishedFamilies(spec).map((family) => Object.values(objectsOf(world, family))[0]);
-  const published = new Set(found.flatMap(addressesIn));
+  const { families, stored } = world;
+  const published = new Set(families.flatMap(({ objects }) => addressesIn(Object.values(objects)[0])));
   const expected = [...world.expected, ...ofUnresolvedHost(world, published)];
   const unleased = expected.filter(({ address }) => published.has(address) && leaseOf(stored, address) === undefined);
   const remembered = rememberedLeases(unleased, world);

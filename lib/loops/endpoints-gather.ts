@@ -17,12 +17,14 @@ import {
   type EndpointSliceObject,
   type EndpointsObject,
   KUBERNETES_SERVICE,
+  type PublishedFamily,
   publishedFamilies,
   SERVICE_NAME_LABEL,
   SERVICE_REF,
   type ServiceObject,
 } from '../endpoints/objects.ts';
 import type { ProbeOutcome } from '../endpoints/probe-outcome.ts';
+import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { changeLeases, isSameLease, leaseOf, readLeases } from '../table/leases.ts';
 import type { World } from './endpoints-decide.ts';
 import type { PassContext } from './pass.ts';
@@ -39,12 +41,13 @@ const WITNESSES_AT_ONCE = 2;
  */
 export async function gather(context: PassContext): Promise<World> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, state } = context;
+  const families = publishedFamilies(spec);
   const before = await readLeases(table, spec.name);
   const { leases } = before;
-  const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, leases);
+  const { addresses: expected, findings, unresolved, outcomes } = await resolveAndProbe(context, families, leases);
   const observedAtMs = nowMs();
   const decided = decideLeases({
-    ...{ spec, leases, expected, outcomes, nowMs: observedAtMs },
+    ...{ spec, families, leases, expected, outcomes, nowMs: observedAtMs },
     triesEveryMs: triesEveryMs * ticksOfATurn(expected.length),
   });
   const { written, present: stored, unwritten } = await changeLeases(table, spec.name, before, decided);
@@ -56,10 +59,17 @@ export async function gather(context: PassContext): Promise<World> {
   const [service, endpoints, slices] = await Promise.all([
     kubernetes.get<ServiceObject>(SERVICE_REF),
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
-    readSlices(context),
+    readSlices(kubernetes, families),
   ]);
+  const [first, ...others] = families;
+  const sliceOf = ({ refs }: PublishedFamily) =>
+    slices.find(({ metadata }) => metadata.name === refs.EndpointSlice.name);
   return {
-    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, service, endpoints, slices },
+    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, service, slices },
+    families: [
+      { ...first, objects: { Endpoints: endpoints, EndpointSlice: sliceOf(first) } },
+      ...others.map((family) => ({ ...family, objects: { EndpointSlice: sliceOf(family) } })),
+    ],
     findings: [...findings, ...probeFindings(outcomes)],
     contest: contestStateFrom(state),
     slicesContest: contestStateFrom(isRecord(state) ? state['slices'] : undefined),
@@ -81,13 +91,16 @@ export async function gatherAgain(context: PassContext, world: World, remembered
 }
 
 /** Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */
-async function resolveAndProbe(context: PassContext, leases: readonly Lease[]) {
+async function resolveAndProbe(context: PassContext, families: readonly PublishedFamily[], leases: readonly Lease[]) {
   const all = context.startDeadline(LOOK_UPS_MS + PROBES_MS);
   const lookUps = context.startDeadline(LOOK_UPS_MS);
   try {
     const lookUp = (source: SharedHostSpec) => context.lookUp(source, lookUps.signal);
     const resolved = await resolveAddresses(context.spec, lookUp, leases);
-    return { ...resolved, outcomes: await probeWithWitnesses(context, resolved.addresses, leases, all.signal) };
+    return {
+      ...resolved,
+      outcomes: await probeWithWitnesses(context, families, resolved.addresses, leases, all.signal),
+    };
   } finally {
     all.cancel();
     lookUps.cancel();
@@ -97,6 +110,7 @@ async function resolveAndProbe(context: PassContext, leases: readonly Lease[]) {
 /** Probes the server of an agent only as a witness: whether the silence of all others is theirs, or our own network's. */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: PassContext,
+  families: readonly PublishedFamily[],
   expected: readonly ProbedAddress[],
   leases: readonly Lease[],
   signal: AbortSignal,
@@ -108,7 +122,7 @@ async function probeWithWitnesses(
   // Many silent addresses would use up the time for the witnesses.
   const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : witnesses.slice(0, WITNESSES_AT_ONCE);
   const outcomes = await probeAddresses([...atOnce, ...inTurn(toProbe, leases, turn)], probe, signal);
-  const silent = publishedFamilies(spec).filter(({ isOf }) => {
+  const silent = families.filter(({ isOf }) => {
     const ofFamily = outcomesOf(outcomes, isOf);
     return ofFamily.size > 0 && !isAnyAnswered(ofFamily);
   });
@@ -125,7 +139,10 @@ function describeChange(before: Lease | undefined, after: Lease | undefined, now
 }
 
 /** Reads our slices by their names if they lost the label and so are in no list. */
-async function readSlices({ kubernetes, spec }: PassContext): Promise<EndpointSliceObject[]> {
+async function readSlices(
+  kubernetes: ClusterPort,
+  families: readonly PublishedFamily[],
+): Promise<EndpointSliceObject[]> {
   const { namespace, name } = KUBERNETES_SERVICE;
   const slices = await kubernetes.list<EndpointSliceObject>(
     'EndpointSlice',
@@ -133,8 +150,7 @@ async function readSlices({ kubernetes, spec }: PassContext): Promise<EndpointSl
     `${SERVICE_NAME_LABEL}=${name}`,
   );
   const listed = new Set(slices.map(({ metadata }) => metadata.name));
-  const refs = publishedFamilies(spec).flatMap((family) => family.refs.EndpointSlice ?? []);
-  const missing = refs.filter(({ name: own }) => !listed.has(own));
+  const missing = families.map(({ refs }) => refs.EndpointSlice).filter((ref) => !listed.has(ref.name));
   const unlabelled = await Promise.all(missing.map((ref) => kubernetes.get<EndpointSliceObject>(ref)));
   return [...slices, ...unlabelled.filter((slice) => slice !== undefined)];
 }

@@ -27,12 +27,16 @@ export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run
 
 async function run(context: PassContext): Promise<PassReport> {
   const { spec, kubernetes } = context;
-  if (spec.endpoints.reconciler === 'none') {
-    return applyService(context, planService(spec, await kubernetes.get<ServiceObject>(SERVICE_REF)));
+  if (spec.endpoints.reconciler !== 'none') return publishServers(context);
+  return applyService(context, planService(spec, await kubernetes.get<ServiceObject>(SERVICE_REF)));
+}
+
+async function publishServers(context: PassContext): Promise<PassReport> {
+  let world = await gather(context);
+  let plan = decide(world);
+  if (!plan.isQuiet) {
+    world = await gatherAgain(context, world, plan.remembered);
+    plan = decide(world);
   }
-  const first = await gather(context);
-  const plan = decide(first);
-  if (plan.isQuiet) return apply(context, first, plan);
-  const world = await gatherAgain(context, first, plan.remembered);
-  return apply(context, world, decide(world));
+  return apply(context, world, plan);
 }

@@ -11,6 +11,7 @@ import {
   publishedAddresses,
   rememberedLeases,
 } from '../../lib/endpoints/lease-decisions.ts';
+import { publishedFamilies } from '../../lib/endpoints/objects.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aHost, aServer } from '../support/endpoints-world.ts';
@@ -22,6 +23,7 @@ const INTERVAL_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const ADDRESS = '10.0.0.1';
 const OTHER = '10.0.0.2';
+const FAMILIES = publishedFamilies(aClusterSpec());
 
 function lease(given: Partial<LeaseFields> = {}): Lease {
   return aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
@@ -63,7 +65,7 @@ function decide(
     leases: known === undefined ? [] : [known],
     expected: [expecting(kind)],
     outcomes: answers(answer, ready),
-    spec: aClusterSpec(),
+    ...{ spec: aClusterSpec(), families: FAMILIES },
     nowMs: NOW_MS,
     triesEveryMs: INTERVAL_MS,
     ...given,
@@ -179,7 +181,7 @@ describe('the decision about a lease after a probe', () => {
 
   test('a published address without a lease gets one, unless its server shuts down', () => {
     const observed = (outcomes: ReadonlyMap<string, ProbeOutcome>) => ({
-      spec: aClusterSpec(),
+      families: FAMILIES,
       outcomes,
       nowMs: NOW_MS,
     });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import { desiredService } from '../../lib/endpoints/kubernetes-service.ts';
+import { publishedFamilies } from '../../lib/endpoints/objects.ts';
 import { decide, type World } from '../../lib/loops/endpoints-decide.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
@@ -19,7 +20,9 @@ function aWorld(given: Partial<World> = {}, ...leases: readonly Lease[]): World 
     item: undefined,
   };
   const expected = [A, B].map((address) => ({ address, kind: 'server' }) as const);
-  const objects = { service: desiredService(spec), endpoints: anEndpoints([A, B]), slices: [aSlice([A, B])] };
+  const [family] = publishedFamilies(spec);
+  const published = { Endpoints: anEndpoints([A, B]), EndpointSlice: aSlice([A, B]) };
+  const objects = { service: desiredService(spec), slices: [aSlice([A, B])] };
   const observed = {
     expected,
     outcomes: new Map(),
@@ -28,7 +31,8 @@ function aWorld(given: Partial<World> = {}, ...leases: readonly Lease[]): World 
     lines: [],
     findings: [],
   };
-  return { spec, nowMs: NOW_MS, stored, contest: {}, slicesContest: {}, ...observed, ...objects, ...given };
+  const families = [{ ...family, objects: published }] as const;
+  return { spec, nowMs: NOW_MS, families, stored, contest: {}, slicesContest: {}, ...observed, ...objects, ...given };
 }
 
 describe('the decision of a pass', () => {

@@ -50,8 +50,8 @@ export const PLANTS: readonly Plant[] = [
     '2',
     'the leases are not read again before a write',
     'lib/loops/kubernetes-service.ts',
-    'if (plan.isQuiet) return apply(context, world, plan);',
-    'if (plan !== undefined) return apply(context, world, plan);',
+    'if (!plan.isQuiet) {',
+    'if (plan === undefined) {',
   ),
   plant('3', 'one miss removes an address', NEXT, 'MISSES_TO_GO = 2', 'MISSES_TO_GO = 1'),
   plant(
