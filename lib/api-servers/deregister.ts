@@ -1,11 +1,8 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
-import type { ApiServerSpec, ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
-import { reinstated } from '../endpoints/next-lease.ts';
-import { TableError } from '../table/errors.ts';
-import { changeLeases, leaseOf, readLeases } from '../table/leases.ts';
+import { newLease, withdrawn } from '../endpoints/next-lease.ts';
+import { leaseOf, updateLease } from '../table/leases.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
-import { endWithdrawal, withdraw } from './withdrawal.ts';
 
 export interface DeregisterRequest extends RemovalRequest {
   /** One published address, as text. */
@@ -13,7 +10,7 @@ export interface DeregisterRequest extends RemovalRequest {
   /** The end of the withdrawal. Default: an hour from now; at most 24 hours. */
   readonly untilMs?: number;
   /** The server itself calls because it shuts down: its next start ends the withdrawal. */
-  readonly goingDown?: boolean;
+  readonly goingDown?: boolean | undefined;
 }
 
 export type DeregisterResult =
@@ -33,10 +30,10 @@ const LATEST_WRITE_MS = 30_000;
  * The original's pre-shutdown hook for one address: withdraws it in the table, which no probe undoes before its end (except
  * for a server that went down and came back), and then removes it from Endpoints and EndpointSlice. Safe to repeat: a later
  * end extends the withdrawal, an earlier one does not shorten it.
- * @throws TableError `Contended` also when a refused withdrawal may not have been undone
+ * @throws TableError
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
-  const { spec, table, nowMs } = request;
+  const { spec, table, nowMs, goingDown = false } = request;
   const address = canonicalAddress(request.address);
   if (address === undefined) {
     return refused('notAnAddress', `"${request.address}" is not an IP address: name one published address`);
@@ -45,23 +42,17 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   const badEnd = refusalOfEnd(untilMs, nowMs());
   if (badEnd !== undefined) return badEnd;
 
-  const stored = await readLeases(table, spec.name);
-  const lease = leaseOf(stored, address);
-  const server = spec.apiServers.find((known) => 'address' in known && known.address === address);
-  const refusal = refusalOf(address, server, lease, spec);
-  if (refusal !== undefined) return refusal;
-
-  const already = lease !== undefined && isWithdrawn(lease, nowMs());
-  if (!already && !request.lastOne && othersLive(request, stored.leases, address).length === 0)
-    return lastLive(address);
-  const { goingDown = false, lastOne = false } = request;
-  const isOnlyOne = !already && !lastOne;
-  const marked = await withdraw(table, spec.name, { address, untilMs, nowMs: nowMs(), goingDown, isOnlyOne });
-  if (isOnlyOne && (await isLastAfterAll(request, marked))) return lastLive(address);
-  const end = marked.withdrawnUntilMs;
+  const marked = await updateLease<DeregisterResult | ReturnType<typeof withdrawn>>(table, spec.name, (leases) => {
+    const refusal = refusalOf(request, address, leases);
+    if (refusal !== undefined) return { result: refusal };
+    const lease = withdrawn(leaseOf({ leases }, address) ?? newLease(address), { untilMs, goingDown }, nowMs());
+    return { lease, result: lease };
+  });
+  if ('outcome' in marked) return marked;
   // Also if it was withdrawn already: the earlier caller may have stopped before it removed the address.
   const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
-  return { outcome: 'deregistered', untilMs: end, ...(await removeAddress(request, address, mayBeAdded)) };
+  const removal = await removeAddress(request, address, mayBeAdded);
+  return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
 }
 
 function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefined {
@@ -70,12 +61,15 @@ function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefi
   return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}; at most 24 hours from now are allowed`);
 }
 
+/** Returns the refusal by the same leases that the withdrawal is written over: one of two concurrent callers is refused. */
 function refusalOf(
+  request: DeregisterRequest,
   address: string,
-  server: ApiServerSpec | undefined,
-  lease: Lease | undefined,
-  spec: ClusterSpec,
+  leases: readonly Lease[],
 ): DeregisterResult | undefined {
+  const { spec, nowMs, lastOne = false } = request;
+  const lease = leaseOf({ leases }, address);
+  const server = spec.apiServers.find((known) => 'address' in known && known.address === address);
   if (spec.endpoints.reconciler === 'none') {
     return { outcome: 'notRegistered', message: `cluster ${spec.name} publishes no endpoints: its reconciler is none` };
   }
@@ -84,44 +78,13 @@ function refusalOf(
     return { outcome: 'notRegistered', message };
   }
   const shared = server === undefined ? lease?.host !== undefined : server.kind === 'shared';
-  if (!shared) return undefined;
-  const where = lease?.host === undefined ? 'its spec has kind: shared' : `a record of ${lease.host}`;
-  return refused(
-    'shared',
-    `${address} is shared by several API servers (${where}): remove the server behind it instead`,
-  );
-}
-
-/**
- * Two concurrent callers may each see the other address live: a caller that finds no live address left undoes its withdrawal, unless
- * a later caller has extended it.
- */
-async function isLastAfterAll(
-  request: DeregisterRequest,
-  marked: Awaited<ReturnType<typeof withdraw>>,
-): Promise<boolean> {
-  const { table, spec, nowMs } = request;
-  const { address, withdrawnUntilMs } = marked;
-  const stored = await readLeases(table, spec.name);
-  if (othersLive(request, stored.leases, address).length > 0) return false;
-  const own = leaseOf(stored, address);
-  if (own?.state === 'withdrawn' && own.withdrawnUntilMs === withdrawnUntilMs) {
-    const { present } = await changeLeases(table, spec.name, stored, new Map([[address, reinstated(own)]]));
-    const left = leaseOf(present, address);
-    const untilMs = left && withdrawnUntil(left, nowMs());
-    if (untilMs !== undefined) throw stillWithdrawn(spec, address, untilMs);
+  if (shared) {
+    const where = lease?.host === undefined ? 'its spec has kind: shared' : `a record of ${lease.host}`;
+    const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
+    return refused('shared', message);
   }
-  return true;
-}
-
-function stillWithdrawn({ name }: ClusterSpec, address: string, untilMs: number): TableError {
-  return new TableError(
-    'Contended',
-    `${address} is the last live address, and its withdrawal until ${iso(untilMs)} may not be undone, because another writer changed the leases: to keep it published, run "kbctl deregister ${name} ${address} --undo".`,
-  );
-}
-
-function lastLive(address: string): DeregisterResult {
+  const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs());
+  if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
   const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;
   return refused('lastLiveAddress', message);
 }
@@ -152,9 +115,14 @@ export type UndoResult =
 export async function undoDeregister({ spec, table, address: text, nowMs }: UndoRequest): Promise<UndoResult> {
   const address = canonicalAddress(text);
   if (address === undefined) return { outcome: 'notAnAddress' };
-  const wasUntilMs = await endWithdrawal(table, spec.name, { address, nowMs: nowMs() });
-  if (wasUntilMs !== undefined) return { outcome: 'undone', address, wasUntilMs };
-  const isNamed = spec.apiServers.some((server) => 'address' in server && server.address === address);
-  const isKnown = isNamed || leaseOf(await readLeases(table, spec.name), address) !== undefined;
-  return isKnown ? { outcome: 'notWithdrawn', address } : { outcome: 'notRegistered' };
+  return updateLease<UndoResult>(table, spec.name, (leases) => {
+    const lease = leaseOf({ leases }, address);
+    const wasUntilMs = lease && withdrawnUntil(lease, nowMs());
+    if (lease?.state === 'withdrawn' && wasUntilMs !== undefined) {
+      return { lease: { ...lease, withdrawnUntilMs: nowMs() }, result: { outcome: 'undone', address, wasUntilMs } };
+    }
+    const isNamed = spec.apiServers.some((server) => 'address' in server && server.address === address);
+    const isKnown = isNamed || lease !== undefined;
+    return { result: isKnown ? { outcome: 'notWithdrawn', address } : { outcome: 'notRegistered' } };
+  });
 }

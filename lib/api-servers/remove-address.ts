@@ -23,10 +23,16 @@ export interface RemovalRequest {
   readonly spec: ClusterSpec;
   /** Calls of table and cluster end with the caller's deadline. */
   readonly table: KeyValueTable;
-  readonly kubernetes: ClusterPort;
+  readonly connect: () => Promise<ClusterPort>;
   readonly nowMs: () => number;
   /** Remove it even if no other address is left. */
-  readonly lastOne?: boolean;
+  readonly lastOne?: boolean | undefined;
+}
+
+interface Removal extends RemovalRequest {
+  readonly kubernetes: ClusterPort;
+  readonly address: string;
+  readonly family: PublishedFamily;
 }
 
 export interface AddressRemoval {
@@ -49,17 +55,24 @@ export async function removeAddress(
   address: string,
   mayBeAdded: boolean,
 ): Promise<AddressRemoval> {
+  const { spec } = request;
   const changes: string[] = [];
   try {
-    if (mayBeAdded) changes.push(...(await fence(request, address)));
+    const removal = {
+      ...request,
+      address,
+      family: familyOfAddress(spec, address),
+      kubernetes: await request.connect(),
+    };
+    if (mayBeAdded) changes.push(...(await fence(removal)));
     let error: WriteFailure | undefined;
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const written = await writeWithout(request, address);
+      const written = await writeWithout(removal);
       changes.push(...written.changes);
       error = written.failure;
       if (error?.code !== 'Conflict' && error?.code !== 'AlreadyExists') break;
     }
-    const stillPublished = await isPublished(request, address, mayBeAdded);
+    const stillPublished = await isPublished(removal, mayBeAdded);
     return { stillPublished, changes, ...(error && { error }) };
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
@@ -80,11 +93,10 @@ function familyOfAddress(spec: ClusterSpec, address: string): PublishedFamily {
 }
 
 async function writeWithout(
-  request: RemovalRequest,
-  address: string,
+  removal: Removal,
 ): Promise<{ readonly changes: readonly string[]; readonly failure?: WriteFailure }> {
-  const { kubernetes, table, spec, lastOne = false } = request;
-  const { family, refs } = familyOfAddress(spec, address);
+  const { kubernetes, table, spec, nowMs, address, lastOne = false } = removal;
+  const { family, refs } = removal.family;
   const [slice, endpoints] = await Promise.all([
     kubernetes.get<EndpointSliceObject>(refs.EndpointSlice),
     refs.Endpoints && kubernetes.get<EndpointsObject>(refs.Endpoints),
@@ -92,11 +104,9 @@ async function writeWithout(
   const objects: PublishedObjects = { ...(refs.Endpoints && { Endpoints: endpoints }), EndpointSlice: slice };
   if (!Object.values(objects).flatMap(addressesIn).includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
-  const others = othersLive(request, leases, address);
+  const others = othersLive(removal, leases, address);
   // Only a tick, which probes them, removes other addresses without a valid lease. They are no reason to remove the last live one.
-  const withdrawn = new Set(
-    leases.filter((lease) => isWithdrawn(lease, request.nowMs())).map((lease) => lease.address),
-  );
+  const withdrawn = new Set(leases.filter((lease) => isWithdrawn(lease, nowMs())).map((lease) => lease.address));
   const staying = addressesIn(Object.values(objects)[0]).filter((ip) => !withdrawn.has(ip));
   const live = others.length === 0 ? [] : [...new Set([...others, ...staying])].sort();
   if (live.length === 0 && !lastOne) return { changes: [] };
@@ -112,9 +122,9 @@ const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
  * Raises the version of each object that does not have the address, by an annotation, so that a write of a tick that read it
  * before is refused. Writing it unchanged would not: the API server stores nothing then.
  */
-async function fence({ kubernetes, nowMs, spec }: RemovalRequest, address: string): Promise<string[]> {
+async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
   const changes: string[] = [];
-  for (const ref of Object.values(familyOfAddress(spec, address).refs)) {
+  for (const ref of Object.values(family.refs)) {
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const object = await kubernetes.get<EndpointsObject | EndpointSliceObject>(ref);
       if (object === undefined || addressesIn(object).includes(address)) break;
@@ -128,12 +138,8 @@ async function fence({ kubernetes, nowMs, spec }: RemovalRequest, address: strin
 }
 
 /** An absent object has no version that would refuse a write: a tick may be about to create it with the address. */
-async function isPublished(
-  { kubernetes, spec }: RemovalRequest,
-  address: string,
-  mayBeAdded: boolean,
-): Promise<boolean> {
-  const { refs } = familyOfAddress(spec, address);
+async function isPublished({ kubernetes, address, family }: Removal, mayBeAdded: boolean): Promise<boolean> {
+  const { refs } = family;
   const selector = `${SERVICE_NAME_LABEL}=${KUBERNETES_SERVICE.name}`;
   const [endpoints, slices] = await Promise.all([
     kubernetes.get<EndpointsObject>(ENDPOINTS_REF),

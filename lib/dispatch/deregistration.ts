@@ -1,9 +1,8 @@
 import * as z from 'zod/mini';
 import { type DeregisterRequest, type DeregisterResult, deregister } from '../api-servers/deregister.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import type { Json, KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { shapeFaults } from '../cluster/shapes.ts';
-import { ClusterError, type ClusterPort, type Kind, type ObjectRef } from '../kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import { ANSWERING_MS } from '../runtime/budgets.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
@@ -138,16 +137,14 @@ export async function deregisterAddress(
     return { outcome: 'refused', reason: 'otherStack', message };
   }
   const observing = dryRun || spec.mode === 'observe';
-  const port = lazyClusterPort(() => connected(spec, invocation, signal));
+  let port: ClusterPort | undefined;
+  const connect = async () => {
+    port ??= await connected(spec, invocation, signal);
+    return observing ? withholdWrites(port, wouldWrite) : port;
+  };
   const removal: DeregisterRequest = {
-    spec,
-    table,
-    kubernetes: observing ? withholdWrites(port, wouldWrite) : port,
-    address,
-    ...(untilMinutes !== undefined && { untilMs: environment.nowMs() + untilMinutes * 60_000 }),
-    ...(lastOne !== undefined && { lastOne }),
-    ...(goingDown !== undefined && { goingDown }),
-    nowMs: environment.nowMs,
+    ...{ spec, table, connect, nowMs, address, lastOne, goingDown },
+    ...(untilMinutes !== undefined && { untilMs: nowMs() + untilMinutes * 60_000 }),
   };
   const first = await deregister(removal);
   return observing ? first : untilRemoved(first, removal, invocation, signal);
@@ -200,35 +197,4 @@ async function connected(
     const message = `The kubeconfig of cluster ${spec.name} was not read in time. Invoke deregister again, or check the store of the secret.`;
     throw new ClusterError('DeadlineExceeded', message, { cause: error });
   }
-}
-
-/**
- * Returns a port that its first call opens. If that fails, the call fails with the same error, and the next call tries
- * again.
- */
-function lazyClusterPort(connect: () => Promise<ClusterPort>): ClusterPort {
-  let opened: Promise<ClusterPort> | undefined;
-  const port = (): Promise<ClusterPort> => {
-    opened ??= connect().catch((error: unknown) => {
-      opened = undefined;
-      throw error;
-    });
-    return opened;
-  };
-  return {
-    get: async <T extends KubernetesObject>(ref: ObjectRef) => (await port()).get<T>(ref),
-    list: async <T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string) =>
-      (await port()).list<T>(kind, namespace, labelSelector),
-    create: async <T extends KubernetesObject>(object: T) => (await port()).create(object),
-    update: async <T extends KubernetesObject>(object: T) => (await port()).update(object),
-    mergePatch: async <T extends KubernetesObject>(ref: ObjectRef, patch: Json) =>
-      (await port()).mergePatch<T>(ref, patch),
-    delete: async (object) => (await port()).delete(object),
-    async *services(selection) {
-      yield* (await port()).services(selection);
-    },
-    async *ipAddresses() {
-      yield* (await port()).ipAddresses();
-    },
-  };
 }

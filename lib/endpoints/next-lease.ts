@@ -147,12 +147,6 @@ export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdraw
   } as const;
 }
 
-/** Returns the lease without its withdrawal, which was refused. */
-export function reinstated(lease: Lease): Lease {
-  if (lease.state !== 'withdrawn') return lease;
-  return { ...recordOf(lease), state: lease.seenDown ? 'shuttingDown' : 'leased' };
-}
-
 function recordOf(lease: Lease) {
   if (lease.state !== 'withdrawn') return lease;
   const { withdrawnUntilMs: _, seenDown: __, ...record } = lease;

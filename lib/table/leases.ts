@@ -72,15 +72,15 @@ export async function changeLeases(
 }
 
 /**
- * Changes the lease of one address, again and again until no other writer is faster.
- * @returns the result of the change that was written, or that changed nothing.
+ * Changes the lease of one address, again and again until no other writer is faster. The write is conditional on all leases by
+ * which `change` decided. Without a lease nothing is written.
+ * @returns the result of the last change.
  * @throws TableError `Contended` when other writers won every time or the outcome is unclear.
  */
 export function updateLease<Result>(
   table: KeyValueTable,
   cluster: string,
-  address: string,
-  change: (lease: Lease | undefined) => { readonly lease: Lease | undefined; readonly result: Result },
+  change: (leases: readonly Lease[]) => { readonly lease?: Lease; readonly result: Result },
   options?: UpdateOptions,
 ): Promise<Result> {
   return guaranteedUpdate<Result>(
@@ -88,11 +88,10 @@ export function updateLease<Result>(
     cluster,
     LEASES,
     (item) => {
-      const present = { leases: decodeLeases(item), item };
-      const before = leaseOf(present, address);
-      const { lease, result } = change(before);
-      if (lease === before) return { keep: result };
-      return { write: contentOf(present, new Map([[address, lease]])), result };
+      const leases = decodeLeases(item);
+      const { lease, result } = change(leases);
+      if (lease === undefined) return { keep: result };
+      return { write: contentOf({ leases, item }, new Map([[lease.address, lease]])), result };
     },
     options,
   );

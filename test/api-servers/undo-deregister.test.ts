@@ -1,8 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { undoDeregister } from '../../lib/api-servers/deregister.ts';
-import { endWithdrawal } from '../../lib/api-servers/withdrawal.ts';
 import { withdrawnUntil } from '../../lib/cluster/lease.ts';
-import { AT_ONCE } from '../support/each-table.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 
 const HOUR_MS = 3_600_000;
@@ -127,8 +125,8 @@ describe('undoing a deregistration while other writers change the lease', () => 
         return item;
       },
     };
-    const ended = await endWithdrawal(racing, spec.name, { address: B, nowMs: world.nowMs }, AT_ONCE);
-    expect(ended).toBe(world.nowMs + HOUR_MS);
+    const undone = await undoDeregister({ spec, table: racing, address: B, nowMs: () => world.nowMs });
+    expect(undone).toMatchObject({ outcome: 'undone', wasUntilMs: world.nowMs + HOUR_MS });
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs, seenDown: true });
   });
 

@@ -1,5 +1,4 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { readLeases } from '../../lib/table/leases.ts';
@@ -9,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
 import type { RunningKbctl } from '../support/kbctl-process.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { withdraw } from '../support/put-lease.ts';
 
 const OWN = '203.0.113.10';
 const OTHER = '203.0.113.20';

@@ -1,5 +1,4 @@
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import type { KubernetesObject, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { KUBERNETES_SERVICE, type ServiceObject } from '../../lib/endpoints/objects.ts';
@@ -15,7 +14,7 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, type SpecFields } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { A, B, C, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
-import { putLease } from '../support/put-lease.ts';
+import { putLease, withdraw } from '../support/put-lease.ts';
 import { CLUSTER, endpointsWorld, LoopWorld, serversAt } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
 

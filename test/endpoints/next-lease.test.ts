@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import { newLease, nextLease, reinstated, type ServerAnswer, withdrawn } from '../../lib/endpoints/next-lease.ts';
+import { newLease, nextLease, type ServerAnswer, withdrawn } from '../../lib/endpoints/next-lease.ts';
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 
 const NOW_MS = 100_000_000;
@@ -97,7 +97,7 @@ const PROBED: readonly Row[] = [
     { ...missed(2), expiresAtMs: NOW_MS - 5_000, state: 'shuttingDown' },
   ],
   [
-    'a shutdown removes an address whose refused deregistration was undone',
+    'a shutdown removes an address that was seen to shut down without a miss',
     lease({ ...expired, seenDown: true }),
     shutsDown,
     { ...missed(2), ...expired, state: 'shuttingDown' },
@@ -247,11 +247,5 @@ describe('a withdrawal', () => {
     const going = { untilMs, goingDown: true };
     expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
     expect(withdrawn(lease(expired), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
-  });
-
-  test('a withdrawal restores the lease, or the shutdown of its server, when the withdrawal is refused', () => {
-    expect(reinstated(lease({ ...until, ...missed(1) }))).toEqual(lease(missed(1)));
-    expect(reinstated(lease({ ...until, seenDown: true }))).toEqual(lease({ state: 'shuttingDown' }));
-    expect(reinstated(shuttingDown)).toBe(shuttingDown);
   });
 });

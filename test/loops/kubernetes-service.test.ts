@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import { REFUSAL } from '../../lib/endpoints/endpoint-findings.ts';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
@@ -19,6 +18,7 @@ import {
   settled,
   worldOf,
 } from '../support/endpoints-world.ts';
+import { withdraw } from '../support/put-lease.ts';
 
 const HOST = 'api.example.com';
 

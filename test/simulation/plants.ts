@@ -208,13 +208,19 @@ export const PLANTS: readonly Plant[] = [
     '[unstruck, once, twice, freed][strikes]',
     '[unstruck, freed, freed, freed][strikes]',
   ),
-  plant(
-    '26',
-    'the mark of two deregistrations at once is not undone',
-    'lib/api-servers/deregister.ts',
-    'const { present } = await changeLeases(table, spec.name, stored, new Map([[address, reinstated(own)]]));',
-    'const present = stored;\n    if (reinstated(own)) return true;',
-  ),
+  {
+    id: '26',
+    defect: 'two deregistrations at once decide by leases from before both, and remove the last two addresses',
+    edits: [
+      edit('lib/api-servers/deregister.ts', '{ leaseOf, updateLease }', '{ leaseOf, readLeases, updateLease }'),
+      edit(
+        'lib/api-servers/deregister.ts',
+        'const marked = await',
+        'const early = (await readLeases(table, spec.name)).leases;\n  const marked = await',
+      ),
+      edit('lib/api-servers/deregister.ts', 'refusalOf(request, address, leases)', 'refusalOf(request, address, early)'),
+    ],
+  },
   plant(
     '27',
     'a shorter deregistration shortens a longer one',
@@ -293,13 +299,6 @@ export const PLANTS: readonly Plant[] = [
     '[...new Set([...others, ...staying])].sort()',
     '(staying === undefined ? [] : others)',
   ),
-  plant(
-    'deregister-twice',
-    'of two deregistrations of one address at once, one undoes the mark of the other',
-    'lib/api-servers/withdrawal.ts',
-    'if (isOnlyOne && isWithdrawn(known, nowMs)) throw withdrawnMeanwhile(address);',
-    'void [isOnlyOne, isWithdrawn, withdrawnMeanwhile];',
-  ),
   {
     id: 'late-process',
     defect: 'a probe without an answer never counts in a process that is late in each tick',
@@ -364,17 +363,10 @@ export const PLANTS: readonly Plant[] = [
     ],
   },
   plant(
-    'refused-mark',
-    'a refused deregistration leaves its mark when the write that undoes it is unclear',
-    'lib/api-servers/deregister.ts',
-    'if (untilMs !== undefined) throw stillWithdrawn(spec, address, untilMs);',
-    'void [untilMs, stillWithdrawn];',
-  ),
-  plant(
     'late-write',
     'a late write of a tick publishes an address after its deregistration',
     'lib/api-servers/remove-address.ts',
-    'if (mayBeAdded) changes.push(...(await fence(request, address)));',
+    'if (mayBeAdded) changes.push(...(await fence(removal)));',
     'void [mayBeAdded, fence];',
   ),
   plant(

@@ -10,7 +10,7 @@ import {
   SLICE_REF,
 } from '../../lib/endpoints/objects.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
-import type { ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
+import type { ClusterPort, ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
@@ -118,9 +118,12 @@ export class EndpointsWorld {
     await putLease(this.table, this.spec.name, { ...before, ...fields });
   }
 
-  deregister(request: Pick<DeregisterRequest, 'address'> & Partial<DeregisterRequest>) {
-    const { spec, table, cluster } = this;
-    return deregister({ spec, table, kubernetes: cluster.port, nowMs: () => this.nowMs, ...request });
+  deregister({
+    kubernetes = this.cluster.port,
+    ...request
+  }: Pick<DeregisterRequest, 'address'> & Partial<DeregisterRequest> & { readonly kubernetes?: ClusterPort }) {
+    const { spec, table } = this;
+    return deregister({ spec, table, connect: async () => kubernetes, nowMs: () => this.nowMs, ...request });
   }
 
   /** The agent beside the API server at the address refreshes its lease. */

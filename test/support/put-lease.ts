@@ -1,6 +1,7 @@
 import type { Lease } from '../../lib/cluster/lease.ts';
+import { newLease, type Withdrawal, withdrawn } from '../../lib/endpoints/next-lease.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
+import { changeLeases, leaseOf, readLeases, updateLease } from '../../lib/table/leases.ts';
 
 /** The fields of a lease as the table stores them: `withdrawnUntilMs` and `seenDown` make its state. */
 export type LeaseFields = Partial<Omit<Lease, 'state'>> & {
@@ -40,4 +41,16 @@ export async function refreshLease(
 ): Promise<boolean> {
   const known = leaseOf(await readLeases(table, cluster), lease.address);
   return putLease(table, cluster, { ...lease, generation: (known?.generation ?? 0) + 1, misses: 0 });
+}
+
+/** Withdraws an address as `deregister` does before it removes the address. */
+export function withdraw(
+  table: KeyValueTable,
+  cluster: string,
+  { address, nowMs, ...withdrawal }: Withdrawal & { readonly address: string; readonly nowMs: number },
+): Promise<Lease> {
+  return updateLease(table, cluster, (leases) => {
+    const lease = withdrawn(leaseOf({ leases }, address) ?? newLease(address), withdrawal, nowMs);
+    return { lease, result: lease };
+  });
 }

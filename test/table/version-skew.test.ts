@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { withdraw } from '../../lib/api-servers/withdrawal.ts';
 import { countBody, receivedTicks, receiveTick, tickBody } from '../../lib/dispatch/tick-message.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
@@ -11,7 +10,7 @@ import { readRequest, writeRequest } from '../../lib/table/requests.ts';
 import { readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { memoryStore, memoryTable } from '../support/memory-table.ts';
-import { aLease, type LeaseFields } from '../support/put-lease.ts';
+import { aLease, type LeaseFields, withdraw } from '../support/put-lease.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { STORED_FORMS, type StoredForm, storedItem } from '../support/stored-items.ts';
 
