@@ -4,18 +4,7 @@ import { addressesIn, ENDPOINTS_REF, type EndpointsObject, SLICE_REF } from '../
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { tableWith } from '../repair/faults.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
-import {
-  A,
-  aHost,
-  aServer,
-  B,
-  C,
-  EndpointsWorld,
-  READY,
-  SHUTTING_DOWN,
-  SILENT,
-  worldOf,
-} from '../support/endpoints-world.ts';
+import { A, aHost, aServer, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
 import { putLease, withdraw } from '../support/put-lease.ts';
 
 const SHARED = '10.0.0.9';
@@ -74,26 +63,6 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A]);
     await world.tick();
     expect(world.published()).toEqual([A, B]);
-  });
-
-  test.each([
-    { name: 'shutting down', reply: SHUTTING_DOWN },
-    { name: 'down', reply: SILENT },
-  ])('a deregistration ends early when the server was seen $name and then answers', async ({ reply }) => {
-    const world = await settled();
-    await ask(world);
-    await world.answer(reply, B).tick();
-    expect(world.published()).toEqual([A]);
-    await world.answer(READY, B).tick();
-    expect(world.published()).toEqual([A, B]);
-  });
-
-  test('a deregistration does not publish a server again that stays silent until the end of the withdrawal', async () => {
-    const world = await settled();
-    await ask(world, { untilMs: world.nowMs + 30_000 });
-    world.answer(SILENT, B);
-    for (let tick = 0; tick < 6; tick++) await world.tick();
-    expect(world.published()).toEqual([A]);
   });
 
   test.each(['Endpoints', 'EndpointSlice'])(
@@ -205,15 +174,6 @@ describe('deregistering an address', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('a deregistration extends a withdrawal with a later end, and does not shorten it with an earlier one', async () => {
-    const world = await settled();
-    const late = world.nowMs + 5 * HOUR_MS;
-    await ask(world);
-    expect(await ask(world, { untilMs: late })).toMatchObject({ untilMs: late });
-    expect(await ask(world)).toMatchObject({ untilMs: late });
-    expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: late });
-  });
-
   test('a deregistration corrects wrong ports in the same write', async () => {
     const world = await settled();
     world.cluster.place(anEndpoints([A, B], [{ name: 'foo', port: 1, protocol: 'TCP' }]));
@@ -263,17 +223,6 @@ describe('deregistering an address', () => {
     world.cluster.place({ ...current, subsets });
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-  });
-
-  test('a deregistration does not publish a server after a withdrawal shorter than its lease before the server answers', async () => {
-    const world = await settled();
-    world.endpoints({ leaseSeconds: 300 });
-    await world.tick();
-    await ask(world, { untilMs: world.nowMs + 5_000 });
-    await world.answer(SILENT, B).tick();
-    expect(world.published()).toEqual([A]);
-    await world.answer(READY, B).tick();
-    expect(world.published()).toEqual([A, B]);
   });
 });
 

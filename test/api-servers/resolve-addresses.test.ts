@@ -4,6 +4,7 @@ import type { SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
 import { newLease } from '../../lib/endpoints/next-lease.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aServer } from '../support/endpoints-world.ts';
 
 const probe = { path: '/readyz', authenticate: false };
 const dnsName: SharedHostSpec = { host: 'api.example.com', kind: 'shared', probe };
@@ -32,5 +33,64 @@ describe('the addresses of a source', () => {
     const message =
       'the look-up of arn:aws failed (DescribeTargetHealth was denied); its known addresses stay: 10.9.8.7';
     expect(resolved.findings).toMatchObject([{ type: 'other', message }]);
+  });
+
+  const known = { ...newLease('10.9.8.7'), host: dnsName.host };
+  const many = Array.from({ length: 3_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+  test.each([
+    {
+      name: 'without those that Endpoints must not contain',
+      records: ['10.9.8.6', 'fd00::1', '127.0.0.1'],
+      addresses: ['10.9.8.6'],
+      findings: [{ item: '127.0.0.1' }],
+    },
+    {
+      name: 'and the known ones stay if it has only records of the other family',
+      records: ['fd00::1'],
+      addresses: ['10.9.8.7'],
+      findings: [{ item: dnsName.host, message: expect.stringContaining('no record is an IPv4 address') }],
+    },
+    {
+      name: 'at most 32 of them',
+      records: many,
+      addresses: many.slice(0, 32),
+      findings: [{ item: dnsName.host, message: expect.stringContaining('3000 addresses') }],
+    },
+  ])('the addresses of a source are its records, $name', async ({ records, addresses, findings }) => {
+    const spec = aClusterSpec({ apiServers: [dnsName] });
+    const resolved = await resolveAddresses(spec, async () => records, [known]);
+    expect(resolved.addresses.map(({ address }) => address)).toEqual(addresses);
+    expect(resolved.findings).toMatchObject(findings);
+  });
+
+  test('the addresses of a source cause at most 34 findings, however many must not be in Endpoints', async () => {
+    const unfit = many.map((record) => record.replace('10.', '169.254.'));
+    const spec = aClusterSpec({ apiServers: [dnsName] });
+    const { findings } = await resolveAddresses(spec, async () => ['127.0.0.1', ...unfit], []);
+    expect(findings.length).toBeLessThanOrEqual(34);
+  });
+
+  test('the addresses of a source that the spec contains too are probed once, as addresses of the spec', async () => {
+    const spec = aClusterSpec({ apiServers: [dnsName, aServer('10.9.8.7')] });
+    const { addresses } = await resolveAddresses(spec, async () => ['10.9.8.7'], []);
+    expect(addresses).toMatchObject([{ address: '10.9.8.7', kind: 'server' }]);
+    expect(addresses[0]).not.toHaveProperty('host');
+  });
+});
+
+describe('the probe of an address', () => {
+  const at = (url: string) => ({ path: '/readyz', authenticate: true, url });
+  test.each([
+    ['its path at the address', { path: '/healthz', authenticate: true }, 'https://[fd00::2]:6443/healthz', true],
+    ['a URL at an address of the spec', at('https://[fd00:0:0::1]:7443/livez'), undefined, true],
+    ['a URL at a host name of the spec', at('https://api.example.com/livez'), undefined, true],
+    ['a URL at another host', at('https://tenant.example.com/livez'), undefined, 'atKubeconfigHost'],
+  ])('the probe of an address asks %s, and sends the credential only to a host of the spec', async (...row) => {
+    const [, own, url, authenticate] = row;
+    const server = { address: 'fd00::2', kind: 'server', probe: own } as const;
+    const spec = aClusterSpec({ apiServers: [server, aServer('fd00::1'), dnsName] });
+    const { addresses } = await resolveAddresses(spec, async () => [], []);
+    const target = { url: url ?? own.url, authenticate, ...(url !== undefined && { isOneServer: true }) };
+    expect(addresses[0]?.target).toEqual(target);
   });
 });

@@ -73,18 +73,6 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('the undo of a deregistration is suggested by a finding ten minutes after the lease expired if the deregistered server still answers', async () => {
-    const world = await withdrawn();
-    const found: number[] = [];
-    for (let seconds = 10; seconds <= 620; seconds += 10) {
-      const { findings } = await world.tick();
-      if (findings.length > 0) found.push(seconds);
-    }
-    expect(found).toEqual([620]);
-    await world.answer(SILENT, B).tick();
-    expect((await world.tick()).findings).toEqual([]);
-  });
-
   test('the undo of a deregistration lets the next tick publish a server again whose agent refreshes the lease', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });

@@ -260,74 +260,39 @@ describe('the deletion of leases', () => {
 });
 
 describe('the published addresses', () => {
-  test.each([
-    ['an address with a valid lease is published', lease(), true],
+  const expired = { expiresAtMs: PAST_MS };
+  const agent = { source: 'agent' } as const;
+  const isPublished = (given: Partial<LeaseFields>) =>
+    publishedAddresses([lease(given)], [expecting()], NOW_MS).length > 0;
+
+  test.each<[string, Partial<LeaseFields>]>([
+    ['an address with a valid lease', {}],
+    ['a valid lease with two misses', { misses: 2 }],
+    ['an expired lease with one miss: our own network may have failed', { ...expired, misses: 1 }],
+    ['an expired lease without a miss: our own network may have failed', { expiresAtMs: PAST_MS - HOUR_MS }],
+    ['an expired lease with two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
+    ["an agent's valid lease", agent],
+    ["an agent's valid lease after its withdrawal", { ...agent, withdrawnUntilMs: NOW_MS }],
+    ["an agent's expired lease without a miss", { ...agent, ...expired }],
+    ['an address that left the spec while its lease is valid', { address: OTHER }],
+  ])('the published addresses contain %s', (_name, given) => expect(isPublished(given)).toBe(true));
+
+  test.each<[string, Partial<LeaseFields>]>([
+    ['an expired lease with two misses', { ...expired, misses: 2 }],
+    ['an expired lease with two misses, the last after the expiry', { ...missed(2), ...expired }],
+    ['a lease that was never refreshed', { generation: 0, ...expired }],
+    ['a withdrawn address', { withdrawnUntilMs: NOW_MS + 1 }],
+    ['an address after its withdrawal by the lease from before it', { withdrawnUntilMs: NOW_MS }],
+    ['an address after its withdrawal with an expired lease', { ...expired, withdrawnUntilMs: NOW_MS }],
     [
-      'an expired lease with one miss is published: our own network may have failed',
-      lease({ expiresAtMs: PAST_MS, misses: 1 }),
-      true,
+      'an address after its withdrawal that never answered',
+      { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS },
     ],
-    [
-      'an expired lease without a miss is published: our own network may have failed',
-      lease({ expiresAtMs: PAST_MS - HOUR_MS }),
-      true,
-    ],
-    ['an expired lease with two misses is not published', lease({ expiresAtMs: PAST_MS, misses: 2 }), false],
-    ['a valid lease with two misses is published', lease({ misses: 2 }), true],
-    ['a withdrawn address is not published', lease({ withdrawnUntilMs: NOW_MS + 1 }), false],
-    [
-      'an address is not published after its withdrawal by the lease from before it',
-      lease({ withdrawnUntilMs: NOW_MS }),
-      false,
-    ],
-    [
-      'an address is not published after its withdrawal if its lease has expired',
-      lease({ expiresAtMs: PAST_MS, withdrawnUntilMs: NOW_MS }),
-      false,
-    ],
-    [
-      'an address that never answered is not published after its withdrawal',
-      lease({ generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS }),
-      false,
-    ],
-    ["an agent's expired lease without a miss is published", lease({ source: 'agent', expiresAtMs: PAST_MS }), true],
-    [
-      "an agent's expired lease with two misses is not published",
-      lease({ source: 'agent', expiresAtMs: PAST_MS, misses: 2 }),
-      false,
-    ],
-    ["an agent's withdrawn address is not published", lease({ source: 'agent', withdrawnUntilMs: NOW_MS + 1 }), false],
-    [
-      "an agent's expired lease of an address outside the spec is not published",
-      lease({ address: OTHER, source: 'agent', expiresAtMs: PAST_MS }),
-      false,
-    ],
-    [
-      'an expired lease with two misses from before the expiry is published',
-      lease({ ...missed(2, 10_000), expiresAtMs: PAST_MS }),
-      true,
-    ],
-    [
-      'an expired lease with two misses, the last after the expiry, is not published',
-      lease({ ...missed(2), expiresAtMs: PAST_MS }),
-      false,
-    ],
-    ["an agent's valid lease is published", lease({ source: 'agent' }), true],
-    [
-      "an agent's valid lease is published after its withdrawal",
-      lease({ source: 'agent', withdrawnUntilMs: NOW_MS }),
-      true,
-    ],
-    ['a lease that was never refreshed is not published', lease({ generation: 0, expiresAtMs: PAST_MS }), false],
-    ['an address that left the spec is published while its lease is valid', lease({ address: OTHER }), true],
-    [
-      'an address that left the spec is not published after its lease expired',
-      lease({ address: OTHER, expiresAtMs: PAST_MS }),
-      false,
-    ],
-  ])('%s', (_name, known, published) => {
-    expect(publishedAddresses([known], [expecting()], NOW_MS)).toEqual(published ? [known.address] : []);
-  });
+    ["an agent's expired lease with two misses", { ...agent, ...expired, misses: 2 }],
+    ["an agent's withdrawn address", { ...agent, withdrawnUntilMs: NOW_MS + 1 }],
+    ["an agent's expired lease of an address outside the spec", { address: OTHER, ...agent, ...expired }],
+    ['an address that left the spec after its lease expired', { address: OTHER, ...expired }],
+  ])('the published addresses do not contain %s', (_name, given) => expect(isPublished(given)).toBe(false));
 
   test('the addresses are in byte order', () => {
     const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));

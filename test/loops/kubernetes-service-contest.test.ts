@@ -23,14 +23,6 @@ async function contest(world: EndpointsWorld, ticks: number, ...addresses: reado
 }
 
 describe('endpoints with another writer', () => {
-  test('the tick corrects the first change without a finding', async () => {
-    const world = await settled(worldOf(A, B));
-    overwrite(world, FOREIGN);
-    const report = await world.tick();
-    expect(world.published()).toEqual([A, B]);
-    expect(report.findings).toEqual([]);
-  });
-
   test.each([
     {
       name: 'the subsets',
@@ -57,11 +49,6 @@ describe('endpoints with another writer', () => {
     expect(report.findings).toMatchObject([{ type: 'twoOwners', item: 'kubectl' }]);
     expect(report.findings[0]?.message).toContain('kubectl changed what was written here');
     expect(world.cluster.writes).toEqual([]);
-  });
-
-  test('the tick doubles the interval between corrections, up to ten minutes', async () => {
-    const world = await settled(worldOf(A, B));
-    expect(await contest(world, 140, FOREIGN, A)).toEqual([10, 30, 70, 150, 310, 630, 1230]);
   });
 
   test('the tick corrects the endpoints at once if the other writer publishes a removed address', async () => {

@@ -152,75 +152,6 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(A)).toBeUndefined();
   });
 
-  test('a tick of the kubernetes-service loop probes the URL that the spec sets, or else the path at the address', async () => {
-    const probe = {
-      url: 'https://127.0.0.1:7443/livez',
-      path: '/readyz',
-      serverName: 'kubernetes',
-      authenticate: true,
-    };
-    const world = new EndpointsWorld([
-      { address: A, kind: 'server', probe },
-      { address: 'fd00::1', kind: 'server', probe: { path: '/healthz', authenticate: false } },
-      aHost(HOST),
-    ]);
-    world.records.set(HOST, [C]);
-    await world.tick();
-    expect(world.probed).toEqual([
-      { url: 'https://127.0.0.1:7443/livez', serverName: 'kubernetes', authenticate: 'atKubeconfigHost' },
-      { url: 'https://[fd00::1]:6443/healthz', authenticate: false, isOneServer: true },
-      { url: `https://${C}:6443/readyz`, serverName: HOST, authenticate: false },
-    ]);
-  });
-
-  test.each([
-    { url: undefined, authenticate: true },
-    { url: `https://${A}:7443/livez`, authenticate: true },
-    { url: 'https://[fd00:0:0::1]:7443/livez', authenticate: true },
-    { url: `https://${HOST}/livez`, authenticate: true },
-    { url: 'https://tenant.example.com/livez', authenticate: 'atKubeconfigHost' },
-  ])(
-    'a tick of the kubernetes-service loop sends the credential to a host of the spec: $url',
-    async ({ url, authenticate }) => {
-      const probe = { path: '/readyz', authenticate: true, ...(url !== undefined && { url }) };
-      const none = { path: '/readyz', authenticate: false };
-      const world = new EndpointsWorld([
-        { address: A, kind: 'server', probe },
-        { address: 'fd00::1', kind: 'server', probe: none },
-        aHost(HOST),
-      ]);
-      await world.tick();
-      expect(world.probed[0]).toMatchObject({ authenticate });
-    },
-  );
-
-  test('a tick of the kubernetes-service loop reports an answer that cannot be from an API server, and counts it as a miss', async () => {
-    const world = await settled();
-    world.answer({ kind: 'status', status: 404, body: 'not found' }, C);
-    const report = await world.tick();
-    expect(report.findings).toMatchObject([{ type: 'oddProbe', item: C }]);
-    expect(await world.lease(C)).toMatchObject({ misses: 1 });
-  });
-
-  test('a server whose certificate is not valid is reported, and removed after two misses and an expired lease; the last ones stay', async () => {
-    const world = await settled();
-    const expired = { kind: 'tlsFailure', message: 'certificate has expired' } as const;
-    world.answer(expired, C);
-    for (const published of [
-      [A, B, C],
-      [A, B],
-    ]) {
-      const { findings } = await world.tick();
-      expect(findings).toMatchObject([
-        { type: 'oddProbe', item: C, message: expect.stringContaining(expired.message) },
-      ]);
-      expect(world.published()).toEqual(published);
-    }
-    world.answer(expired, A, B);
-    for (let tick = 0; tick < 4; tick += 1) await world.tick();
-    expect(world.published()).toEqual([A, B]);
-  });
-
   test('a tick of the kubernetes-service loop creates a deleted Service and deleted endpoints again', async () => {
     const world = await settled();
     world.cluster.remove({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
@@ -254,15 +185,6 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);
   });
-
-  test('a tick of the kubernetes-service loop keeps a crashed server with a master count, and removes one that shuts down', async () => {
-    const world = await settled(worldOf(A, B, C).endpoints({ reconciler: 'master-count', masterCount: 3 }));
-    world.answer(SILENT, B);
-    for (let tick = 0; tick < 4; tick++) await world.tick();
-    expect(world.published()).toEqual([A, B, C]);
-    await world.answer(SHUTTING_DOWN, C).tick();
-    expect(world.published()).toEqual([A, B]);
-  });
 });
 
 describe('the start of a cluster', () => {
@@ -288,14 +210,6 @@ describe('addresses of a host name', () => {
     expect(await world.lease(A)).toMatchObject({ host: HOST });
   });
 
-  test('the tick keeps the addresses when the look-up fails', async () => {
-    const world = await settled(withHost(A, B));
-    world.records.delete(HOST);
-    const reports = [await world.tick(), await world.tick(), await world.tick()];
-    expect(world.published()).toEqual([A, B]);
-    expect(reports[2]?.findings).toMatchObject([{ type: 'other', item: HOST }]);
-  });
-
   test('the tick adds new records at once, and removes old ones when their leases expire', async () => {
     const world = await settled(withHost(A, B));
     world.records.set(HOST, [B, C]);
@@ -303,19 +217,6 @@ describe('addresses of a host name', () => {
     expect(world.published()).toEqual([A, B, C]);
     await world.tick();
     expect(world.published()).toEqual([B, C]);
-  });
-
-  test('the tick keeps an address although one server behind it shuts down', async () => {
-    const world = await settled(withHost(A));
-    for (let tick = 0; tick < 4; tick++) await world.answer(SHUTTING_DOWN, A).tick();
-    expect(world.published()).toEqual([A]);
-  });
-
-  test('the tick publishes only addresses that are of the family of the Service and valid in Endpoints', async () => {
-    const world = withHost(A, 'fd00::1', '127.0.0.1').answer(READY, 'fd00::1', '127.0.0.1');
-    const report = await world.tick();
-    expect(world.published()).toEqual([A]);
-    expect(report.findings).toMatchObject([{ type: 'other', item: '127.0.0.1' }]);
   });
 
   test.each(['127.0.0.1', '::1', '169.254.1.1', 'fe80::1'])(
@@ -335,25 +236,6 @@ describe('addresses of a host name', () => {
       }
     },
   );
-
-  test('the tick keeps the known addresses when the host name only has records of the other family', async () => {
-    const world = await settled(withHost(A).answer(READY, 'fd00::1'));
-    world.records.set(HOST, ['fd00::1']);
-    for (let tick = 0; tick < 4; tick++) {
-      expect((await world.tick()).findings).toMatchObject([
-        { item: HOST, message: expect.stringContaining('no record is an IPv4 address') },
-      ]);
-    }
-    expect(world.published()).toEqual([A]);
-  });
-
-  test('an address that the spec also contains is probed once, and its lease has no host name', async () => {
-    const world = new EndpointsWorld([aHost(HOST), aServer(A)]).answer(READY, A);
-    world.records.set(HOST, [A]);
-    await world.tick();
-    expect(world.probed).toHaveLength(1);
-    expect((await world.lease(A))?.host).toBeUndefined();
-  });
 });
 
 describe('a change during a tick', () => {
