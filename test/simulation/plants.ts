@@ -218,7 +218,11 @@ export const PLANTS: readonly Plant[] = [
         'const marked = await',
         'const early = (await readLeases(table, spec.name)).leases;\n  const marked = await',
       ),
-      edit('lib/api-servers/deregister.ts', 'refusalOf(request, address, leases)', 'refusalOf(request, address, early)'),
+      edit(
+        'lib/api-servers/deregister.ts',
+        'refusalOf(request, address, leases)',
+        'refusalOf(request, address, early)',
+      ),
     ],
   },
   plant(
