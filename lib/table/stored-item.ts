@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { TableError } from './errors.ts';
 import type { Item, NewItem, TableValue } from './key-value-table.ts';
@@ -54,7 +54,7 @@ function isFollowed({ earlierWrites = new Uint8Array() }: Item, writeId: string)
 }
 
 function traceOf(writeId: string): Buffer {
-  return createHash('sha256').update(writeId).digest().subarray(0, TRACE_BYTES);
+  return hash('sha256', writeId, 'buffer').subarray(0, TRACE_BYTES);
 }
 
 type Fields = { readonly [field: string]: TableValue | undefined };
