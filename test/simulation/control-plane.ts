@@ -62,6 +62,10 @@ export class ControlPlane {
     return this.#all('services') as StoredService[];
   }
 
+  slices(): EndpointSlice[] {
+    return this.#all('endpointslices') as EndpointSlice[];
+  }
+
   /** Writes an object as another writer than the functions does. */
   place(kind: string, object: KubernetesObject, by = 'kubectl'): KubernetesObject {
     const { namespace = '', name, uid = `uid-${this.#version + 1}` } = object.metadata;
@@ -131,6 +135,27 @@ export function status(code: number, reason: string, message: string, kind = '')
     status: code,
     body: { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message, details: { kind } },
   };
+}
+
+export interface Endpoints extends KubernetesObject {
+  readonly subsets?: readonly { readonly addresses?: readonly { readonly ip: string }[] }[];
+}
+
+export interface EndpointSlice extends KubernetesObject {
+  readonly addressType: 'IPv4' | 'IPv6';
+  readonly endpoints?: readonly { readonly addresses: readonly string[] }[];
+}
+
+export function endpointAddresses({ subsets = [] }: Partial<Endpoints> = {}): string[] {
+  return subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).sort();
+}
+
+export function sliceAddresses({ endpoints = [] }: Partial<EndpointSlice> = {}): string[] {
+  return endpoints.flatMap(({ addresses }) => addresses).sort();
+}
+
+export function isIPv6(address: string): boolean {
+  return address.includes(':');
 }
 
 /** What a Service has: its addresses, and its ports as text. */

@@ -1,9 +1,17 @@
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
-import type { HttpReply } from './control-plane.ts';
+import {
+  type EndpointSlice,
+  type Endpoints,
+  endpointAddresses,
+  type HttpReply,
+  isIPv6,
+  type ObjectWrite,
+  sliceAddresses,
+} from './control-plane.ts';
 import type { Process } from './process.ts';
 import type { Server } from './servers.ts';
-import type { World } from './world.ts';
+import { leaseEndMsIn } from './stored-items.ts';
+import { CLUSTER, type World } from './world.ts';
 
 interface Probe {
   readonly atMs: number;
@@ -44,7 +52,11 @@ const SKEW_MS = 4_000;
 export const LONGEST_WITHDRAWAL_MS = 20 * 60_000;
 /** A write arrives 25 s later, and a request that was repeated may still run for 30 s. */
 const LATEST_MARK_MS = { ofOne: 26_000, ofRepeated: 60_000 } as const;
+/** From the first answer of a pass to its last probe. */
+const PROBES_MS = 4_000;
 const SHUTDOWN_STATUS = 500;
+/** Begins the names of slices that another client makes. */
+export const FOREIGN = 'other-';
 const ALIVE = new Set([200, 401, 403, 429]);
 
 /** Holds every change of the published addresses against what API servers and people really did. */
@@ -52,7 +64,8 @@ export class EndpointTruth {
   readonly #world: World;
   #call: Call | undefined;
   #probes: Probe[] = [];
-  #published: readonly string[] = [];
+  /** Of the Endpoints, and of the slices of the functions. */
+  readonly #published = new Map<string, readonly string[]>();
   #restoredAtMs = Number.NEGATIVE_INFINITY;
   /** Until when each is out, as a deregistration answered. */
   readonly #withdrawnUntilMs = new Map<string, number>();
@@ -146,7 +159,7 @@ export class EndpointTruth {
     if ((this.#mayReturnMs.get(address) ?? 0) >= askedAtMs) return;
     if (!servers.wasGoodSince(address, this.#leavingSinceMs.get(address) ?? 0)) return;
     this.#withdrawnUntilMs.set(address, Math.max(untilMs - SKEW_MS, this.#withdrawnUntilMs.get(address) ?? 0));
-    if (this.#published.includes(address)) {
+    if (this.published().includes(address)) {
       this.#world.violate('toldWithdrawn', `a deregistration answered that ${address} is not published, and it is`);
     }
   }
@@ -162,7 +175,14 @@ export class EndpointTruth {
   }
 
   published(): readonly string[] {
-    return this.#published;
+    return [...this.#published.values()].flat();
+  }
+
+  /** What each of the objects has that publish addresses of the family. */
+  publishedOf(family: 'IPv4' | 'IPv6'): (readonly string[])[] {
+    const names =
+      family === 'IPv4' ? ['endpoints/kubernetes', 'endpointslices/kubernetes'] : ['endpointslices/kubernetes-ipv6'];
+    return names.map((name) => this.#published.get(name) ?? []);
   }
 
   isWithdrawn(address: string): boolean {
@@ -182,23 +202,43 @@ export class EndpointTruth {
     }
   }
 
-  /** Called after each write of the Endpoints. */
-  check(): void {
-    const now = addressesIn(this.#world.servers.plane.find('endpoints', 'default', 'kubernetes'));
-    const before = this.#published;
-    this.#published = now;
-    if (this.#call === undefined || now.join() === before.join()) return;
-    const { process, sentAtMs } = this.#call;
-    this.#world.note(`${process.name} published ${now.join(' ')}, sent at ${this.#world.timeOf(sentAtMs)}`);
-    if (this.#world.isPausedFor(this.#call) && process.kind === 'endpoints') {
-      this.#world.violate('paused', `${process.name} wrote the Endpoints although passes are paused`);
-    }
-    if (now.length === 0) this.#world.violate('empty', 'no address is published');
-    for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, this.#call);
-    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, this.#call);
+  /** Called after each write of Endpoints and slices. */
+  check({ kind, name }: ObjectWrite): void {
+    const { plane } = this.#world.servers;
+    if (name.startsWith(FOREIGN)) return void this.#checkForeign(name);
+    const now =
+      kind === 'endpointslices'
+        ? sliceAddresses(plane.find<EndpointSlice>(kind, 'default', name))
+        : endpointAddresses(plane.find<Endpoints>(kind, 'default', name));
+    const before = this.#published.get(`${kind}/${name}`) ?? [];
+    this.#published.set(`${kind}/${name}`, now);
+    if (this.#call !== undefined && now.join() !== before.join()) this.#checkChange(kind, before, now, this.#call);
   }
 
-  #checkRemoved(address: string, { sentAtMs, process }: Call): void {
+  #checkChange(kind: string, before: readonly string[], now: readonly string[], call: Call): void {
+    const { process, sentAtMs } = call;
+    this.#world.note(`${process.name} published ${now.join(' ')} in ${kind}, sent at ${this.#world.timeOf(sentAtMs)}`);
+    if (this.#world.isPausedFor(call) && process.kind === 'endpoints') {
+      this.#world.violate('paused', `${process.name} wrote ${kind} although passes are paused`);
+    }
+    if (now.length === 0) this.#world.violate('empty', `${kind} have no address`);
+    for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, call);
+    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, call);
+  }
+
+  /** Another client's slice is deleted only where the spec allows it, and never the last address of its family. */
+  #checkForeign(name: string): void {
+    const { plane } = this.#world.servers;
+    if (this.#call === undefined || plane.find('endpointslices', 'default', name) !== undefined) return;
+    const left = plane
+      .slices()
+      .filter(({ addressType }) => addressType === 'IPv4')
+      .flatMap(sliceAddresses);
+    if (!this.#world.has('prune')) this.#world.violate('pruned', `${name} is another client's, and was deleted`);
+    if (left.length === 0) this.#world.violate('empty', `${name} was deleted, and no slice has an address`);
+  }
+
+  #checkRemoved(address: string, { sentAtMs, process, begunAtMs }: Call): void {
     const { servers, agents } = this.#world;
     const isLeaving =
       (this.#leaving.get(address) ?? 0) > 0 || (this.#leavingUntilMs.get(address) ?? 0) >= sentAtMs - PASS_MS;
@@ -220,7 +260,20 @@ export class EndpointTruth {
       const shown = tries.map(({ atMs, status }) => `${this.#world.timeOf(atMs)} ${status ?? 'silence'}`).join(', ');
       const message = `${address} was removed, and ${misses.length} probes prove that it is down, of ${shown}`;
       this.#world.violate('oneMiss', message);
+    } else if (!saidShutdown && !agents.has(address) && this.#isEarly(misses, address, begunAtMs)) {
+      this.#world.violate(
+        'oneMiss',
+        `${address} was removed, and no probe since its lease ended proves that it is down`,
+      );
     }
+  }
+
+  /** Whether all misses are of the time before the end of the lease that the pass has read. */
+  #isEarly(misses: readonly Probe[], address: string, begunAtMs: number): boolean {
+    const { table, spec } = this.#world;
+    const endMs = leaseEndMsIn(table.find(CLUSTER, 'masterleases'), address);
+    const wasRead = endMs - 1000 * spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
+    return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
   }
 
   #checkAdded(address: string, { sentAtMs, process }: Call): void {
@@ -242,7 +295,10 @@ export class EndpointTruth {
   #provesMiss({ status, pass, address }: Probe): boolean {
     if (status !== undefined) return !ALIVE.has(status);
     if (this.#world.agents.has(address)) return true;
-    return this.#probes.some((probe) => probe.pass === pass && probe.status !== undefined);
+    // Each family has network paths of its own.
+    return this.#probes.some(
+      (probe) => probe.pass === pass && probe.status !== undefined && isIPv6(probe.address) === isIPv6(address),
+    );
   }
 
   #areTwo(misses: readonly Probe[]): boolean {
@@ -258,15 +314,6 @@ export class EndpointTruth {
 
 function passOf({ name, invocation }: Process): string {
   return `${name}/${invocation}`;
-}
-
-export interface Endpoints extends KubernetesObject {
-  readonly subsets?: readonly { readonly addresses?: readonly { readonly ip: string }[] }[];
-}
-
-export function addressesIn(endpoints: KubernetesObject | undefined): string[] {
-  const { subsets = [] } = (endpoints ?? {}) as Endpoints;
-  return subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).sort();
 }
 
 /** What an agent on the server's own host finds. */

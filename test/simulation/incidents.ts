@@ -1,13 +1,15 @@
 import type { Chance } from './clock.ts';
-import { drain, drainAll, pause, withdraw } from './operators.ts';
+import { drain, drainAll, pause, undoIsLost, withdraw } from './operators.ts';
 import { changeRange, flood, loseRegistration, observe, repairsStop, restore } from './range-incidents.ts';
 import {
   agentDies,
   blip,
   endpointsDeleted,
+  foreignSlice,
   lateAddition,
   moveControlPlane,
   networkOutage,
+  probeOutage,
   recordChanges,
   replaceServer,
   rotate,
@@ -58,6 +60,7 @@ export const INCIDENTS: Readonly<Record<string, Incident>> = {
   drainAll,
   endpointsDeleted,
   flood,
+  foreignSlice,
   lateAddition,
   loseRegistration,
   lossyNetwork,
@@ -66,6 +69,7 @@ export const INCIDENTS: Readonly<Record<string, Incident>> = {
   observe,
   outage,
   pause,
+  probeOutage,
   recordChanges,
   repairsStop,
   replaceServer,
@@ -74,4 +78,5 @@ export const INCIDENTS: Readonly<Record<string, Incident>> = {
   serverDies,
   serverRestarts,
   stall,
+  undoIsLost,
 };

@@ -1,6 +1,6 @@
 import type { Chance } from './clock.ts';
 import { type HttpReply, type HttpRequest, status } from './control-plane.ts';
-import type { Process } from './process.ts';
+import type { Exchanged, Process } from './process.ts';
 import { type Server, trusts } from './servers.ts';
 import type { World } from './world.ts';
 
@@ -22,6 +22,7 @@ const LATE_AFTER_MS = 500;
 export const LONGEST_LIST_MS = 40_000;
 const LONGEST_READ_MS = 4_000;
 const LIST_OF_SERVICES = /^\/api\/v1\/services\b/;
+const BROKEN_ONCE_IN = 3;
 const UNTRUSTED = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
 
 /** The network of one process, as far as the CA that it read is trusted. */
@@ -31,7 +32,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
   const chance = world.chance.of(`reads of ${process.name} from ${process.invocation}`);
   const send: Network = async (host, request, signal) => {
     const isProbe = request.path.startsWith('/readyz');
-    if (!isProbe && path().isLost) await clock.wait(NEVER_MS, signal);
+    if (isProbe ? servers.areProbesCut : path().isLost) await clock.wait(NEVER_MS, signal);
     const server = await connected(world, host, ca, signal);
     const call = {
       process,
@@ -49,9 +50,8 @@ export function networkOf(world: World, process: Process, ca: string): Network {
     if (slow.beforeMs > 0) await clock.wait(slow.beforeMs, signal);
     const answer = await process.exchange(carryOut, { signal, timeoutMs: NEVER_MS });
     if (slow.afterMs > 0) await clock.wait(slow.afterMs, signal);
-    if (answer.outcome === 'reply') return answer.reply;
-    if (answer.outcome === 'noReply') throw failure('ECONNRESET');
-    return answer.by === 'throttled' ? status(429, 'TooManyRequests', 'later') : status(500, 'InternalError', 'etcd');
+    const reply = replyIn(answer);
+    return world.has('brokenLists') ? broken(chance, world, request, reply) : reply;
   };
   return async (host, request, signal) => {
     if (!request.path.startsWith('/readyz')) return send(host, request, signal);
@@ -74,6 +74,12 @@ export function networkOf(world: World, process: Process, ca: string): Network {
   };
 }
 
+function replyIn(answer: Exchanged<HttpReply>): HttpReply {
+  if (answer.outcome === 'reply') return answer.reply;
+  if (answer.outcome === 'noReply') throw failure('ECONNRESET');
+  return answer.by === 'throttled' ? status(429, 'TooManyRequests', 'later') : status(500, 'InternalError', 'etcd');
+}
+
 /** @throws when a write of the Endpoints is to arrive later: its sender gives up */
 function sendLate(
   world: World,
@@ -88,6 +94,27 @@ function sendLate(
   // It does not come to write once more.
   process.freeze(lateMs);
   throw failure('ECONNRESET');
+}
+
+/** One list in some breaks off, is a part, is too old or comes too often. */
+function broken(chance: Chance, { isFaulty }: World, { method }: NetworkRequest, reply: HttpReply): HttpReply {
+  const isList = method === 'GET' && typeof reply.body === 'object' && 'items' in reply.body;
+  if (!isList || !isFaulty || !chance.once(BROKEN_ONCE_IN)) return reply;
+  const text = JSON.stringify(reply.body);
+  const { items, ...list } = JSON.parse(text);
+  const some = items.slice(0, chance.pick(items.length));
+  switch (chance.pick(5)) {
+    case 0:
+      return status(410, 'Expired', 'The provided continue parameter is too old');
+    case 1:
+      return status(429, 'TooManyRequests', 'later');
+    case 2:
+      return { status: 200, body: text.slice(0, chance.pick(text.length)) };
+    case 3:
+      return { status: 200, body: { ...list, items: some, metadata: { ...list.metadata, continue: 'next' } } };
+    default:
+      return { status: 200, body: { ...list, items: some, metadata: {} } };
+  }
 }
 
 /** A read takes its time before it is carried out, and a list after it: its items are those of its beginning. */

@@ -15,6 +15,9 @@ import { CLUSTER, STACK, type World } from './world.ts';
 
 /** What was begun before a change has ended after this. */
 export const DRAINED_MS = 45_000;
+const UNDO_LOST_MS = 3_000;
+/** Each reads the leases before another writes them. */
+const HALT_MS = 200;
 /** Longer than a run: a mark that a refusal leaves is seen in the end. */
 const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
 
@@ -56,12 +59,13 @@ export async function drain(world: World, chance: Chance): Promise<void> {
   const minutes = chance.oneOf([0.5, LONG_MIN]);
   if (chance.once(3)) await Promise.all(firstAddresses.map((address) => withdraw(world, address, minutes, chance)));
   await Promise.all([
-    withdraw(world, one, chance.oneOf([0.5, 1, 2]), chance),
+    withdraw(world, one, chance.oneOf([1, 2, LONG_MIN]), chance),
     chance.once(2) ? withdraw(world, other, chance.oneOf([0.5, 1, 2]), chance) : undefined,
   ]);
   await clock.wait(chance.pick(30_000));
-  if (chance.once(2)) await withdraw(world, one, 0.5, chance);
-  if (chance.once(3)) await undo(world, one);
+  // A shorter one shortens nothing.
+  if (!chance.once(3)) await withdraw(world, one, 0.5, chance);
+  if (chance.once(4)) await undo(world, one);
 }
 
 export async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
@@ -98,6 +102,32 @@ export async function drainAll(world: World, chance: Chance): Promise<void> {
     await world.clock.wait(chance.pick(3_000));
     await Promise.all(world.firstAddresses.map((address) => undo(world, address)));
   }
+}
+
+/** Withdraws all at the same moment: the last one has to undo its own, and what it writes is lost while people undo the others. */
+export async function undoIsLost(world: World, chance: Chance): Promise<void> {
+  const { clock, firstAddresses } = world;
+  if (world.onLeases !== undefined) return;
+  world.haltOfDrainsMs = HALT_MS;
+  const last = new Promise<string | undefined>((resolve) => {
+    let before: readonly string[] = [];
+    world.onLeases = () => {
+      const marked = firstAddresses.filter((address) => world.isMarked(address));
+      if (marked.length === firstAddresses.length) resolve(marked.find((address) => !before.includes(address)));
+      before = marked;
+    };
+  });
+  const isOver = Promise.all(firstAddresses.map((address) => withdraw(world, address, LONG_MIN, chance)));
+  const undone = await Promise.race([last, clock.wait(UNDO_LOST_MS)]);
+  world.lostWrites = { of: 'deregister', key: 'masterleases', untilMs: clock.nowMs + UNDO_LOST_MS };
+  for (const address of firstAddresses.filter((each) => each !== undone)) {
+    await clock.wait(chance.between(50, 700));
+    await undo(world, address);
+  }
+  await isOver;
+  world.haltOfDrainsMs = 0;
+  world.onLeases = undefined;
+  await undo(world, undone ?? firstAddresses[0]);
 }
 
 async function undo(world: World, address: string): Promise<void> {

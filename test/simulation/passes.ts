@@ -111,7 +111,7 @@ async function crashLoop(world: World): Promise<void> {
     if (!world.has('busy')) {
       await clock.wait(chance.pick(15_000));
       servers.set(address, { state: chance.oneOf(['down', 'silent']) });
-      await clock.wait(chance.oneOf([15_000, 27_000, 40_000]));
+      await clock.wait(chance.oneOf([15_000, 35_000, 40_000]));
       start(world, address);
     }
     for (const untilMs = clock.nowMs + 3_000 + chance.pick(12_000); clock.nowMs < untilMs; number++) {

@@ -11,6 +11,9 @@ export const BUSY_MS = 1_000;
 /** A Service of another allocator is still there when the table is in charge again. */
 const KEPT_MS = 70_000;
 const USED_AGAIN = /^svc-\d$/;
+/** Each is used again after two strikes, and before the third. */
+const FEW = 24;
+const FEW_EVERY_MS = 2_000;
 
 export interface Wish {
   readonly spec: ServiceSpec;
@@ -56,7 +59,9 @@ export class People {
   /** A Service begins every few seconds. */
   async work(): Promise<void> {
     const { clock } = this.#world;
-    const everyMs = this.#world.has('busy') ? BUSY_MS : this.#chance.oneOf([4_000, 15_000, 40_000]);
+    const busyMs = this.#world.has('fewNames') ? FEW_EVERY_MS : BUSY_MS;
+    const isBusy = this.#world.has('busy') || this.#world.has('fewNames');
+    const everyMs = isBusy ? busyMs : this.#chance.oneOf([4_000, 15_000, 40_000]);
     while (this.#world.isFaulty) {
       await clock.wait(this.#chance.pick(2 * everyMs));
       const isBurst = this.#world.has('contention') && this.#chance.once(6);
@@ -69,7 +74,7 @@ export class People {
 
   /** Some names are used again and again. */
   #nextName(): string {
-    const [names, inTimes] = this.#world.has('fewNames') ? [10, 1] : [3, 3];
+    const [names, inTimes] = this.#world.has('fewNames') ? [FEW, 1] : [3, 3];
     return `svc-${this.#chance.once(inTimes) ? this.#chance.pick(names) : 10 + ++this.#services}`;
   }
 

@@ -24,8 +24,8 @@ interface CallOptions {
   readonly timeoutMs?: number;
   /** The caller makes a call again that failed right before. */
   readonly isRepeated?: boolean;
-  /** It changes the table. */
-  readonly isWrite?: boolean;
+  /** The key of the item of the table that it changes. */
+  readonly writes?: string | undefined;
 }
 
 const LATEST_MS = 25_000;
@@ -124,13 +124,13 @@ export class Process {
    */
   async exchange<Reply>(
     work: () => Reply,
-    { signal, timeoutMs = 1_000, isRepeated = false, isWrite = false }: CallOptions = {},
+    { signal, timeoutMs = 1_000, isRepeated = false, writes }: CallOptions = {},
   ): Promise<Exchanged<Reply>> {
     const { clock } = this.#world;
     if (this.kind === 'desk') return { outcome: 'reply', reply: work() };
     this.#checkAlive();
     if (this.#frozenUntilMs > clock.nowMs) await clock.wait(this.#frozenUntilMs - clock.nowMs, signal);
-    const fault = this.#fault(isRepeated, isWrite);
+    const fault = this.#fault(isRepeated, writes);
     this.#lastFault = fault;
     await clock.wait(this.#hopMs(fault), signal);
     this.#checkAlive();
@@ -149,21 +149,21 @@ export class Process {
       this.#checkAlive();
       return { outcome: 'refused', by: fault };
     }
-    return this.#answered(work, fault, noReply, { signal, isWrite });
+    return this.#answered(work, fault, noReply, { signal, writes });
   }
 
   async #answered<Reply>(
     work: () => Reply,
     fault: Fault | undefined,
     noReply: () => Promise<Exchanged<Reply>>,
-    { signal, isWrite }: CallOptions,
+    { signal, writes }: CallOptions,
   ): Promise<Exchanged<Reply>> {
     const { clock } = this.#world;
     if (fault === 'crashBefore') this.end();
     this.#checkAlive();
     const reply = work();
     if (fault === 'crashAfter') this.end();
-    if (isWrite && this.#world.isFaulty && this.#world.has('halts') && this.#chance.once(HALTS_ONCE_IN)) {
+    if (writes !== undefined && this.#world.isFaulty && this.#world.has('halts') && this.#chance.once(HALTS_ONCE_IN)) {
       this.freeze(this.#chance.pick(LONGEST_HALT_MS));
     }
     if (fault === 'repeated') clock.in(this.#chance.pick(LATEST_MS), work);
@@ -173,11 +173,13 @@ export class Process {
     return { outcome: 'reply', reply };
   }
 
-  #fault(isRepeated: boolean, isWrite: boolean): Fault | undefined {
-    const { isFaulty, settings, clock, lossyUntilMs } = this.#world;
+  #fault(isRepeated: boolean, writes: string | undefined): Fault | undefined {
+    const { isFaulty, settings, clock, lossyUntilMs, lostWrites } = this.#world;
     if (!isFaulty) return undefined;
+    const isLost = this.kind === lostWrites?.of && writes === lostWrites.key && clock.nowMs < lostWrites.untilMs;
+    if (isLost) return 'lostRequest';
     if (isRepeated && this.#lastFault !== undefined && !this.#chance.once(AGAIN_TWICE_IN)) return this.#lastFault;
-    if (isWrite && this.#world.has('lossyWrites') && this.#chance.once(LOST_ONCE_IN)) {
+    if (writes !== undefined && this.#world.has('lossyWrites') && this.#chance.once(LOST_ONCE_IN)) {
       return this.#chance.oneOf(LOST_WRITES);
     }
     if (clock.nowMs < lossyUntilMs && this.#chance.once(LOST_ONCE_IN)) return this.#chance.oneOf(LOSSY);

@@ -3,12 +3,13 @@ import { CLUSTERS } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
 import { apply, DRAINED_MS } from './operators.ts';
 import { repairOnce } from './passes.ts';
-import { ADDRESSES } from './servers.ts';
 import { INTERVAL_MS } from './settings.ts';
 import type { Store } from './stand-in-table.ts';
 import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
+/** A save, with its repetitions. */
+const SAVED_MS = 3_000;
 /** Three intervals without a repair close allocation, by any clock. */
 const CLOSED_BY_ITSELF_MS = 3 * INTERVAL_MS + 10_000;
 
@@ -33,14 +34,14 @@ export async function observe(world: World, chance: Chance): Promise<void> {
 /** A copy of the table takes its place, as the restore procedure says, or old enough to close by itself. */
 export async function restore(world: World, chance: Chance): Promise<void> {
   const { clock, table, ranges } = world;
-  const byHand = chance.once(2);
-  const usable = world.copies.filter(({ atMs }) => byHand || atMs < clock.nowMs - CLOSED_BY_ITSELF_MS);
-  const copy = usable[chance.pick(usable.length)];
+  const byHand = chance.once(3);
+  while (world.copies.length === 0 && world.isFaulty) await clock.wait(2_000);
+  const copy = world.copies[chance.pick(world.copies.length)];
   if (copy === undefined || world.isAway) return;
   world.isAway = true;
   world.disturbedAtMs = world.clock.nowMs;
   world.stops++;
-  await clock.wait(DRAINED_MS);
+  await clock.wait(Math.max(DRAINED_MS, byHand ? 0 : copy.atMs + CLOSED_BY_ITSELF_MS - clock.nowMs));
   for (const key of RANGE_KEYS) ranges.setRecord(key, false);
   const registration = table.find(CLUSTERS, CLUSTER);
   table.store = copyOf(copy.store);
@@ -54,10 +55,25 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   if (world.has('ranges')) world.people.placeUnrecorded(chance);
   world.endpoints.restored();
   world.pauses.delete('all');
-  for (const address of ADDRESSES) world.endpoints.mayReturn(address);
+  for (const address of world.servers.all.keys()) world.endpoints.mayReturn(address);
   world.inChargeSinceMs = clock.nowMs;
   world.stops--;
   world.isAway = false;
+  if (!byHand) await saveIsLost(world, chance);
+}
+
+/** The save of the next pass is lost, while pipelines release what the table has held for them before. */
+async function saveIsLost(world: World, chance: Chance): Promise<void> {
+  const { clock, ranges } = world;
+  await whenAPassHasRead(world, chance, 1);
+  world.lostWrites = { of: 'repair', key: 'ranges/serviceips', untilMs: clock.nowMs + SAVED_MS };
+  const { taken } = world.stored('ranges/serviceips');
+  const unowned = [...taken].filter((item) => item !== '10.0.0.1' && ranges.ownersOf(item).length === 0);
+  for (const [index, value] of unowned.entries()) {
+    const items = [{ range: 'serviceips', value }];
+    const event = { cluster: CLUSTER, requestId: `late-${clock.nowMs}-${index}`, operation: 'release', items };
+    clock.in(chance.pick(SAVED_MS), () => void world.invoke('allocate', event));
+  }
 }
 
 async function closeRanges(world: World): Promise<void> {
@@ -77,12 +93,12 @@ export async function changeRange(world: World, chance: Chance): Promise<void> {
 }
 
 /** Waits until a pass of a repair has read its registration, and delays what it sends from then on. */
-async function whenAPassHasRead(world: World, chance: Chance): Promise<void> {
+async function whenAPassHasRead(world: World, chance: Chance, longestHaltMs = 8_000): Promise<void> {
   const read = new Promise<void>((resolve) => {
     world.onRegistrationRead = (by) => {
       if (by.kind !== 'repair') return;
       world.onRegistrationRead = undefined;
-      by.freeze(chance.pick(8_000));
+      by.freeze(chance.pick(longestHaltMs));
       resolve();
     };
   });

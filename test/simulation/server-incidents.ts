@@ -1,5 +1,6 @@
 import type { Chance } from './clock.ts';
-import { addressesIn, type Endpoints } from './endpoint-truth.ts';
+import { type Endpoints, endpointAddresses, isIPv6 } from './control-plane.ts';
+import { FOREIGN } from './endpoint-truth.ts';
 import { apply, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
 import type { World } from './world.ts';
@@ -9,6 +10,8 @@ const ROLLED_OUT_MS = 15_000;
 const WAITED_FOR_MS = 30_000;
 /** A server that is down is not published any more. */
 const REMOVED_AFTER_MS = 35_000;
+/** The time to a tick, and its own. */
+const UNWRITTEN_MS = 14_000;
 /** A write that is late arrives within this. */
 const LATEST_MS = 18_000;
 /** A kubeconfig of a minute ago, by two clocks. */
@@ -16,16 +19,27 @@ const KNOWN_MS = 65_000;
 
 /** No API server is reached, then one, then all. */
 export async function networkOutage({ servers, clock }: World, chance: Chance): Promise<void> {
-  for (const address of ADDRESSES) servers.cut(address, true);
+  servers.cutAll(true);
   await clock.wait(12_000 + chance.pick(40_000));
   servers.cut(chance.oneOf(ADDRESSES), false);
   await clock.wait(chance.pick(9_000));
-  for (const address of ADDRESSES) servers.cut(address, false);
+  servers.cutAll(false);
+}
+
+/** An API server dies. Before its lease has ended, no server answers probes any more, and the balancer does. */
+export async function probeOutage(world: World, chance: Chance): Promise<void> {
+  const { servers, clock } = world;
+  const died = serverDies(world, chance, 60_000);
+  await clock.wait(12_000 + chance.pick(20_000));
+  servers.cutProbes(true);
+  await clock.wait(10_000 + chance.pick(30_000));
+  servers.cutProbes(false);
+  await died;
 }
 
 /** One API server is not reached for a moment. */
-export async function blip({ servers, clock }: World, chance: Chance): Promise<void> {
-  const address = chance.oneOf(ADDRESSES);
+export async function blip({ servers, clock, firstAddresses }: World, chance: Chance): Promise<void> {
+  const address = chance.oneOf(firstAddresses);
   servers.cut(address, true);
   await clock.wait(200 + chance.pick(chance.oneOf([3_000, 14_000])));
   servers.cut(address, false);
@@ -59,15 +73,23 @@ export async function serverRestarts(world: World, chance: Chance): Promise<void
   start(world, address);
 }
 
-/** An API server that was not started with `--endpoint-reconciler-type=none` adds its own address to the Endpoints. */
+/**
+ * An API server that was not started with `--endpoint-reconciler-type=none` adds its own address to the Endpoints; the next
+ * tick may not come to write its lease.
+ */
 export function start(world: World, address: string): void {
   const { servers, firstAddresses } = world;
   servers.set(address, { state: 'up' });
   const { plane } = servers.server(address);
   const endpoints = plane.find<Endpoints>('endpoints', 'default', 'kubernetes');
   const [subset] = endpoints?.subsets ?? [];
-  if (!world.has('ownReconcilers') || !firstAddresses.includes(address) || subset === undefined) return;
-  const addresses = [...new Set([...addressesIn(endpoints), address])].sort().map((ip) => ({ ip }));
+  if (!world.has('ownReconcilers') || !firstAddresses.includes(address) || isIPv6(address)) return;
+  if (subset === undefined) return;
+  const { nowMs } = world.clock;
+  // One answer is forgotten, and not the next.
+  const isNext = (world.lostWrites?.untilMs ?? 0) + UNWRITTEN_MS > nowMs;
+  if (!isNext) world.lostWrites = { of: 'endpoints', key: 'masterleases', untilMs: nowMs + UNWRITTEN_MS };
+  const addresses = [...new Set([...endpointAddresses(endpoints), address])].sort().map((ip) => ({ ip }));
   plane.place('endpoints', { ...endpoints, subsets: [{ ...subset, addresses }] } as Endpoints, address);
 }
 
@@ -91,7 +113,7 @@ export async function lateAddition(world: World, chance: Chance): Promise<void> 
   } else await endpointsDeleted(world, chance);
   const added = await new Promise<string | undefined>((resolve) => {
     world.delayOfWrite = (body) => {
-      const [address] = addressesIn(JSON.parse(body)).filter((each) => !endpoints.published().includes(each));
+      const [address] = endpointAddresses(JSON.parse(body)).filter((each) => !endpoints.published().includes(each));
       if (address === undefined) return undefined;
       world.delayOfWrite = () => undefined;
       resolve(address);
@@ -108,9 +130,23 @@ export async function lateAddition(world: World, chance: Chance): Promise<void> 
 /** Another client deletes the Endpoints, perhaps with their slice: the next pass creates them. */
 export async function endpointsDeleted({ servers, endpoints }: World, chance: Chance): Promise<void> {
   // A creation that is late may come now, with what was withdrawn meanwhile, and the next pass removes it.
-  for (const address of ADDRESSES) endpoints.mayReturn(address);
+  for (const address of servers.all.keys()) endpoints.mayReturn(address);
   servers.plane.remove('endpoints', 'default', 'kubernetes');
   if (!chance.once(4)) servers.plane.remove('endpointslices', 'default', 'kubernetes');
+  if (chance.once(2)) servers.plane.remove('endpointslices', 'default', 'kubernetes-ipv6');
+}
+
+/** Another client makes a slice of the Service; perhaps it deletes the others, or no server is reached now. */
+export async function foreignSlice(world: World, chance: Chance): Promise<void> {
+  const { servers, firstAddresses } = world;
+  if (servers.plane.slices().some(({ metadata }) => metadata.name.startsWith(FOREIGN))) return;
+  const [address] = firstAddresses;
+  const labels = { 'kubernetes.io/service-name': 'kubernetes' };
+  const metadata = { namespace: 'default', name: `${FOREIGN}${chance.pick(1_000)}`, labels };
+  const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata, addressType: 'IPv4' };
+  if (chance.once(2)) await endpointsDeleted(world, chance);
+  servers.plane.place('endpointslices', { ...slice, endpoints: [{ addresses: [address] }], ports: [] } as never);
+  if (chance.once(2)) await serverDies(world, chance);
 }
 
 /** An API server is replaced: another address in the spec. */
@@ -148,12 +184,13 @@ export async function rotate(world: World, chance: Chance): Promise<void> {
   servers.renew({ ca: `${oldCa}+${ca}`, token });
   await clock.wait(ROLLED_OUT_MS + chance.pick(10_000));
   // The one that the balancer prefers is the last: until then calls work with the old kubeconfig, and probes of the others do not.
-  const longMs = chance.oneOf([500, 8_000, 30_000]);
+  const longMs = chance.oneOf([500, 8_000, 40_000, 40_000]);
   for (const server of [...servers.all.values()].reverse()) {
     server.ca = ca;
     server.tokens.delete(oldToken);
     world.note(`${server.address} has a certificate of ${ca}`);
-    await clock.wait(chance.pick(world.expected().includes(server.address) ? longMs : 500));
+    const isExpected = world.expected().includes(server.address);
+    await clock.wait(isExpected ? chance.between(longMs / 2, longMs) : chance.pick(500));
   }
   await clock.wait(ROLLED_OUT_MS);
   servers.renew({ ca, token });
@@ -175,5 +212,5 @@ export async function moveControlPlane(world: World, chance: Chance): Promise<vo
     (address) => ({ address, kind: 'server', probe: { path: '/readyz', authenticate: false } }) as const,
   );
   await apply(world, { apiServers });
-  await clock.wait(chance.pick(10_000));
+  await clock.wait(10_000 + chance.pick(30_000));
 }

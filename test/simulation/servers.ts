@@ -14,6 +14,8 @@ export interface Server {
 /** In front of all API servers of a control plane: goes to any that answers. The next control plane has the next address. */
 export const BALANCER = '192.0.2.100';
 export const ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4', '192.0.2.5'] as const;
+/** Of the second family: each is a network path of its own. */
+export const SECOND_ADDRESSES: readonly string[] = ['2001:db8::1', '2001:db8::2'];
 /** Of the spec, and not there yet: more than are probed at a time. */
 export const SPARES: readonly string[] = Array.from({ length: 16 }, (_, index) => `192.0.2.${11 + index}`);
 export const HOST = 'api.example';
@@ -29,6 +31,8 @@ export class ApiServers {
   /** A rotation of CA and token is under way. */
   isRotating = false;
   hasRotated = false;
+  /** Only the balancer answers the functions: probes go another way. */
+  areProbesCut = false;
   ca = 'ca-1';
   token = 'Bearer token-1';
   /** What the secret has. */
@@ -42,10 +46,10 @@ export class ApiServers {
   /** When each was last not as an API server should be, as seen by the functions. */
   readonly #badUntilMs = new Map<string, number>();
 
-  constructor(clock: Clock, host: string) {
+  constructor(clock: Clock, host: string, secondAddresses: readonly string[]) {
     this.#clock = clock;
     this.#balancers.set(BALANCER, this.plane);
-    for (const address of ADDRESSES) {
+    for (const address of [...ADDRESSES, ...secondAddresses]) {
       const tokens = new Set([this.token]);
       this.all.set(address, { address, plane: this.plane, ca: this.ca, tokens, state: 'up' });
     }
@@ -86,6 +90,16 @@ export class ApiServers {
     return ca === undefined || trusts(this.kubeconfig.ca, ca);
   }
 
+  /** Cuts the paths to all servers, or restores them. */
+  cutAll(isCut: boolean): void {
+    for (const address of this.all.keys()) this.cut(address, isCut);
+  }
+
+  cutProbes(isCut: boolean): void {
+    this.areProbesCut = isCut;
+    for (const address of this.all.keys()) this.notice(address);
+  }
+
   isSilent(host: string): boolean {
     return this.cutOff.has(host) || this.all.get(host)?.state === 'silent';
   }
@@ -120,7 +134,7 @@ export class ApiServers {
 
   /** Whether probes of the functions are answered as they should be. */
   isGood(address: string): boolean {
-    return this.all.get(address)?.state === 'up' && !this.cutOff.has(address);
+    return this.all.get(address)?.state === 'up' && !this.cutOff.has(address) && !this.areProbesCut;
   }
 
   wasGoodSince(address: string, sinceMs: number): boolean {

@@ -27,6 +27,10 @@ export const FEATURES = [
   'ownReconcilers',
   'skewedMachines',
   'halts',
+  'secondFamily',
+  'prune',
+  'longLeases',
+  'brokenLists',
 ] as const;
 /** The endpoints loop, and the two repairs with the Services. */
 export const PARTS = ['endpoints', 'ranges'] as const;

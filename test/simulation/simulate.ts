@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { loadWithStandIns } from './load-with-stand-ins.ts';
 import { PLANTS } from './plants.ts';
@@ -5,13 +6,14 @@ import { installVirtualTime } from './virtual-time.ts';
 
 const HELP = `npm run simulate -- [--runs N] [--seed N]   run N seeds, from this one on; with --brief without histories
 npm run simulate -- --plant ID [--runs N]   the same with a defect in the code, until it is found
-npm run simulate -- --plant all [--runs N]  each defect in turn, and a table of what was found`;
+npm run simulate -- --plant all [--runs N] [--jobs N]  each defect, N at a time, and a table of what was found`;
 
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
     runs: { type: 'string', default: '1' },
     plant: { type: 'string' },
+    jobs: { type: 'string', default: String(availableParallelism()) },
     brief: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -24,7 +26,7 @@ if (values.help || (values.plant !== undefined && values.plant !== 'all' && plan
   process.exitCode = 2;
 } else if (values.plant === 'all') {
   const { tryPlants } = await import('./try-plants.ts');
-  process.exitCode = await tryPlants(request.runs);
+  process.exitCode = await tryPlants(request.runs, Number(values.jobs));
 } else {
   // Before anything of the project is loaded.
   installVirtualTime();

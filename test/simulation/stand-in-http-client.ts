@@ -25,7 +25,7 @@ export class HttpClient {
     const { network } = tls.ca as Authority;
     if (network === undefined) throw new Error('a connection without a network');
     this.#network = network;
-    this.#host = new URL(origin).hostname;
+    this.#host = new URL(origin).hostname.replace(/[[\]]/g, '');
   }
 
   async request({ signal, ...request }: HttpRequest): Promise<HttpReply> {

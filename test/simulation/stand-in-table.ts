@@ -1,5 +1,4 @@
 import { type AttributeValue, type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
-import { CLUSTERS } from '../../lib/table/clusters.ts';
 import type { Exchanged, Process } from './process.ts';
 
 export type Attributes = Record<string, AttributeValue>;
@@ -40,12 +39,14 @@ export class StandInTable {
   store: Store = new Map();
   readonly #nowMs: () => number;
   readonly #onWrite: (write: TableWrite) => void;
-  readonly #onRead: (registration: string, by: Process) => void;
+  readonly #onRead: (cluster: string, key: string, by: Process) => void;
+  #second = 0;
+  #headers = {};
 
   constructor(
     nowMs: () => number,
     onWrite: (write: TableWrite) => void,
-    onRead: (registration: string, by: Process) => void,
+    onRead: (cluster: string, key: string, by: Process) => void,
   ) {
     this.#nowMs = nowMs;
     this.#onWrite = onWrite;
@@ -64,7 +65,7 @@ export class StandInTable {
         const answer = await by.exchange(() => this.#apply(name ?? '', input, sender), {
           signal: abortSignal,
           isRepeated: attempt > 1,
-          isWrite: 'Item' in input || name === 'DeleteItem',
+          writes: name === 'DeleteItem' ? input.Key?.['key']?.S : input.Item?.['key']?.S,
         });
         if (answer.outcome !== 'noReply') await this.#date(middlewares);
         if (answer.outcome === 'reply') return replyOf(answer.reply, attempt);
@@ -101,15 +102,18 @@ export class StandInTable {
   }
 
   async #date(middlewares: readonly Middleware[]): Promise<void> {
-    const headers = { date: new Date(this.#nowMs()).toUTCString() };
-    for (const middleware of middlewares) await middleware(async () => ({ response: { headers } }))();
+    const second = Math.floor(this.#nowMs() / 1000);
+    if (second !== this.#second) this.#headers = { date: new Date(second * 1000).toUTCString() };
+    this.#second = second;
+    const result = Promise.resolve({ response: { headers: this.#headers } });
+    for (const middleware of middlewares) await middleware(() => result)();
   }
 
   #apply(name: string, input: Input, sender: Sender): object {
     const { cluster, key } = input.Item ?? input.Key ?? {};
     switch (name) {
       case 'GetItem':
-        if (cluster?.S === CLUSTERS) this.#onRead(key?.S ?? '', sender.by);
+        this.#onRead(cluster?.S ?? '', key?.S ?? '', sender.by);
         return { Item: this.find(cluster?.S ?? '', key?.S ?? '') };
       case 'Query':
         return this.#query(input);

@@ -62,6 +62,11 @@ export function withdrawnUntilMsIn(leases: Attributes | undefined, address: stri
   return Number(leases?.['value']?.M?.[address]?.M?.['withdrawnUntilMs']?.N ?? 0);
 }
 
+/** Returns when the lease of an address ends. */
+export function leaseEndMsIn(leases: Attributes | undefined, address: string): number {
+  return Number(leases?.['value']?.M?.[address]?.M?.['expiresAtMs']?.N ?? 0);
+}
+
 /** Each line is a name, a count of reviews, and two lists of bits. */
 function countIn(lines: string): number {
   const lists = lines.split('\n').flatMap((line) => line.split(' ').slice(2));

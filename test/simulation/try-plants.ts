@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { availableParallelism } from 'node:os';
 import { PLANTS, type Plant } from './plants.ts';
 
 /** Runs the simulation over each plant, in processes of their own. @returns 0 when all are found that a history can show */
-export async function tryPlants(runs: number): Promise<number> {
+export async function tryPlants(runs: number, jobs: number): Promise<number> {
   const waiting = [...PLANTS];
   let missed = 0;
   const work = async () => {
@@ -12,7 +11,7 @@ export async function tryPlants(runs: number): Promise<number> {
       if (!isFound && plant.unseen === undefined) missed++;
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  await Promise.all(Array.from({ length: jobs }, work));
   console.log(`${PLANTS.length} planted, ${missed} missed`);
   return missed > 0 ? 1 : 0;
 }

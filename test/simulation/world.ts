@@ -12,7 +12,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
-import { readPauseOfAll } from '../../lib/table/clusters.ts';
+import { CLUSTERS, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/server-clock.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -22,7 +22,7 @@ import { networkOf } from './network.ts';
 import { People } from './people.ts';
 import { Process, type ProcessKind } from './process.ts';
 import { RangeTruth } from './range-truth.ts';
-import { ADDRESSES, ApiServers, BALANCER, HOST, SPARES } from './servers.ts';
+import { ADDRESSES, ApiServers, BALANCER, HOST, SECOND_ADDRESSES, SPARES } from './servers.ts';
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
 import { connectNetwork } from './stand-in-http-client.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
@@ -52,6 +52,8 @@ const CONFIRMED_MS = 15_000;
 /** Of a function's host whose clock is wrong. */
 const FAR_SKEW_MS = 16 * 60_000;
 const HOUR_MS = 3_600_000;
+/** An invocation may lack the time to release what it got too much. */
+const CALLS_END_MS = 20_000;
 const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
 
 /** One cluster with its API servers, one table, and every process that works with them: all on one clock. */
@@ -77,6 +79,12 @@ export class World {
   calmSinceMs = Number.POSITIVE_INFINITY;
   /** Until then a third of all calls is lost, or their replies. */
   lossyUntilMs = 0;
+  /** What these processes write to this item is lost. */
+  lostWrites: { readonly of: ProcessKind; readonly key: string; readonly untilMs: number } | undefined;
+  /** A deregistration stands still for so long after each read of the leases. */
+  haltOfDrainsMs = 0;
+  /** Called after each write of the leases. */
+  onLeases: (() => void) | undefined;
   /** Called with the process that reads a registration next. */
   onRegistrationRead: ((by: Process) => void) | undefined;
   /** Called with each write of the Endpoints: returns by how many ms it is late, while its sender gives up. */
@@ -113,10 +121,10 @@ export class World {
     this.#isRecorded = isRecorded;
     this.chance = new Chance(settings.seed);
     useTime(this.clock, this.chance.of('library'));
-    this.servers = new ApiServers(this.clock, this.has('oneServerKubeconfig') ? ADDRESSES[0] : BALANCER);
-    this.firstAddresses = this.has('twoServers')
-      ? [ADDRESSES[0], ADDRESSES[1]]
-      : [ADDRESSES[0], ADDRESSES[1], ADDRESSES[2]];
+    const second = this.has('secondFamily') ? SECOND_ADDRESSES : [];
+    this.servers = new ApiServers(this.clock, this.has('oneServerKubeconfig') ? ADDRESSES[0] : BALANCER, second);
+    const [first, ...others] = ADDRESSES.slice(0, this.has('twoServers') ? 2 : 3);
+    this.firstAddresses = [first ?? ADDRESSES[0], ...others, ...second];
     this.agents = new Set(this.has('agents') ? this.firstAddresses.slice(1) : []);
     this.endpoints = new EndpointTruth(this);
     this.ranges = new RangeTruth(this);
@@ -124,16 +132,18 @@ export class World {
     this.table = new StandInTable(
       () => this.clock.nowMs,
       (write) => this.#written(write),
-      (key, by) => {
-        if (this.#isPaused(key)) by.sawPauseIn = by.invocation;
-        if (key === CLUSTER) this.onRegistrationRead?.(by);
+      (cluster, key, by) => {
+        if (cluster === CLUSTERS && this.#isPaused(key)) by.sawPauseIn = by.invocation;
+        if (cluster === CLUSTERS && key === CLUSTER) this.onRegistrationRead?.(by);
+        if (key === 'masterleases' && by.kind === 'deregister' && this.haltOfDrainsMs > 0)
+          by.freeze(this.haltOfDrainsMs);
       },
     );
     this.spec = this.#firstSpec();
     this.people = new People(this);
     this.expectAddresses();
-    this.servers.plane.onWrite = ({ kind }) => {
-      if (kind === 'endpoints') this.endpoints.check();
+    this.servers.plane.onWrite = (write) => {
+      if (write.kind === 'endpoints' || write.kind === 'endpointslices') this.endpoints.check(write);
     };
   }
 
@@ -221,7 +231,9 @@ export class World {
     const answer = await Promise.race([work.catch((error: unknown) => asError(error)), process.died]);
     end.isCancelled = true;
     if (process.isDead) this.note(`${process.name} ended in the middle`);
-    if (process.isDead || answer instanceof Error) this.cutOff.add((event as { requestId?: string }).requestId);
+    const isLate = clock.nowMs > process.invokedAtMs + CALLS_END_MS;
+    if (process.isDead || isLate || answer instanceof Error)
+      this.cutOff.add((event as { requestId?: string }).requestId);
     if (process.isDead || answer === 'died') return undefined;
     this.#idle.set(kind, [...(this.#idle.get(kind) ?? []), process]);
     return answer;
@@ -385,6 +397,7 @@ export class World {
       this.violate('paused', `${by.name} wrote ${key} although passes are paused`);
     }
     if (isRange) this.ranges.check(write);
+    if (key === 'masterleases') this.onLeases?.();
     if (key.startsWith('requests/') && write.before === undefined) {
       const id = key.slice('requests/'.length);
       this.#begunAtMs.set(id, this.clock.nowMs);
@@ -411,7 +424,9 @@ export class World {
       allocator: 'table',
       kubeconfig: { ssm: 'demo' },
       apiServers: this.has('dns') ? [...servers, { host: HOST, kind: 'shared', probe }] : servers,
-      serviceClusterIPRanges: this.has('dualStack') ? [primary, 'fd00::/122'] : [primary],
+      serviceClusterIPRanges: this.has('dualStack') || this.has('secondFamily') ? [primary, 'fd00::/122'] : [primary],
+      ...(this.has('secondFamily') && { service: { ipFamilyPolicy: 'PreferDualStack' } }),
+      endpoints: { prune: this.has('prune'), leaseSeconds: this.has('longLeases') ? 40 : 15 },
       serviceNodePortRange: isTight ? '30000-30003' : '30000-30031',
       intervalSeconds: {
         'cluster-ip-repair': INTERVAL_MS / 1000,
