@@ -1,9 +1,9 @@
 import { noSecondaryRange, notSupported, type OpenRange } from '../../lib/allocate/open-range.ts';
 import type { ItemValue, RangeName } from '../../lib/allocate/request.ts';
-import type { Pick as PickIndex } from '../../lib/allocator/bitmap.ts';
 import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
 import { ipAlreadyAllocated, ipNotInRange } from '../../lib/allocator/ip-range.ts';
 import type { Network } from '../../lib/allocator/network.ts';
+import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { eachOf } from '../../lib/cluster/each-of.ts';

@@ -156,18 +156,14 @@ export function textRange(key: RangeKey, text: string): TextRange | Refusal {
 
 function asTexts<Item extends string | number>(range: RangeAllocator<Item>, before: number, after: number): TextRange {
   const { spec, max } = range;
-  const bitOf = (text: string) => {
-    const item = range.itemOf(text);
-    return item === undefined ? [] : (range.indexOf(item) ?? []);
-  };
   return {
     spec,
     max,
-    reserved: Math.min(range.reserved, max),
+    reserved: range.reserved,
     before,
     after,
     first: max > 0 ? String(range.itemAt(-before)) : '',
-    bitsOf: (texts) => [...texts].flatMap(bitOf),
+    bitsOf: (texts) => [...texts].flatMap((text) => range.bitOf(text) ?? []),
   };
 }
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pick } from '../allocator/bitmap.ts';
+import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
 import { unlessAborted } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
@@ -32,7 +32,7 @@ export interface AdmissionOptions {
   /** Default: from AWS. */
   readonly readTokens?: ReadSecretText;
   /** Picks a free item. Default: a random one. */
-  readonly pick?: Pick;
+  readonly pick?: PickIndex;
   /** The end of a generated name. Default: five random letters. */
   readonly newSuffix?: () => string;
   /** Waits after attempt number 0, 1, 2 ..., which took so long, to change a range was lost to another writer. Default: at random. */

@@ -1,6 +1,6 @@
-import type { Pick } from '../allocator/bitmap.ts';
 import { canonicalAddress, type IPFamily } from '../allocator/ip-address.ts';
 import { parseCidr } from '../allocator/network.ts';
+import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
@@ -14,7 +14,7 @@ import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import type { AllocatedItems } from './response.ts';
 
 export interface RangesOptions {
-  readonly pick: Pick;
+  readonly pick: PickIndex;
   readonly update: UpdateOptions;
 }
 

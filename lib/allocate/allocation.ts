@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pick } from '../allocator/bitmap.ts';
+import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
@@ -28,7 +28,7 @@ export interface AllocationOptions {
   /** Waits while other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   /** Picks the next free item. Default: a random one. */
-  readonly pick?: Pick;
+  readonly pick?: PickIndex;
   /**
    * Opens a range of a cluster whose own API servers allocate. Absent, as in the function, which connects to no cluster:
    * its requests are refused.
@@ -39,7 +39,7 @@ export interface AllocationOptions {
 type OpenHeld = (
   spec: ClusterSpec,
   range: RangeName,
-  options: { readonly pick: Pick; readonly dryRun: boolean; readonly signal: AbortSignal },
+  options: { readonly pick: PickIndex; readonly dryRun: boolean; readonly signal: AbortSignal },
 ) => Promise<OpenRange | Refusal>;
 
 export type AllocationHandler = Handler<Answer, TableEnvironment>;

@@ -1,4 +1,4 @@
-import type { Pick as PickIndex } from '../allocator/bitmap.ts';
+import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';

@@ -1,7 +1,6 @@
-import type { Pick } from './bitmap.ts';
 import { canonicalAddress, formatAddress, formatIPv4, parseAddress, parseIPv4 } from './ip-address.ts';
 import { type Network, networkOf, rangeSize } from './network.ts';
-import { RangeAllocator, type RangeKind } from './range-allocator.ts';
+import { type PickIndex, RangeAllocator, type RangeKind } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
 import { reservedAddresses } from './reserved-band.ts';
 
@@ -18,7 +17,7 @@ const MOST_IPV6_ADDRESSES = 65_536;
  * IPv6 has no broadcast address, and its bits end at 65,535 addresses. Items are address texts: canonical when
  * allocated, any that parses when requested.
  */
-export function ipRangeOf(cidr: string, pick: Pick): RangeAllocator<string> | Refusal {
+export function ipRangeOf(cidr: string, pick: PickIndex): RangeAllocator<string> | Refusal {
   const network = networkOf(cidr);
   return isRefused(network) ? network : new RangeAllocator(addressesOf(network), pick);
 }
@@ -51,12 +50,6 @@ function addressesOf(network: Network): RangeKind<string> {
     parse: (text) => text,
     notInRange: (address) => ipNotInRange(address, network.text),
     alreadyAllocated: ipAlreadyAllocated,
-    mismatch: (range) => {
-      const other = networkOf(range);
-      if (isRefused(other)) return other;
-      if (other.text === network.text) return undefined;
-      return refused('MismatchedRange', 'the provided network does not match the current range');
-    },
   };
 }
 

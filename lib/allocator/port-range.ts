@@ -1,5 +1,4 @@
-import type { Pick } from './bitmap.ts';
-import { RangeAllocator, type RangeKind } from './range-allocator.ts';
+import { type PickIndex, RangeAllocator, type RangeKind } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
 import { reservedPorts } from './reserved-band.ts';
 
@@ -7,7 +6,7 @@ import { reservedPorts } from './reserved-band.ts';
  * The node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). Every port of the range is
  * usable.
  */
-export function portRangeOf(text: string, pick: Pick): RangeAllocator<number> | Refusal {
+export function portRangeOf(text: string, pick: PickIndex): RangeAllocator<number> | Refusal {
   const ports = parsePortInterval(text);
   return isRefused(ports) ? ports : new RangeAllocator(portsOf(ports), pick);
 }
@@ -24,11 +23,6 @@ function portsOf(ports: PortInterval): RangeKind<number> {
     notInRange: () =>
       refused('NotInRange', `provided port is not in the valid range. The range of valid ports is ${spec}`),
     alreadyAllocated: () => refused('AlreadyAllocated', 'provided port is already allocated'),
-    // Another notation of the same ports is another range.
-    mismatch: (range) =>
-      range === spec
-        ? undefined
-        : refused('MismatchedRange', 'the provided port range does not match the current port range'),
   };
 }
 

@@ -1,6 +1,8 @@
-import { AllocationBitmap, type Pick } from './bitmap.ts';
 import { type Refusal, rangeIsFull } from './refusal.ts';
-import type { RangeSnapshot } from './snapshot-bytes.ts';
+import { byteOf, hasBit, popCount, type RangeSnapshot, trimmed } from './snapshot-bytes.ts';
+
+/** Returns a uniform random integer in [0, below). `below` is at least 1. */
+export type PickIndex = (below: number) => number;
 
 /** The properties of one kind of range: its items, their numbers, and the texts of its refusals. */
 export interface RangeKind<Item> {
@@ -8,7 +10,7 @@ export interface RangeKind<Item> {
   readonly spec: string;
   /** The number of usable items. */
   readonly max: number;
-  /** The size of the low band that `allocateNext` uses last. */
+  /** The size of the low band that `allocateNext` uses last, at most `max`. */
   readonly reserved: number;
   /** Returns the bit number of an item, `undefined` if it is not in the range. */
   indexOf(item: Item): number | undefined;
@@ -17,42 +19,47 @@ export interface RangeKind<Item> {
   parse(text: string): Item;
   notInRange(item: Item): Refusal;
   alreadyAllocated(): Refusal;
-  /** Returns the reason why a snapshot of that range does not fit this one. */
-  mismatch(range: string): Refusal | undefined;
 }
 
 /**
- * A range of items over a bitmap: cluster IPs, whose items are canonical address texts, or node ports. Not shared
- * between passes.
+ * A range of cluster IPs, whose items are canonical address texts, or of node ports, over a bitmap
+ * (`pkg/registry/core/service/allocator/bitmap.go`). Not shared between passes.
+ *
+ * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above: they are kept and
+ * counted, so that `free` can be negative.
  */
 export class RangeAllocator<Item> {
   readonly spec: string;
   readonly max: number;
   readonly reserved: number;
   readonly #kind: RangeKind<Item>;
-  readonly #pick: Pick;
-  readonly #bitmap: AllocationBitmap;
+  readonly #pick: PickIndex;
+  /** A snapshot, padded. It has no memory until a bit is set, so an unused /8 costs nothing. */
+  #data = new Uint8Array(0);
+  #used = 0;
 
-  constructor(kind: RangeKind<Item>, pick: Pick, bitmap?: AllocationBitmap) {
+  constructor(kind: RangeKind<Item>, pick: PickIndex) {
     const { spec, max, reserved } = kind;
     this.spec = spec;
     this.max = max;
     this.reserved = reserved;
     this.#kind = kind;
     this.#pick = pick;
-    this.#bitmap = bitmap ?? new AllocationBitmap({ max, reserved, pick });
   }
 
   copy(): RangeAllocator<Item> {
-    return new RangeAllocator(this.#kind, this.#pick, this.#bitmap.copy());
-  }
-
-  get free(): number {
-    return this.#bitmap.free;
+    const copy = new RangeAllocator(this.#kind, this.#pick);
+    copy.#data = this.#data.slice();
+    copy.#used = this.#used;
+    return copy;
   }
 
   get used(): number {
-    return this.#bitmap.used;
+    return this.#used;
+  }
+
+  get free(): number {
+    return this.max - this.#used;
   }
 
   indexOf(item: Item): number | undefined {
@@ -63,9 +70,14 @@ export class RangeAllocator<Item> {
     return this.#kind.itemAt(index);
   }
 
-  /** Parses an item; `undefined` if it is not in the range. */
+  /** Returns the bit number of the item that a text names; `undefined` if it is not in the range. */
+  bitOf(text: string): number | undefined {
+    return this.indexOf(this.#kind.parse(text));
+  }
+
+  /** Returns the canonical item that a text names; `undefined` if it is not in the range. */
   itemOf(text: string): Item | undefined {
-    const index = this.indexOf(this.#kind.parse(text));
+    const index = this.bitOf(text);
     return index === undefined ? undefined : this.itemAt(index);
   }
 
@@ -73,38 +85,70 @@ export class RangeAllocator<Item> {
   allocate(item: Item): Refusal | undefined {
     const index = this.indexOf(item);
     if (index === undefined) return this.#kind.notInRange(item);
-    return this.#bitmap.allocate(index) ? undefined : this.#kind.alreadyAllocated();
+    if (hasBit(this.#data, index)) return this.#kind.alreadyAllocated();
+    this.#take(index);
+    return undefined;
   }
 
+  /**
+   * Allocates the first free item at or after a random start, cyclically: first in the band above the reserved one,
+   * then in the reserved one.
+   */
   allocateNext(): { readonly item: Item } | Refusal {
-    const index = this.#bitmap.allocateNext();
-    return index === undefined ? rangeIsFull() : { item: this.itemAt(index) };
+    const index =
+      this.free <= 0 ? undefined : (this.#freeIn(this.reserved, this.max) ?? this.#freeIn(0, this.reserved));
+    if (index === undefined) return rangeIsFull();
+    this.#take(index);
+    return { item: this.itemAt(index) };
   }
 
   /** Releasing a free item, or one outside the range, has no effect. */
   release(item: Item): void {
     const index = this.indexOf(item);
-    if (index !== undefined) this.#bitmap.release(index);
+    if (index === undefined || !hasBit(this.#data, index)) return;
+    this.#flip(index);
+    this.#used--;
   }
 
   has(item: Item): boolean {
     const index = this.indexOf(item);
-    return index !== undefined && this.#bitmap.has(index);
-  }
-
-  /** Returns the allocated items, ascending. */
-  *items(): Generator<Item, void, undefined> {
-    for (const index of this.#bitmap.items()) yield this.itemAt(index);
+    return index !== undefined && hasBit(this.#data, index);
   }
 
   snapshot(): RangeSnapshot {
-    return { range: this.spec, data: this.#bitmap.snapshot() };
+    return { range: this.spec, data: trimmed(this.#data) };
   }
 
-  /** Changes nothing if the snapshot belongs to another range. */
-  restore({ range, data }: RangeSnapshot): Refusal | undefined {
-    const mismatch = this.#kind.mismatch(range);
-    if (mismatch === undefined) this.#bitmap.restore(data);
-    return mismatch;
+  /** Replaces the allocated items. `snapshot` is numbered by this range. */
+  restore(snapshot: Uint8Array): void {
+    const data = trimmed(snapshot);
+    this.#data = new Uint8Array(Math.max(data.length, Math.ceil(this.max / 8)));
+    this.#data.set(data, this.#data.length - data.length);
+    this.#used = popCount(data);
+  }
+
+  #take(index: number): void {
+    if (this.#data.length === 0) this.#data = new Uint8Array(Math.ceil(this.max / 8));
+    this.#flip(index);
+    this.#used++;
+  }
+
+  #flip(bit: number): void {
+    const index = this.#data.length - 1 - (bit >>> 3);
+    this.#data[index] = (this.#data[index] ?? 0) ^ (1 << (bit & 7));
+  }
+
+  /** An empty band draws no random number. */
+  #freeIn(low: number, high: number): number | undefined {
+    if (low >= high) return undefined;
+    const start = low + this.#pick(high - low);
+    return this.#firstFree(start, high) ?? this.#firstFree(low, start);
+  }
+
+  /** A byte of eight allocated items is skipped at once. */
+  #firstFree(from: number, end: number): number | undefined {
+    let bit = from;
+    while (bit < end && hasBit(this.#data, bit)) bit += bit % 8 === 0 && byteOf(this.#data, bit / 8) === 0xff ? 8 : 1;
+    return bit < end ? bit : undefined;
   }
 }

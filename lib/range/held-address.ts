@@ -1,6 +1,6 @@
-import type { Pick } from '../allocator/bitmap.ts';
 import { type Address, familyOf, formatAddress, parseAddress } from '../allocator/ip-address.ts';
 import { firstUsable, isUsableIn, lastUsable, type Network, rangeSize } from '../allocator/network.ts';
+import type { PickIndex } from '../allocator/range-allocator.ts';
 import { reservedAddresses } from '../allocator/reserved-band.ts';
 import {
   ADDRESS_MANAGED_BY_LABEL,
@@ -63,7 +63,7 @@ const MOST_STARTS = 2n ** 47n;
 export function* freeAddresses(
   networks: readonly Network[],
   isTaken: (address: string) => boolean,
-  pick: Pick,
+  pick: PickIndex,
 ): Generator<string> {
   for (const band of ['static', 'dynamic'] as const) {
     for (const network of networks) {
@@ -75,7 +75,7 @@ export function* freeAddresses(
   }
 }
 
-function* fromRandomStart({ first, size }: Band, pick: Pick): Generator<bigint> {
+function* fromRandomStart({ first, size }: Band, pick: PickIndex): Generator<bigint> {
   if (size <= 0n) return;
   const start = BigInt(pick(Number(size < MOST_STARTS ? size : MOST_STARTS)));
   for (let step = 0n; step < size; step += 1n) yield first + ((start + step) % size);

@@ -3,10 +3,11 @@ import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { bitsOf, fromBits, popCount, subtract, union } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { holdsByItem } from '../range/hold.ts';
 import type { RangeDecision } from '../range/merge.ts';
 import { NO_STRIKES, type StoredRange, sameRange, unseenOf } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
-import { bitOf, HeldItems, type HoldJudgement, judgeHolds } from './holds.ts';
+import { type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
 import type { ClaimResult, Ledger, MakeRange } from './walk.ts';
 
@@ -18,7 +19,8 @@ export interface Rebuild<Item> extends Ledger<Item> {
   readonly recorded: RangeAllocator<Item>;
   /** The claims of Services, in the range of the spec. */
   readonly rebuilt: RangeAllocator<Item>;
-  readonly held: HeldItems<Item>;
+  /** The Services that have held items, by the bit of the item in the range of the spec. */
+  readonly holders: ReadonlyMap<number, ServiceClaim>;
 }
 
 /** The decision about one range. */
@@ -39,8 +41,8 @@ export interface Comparison extends RangeDecision {
 }
 
 /**
- * Returns the allocator of `stored`, with its own range; an empty one of `configured` if nothing is stored; an
- * `Refusal` if `stored` is corrupt.
+ * Returns the allocator of `stored`, with its own range, which may not parse; an empty one of `configured` if nothing is
+ * stored.
  */
 export function recordedRange<Item>(
   makeRange: MakeRange<Item>,
@@ -48,8 +50,8 @@ export function recordedRange<Item>(
   stored: StoredRange | undefined,
 ): RangeAllocator<Item> | Refusal {
   const range = makeRange(stored?.range || configured);
-  if (isRefused(range) || stored === undefined) return range;
-  return range.restore({ range: range.spec, data: stored.data }) ?? range;
+  if (stored !== undefined && !isRefused(range)) range.restore(stored.data);
+  return range;
 }
 
 /** Returns the ledger of a range that the table allocates. `rebuilt` is empty and is filled by the claims. */
@@ -58,15 +60,22 @@ export function startRebuild<Item>(
   recorded: RangeAllocator<Item>,
   rebuilt: RangeAllocator<Item>,
 ): Rebuild<Item> {
-  const held = new HeldItems(stored?.holds ?? [], rebuilt);
+  const held = new Set(bitsOfHolds(stored, rebuilt));
+  const holders = new Map<number, ServiceClaim>();
   const enter = (item: Item): ClaimResult =>
     rebuilt.allocate(item) ?? (recorded.has(item) ? 'recorded' : 'notRecorded');
   const enterHeld = (item: Item, by: ServiceClaim): ClaimResult => {
     const result = enter(item);
-    if (!isRefused(result)) held.claimed(item, by);
+    const bit = isRefused(result) ? undefined : rebuilt.indexOf(item);
+    if (bit !== undefined && held.has(bit)) holders.set(bit, by);
     return result;
   };
-  return { spec: rebuilt.spec, stored, recorded, rebuilt, held, claim: held.items.length === 0 ? enter : enterHeld };
+  return { spec: rebuilt.spec, stored, recorded, rebuilt, holders, claim: held.size === 0 ? enter : enterHeld };
+}
+
+/** Returns the bits of held items that are in the range. */
+function bitsOfHolds<Item>(stored: StoredRange | undefined, range: RangeAllocator<Item>): number[] {
+  return [...holdsByItem(stored?.holds ?? []).keys()].flatMap((text) => range.bitOf(text) ?? []);
 }
 
 /** Strikes by another control plane may be those of the right one, and this list that of a former one. */
@@ -86,9 +95,9 @@ export function compareRange<Item>(
   pass: JudgingPass,
   generation: number,
 ): Comparison {
-  const { stored, rebuilt, held } = rebuild;
+  const { stored, rebuilt, holders } = rebuild;
   const { range, data: proved } = rebuilt.snapshot();
-  const holds = judgeHolds(held, stored?.holds ?? [], { ...pass, noun: words.item, range });
+  const holds = judgeHolds(stored?.holds ?? [], rebuilt, holders, words.item, pass);
   const leftovers = leftoversOf(rebuild, proved);
   const leaks = judgeLeaks(leftovers, rebuilt, words.item, stored?.strikes ?? NO_STRIKES, pass);
   const data = union(union(proved, holds.kept), leaks.kept);
@@ -106,7 +115,7 @@ export function compareRange<Item>(
     proved,
     freed: leaks.freed,
     ended: holds.ended,
-    bitOf: (text) => bitOf(rebuilt, text),
+    bitOf: (text) => rebuilt.bitOf(text),
     counts: { allocated, free, capacity: rebuilt.max, ...leaks.counts, ...holds.counts },
   };
 }
@@ -122,12 +131,14 @@ export function nothingFree(
 }
 
 /** Returns recorded items that no Service claims and that are not held, ascending. */
-function* leftoversOf<Item>({ recorded, rebuilt, held }: Rebuild<Item>, proved: Uint8Array): Generator<Leftover<Item>> {
+function* leftoversOf<Item>(
+  { stored, recorded, rebuilt }: Rebuild<Item>,
+  proved: Uint8Array,
+): Generator<Leftover<Item>> {
   const { data } = recorded.snapshot();
   const isSameRange = recorded.spec === rebuilt.spec;
   const unclaimed = isSameRange ? subtract(data, proved) : data;
-  const heldBits = fromBits(held.items.flatMap(({ bitIn }) => bitIn(recorded) ?? []));
-  for (const recordedBit of bitsOf(subtract(unclaimed, heldBits))) {
+  for (const recordedBit of bitsOf(subtract(unclaimed, fromBits(bitsOfHolds(stored, recorded))))) {
     const item = recorded.itemAt(recordedBit);
     if (isSameRange || !rebuilt.has(item)) yield { item, recordedBit };
   }

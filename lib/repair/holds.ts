@@ -6,43 +6,6 @@ import { type Hold, holdsByItem, isSurelyOver, mayClaim, withoutHolds } from '..
 import type { EndedHold } from '../range/merge.ts';
 import type { JudgingPass } from './leaks.ts';
 
-interface HeldItem<Item> {
-  /** The text of the item in the hold. */
-  readonly text: string;
-  readonly hold: Hold;
-  /** Its number in the range of the spec; undefined if it is outside. */
-  readonly bit: number | undefined;
-  /** Returns its number in another range. */
-  readonly bitIn: (range: RangeAllocator<Item>) => number | undefined;
-}
-
-export class HeldItems<Item> {
-  readonly items: readonly HeldItem<Item>[];
-  readonly #range: RangeAllocator<Item>;
-  readonly #bits: ReadonlySet<number>;
-  readonly #claims = new Map<number, ServiceClaim>();
-
-  /** `range` is that of the spec. */
-  constructor(holds: readonly Hold[], range: RangeAllocator<Item>) {
-    this.#range = range;
-    this.items = [...holdsByItem(holds)].map(([text, hold]) => {
-      const bitIn = (other: RangeAllocator<Item>) => bitOf(other, text);
-      return { text, hold, bit: bitIn(range), bitIn };
-    });
-    this.#bits = new Set(this.items.flatMap(({ bit }) => bit ?? []));
-  }
-
-  /** Remembers the first good claim on a held item. */
-  claimed(item: Item, by: ServiceClaim): void {
-    const bit = this.#range.indexOf(item);
-    if (bit !== undefined && this.#bits.has(bit)) this.#claims.set(bit, by);
-  }
-
-  claimOn({ bit }: HeldItem<Item>): ServiceClaim | undefined {
-    return bit === undefined ? undefined : this.#claims.get(bit);
-  }
-}
-
 export interface HoldJudgement {
   readonly findings: readonly Finding[];
   readonly holds: readonly Hold[];
@@ -56,73 +19,58 @@ export interface HoldJudgement {
   };
 }
 
-interface HoldJudgementOptions extends Pick<JudgingPass, 'mayFree'> {
-  /** The name of an item: `cluster IP`. */
-  readonly noun: string;
-  readonly range: string;
-  /** The start of the pass, before it read the range. */
-  readonly nowMs: number;
-}
-
 /**
  * Decides about the holds of a range after every claim was entered. An item is freed at once if its hold had expired,
  * by every clock, before the range was read: a Service that was to claim it exists by then.
+ * @param range that of the spec
+ * @param holders the Services that have held items, by bit
+ * @param noun the name of an item: `cluster IP`
  */
 export function judgeHolds<Item>(
-  held: HeldItems<Item>,
   stored: readonly Hold[],
-  { noun, range, nowMs, mayFree }: HoldJudgementOptions,
+  range: Pick<RangeAllocator<Item>, 'bitOf' | 'spec'>,
+  holders: ReadonlyMap<number, ServiceClaim>,
+  noun: string,
+  { nowMs, mayFree }: Pick<JudgingPass, 'nowMs' | 'mayFree'>,
 ): HoldJudgement {
   const findings: Finding[] = [];
   const ended: EndedHold[] = [];
   const kept: number[] = [];
-  for (const each of held.items) {
-    const { text, hold, bit } = each;
-    const claimedBy = held.claimOn(each);
-    const isEnding = isSurelyOver(hold, nowMs) || (claimedBy !== undefined && mayClaim(hold, claimedBy.holdOwner));
+  for (const [item, hold] of holdsByItem(stored)) {
+    const bit = range.bitOf(item);
+    const holder = bit === undefined ? undefined : holders.get(bit);
+    const isEnding = isSurelyOver(hold, nowMs) || (holder !== undefined && mayClaim(hold, holder.holdOwner));
     if (mayFree && isEnding) {
-      ended.push({ item: text, hold, freedBit: claimedBy === undefined ? bit : undefined });
+      ended.push({ item, hold, freedBit: holder === undefined ? bit : undefined });
     } else if (bit === undefined) {
-      ended.push({ item: text, hold, freedBit: undefined });
-      findings.push(outOfRange(`the ${noun} ${text}`, each, range));
+      ended.push({ item, hold, freedBit: undefined });
+      findings.push(outOfRange(noun, item, hold, range.spec));
     } else {
       kept.push(bit);
-      if (claimedBy !== undefined) findings.push(heldByAnother(`the ${noun} ${text}`, each, claimedBy));
+      if (holder !== undefined) findings.push(heldByAnother(noun, item, hold, holder));
     }
   }
+  const endedItems = ended.map(({ item }) => item);
   return {
     findings,
-    holds: withoutHolds(
-      stored,
-      ended.map(({ item }) => item),
-    ),
+    holds: withoutHolds(stored, endedItems),
     kept: fromBits(kept),
     ended,
     counts: { held: kept.length, holdsEnded: ended.filter(({ freedBit }) => freedBit !== undefined).length },
   };
 }
 
-/** Returns the number of the item that a text names; undefined when it is not in the range. */
-export function bitOf<Item>(range: RangeAllocator<Item>, text: string): number | undefined {
-  const item = range.itemOf(text);
-  return item === undefined ? undefined : range.indexOf(item);
-}
-
-function heldByAnother<Item>(what: string, { text, hold }: HeldItem<Item>, { namespace, name }: ServiceClaim): Finding {
+function heldByAnother(noun: string, item: string, { owner }: Hold, { namespace, name }: ServiceClaim): Finding {
   const service = `${namespace}/${name}`;
-  const label = `${HOLD_OWNER_LABEL}: ${hold.owner}`;
   return {
     type: 'heldByAnother',
-    message: `${what} for service ${service} is held by ${hold.owner}, and the Service does not have its label. Label it "${label}", and the next pass ends the hold; or recreate the Service`,
-    item: text,
+    message: `the ${noun} ${item} for service ${service} is held by ${owner}, and the Service does not have its label. Label it "${HOLD_OWNER_LABEL}: ${owner}", and the next pass ends the hold; or recreate the Service`,
+    item,
     service,
   };
 }
 
-function outOfRange<Item>(what: string, { text, hold }: HeldItem<Item>, range: string): Finding {
-  return {
-    type: 'other',
-    message: `${what} is held by ${hold.owner} and is not in ${range}, the range that the cluster spec has now: its hold ends`,
-    item: text,
-  };
+function outOfRange(noun: string, item: string, { owner }: Hold, range: string): Finding {
+  const message = `the ${noun} ${item} is held by ${owner} and is not in ${range}, the range that the cluster spec has now: its hold ends`;
+  return { type: 'other', message, item };
 }

@@ -1,7 +1,6 @@
-import type { Pick as PickIndex } from '../allocator/bitmap.ts';
 import { ipRangeOf } from '../allocator/ip-range.ts';
 import { portRangeOf } from '../allocator/port-range.ts';
-import type { RangeAllocator } from '../allocator/range-allocator.ts';
+import type { PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
 import { badHold, type HoldTerms } from '../range/hold.ts';
@@ -143,8 +142,9 @@ function changeRange<Item, Result>(
   if (current === undefined) return { keep: notReady(range) };
   const stored = decodeRange(current);
   const allocator = range.emptyAllocator();
-  const refusal = refusalOfStored(range, stored, allocator.spec) ?? allocator.restore(stored);
+  const refusal = refusalOfStored(range, stored, allocator.spec);
   if (refusal !== undefined) return { keep: refusal };
+  allocator.restore(stored.data);
   const before = new Range(stored, allocator);
   const { result, range: after } = operation(before);
   return after === before ? { keep: result } : { write: rangeContent(after.content), result };

@@ -1,4 +1,4 @@
-import type { Pick as PickItem } from '../../lib/allocator/bitmap.ts';
+import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
@@ -17,7 +17,7 @@ import type { Given, ServiceAllocator } from './service-storage.ts';
 export interface TableAllocationOptions {
   readonly table: KeyValueTable;
   readonly cluster: string;
-  readonly pick: PickItem;
+  readonly pick: PickIndex;
   readonly nowMs: () => number;
 }
 

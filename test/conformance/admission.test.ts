@@ -4,7 +4,7 @@ import { readRange } from '../../lib/table/ranges.ts';
 import type { StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
 import { type AdmittedControlPlane, startAdmittedControlPlane } from '../support/admitted-control-plane.ts';
 import { CLUSTER } from '../support/handlers.ts';
-import { ipRange, portRange } from '../support/ranges.ts';
+import { itemsIn } from '../support/ranges.ts';
 
 interface Service {
   readonly metadata: { readonly name: string };
@@ -42,9 +42,7 @@ async function bothRepairs() {
 async function takenIn(key: RangeKey): Promise<readonly string[]> {
   const { stored } = (await readRange(plane.handlers.table, CLUSTER, key)) ?? {};
   if (stored === undefined) throw new Error(`${key} was never saved`);
-  const range = key === RANGE_KEYS.nodePorts ? portRange(stored.range) : ipRange(stored.range);
-  range.restore(stored);
-  return [...range.items()].map(String);
+  return itemsIn(stored).map(String);
 }
 
 async function listed(): Promise<readonly Service[]> {

@@ -4,7 +4,7 @@ import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { goldenTests } from '../support/golden.ts';
-import { allocateUntilFull, seededPick } from '../support/ranges.ts';
+import { allocateUntilFull, itemsOf, seededPick } from '../support/ranges.ts';
 
 interface RangeOperation<Item> {
   readonly op: 'allocate' | 'release' | 'has' | 'free' | 'used' | 'fill';
@@ -71,7 +71,7 @@ function answered<Item>(range: RangeAllocator<Item>, ops: readonly RangeOperatio
     offset: range.reserved,
     spec: range.spec,
     ops: answers,
-    final: { range: text, data: Buffer.from(data).toString('base64'), allocated: [...range.items()].map(String) },
+    final: { range: text, data: Buffer.from(data).toString('base64'), allocated: itemsOf(range).map(String) },
   };
 }
 

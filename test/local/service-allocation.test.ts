@@ -1,13 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
-import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { closeAllocation } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
-import { made, pickLowest } from '../support/ranges.ts';
+import { itemsIn, pickLowest } from '../support/ranges.ts';
 import { repairedAt } from '../support/run-records.ts';
 import { aTable, readyStandIn } from '../support/stand-in.ts';
 
@@ -36,14 +34,7 @@ const remove = (server: StandInApiServer, name: string) => call(server, 'DELETE'
 async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (string | number)[]> {
   const read = await readRange(table, 'main', key);
   if (read === undefined) throw new Error(`${key} was never saved`);
-  const { stored } = read;
-  const range =
-    key === RANGE_KEYS.nodePorts
-      ? made(portRangeOf(stored.range, pickLowest))
-      : made(ipRangeOf(stored.range, pickLowest));
-  const refused = range.restore(stored);
-  if (refused !== undefined) throw refused;
-  return [...range.items()];
+  return itemsIn(read.stored);
 }
 
 const allocationOver = (table: KeyValueTable) =>

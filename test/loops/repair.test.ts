@@ -12,7 +12,7 @@ import { TableError } from '../../lib/table/errors.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
 import { service, withAddresses, withNodePorts } from '../repair/services.ts';
-import { ipRange, portRange } from '../support/ranges.ts';
+import { ipRange, itemsIn, portRange } from '../support/ranges.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;
 
@@ -25,10 +25,7 @@ function snapshotWith(cidr: string, ...addresses: string[]) {
 /** The addresses, or ports, that are recorded. */
 async function takenIn(cluster: RepairCluster, key: RangeKey): Promise<(string | number)[]> {
   const stored = await cluster.stored(key);
-  if (stored === undefined) return [];
-  const range: RangeAllocator<string | number> = key === PORTS ? portRange(stored.range) : ipRange(stored.range);
-  range.restore(stored);
-  return [...range.items()];
+  return stored === undefined ? [] : itemsIn(stored);
 }
 
 /** An allocator that refuses so after the first item. */

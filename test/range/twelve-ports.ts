@@ -44,7 +44,7 @@ export function rangeOf(standings: readonly Standing[], last = LAST): StoredRang
 /** Returns what a pass decides. The claims are those of Services without a label. */
 export function decide(read: StoredRange, claimed: readonly number[], fromZero = false): Comparison {
   const recorded = portRange(read.range);
-  recorded.restore(read);
+  recorded.restore(read.data);
   const rebuild = startRebuild(read, recorded, portRange(SPEC));
   for (const bit of claimed) rebuild.claim(30_000 + bit, service('s'));
   const pass = { passId: 'this', nowMs: NOW, intervalMs: 180_000, fromZero, controlPlane: 'c', mayFree: true };
@@ -53,7 +53,7 @@ export function decide(read: StoredRange, claimed: readonly number[], fromZero =
 
 export function asRange(stored: StoredRange): Range<number> {
   const taken = portRange(stored.range);
-  taken.restore(stored);
+  taken.restore(stored.data);
   return new Range(stored, taken);
 }
 

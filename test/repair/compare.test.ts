@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { StoredRange } from '../../lib/range/stored-range.ts';
+import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { Hold, HoldTerms } from '../../lib/range/hold.ts';
+import { type StoredRange, sameRange } from '../../lib/range/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import type { JudgingPass } from '../../lib/repair/leaks.ts';
-import { ipRange, portRange } from '../support/ranges.ts';
+import { HOLD_END_MARGIN_MS, ipRange, portRange } from '../support/ranges.ts';
 import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 
@@ -21,20 +22,31 @@ const PASS: JudgingPass = {
 };
 
 interface Given {
+  /** Bits are numbered by the range that it names, 30000-30009 by default. */
   readonly stored?: Partial<StoredRange>;
   readonly taken?: readonly number[];
-  readonly claims?: readonly number[];
+  /** Their items are taken. */
+  readonly holds?: readonly Hold[];
+  /** Ports, or ports and the Services that claim them. */
+  readonly claims?: readonly (number | readonly [port: number, by: ServiceClaim])[];
   readonly turn?: Partial<JudgingPass>;
-  readonly rebuilt?: RangeAllocator<number>;
+  /** The range of the spec. */
+  readonly range?: string;
 }
 
-/** Compares a range of ports; bits of `stored` are numbered by the range that it names, 30000-30009 by default. */
-function compared({ stored, taken = [], claims = [], turn, rebuilt = portRange('30000-30009') }: Given): Comparison {
-  const recorded = portRange(stored?.range ?? '30000-30009');
-  const kept = storedRange({ range: recorded.spec, data: fromBits(taken), ...stored });
-  recorded.restore(kept);
-  const rebuild = startRebuild(kept, recorded, rebuilt);
-  for (const port of claims) rebuild.claim(port, service('s'));
+const RANGE = '30000-30009';
+
+/** Compares a range of ports with the claims. */
+function compared({ stored, taken = [], holds = [], claims = [], turn, range = RANGE }: Given): Comparison {
+  const recorded = portRange(stored?.range ?? RANGE);
+  const held = holds.flatMap(({ items }) => items.map((item) => Number(item) - 30_000));
+  const kept = storedRange({ range: recorded.spec, data: fromBits([...taken, ...held]), holds, ...stored });
+  recorded.restore(kept.data);
+  const rebuild = startRebuild(kept, recorded, portRange(range));
+  for (const claim of claims) {
+    const [port, by] = typeof claim === 'number' ? [claim, service('s')] : claim;
+    rebuild.claim(port, by);
+  }
   return compareRange(rebuild, WORDS, { ...PASS, ...turn }, 1);
 }
 
@@ -186,7 +198,7 @@ describe('a comparison', () => {
   test('a comparison does not change the compared ranges', () => {
     const stored = storedRange({ range: '30000-30009', data: fromBits([2, 3, 4]), ...struck([3], [4], ago(INTERVAL)) });
     const recorded = portRange(stored.range);
-    recorded.restore(stored);
+    recorded.restore(stored.data);
     const rebuild = startRebuild(stored, recorded, portRange(stored.range));
     rebuild.claim(30_002, service('s'));
     const compare = () => compareRange(rebuild, WORDS, PASS, 1);
@@ -236,8 +248,147 @@ describe('an item that admission allocated', () => {
   });
 
   test('an item that admission allocated is forgotten with the range, whose bits are other items', () => {
-    const decided = compared({ taken: [2, 3, 4], stored: { unclaimed }, rebuilt: portRange('30000-30011') });
+    const decided = compared({ taken: [2, 3, 4], stored: { unclaimed }, range: '30000-30011' });
     expect(decided.next).not.toHaveProperty('given');
     expect(bits(decided).taken).toEqual([2, 3, 4]);
+  });
+});
+
+/** The latest end of a hold that is over by every clock. */
+const OVER = NOW - HOLD_END_MARGIN_MS;
+const NONE = new Uint8Array(0);
+const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any', untilMs: NOW + 1, requestId: 'r1' };
+const OWNERS: HoldTerms = { ...ANY, takenUpBy: 'owner' };
+
+const shown = ({ next, findings, counts }: Comparison) => ({
+  taken: [...bitsOf(next.data)],
+  struck: [...bitsOf(next.strikes.once), ...bitsOf(next.strikes.twice)],
+  holds: next.holds,
+  findings: findings.map(({ type }) => type),
+  counts: { held: counts.held, holdsEnded: counts.holdsEnded, leaks: counts.leaks },
+});
+
+describe('a held item', () => {
+  test.each<{ name: string; terms: HoldTerms }>([
+    { name: 'until later', terms: ANY },
+    { name: 'until now, by a clock that may be ahead of its owner’s', terms: { ...ANY, untilMs: OVER + 1 } },
+    { name: 'for good', terms: { owner: 'team-a', takenUpBy: 'owner' } },
+  ])('an item that is held $name and has no Service stays allocated, without a strike or a report', ({ terms }) => {
+    const holds = [{ ...terms, items: ['30002', '30004'] }];
+    const decided = compared({ holds });
+    expect(shown(decided)).toEqual({
+      taken: [2, 4],
+      struck: [],
+      holds,
+      findings: [],
+      counts: { held: 2, holdsEnded: 0, leaks: 0 },
+    });
+    expect(decided.changed).toBe(false);
+  });
+
+  test('a held item is freed at once when its hold is over and no Service has it, beside leaks that get their strike', () => {
+    const holds = [
+      { ...ANY, untilMs: OVER, items: ['30002', '30004'] },
+      { ...ANY, items: ['30005'] },
+    ];
+    const decided = compared({ holds, stored: { data: fromBits([2, 4, 5, 6]) } });
+    expect(shown(decided)).toEqual({
+      taken: [5, 6],
+      struck: [6],
+      holds: [holds[1]],
+      findings: ['mayHaveLeaked'],
+      counts: { held: 1, holdsEnded: 2, leaks: 0 },
+    });
+    expect(decided.changed).toBe(true);
+  });
+
+  const owners = service('s', { holdOwner: 'team-a' });
+  test.each<{ name: string; terms: HoldTerms; by: ServiceClaim }>([
+    { name: 'any Service', terms: ANY, by: service('s') },
+    { name: 'a Service of its owner', terms: OWNERS, by: owners },
+    { name: 'a Service of another when the hold is over', terms: { ...OWNERS, untilMs: OVER }, by: service('s') },
+  ])('a held item is claimed by $name: the hold ends for that item and continues for the others', ({ terms, by }) => {
+    const holds = [
+      { ...terms, untilMs: NOW + 1, items: ['30005'] },
+      { ...terms, items: ['30002'] },
+    ];
+    const decided = compared({ holds, claims: [[30_002, by]] });
+    expect(shown(decided)).toEqual({
+      taken: [2, 5],
+      struck: [],
+      holds: [holds[0]],
+      findings: [],
+      counts: { held: 1, holdsEnded: 0, leaks: 0 },
+    });
+  });
+
+  test('a held item keeps its other items when a Service claims one', () => {
+    const decided = compared({ holds: [{ ...ANY, items: ['30002', '30003'] }], claims: [[30_003, service('s')]] });
+    expect(decided.next.holds).toEqual([{ ...ANY, items: ['30002'] }]);
+  });
+
+  test.each([{ holdOwner: 'team-b' }, {}])('is reported when a Service that may not claim it has it: %j', (label) => {
+    const holds = [{ ...OWNERS, items: ['30002'] }];
+    const decided = compared({ holds, claims: [[30_002, service('s', label)]] });
+    expect(decided.findings).toEqual([
+      {
+        type: 'heldByAnother',
+        message:
+          'the node port 30002 for service a/s is held by team-a, and the Service does not have its label. Label it "kube-bootstrap-controller/hold-owner: team-a", and the next pass ends the hold; or recreate the Service',
+        item: '30002',
+        service: 'a/s',
+      },
+    ]);
+    expect(shown(decided)).toMatchObject({ taken: [2], holds, counts: { held: 1 } });
+    expect([...bitsOf(decided.proved)]).toEqual([2]);
+  });
+
+  test('a held item is taken again when its bit was lost', () => {
+    const holds = [{ ...ANY, items: ['30002'] }];
+    expect(shown(compared({ holds, stored: { data: NONE } }))).toMatchObject({ taken: [2], holds });
+  });
+
+  test('moves to another range by its address, and is reported and dropped when that has no room for it', () => {
+    const holds = [
+      { ...ANY, items: ['30002', '30008'] },
+      { ...ANY, untilMs: OVER, items: ['30003', '30009'] },
+    ];
+    const decided = compared({ holds, range: '30005-30014' });
+    expect(shown(decided)).toEqual({
+      taken: [3],
+      struck: [],
+      holds: [{ ...ANY, items: ['30008'] }],
+      findings: ['other'],
+      counts: { held: 1, holdsEnded: 1, leaks: 0 },
+    });
+    expect(decided.findings[0]?.message).toBe(
+      'the node port 30002 is held by team-a and is not in 30005-30014, the range that the cluster spec has now: its hold ends',
+    );
+  });
+
+  test('an address can be held, and an invalid text is dropped', () => {
+    const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
+    const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
+    const recorded = ipRange('fd00::/120');
+    recorded.restore(stored.data);
+    const rebuild = startRebuild(stored, recorded, ipRange('fd00::/120'));
+    const { next, bitOf } = compareRange(rebuild, WORDS, PASS, 1);
+    expect(next.holds).toEqual([{ ...ANY, items: ['fd00::a'] }]);
+    expect([bitOf('fd00::a'), bitOf('FD00:0::a'), bitOf('fd00::'), bitOf('x')]).toEqual([9, 9, undefined, undefined]);
+    expect(recorded.itemOf('fd00:0::A')).toBe('fd00::a');
+  });
+});
+
+describe('two stored ranges', () => {
+  const range = storedRange({ range: RANGE, data: fromBits([2]), holds: [{ ...ANY, items: ['30002'] }] });
+  test.each<[string, Partial<StoredRange>, boolean]>([
+    ['the same hold in another object', { holds: [{ ...ANY, items: ['30002'] }] }, true],
+    ['no hold', { holds: [] }, false],
+    ['the hold of another', { holds: [{ ...ANY, owner: 'b', items: ['30002'] }] }, false],
+    ['a longer hold', { holds: [{ ...ANY, untilMs: NOW + 2, items: ['30002'] }] }, false],
+    ['a hold of another request', { holds: [{ ...ANY, requestId: 'r2', items: ['30002'] }] }, false],
+    ['a hold of one more', { holds: [{ ...ANY, items: ['30002', '30003'] }] }, false],
+  ])('differ if one of them has %s: %#', (_, changed, same) => {
+    expect(sameRange(range, { ...range, ...changed })).toBe(same);
   });
 });

@@ -1,10 +1,6 @@
 import { type AllocationHandler, allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
-import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
-import { portRangeOf } from '../../lib/allocator/port-range.ts';
-import { isRefused } from '../../lib/allocator/refusal.ts';
-import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type RangeKey, rangesOf } from '../../lib/cluster/spec-ranges.ts';
 import { holdsByItem } from '../../lib/range/hold.ts';
@@ -17,7 +13,7 @@ import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
-import { pickLowest } from './ranges.ts';
+import { itemsIn, pickLowest } from './ranges.ts';
 import type { RecordingTelemetry } from './recording-telemetry.ts';
 import { repairedAt } from './run-records.ts';
 
@@ -110,17 +106,11 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
       for (const { key } of rangesOf(spec)) {
         const { range, data, holds } = await stored(key);
         const byItem = holdsByItem(holds);
-        for (const item of itemsIn(range, data)) found[item] = byItem.get(item)?.requestId;
+        for (const item of itemsIn({ range, data })) found[item] = byItem.get(String(item))?.requestId;
       }
       return found;
     },
     items: async () => (await table.list(CLUSTER, '')).filter(({ key }) => !key.startsWith('runs/')),
     repair,
   };
-}
-
-function itemsIn(text: string, data: Uint8Array): readonly string[] {
-  const range = text.includes('/') ? ipRangeOf(text, pickLowest) : portRangeOf(text, pickLowest);
-  if (isRefused(range)) throw range;
-  return bitsOf(data).map((bit) => String(range.itemAt(bit)));
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
-import type { Pick } from '../../lib/allocator/bitmap.ts';
+import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 
 /** What happens to one connection. */
@@ -23,7 +23,7 @@ export interface ChaosProxy {
 
 const DRIP_BYTES = 512;
 
-export async function startChaosProxy(targetPort: number, pick: Pick): Promise<ChaosProxy> {
+export async function startChaosProxy(targetPort: number, pick: PickIndex): Promise<ChaosProxy> {
   const counts = { cut: 0, delay: 0, halfReply: 0, reset: 0, garbage: 0, wrongCertificate: 0, drip: 0 };
   const impostor = createTlsServer(makeAuthority('another').issue(['127.0.0.1']), (socket) => socket.destroy());
   impostor.on('tlsClientError', () => {});
@@ -76,7 +76,12 @@ export async function startChaosProxy(targetPort: number, pick: Pick): Promise<C
   };
 }
 
-async function passOn(upstream: Socket, client: Socket, fault: ConnectionFault | undefined, pick: Pick): Promise<void> {
+async function passOn(
+  upstream: Socket,
+  client: Socket,
+  fault: ConnectionFault | undefined,
+  pick: PickIndex,
+): Promise<void> {
   if (fault === 'cut') return void client.destroy();
   if (fault === 'reset') return void client.resetAndDestroy();
   if (fault === 'delay') await sleep(200 + pick(1_000));

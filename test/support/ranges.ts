@@ -1,8 +1,8 @@
-import type { Pick } from '../../lib/allocator/bitmap.ts';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
-import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import type { PickIndex, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
+import { bitsOf, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
 import type { Requested } from '../../lib/range/operations.ts';
 import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -26,6 +26,17 @@ export function allocateUntilFull<Item>(range: RangeAllocator<Item>): Item[] {
   const items: Item[] = [];
   for (let next = range.allocateNext(); 'item' in next; next = range.allocateNext()) items.push(next.item);
   return items;
+}
+
+/** The allocated items, ascending. */
+export function itemsOf<Item>(range: RangeAllocator<Item>): Item[] {
+  return bitsOf(range.snapshot().data).map((bit) => range.itemAt(bit));
+}
+
+/** The items of a saved range, ascending; of one with bits for no items, too. */
+export function itemsIn({ range, data }: RangeSnapshot): (string | number)[] {
+  const empty: RangeAllocator<string | number> = range.includes('/') ? ipRange(range) : portRange(range);
+  return bitsOf(data).map((bit) => empty.itemAt(bit));
 }
 
 /** The value, where an allocator's refusal would be a fault of the test. */
@@ -64,7 +75,7 @@ export function allocationsOf<Item>(
 }
 
 /** A picker that gives the same numbers for the same seed (the mulberry32 generator). */
-export function seededPick(seed: number): Pick {
+export function seededPick(seed: number): PickIndex {
   let state = seed >>> 0;
   return (below) => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -75,12 +86,12 @@ export function seededPick(seed: number): Pick {
 }
 
 /** Always the lowest free item of the band. */
-export const pickLowest: Pick = () => 0;
+export const pickLowest: PickIndex = () => 0;
 
 /** Gives `numbers` in turn, modulo what is asked, and keeps what it was asked for. */
-export function scriptedPick(numbers: readonly number[]): { readonly pick: Pick; readonly asked: number[] } {
+export function scriptedPick(numbers: readonly number[]): { readonly pick: PickIndex; readonly asked: number[] } {
   const asked: number[] = [];
-  const pick: Pick = (below) => {
+  const pick: PickIndex = (below) => {
     const next = numbers[asked.length % numbers.length] ?? 0;
     asked.push(below);
     return next % below;

@@ -10,7 +10,7 @@ import { won } from '../contract/key-value-table.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
-import { allocationsOf, ipRange } from '../support/ranges.ts';
+import { allocationsOf, ipRange, itemsIn } from '../support/ranges.ts';
 
 const CIDR = '192.168.1.0/24';
 const IP = '192.168.1.2';
@@ -36,10 +36,7 @@ async function saved(table: KeyValueTable): Promise<StoredRange> {
 }
 
 async function takenIn(table: KeyValueTable): Promise<string[]> {
-  const range = ipRange(CIDR);
-  const refusal = range.restore(await saved(table));
-  if (refusal !== undefined) throw refusal;
-  return [...range.items()];
+  return itemsIn(await saved(table)).map(String);
 }
 
 function item<Item>(next: { readonly item: Item } | Refusal): Item {

@@ -1,32 +1,53 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AllocationBitmap } from '../../lib/allocator/bitmap.ts';
-import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import { scriptedPick, seededPick } from '../support/ranges.ts';
+import { type PickIndex, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
+import { isRefused, refused } from '../../lib/allocator/refusal.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { itemsOf, scriptedPick, seededPick } from '../support/ranges.ts';
 
 const numbersBelow = (end: number) => Array.from({ length: end }, (_, number) => number);
 
-type Step = (bitmap: AllocationBitmap, model: Set<number>, item: number) => void;
+/** A range whose items are their numbers. */
+function numbered(max: number, reserved: number, pick: PickIndex = seededPick(7)): RangeAllocator<number> {
+  const numbers = {
+    spec: `0-${max - 1}`,
+    max,
+    reserved,
+    indexOf: (item: number) => (item < max ? item : undefined),
+    itemAt: (index: number) => index,
+    parse: Number,
+    notInRange: () => refused('NotInRange', 'test'),
+    alreadyAllocated: () => refused('AlreadyAllocated', 'test'),
+  };
+  return new RangeAllocator(numbers, pick);
+}
+
+const nextOf = (range: RangeAllocator<number>): number | undefined => {
+  const next = range.allocateNext();
+  return isRefused(next) ? undefined : next.item;
+};
+
+type Step = (range: RangeAllocator<number>, model: Set<number>, item: number) => void;
 
 const STEPS = {
-  allocate(bitmap, model, item) {
-    expect(bitmap.allocate(item)).toBe(!model.has(item));
+  allocate(range, model, item) {
+    expect(range.allocate(item) === undefined).toBe(!model.has(item));
     model.add(item);
   },
-  allocateNext(bitmap, model) {
-    const isFull = bitmap.free <= 0;
-    const next = bitmap.allocateNext();
+  allocateNext(range, model) {
+    const isFull = range.free <= 0;
+    const next = nextOf(range);
     expect(next === undefined).toBe(isFull);
     if (next === undefined) return;
     expect(model.has(next)).toBe(false);
     model.add(next);
   },
-  release(bitmap, model, item) {
+  release(range, model, item) {
     model.delete(item);
-    bitmap.release(item);
+    range.release(item);
   },
-  restore(bitmap) {
-    bitmap.restore(bitmap.snapshot());
+  restore(range) {
+    range.restore(range.snapshot().data);
   },
 } satisfies Record<string, Step>;
 
@@ -56,7 +77,7 @@ const shape = fc
   .oneof(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 900, max: 2100 }), fc.constant(33_000))
   .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
 
-describe('Whatever is done to an allocation bitmap', () => {
+describe('Whatever is done to a range', () => {
   test('has the items of a set, and those of a larger range that it was restored from', () => {
     const step = fc.record({
       action: fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'),
@@ -66,16 +87,16 @@ describe('Whatever is done to an allocation bitmap', () => {
     fc.assert(
       fc.property(fc.nat(99), fc.nat(140), restored, fc.array(step), (below, reserved, before, steps) => {
         const max = below + 1;
-        const bitmap = new AllocationBitmap({ max, reserved, pick: seededPick(7) });
-        if (before.length > 0) bitmap.restore(fromBits(before));
+        const range = numbered(max, Math.min(reserved, max));
+        if (before.length > 0) range.restore(fromBits(before));
         const model = new Set<number>(before);
-        for (const { action, item } of steps) STEPS[action](bitmap, model, item % max);
+        for (const { action, item } of steps) STEPS[action](range, model, item % max);
 
         const items = [...model].toSorted((a, b) => a - b);
-        expect([...bitmap.items()]).toEqual(items);
-        expect({ used: bitmap.used, free: bitmap.free }).toEqual({ used: items.length, free: max - items.length });
-        expect(items.every((item) => bitmap.has(item))).toBe(true);
-        expect(bitmap.snapshot()).toEqual(fromBits(items));
+        expect(itemsOf(range)).toEqual(items);
+        expect({ used: range.used, free: range.free }).toEqual({ used: items.length, free: max - items.length });
+        expect(items.filter((item) => item < max).every((item) => range.has(item))).toBe(true);
+        expect(range.snapshot().data).toEqual(fromBits(items));
       }),
     );
   });
@@ -88,22 +109,22 @@ describe('Whatever is done to an allocation bitmap', () => {
         const free = new Set(holes.map((hole) => hole % max));
         const taken = new Set(filled.filter((item) => !free.has(item)));
         const script = scriptedPick(max > reserved ? [first, second] : [second, second]);
-        const bitmap = new AllocationBitmap({ max, reserved, pick: script.pick });
-        bitmap.restore(fromBits(taken));
+        const range = numbered(max, reserved, script.pick);
+        range.restore(fromBits(taken));
         const picks = max > reserved ? [first, second] : [second];
-        expect(bitmap.allocateNext()).toBe(scanned(taken, max, reserved, picks));
+        expect(nextOf(range)).toBe(scanned(taken, max, reserved, picks));
       }),
     );
   });
 
-  test('the last free item of a full bitmap is found wherever it is', () => {
+  test('the last free item of a full range is found wherever it is', () => {
     fc.assert(
       fc.property(shape, fc.nat(), fc.nat(), ({ max, reserved }, hole, seed) => {
-        const bitmap = new AllocationBitmap({ max, reserved, pick: seededPick(seed) });
-        for (const item of numbersBelow(max)) bitmap.allocate(item);
-        bitmap.release(hole % max);
-        expect(bitmap.allocateNext()).toBe(hole % max);
-        expect(bitmap.allocateNext()).toBeUndefined();
+        const range = numbered(max, reserved, seededPick(seed));
+        for (const item of numbersBelow(max)) range.allocate(item);
+        range.release(hole % max);
+        expect(nextOf(range)).toBe(hole % max);
+        expect(nextOf(range)).toBeUndefined();
       }),
       { numRuns: 40 },
     );
@@ -125,21 +146,21 @@ describe('allocateNext', () => {
     { numbers: [0], taken: numbersBelow(128), item: undefined, asked: [], what: 'draws nothing when all are taken' },
   ])('$what', ({ numbers, taken, item, asked }) => {
     const script = scriptedPick(numbers);
-    const bitmap = new AllocationBitmap({ max: 128, reserved: 16, pick: script.pick });
-    for (const each of taken) bitmap.allocate(each);
-    expect(bitmap.allocateNext()).toBe(item);
+    const range = numbered(128, 16, script.pick);
+    for (const each of taken) range.allocate(each);
+    expect(nextOf(range)).toBe(item);
     expect(script.asked).toEqual(asked);
   });
 
   test('allocates nothing where restored items outside the range outnumber the usable ones', () => {
-    const bitmap = new AllocationBitmap({ max: 8, reserved: 0, pick: seededPick(7) });
-    bitmap.restore(fromBits([0, 8, 9, 10, 11, 12, 13, 14, 200]));
-    expect({ used: bitmap.used, free: bitmap.free }).toEqual({ used: 9, free: -1 });
-    expect(bitmap.allocateNext()).toBeUndefined();
-    expect([...bitsOf(bitmap.snapshot())]).toContain(200);
+    const range = numbered(8, 0);
+    range.restore(fromBits([0, 8, 9, 10, 11, 12, 13, 14, 200]));
+    expect({ used: range.used, free: range.free }).toEqual({ used: 9, free: -1 });
+    expect(nextOf(range)).toBeUndefined();
+    expect(itemsOf(range)).toContain(200);
   });
 
   test('has nothing to allocate of no items', () => {
-    expect(new AllocationBitmap({ max: 0, reserved: 0, pick: seededPick(7) }).allocateNext()).toBeUndefined();
+    expect(nextOf(numbered(0, 0))).toBeUndefined();
   });
 });
