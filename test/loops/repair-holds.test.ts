@@ -51,15 +51,6 @@ describe('a pass over a range with holds', () => {
     expect(await cluster.table.get('test', PORTS)).toEqual(before);
   });
 
-  test('a pass over a range with holds writes nothing while holds continue, however many passes run', async () => {
-    const cluster = new RepairCluster();
-    const holds = [{ ...ANY, items: ['30001'] }];
-    await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
-    for (let pass = 0; pass < 5; pass++) {
-      expect(await cluster.pass(nodePortRepair)).toMatchObject({ changes: [], findings: [], counts: { held: 1 } });
-    }
-  });
-
   test('a pass over a range with holds keeps no holds if the API servers allocate', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds: [{ ...ANY, items: ['30001'] }] });

@@ -71,6 +71,8 @@ function serviceCidrs(count: (bytes: number) => void): OpenReply {
   return { status: 200, headers: { 'content-type': 'application/json' }, body: body() };
 }
 
+const NOT_ALLOCATED = 'ClusterIPNotAllocated';
+
 describe('a pass over the IPAddresses of a cluster', () => {
   test('a pass over the IPAddresses of a cluster reports an address without an IPAddress, and without the option writes neither it nor an event', async () => {
     const { report, changed } = await passOver([service('s', ITEM)], { ipAddresses: false });
@@ -79,11 +81,53 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(changed).toEqual([]);
   });
 
-  test('a pass over the IPAddresses of a cluster creates the IPAddress of the Service with the option, as an API server would', async () => {
-    const { report, cluster } = await passOver([service('s', ITEM)]);
-    expect(report.changes).toContain(`created IPAddress ${ITEM} for Service a/s`);
-    expect(report.findings).toMatchObject([{ event: { reason: 'ClusterIPNotAllocated' } }]);
-    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
+  test.each<[string, readonly KubernetesObject[], readonly string[], readonly string[], KubernetesObject | undefined]>([
+    ['creates the IPAddress that a Service lacks', [service('s', ITEM)], ['create'], [NOT_ALLOCATED], ipAddress('s')],
+    ['leaves a Service and its IPAddress alone', [service('s', ITEM), ipAddress('s')], [], [], ipAddress('s')],
+    [
+      'replaces an IPAddress that references a Service which does not exist',
+      [service('s', ITEM), ipAddress('gone')],
+      ['delete', 'create'],
+      [NOT_ALLOCATED, 'IPAddressNotAllocated'],
+      ipAddress('s'),
+    ],
+    [
+      'corrects wrong labels without deleting the record of the address',
+      [service('s', ITEM), ipAddress('s', ITEM, { [FAMILY_LABEL]: 'IPv6' })],
+      ['patch'],
+      [],
+      ipAddress('s'),
+    ],
+    ['deletes the IPAddress of no Service', [ipAddress('gone')], ['delete'], ['IPAddressNotAllocated'], undefined],
+    [
+      'deletes the IPAddress of a Service without a cluster IP, which is not listed',
+      [service('headless', 'None'), ipAddress('headless')],
+      ['delete'],
+      ['IPAddressWrongReference'],
+      undefined,
+    ],
+    [
+      'creates the IPAddress of an address that two Services have for the first',
+      [service('s', ITEM), service('t', ITEM)],
+      ['create'],
+      [NOT_ALLOCATED, 'ClusterIPAlreadyAllocated'],
+      ipAddress('s'),
+    ],
+    [
+      'keeps the IPAddress of an address of any ServiceCIDR that two Services have',
+      [service('s', '10.5.0.9'), service('t', '10.5.0.9'), ipAddress('s', '10.5.0.9')],
+      [],
+      ['ClusterIPAlreadyAllocated'],
+      undefined,
+    ],
+  ])('with the option the pass %s', async (_, objects, verbs, reasons, after) => {
+    const { report, cluster, changed } = await passOver(objects);
+    expect(changed).toEqual(verbs.map((verb) => `${verb} ipaddresses`));
+    expect(report.errors).toEqual([]);
+    expect(report.findings.map(({ event }) => event?.reason)).toEqual(reasons);
+    const found = cluster.find(IP_ADDRESS);
+    if (after === undefined) expect(found).toBeUndefined();
+    else expect(found).toMatchObject(after);
   });
 
   test('only reports in observe that it would create an object', async () => {
@@ -94,40 +138,6 @@ describe('a pass over the IPAddresses of a cluster', () => {
     ]);
   });
 
-  test('a pass over the IPAddresses of a cluster finds nothing where Services and IPAddresses agree, and counts them', async () => {
-    const { report, changed } = await passOver([service('s', ITEM), ipAddress('s')]);
-    expect(report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 1 } });
-    expect(changed).toEqual([]);
-  });
-
-  test('a pass over the IPAddresses of a cluster replaces an IPAddress that references a Service which does not exist', async () => {
-    const { cluster, changed } = await passOver([service('s', ITEM), ipAddress('gone')]);
-    expect(changed).toEqual(['delete ipaddresses', 'create ipaddresses']);
-    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
-  });
-
-  test('corrects wrong labels without deleting the record of the address', async () => {
-    const { report, cluster, changed } = await passOver([
-      service('s', ITEM),
-      ipAddress('s', ITEM, { [FAMILY_LABEL]: 'IPv6' }),
-    ]);
-    expect(report.findings).toEqual([]);
-    expect(changed).toEqual(['patch ipaddresses']);
-    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
-  });
-
-  test('a pass over the IPAddresses of a cluster deletes an IPAddress of a Service that does not exist', async () => {
-    const { report, cluster } = await passOver([ipAddress('gone')]);
-    expect(report.findings).toMatchObject([{ type: 'leakedRecord', event: { reason: 'IPAddressNotAllocated' } }]);
-    expect(cluster.find(IP_ADDRESS)).toBeUndefined();
-  });
-
-  test('a pass over the IPAddresses of a cluster reports an IPAddress of a Service without a cluster IP, which is not listed, as one with a wrong reference', async () => {
-    const { report, cluster } = await passOver([service('headless', 'None'), ipAddress('headless')]);
-    expect(report.findings).toMatchObject([{ type: 'leakedRecord', event: { reason: 'IPAddressWrongReference' } }]);
-    expect(cluster.find(IP_ADDRESS)).toBeUndefined();
-  });
-
   test('a pass over the IPAddresses of a cluster reports a Service whose IPAddress references a headless one as upstream does', async () => {
     const { report, changed } = await passOver([service('s', ITEM), service('h', 'None'), ipAddress('h')], {
       ipAddresses: false,
@@ -136,22 +146,6 @@ describe('a pass over the IPAddresses of a cluster', () => {
       { message: expect.stringContaining('for Service a/h has a wrong reference') },
     ]);
     expect(changed).toEqual([]);
-  });
-
-  test('a pass over the IPAddresses of a cluster reports two Services with one address in any ServiceCIDR, and keeps the IPAddress', async () => {
-    const item = '10.5.0.9';
-    const { report, changed } = await passOver([service('s', item), service('t', item), ipAddress('s', item)]);
-    expect(report.findings).toMatchObject([{ type: 'duplicate', item, service: 'a/t' }]);
-    expect(changed).toEqual([]);
-  });
-
-  test('records an address that two Services have without an IPAddress for the first, and reports the other', async () => {
-    const { report, cluster } = await passOver([service('s', ITEM), service('t', ITEM)]);
-    expect(report.findings.map(({ type, service: of }) => [type, of])).toEqual([
-      ['notRecorded', 'a/s'],
-      ['duplicate', 'a/t'],
-    ]);
-    expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('s'));
   });
 
   test('a pass over the IPAddresses of a cluster counts addresses that API servers refuse in every ServiceCIDR, and the rest as a sum', async () => {
@@ -216,13 +210,6 @@ describe('a pass over the IPAddresses of a cluster', () => {
       (name) => cluster.find({ kind: 'IPAddress', name }) !== undefined,
     );
     expect(left).toEqual(['10.0.0.9']);
-  });
-
-  test('a pass over the IPAddresses of a cluster counts claims alone where IPAddresses may not be listed', async () => {
-    const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
-      spoil: { ipAddresses: () => brokenList('Forbidden') },
-    });
-    expect(report).toMatchObject({ findings: [{ type: 'other' }], counts: { allocated: 1, capacity: 508 } });
   });
 
   test('a pass over the IPAddresses of a cluster accepts that an API server recorded the address a moment before', async () => {
@@ -312,12 +299,15 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(sent).toBeLessThan(2.1 * 1024 * 1024);
   });
 
-  test('a pass over the IPAddresses of a cluster reports that it may not read the IPAddresses, with the resolution, and succeeds', async () => {
-    const { report } = await passOver([service('s', ITEM)], {
+  test('a pass that may not list IPAddresses reports the resolution, counts claims alone, and succeeds', async () => {
+    const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
       spoil: { ipAddresses: () => brokenList('Forbidden') },
     });
-    expect(report.errors).toEqual([]);
-    expect(report.findings).toMatchObject([{ type: 'other', message: expect.stringContaining('deploy/rbac.yaml') }]);
+    expect(report).toMatchObject({
+      findings: [{ type: 'other', message: expect.stringContaining('deploy/rbac.yaml') }],
+      errors: [],
+      counts: { allocated: 1, capacity: 508 },
+    });
   });
 
   test('fails, and corrects nothing, when the list of IPAddresses breaks off', async () => {

@@ -6,7 +6,7 @@ import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
 import { brokenList, tableWith } from '../repair/faults.ts';
-import { countsByType, INTERVAL_MS, listing, RepairCluster } from '../repair/repair-cluster.ts';
+import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
@@ -124,16 +124,6 @@ describe('a snapshot that does not parse', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('a range is rebuilt from the Services after its corrupt snapshot is removed', async () => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
-    await cluster.store(PRIMARY, garbage);
-    await cluster.pass(clusterIpRepair);
-    const item = await cluster.table.get('test', PRIMARY);
-    if (item !== undefined) await cluster.table.delete(item);
-    expect((await cluster.pass(clusterIpRepair)).errors).toEqual([]);
-    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4]));
-  });
-
   test('an audit does not replace a corrupt snapshot, and checks the Services', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver', services: [withAddresses('s', '10.1.0.5')] });
     await cluster.table.put({ cluster: 'test', key: PRIMARY, value: 'half a bitmap', schema: 1 }, undefined);
@@ -180,17 +170,6 @@ describe('a range that was saved otherwise', () => {
     expect([report.findings, report.errors]).toEqual([[], []]);
     expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE, data: fromBits([4]) });
   });
-
-  test('a range of another network is rebuilt for the configured one', async () => {
-    const cluster = new RepairCluster({
-      serviceClusterIPRanges: ['10.0.0.0/23'],
-      services: [withAddresses('s', '10.0.1.5')],
-    });
-    await cluster.store(PRIMARY, { range: '10.0.1.0/24', data: fromBits([4, 9]) });
-    const report = await cluster.pass(clusterIpRepair);
-    expect(countsByType(report)).toEqual({ mayHaveLeaked: 1 });
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: '10.0.0.0/23', data: fromBits([260, 265]) });
-  });
 });
 
 describe('a range that is written while the Services are listed', () => {
@@ -221,28 +200,6 @@ describe('a range that is written while the Services are listed', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
   });
 
-  test('a leak that was allocated again is kept, and the other leak is freed', async () => {
-    const cluster = new RepairCluster();
-    const strikes = { once: fromBits([]), twice: fromBits([7, 8]) };
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([7, 8]), strikes });
-    const kubernetes = whileListing(cluster, () =>
-      cluster.store(PRIMARY, {
-        range: RANGE,
-        data: fromBits([7, 8]),
-        strikes: { ...strikes, twice: fromBits([8]) },
-      }),
-    );
-    await cluster.pass(clusterIpRepair, { kubernetes });
-    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([7]));
-  });
-
-  test('the result of another first pass is merged with this one', async () => {
-    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
-    const kubernetes = whileListing(cluster, () => cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) }));
-    await cluster.pass(clusterIpRepair, { kubernetes });
-    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
-  });
-
   test.each([
     { name: 'under a newer spec', changed: { generation: 2 } },
     { name: 'for another range', changed: { range: '10.0.0.0/16' } },
@@ -269,43 +226,6 @@ describe('a range that is written while the Services are listed', () => {
     const report = await cluster.pass(clusterIpRepair, { kubernetes });
     expect(report.errors).toMatchObject([{ code: 'Contended' }]);
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
-  });
-});
-
-describe('strikes between passes', () => {
-  const leaked = async (cluster: RepairCluster) => {
-    const stored = await cluster.stored(PRIMARY);
-    return stored?.data.length === 0 ? 'freed' : 'kept';
-  };
-
-  test('passes that come in quick succession free nothing', async () => {
-    const cluster = new RepairCluster();
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([9]) });
-    for (let pass = 0; pass < 6; pass++) {
-      await cluster.pass(clusterIpRepair);
-      cluster.nowMs -= INTERVAL_MS - 10_000;
-    }
-    expect(await leaked(cluster)).toBe('kept');
-  });
-
-  test('a pass that is delivered again with its own id strikes once', async () => {
-    const cluster = new RepairCluster();
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([9]) });
-    for (let delivery = 0; delivery < 6; delivery++) await cluster.pass(clusterIpRepair, { passId: 'the same' });
-    expect(await leaked(cluster)).toBe('kept');
-    expect((await cluster.stored(PRIMARY))?.strikes.once).toEqual(fromBits([9]));
-  });
-
-  test('strikes start from zero after passes that only observed', async () => {
-    const cluster = new RepairCluster();
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([9]) });
-    await cluster.pass(clusterIpRepair);
-    await cluster.pass(clusterIpRepair);
-    await cluster.pass(clusterIpRepair, { previousMode: 'observe' });
-    expect(await leaked(cluster)).toBe('kept');
-    await cluster.pass(clusterIpRepair);
-    await cluster.pass(clusterIpRepair);
-    expect(await leaked(cluster)).toBe('freed');
   });
 });
 

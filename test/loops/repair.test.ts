@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { type Refusal, refused } from '../../lib/allocator/refusal.ts';
-import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.ts';
@@ -14,13 +13,7 @@ import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
 import { service, withAddresses, withNodePorts } from '../repair/services.ts';
 import { ipRange, itemsIn, portRange } from '../support/ranges.ts';
 
-const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;
-
-function snapshotWith(cidr: string, ...addresses: string[]) {
-  const range = ipRange(cidr);
-  for (const address of addresses) range.allocate(address);
-  return range.snapshot();
-}
+const { primary: PRIMARY, nodePorts: PORTS } = RANGE_KEYS;
 
 /** The addresses, or ports, that are recorded. */
 async function takenIn(cluster: RepairCluster, key: RangeKey): Promise<(string | number)[]> {
@@ -44,8 +37,6 @@ interface Repair {
   readonly key: RangeKey;
   readonly range: string;
   readonly size: number;
-  readonly leaked: { readonly range: string; readonly data: Uint8Array };
-  readonly leak: string | number;
   /** Two items that are claimed, one that is claimed again, one out of range, and Services without any. */
   readonly services: readonly ServiceClaim[];
   /** Services that a pass reads. */
@@ -117,22 +108,6 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     expect(await takenIn(cluster, key)).toEqual(repair.taken);
   });
 
-  test('keeps a leak for two passes and frees it in the third', async () => {
-    const cluster = aCluster();
-    await cluster.store(key, repair.leaked);
-    const seen: unknown[] = [];
-    for (let pass = 0; pass < 4; pass++) {
-      const report = await cluster.pass(loop);
-      seen.push([countsByType(report), await takenIn(cluster, key)]);
-    }
-    expect(seen).toEqual([
-      [{ mayHaveLeaked: 1 }, [repair.leak]],
-      [{}, [repair.leak]],
-      [{ leak: 1 }, []],
-      [{}, []],
-    ]);
-  });
-
   test('records the claims of Services, reports other claims, and then writes nothing', async () => {
     const cluster = aCluster(repair.services);
     const report = await cluster.pass(loop);
@@ -162,8 +137,6 @@ describe('cluster IP repair', () => {
     key: PRIMARY,
     range: '192.168.1.0/24',
     size: 254,
-    leaked: snapshotWith('192.168.1.0/24', '192.168.1.10'),
-    leak: '192.168.1.10',
     services: [
       withAddresses('one', '192.168.1.1'),
       withAddresses('two', '192.168.1.100'),
@@ -200,8 +173,6 @@ describe('node port repair', () => {
     key: PORTS,
     range: '100-200',
     size: 101,
-    leaked: { range: '100-200', data: fromBits([11]) },
-    leak: 111,
     services: [
       withNodePorts('one', 111),
       withNodePorts('two', 122, 133),
@@ -224,18 +195,6 @@ describe('node port repair', () => {
 });
 
 describe('cluster IP repair in two families', () => {
-  test.each([
-    { name: 'IPv4 alone', ranges: ['10.0.0.0/24'] as const, families: ['10.0.0.5'] },
-    { name: 'IPv6 alone', ranges: ['fd00::/112'] as const, families: ['fd00::5'] },
-    { name: 'IPv4 first', ranges: ['10.0.0.0/24', 'fd00::/112'] as const, families: ['10.0.0.5', 'fd00::5'] },
-    { name: 'IPv6 first', ranges: ['fd00::/112', '10.0.0.0/24'] as const, families: ['fd00::5', '10.0.0.5'] },
-  ])('reads the family of a range from the range: $name', async ({ ranges, families }) => {
-    const cluster = new RepairCluster({ serviceClusterIPRanges: ranges, services: [withAddresses('s', ...families)] });
-    const report = await cluster.pass(clusterIpRepair);
-    expect(countsByType(report)).toEqual({ repair: families.length });
-    expect([...(await takenIn(cluster, PRIMARY)), ...(await takenIn(cluster, SECONDARY))]).toEqual(families);
-  });
-
   test('initialises and saves both ranges', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
     const report = await cluster.pass(clusterIpRepair);
@@ -257,42 +216,5 @@ describe('cluster IP repair in two families', () => {
     });
     const report = await cluster.pass(clusterIpRepair, { table });
     expect([tried, report.errors.length]).toEqual([[PRIMARY], 1]);
-  });
-
-  test('leaks of both families are freed together', async () => {
-    const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
-    await cluster.store(PRIMARY, snapshotWith('192.168.1.0/24', '192.168.1.10'));
-    await cluster.store(SECONDARY, snapshotWith('2000::/108', '2000::1'));
-    await cluster.pass(clusterIpRepair);
-    await cluster.pass(clusterIpRepair);
-    expect([await takenIn(cluster, PRIMARY), await takenIn(cluster, SECONDARY)]).toEqual([
-      ['192.168.1.10'],
-      ['2000::1'],
-    ]);
-    expect(countsByType(await cluster.pass(clusterIpRepair))).toEqual({ leak: 2 });
-    expect([await takenIn(cluster, PRIMARY), await takenIn(cluster, SECONDARY)]).toEqual([[], []]);
-  });
-
-  test('repairs each family, and reports unrepairable claims in either', async () => {
-    const cluster = new RepairCluster({
-      serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'],
-      services: [
-        withAddresses('both', '192.168.1.1', '2000::1'),
-        withAddresses('four', '192.168.1.100'),
-        withAddresses('six', '2000::2'),
-        withAddresses('half-out', '3000::3', '192.168.1.3'),
-        withAddresses('out-four', '192.168.3.1'),
-        withAddresses('out-six', '3000::1'),
-        withAddresses('out-both', '192.168.3.2', '3000::2'),
-        withAddresses('beyond-the-cap', '2000::1:0'),
-        withAddresses('unset', ''),
-        withAddresses('again', '192.168.1.1', '2000::2'),
-        withAddresses('again-six', '2000::1'),
-        service('headless', { clusterIP: 'None', clusterIPs: ['None'] }),
-      ],
-    });
-    const report = await cluster.pass(clusterIpRepair);
-    expect(countsByType(report)).toEqual({ repair: 5, outOfRange: 6, duplicate: 3 });
-    expect(report.counts).toMatchObject({ services: 10, free: 251, secondaryFree: 65_533 });
   });
 });
