@@ -95,13 +95,16 @@ async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Sa
     throw contended(`${key} was written by another writer while the Services were listed and was not replaced`);
   }
   const read = start.state === 'read' ? start.stored : undefined;
-  const refusal = await guaranteedUpdate<MergeRefusal | 'removed' | undefined>(table, spec.name, key, (newest) => {
+  type Outcome = MergeRefusal | 'removed' | 'merged' | 'withheld';
+  const outcome = await guaranteedUpdate<Outcome>(table, spec.name, key, (newest) => {
     if (newest === undefined) return { keep: 'removed' };
     const merged = mergeOntoNewest(decodeRange(newest), read, decided);
-    return typeof merged === 'string' ? { keep: merged } : { write: rangeContent(merged), result: undefined };
+    if (typeof merged === 'string') return { keep: merged };
+    return { write: rangeContent(merged), result: 'merged', withheld: 'withheld' };
   });
-  if (refusal === undefined) return `merged ${save.change}`;
-  if (refusal === 'removed') throw contended(`${key} was removed while the Services were listed`);
+  if (outcome === 'merged') return `merged ${save.change}`;
+  if (outcome === 'withheld') return undefined;
+  if (outcome === 'removed') throw contended(`${key} was removed while the Services were listed`);
   throw new RepairError(
     'OlderSpec',
     `${key} was saved for another range or allocator, or under a newer spec, while the Services were listed; nothing was written, and the next pass reads the spec again`,

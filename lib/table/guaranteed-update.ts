@@ -5,8 +5,10 @@ import { sameValue } from './stored-item.ts';
 
 type Content = Omit<NewItem, 'cluster' | 'key'>;
 
-/** The result of a change: a new content or none, and the caller's result. */
-export type Change<Result> = { readonly write: Content; readonly result: Result } | { readonly keep: Result };
+/** The result of a change: a new content or none, and the caller's result, which a withheld write may replace. */
+export type Change<Result> =
+  | { readonly write: Content; readonly result: Result; readonly withheld?: Result }
+  | { readonly keep: Result };
 
 export interface UpdateOptions {
   /** The most attempts. Default: 8. */
@@ -42,15 +44,17 @@ export async function guaranteedUpdate<Result>(
   change: (current: Item | undefined) => Change<Result>,
   { attempts = 8, wait = jitteredWait, isRepeatable = false, recent }: UpdateOptions = {},
 ): Promise<Result> {
+  let isWithheld = false;
   const wins = async (content: Content, current: Item | undefined): Promise<boolean> => {
-    const { outcome } = await table.put({ ...content, cluster, key }, current);
+    const { outcome, ...written } = await table.put({ ...content, cluster, key }, current);
     if (outcome === 'unclear' && !isRepeatable) throw unclear(cluster, key);
+    isWithheld = 'withheld' in written;
     return outcome === 'won';
   };
   if (recent !== undefined) {
     const changed = change(recent);
     // Only a write proves that the item is still the same. A refusal follows from a read.
-    if ('write' in changed && (await wins(changed.write, recent))) return changed.result;
+    if ('write' in changed && (await wins(changed.write, recent))) return resultOf(changed, isWithheld);
   }
   for (let attempt = 0; attempt < attempts; attempt++) {
     if (attempt > 0) await wait(attempt - 1);
@@ -58,12 +62,19 @@ export async function guaranteedUpdate<Result>(
     const changed = change(current);
     if ('keep' in changed) return changed.keep;
     if (current !== undefined && changesNothing(changed.write, current)) return changed.result;
-    if (await wins(changed.write, current)) return changed.result;
+    if (await wins(changed.write, current)) return resultOf(changed, isWithheld);
   }
   throw new TableError(
     'Contended',
     `Other writers changed ${cluster}/${key} before each of ${attempts} attempts to change it; the next pass reads it again.`,
   );
+}
+
+function resultOf<Result>(
+  { result, withheld = result }: Extract<Change<Result>, { readonly write: Content }>,
+  isWithheld: boolean,
+): Result {
+  return isWithheld ? withheld : result;
 }
 
 /** Returns true if writing `content` over `current` would change nothing. */

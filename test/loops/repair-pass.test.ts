@@ -246,6 +246,19 @@ describe('a pass that only observes', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
+  test('an observing pass merges nothing into a range that was written while the Services were listed', async () => {
+    const cluster = new RepairCluster({ mode: 'observe' });
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
+    const other = { range: RANGE, data: fromBits([1, 20]) };
+    const kubernetes = listing(async function* list() {
+      await cluster.store(PRIMARY, other);
+      yield withAddresses('s', '10.0.0.5');
+    });
+    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ changes: [], errors: [] });
+    expect(cluster.wouldWrite).toEqual(['save ranges/serviceips: 3 taken in 10.0.0.0/24, 1 without a Service']);
+    expect(await cluster.stored(PRIMARY)).toMatchObject(other);
+  });
+
   test('an observing audit saves its usage bitmap, from which nothing is allocated', async () => {
     const cluster = new RepairCluster({ mode: 'observe', allocator: 'apiserver' });
     await cluster.pass(clusterIpRepair);
