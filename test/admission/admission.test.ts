@@ -240,17 +240,15 @@ describe('refused, in the words of the original, is', () => {
 });
 
 describe('a held item', () => {
-  const held = (takenUpBy: 'any' | 'owner', untilMs?: number) => ({
+  const held = (takenUpBy: 'any' | 'owner') => ({
     data: Uint8Array.of(0b10000),
-    holds: [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy, ...(untilMs !== undefined && { untilMs }) }],
+    holds: [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy }],
   });
   const spec = { clusterIP: '10.0.0.5' };
 
   test.each<[string, ReturnType<typeof held>, Readonly<Record<string, string>>, boolean]>([
     ['by the Service of its owner', held('owner'), { [HOLD_OWNER_LABEL]: 'team-a' }, true],
-    ['by any, if it is for any', held('any'), {}, true],
     ['not by another, if it is for its owner', held('owner'), { [HOLD_OWNER_LABEL]: 'team-b' }, false],
-    ['not once it is over', held('any', 1), {}, false],
   ])('a held item is claimed %s', async (_what, stored, labels, allowed) => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.primary, stored);

@@ -108,16 +108,6 @@ describe('Allocations of cluster IPs', () => {
     expect(await allocations.allocateOne(IP)).toMatchObject({ code: 'AlreadyAllocated' });
     expect(await takenIn(table)).toEqual([IP]);
   });
-
-  test('exactly one of several concurrent callers gets an address', async () => {
-    const table = memoryTable();
-    await save(table);
-    const asked = Array.from({ length: 20 }, () =>
-      allocationsOf(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocateOne(IP),
-    );
-    const refusals = (await Promise.all(asked)).filter((refusal) => refusal !== undefined);
-    expect(refusals.map(({ code }) => code)).toEqual(Array(19).fill('AlreadyAllocated'));
-  });
 });
 
 describe('A range that is not this spec’s', () => {
@@ -184,14 +174,6 @@ describe('The strikes of an address', () => {
       data: fromBits([2]),
       strikes: { ...struck.strikes, once: fromBits([2]), twice: new Uint8Array(0) },
     });
-  });
-
-  test('strikes of an earlier owner are cleared when the address is allocated', async () => {
-    const table = memoryTable();
-    await save(table, { ...struck, data: fromBits([2]) });
-    expect(await allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).toBeUndefined();
-    const { once, twice } = (await saved(table)).strikes;
-    expect([[...bitsOf(once)], [...bitsOf(twice)]]).toEqual([[2], []]);
   });
 });
 

@@ -131,23 +131,6 @@ describe('Several ports at once', () => {
     expect(await over(table).heldBy('r1')).toEqual([30_004]);
     expect(await over(table).heldBy('r3')).toEqual([]);
   });
-
-  test('ports of twenty concurrent callers are distinct, each caller’s all or none', async () => {
-    const table = await newTable();
-    const asked = Array.from({ length: 20 }, (_, n) =>
-      over(table, 200).allocate(Array<'next'>(7).fill('next'), { hold: { ...HOLD, requestId: `r${n}` } }),
-    );
-    const answers = await Promise.all(asked);
-    const taken = answers.flatMap((answer) => (answer.outcome === 'allocated' ? answer.items : []));
-    // 128 ports: eighteen callers get their seven, two are refused.
-    expect(answers.filter(({ outcome }) => outcome === 'refused')).toHaveLength(2);
-    expect(new Set(taken).size).toBe(18 * 7);
-    expect(await takenIn(table)).toEqual(taken.toSorted((one, other) => one - other));
-    for (const [n, answer] of answers.entries()) {
-      const held = await over(table).heldBy(`r${n}`);
-      expect(held).toEqual(answer.outcome === 'allocated' ? answer.items : []);
-    }
-  });
 });
 
 describe('A retry of the same request', () => {
@@ -212,20 +195,6 @@ describe('A held item', () => {
     expect(await over(table).allocateOne(30_001)).toBeUndefined();
   });
 
-  test.each([
-    { who: 'the owner’s Service', claim: { holdOwner: 'team-a', nowMs: 899 }, outcome: 'allocated' },
-    { who: 'another’s Service', claim: { holdOwner: 'team-b', nowMs: 899 }, outcome: 'refused' },
-    { who: 'a Service without an owner', claim: { nowMs: 899 }, outcome: 'refused' },
-    { who: 'the owner’s Service when it is over', claim: { holdOwner: 'team-a', nowMs: 900 }, outcome: 'refused' },
-  ])('a held item is claimed by $who: $outcome', async ({ claim, outcome }) => {
-    const table = await newTable(held);
-    const answer = await over(table).allocate(values(30_001, 30_002), { claim });
-    expect(answer).toMatchObject({ outcome });
-    expect(await saved(table)).toEqual(
-      outcome === 'allocated' ? { ...EMPTY, data: fromBits([1, 2]) } : { ...EMPTY, ...held },
-    );
-  });
-
   test('a held item is claimed only on exactly the expected terms', async () => {
     const table = await newTable(held);
     const [hold] = held.holds;
@@ -239,18 +208,6 @@ describe('A held item', () => {
     expect(await over(table).allocate(values(30_001), { claim: { ...claim, expected } })).toMatchObject({
       outcome: 'allocated',
     });
-  });
-
-  test('a held item is restored when the request that claimed it is rolled back, in one write with the freed items', async () => {
-    const table = await newTable(held);
-    const claim = { holdOwner: 'team-a', nowMs: 0 };
-    const hold = { owner: 'a-service', takenUpBy: 'any', requestId: 'r9' } as const;
-    await over(table).allocate(values(30_001, 30_009), { claim, hold });
-    const given = await over(table).release([30_001, 30_009], { requestId: 'r9', restore: held.holds });
-    expect(given).toEqual({ released: [30_009], kept: [] });
-    const { holds, data } = await saved(table);
-    expect(data).toEqual(held.data);
-    expect(holds).toEqual(held.holds);
   });
 
   test('a held item has terms that can be kept', async () => {
