@@ -4,12 +4,13 @@ import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
+import { addressRange, nodePortRange } from '../range/configured-range.ts';
 import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import { addressRange, nodePortRange, type RangeAllocations, rangeAllocations } from '../table/range-allocations.ts';
+import { type RangeAllocations, rangeAllocations } from '../table/range-allocations.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import type { AllocatedItems } from './response.ts';
 

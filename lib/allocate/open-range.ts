@@ -3,17 +3,11 @@ import { type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
+import { addressRange, type ConfiguredRange, nodePortRange } from '../range/configured-range.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
 import { listClusters, otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
-import {
-  addressRange,
-  type ConfiguredRange,
-  nodePortRange,
-  type RangeAllocations,
-  type RangeOptions,
-  rangeAllocations,
-} from '../table/range-allocations.ts';
+import { type RangeAllocations, type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
 
 /**

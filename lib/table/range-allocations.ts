@@ -1,9 +1,5 @@
-import { ipRangeOf } from '../allocator/ip-range.ts';
-import { portRangeOf } from '../allocator/port-range.ts';
-import type { PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
-import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
-import { badHold, type HoldTerms } from '../range/hold.ts';
+import { type ConfiguredRange, openStored, refusalBeforeReading } from '../range/configured-range.ts';
 import {
   type Allocated,
   type AllocateOptions,
@@ -14,7 +10,7 @@ import {
   type Requested,
   releaseAll,
 } from '../range/operations.ts';
-import { type ItemState, Range } from '../range/range.ts';
+import type { ItemState, Range } from '../range/range.ts';
 import {
   allocateForService,
   type ServiceAllocation,
@@ -22,8 +18,6 @@ import {
   type Undo,
   undoAllocation,
 } from '../range/service-allocation.ts';
-import type { StoredRange } from '../range/stored-range.ts';
-import type { RegisteredCluster } from './clusters.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
@@ -139,13 +133,8 @@ function changeRange<Item, Result>(
   current: TableItem | undefined,
   operation: Operation<Item, Result>,
 ): Change<Result | Refusal> {
-  if (current === undefined) return { keep: notReady(range) };
-  const stored = decodeRange(current);
-  const allocator = range.emptyAllocator();
-  const refusal = refusalOfStored(range, stored, allocator.spec);
-  if (refusal !== undefined) return { keep: refusal };
-  allocator.restore(stored.data);
-  const before = new Range(stored, allocator);
+  const before = openStored(range, current && decodeRange(current));
+  if (isRefused(before)) return { keep: before };
   const { result, range: after } = operation(before);
   return after === before ? { keep: result } : { write: rangeContent(after.content), result };
 }
@@ -159,80 +148,4 @@ function withRoom<Item>(
   if (bytes <= MOST_HOLD_BYTES) return { result, range };
   const message = `the holds of this range would take ${bytes} bytes and have room for ${MOST_HOLD_BYTES}: release some, let some end, or hold fewer items`;
   return { result: refused('HoldsFull', message), range: before };
-}
-
-/** Refuses without reading the table: invalid terms, items outside the range. */
-function refusalBeforeReading<Item>(
-  range: ConfiguredRange<Item>,
-  requested: readonly Requested<Item>[],
-  hold?: HoldTerms,
-): Refusal | undefined {
-  const refusal = hold && badHold(hold);
-  if (refusal !== undefined) return refusal;
-  const allocator = range.emptyAllocator();
-  for (const [index, each] of requested.entries()) {
-    if (each === 'next' || allocator.indexOf(each.value) !== undefined) continue;
-    const outside = allocator.allocate(each.value);
-    if (outside !== undefined) return { ...outside, index };
-  }
-  return undefined;
-}
-
-/** One range of one cluster, by its present spec. */
-export interface ConfiguredRange<Item> {
-  readonly cluster: string;
-  readonly key: RangeKey;
-  /** The spec generation of the last change of ranges or allocator. */
-  readonly rangesGeneration: number;
-  /** Returns an empty allocator for the range of the spec. */
-  readonly emptyAllocator: () => RangeAllocator<Item>;
-}
-
-type OfCluster = Pick<RegisteredCluster, 'spec' | 'rangesGeneration'>;
-
-/** Returns a range of cluster IPs as the spec has it now; `undefined` for a secondary one that it does not have. */
-export function addressRange(
-  { spec, rangesGeneration }: OfCluster,
-  key: Exclude<RangeKey, typeof RANGE_KEYS.nodePorts>,
-  pick: PickIndex,
-): ConfiguredRange<string> | undefined {
-  const { name: cluster } = spec;
-  const cidr = rangesOf(spec).find((range) => range.key === key)?.configured;
-  if (cidr === undefined) return undefined;
-  return { cluster, key, rangesGeneration, emptyAllocator: () => valid(ipRangeOf(cidr, pick)) };
-}
-
-export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickIndex): ConfiguredRange<number> {
-  const { name: cluster, serviceNodePortRange: ports } = spec;
-  const emptyAllocator = () => valid(portRangeOf(ports, pick));
-  return { cluster, key: RANGE_KEYS.nodePorts, rangesGeneration, emptyAllocator };
-}
-
-/** Returns the range. A validated spec has no range that does not parse. */
-function valid<Range>(range: Range | Refusal): Range {
-  if (isRefused(range)) throw new Error(range.message);
-  return range;
-}
-
-/** `configuredText` is the canonical text of the range in the spec. */
-function refusalOfStored(
-  range: ConfiguredRange<unknown>,
-  stored: StoredRange,
-  configuredText: string,
-): Refusal | undefined {
-  if (stored.generation > range.rangesGeneration) {
-    return refused(
-      'NotReady',
-      `${range.key} of cluster ${range.cluster} was saved under generation ${stored.generation} of its spec, and this is generation ${range.rangesGeneration}: read the spec again`,
-    );
-  }
-  if (stored.allocator !== 'table' || stored.generation < range.rangesGeneration) return notReady(range);
-  if (stored.range === configuredText) return undefined;
-  return refused('MismatchedRange', 'the provided range does not match the current range');
-}
-
-/** Returns upstream's refusal until a pass has saved the range under this generation. */
-function notReady({ key }: ConfiguredRange<unknown>): Refusal {
-  const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
-  return refused('NotReady', `cannot allocate resources of type ${resource} at this time`);
 }

@@ -1,16 +1,12 @@
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/range/configured-range.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { AllocateOptions } from '../../lib/range/operations.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import {
-  addressRange,
-  type ConfiguredRange,
-  nodePortRange,
-  rangeAllocations,
-} from '../../lib/table/range-allocations.ts';
+import { rangeAllocations } from '../../lib/table/range-allocations.ts';
 import { refusalOfUnrepaired } from '../../lib/table/run-records.ts';
 import type { Given, ServiceAllocator } from './service-storage.ts';
 

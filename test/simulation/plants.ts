@@ -99,7 +99,7 @@ export const PLANTS: readonly Plant[] = [
   plant(
     '10',
     'allocation ignores that the range is older than the spec',
-    'lib/table/range-allocations.ts',
+    'lib/range/configured-range.ts',
     "if (stored.allocator !== 'table' || stored.generation < range.rangesGeneration) return",
     "if (stored.allocator !== 'table') return",
   ),

@@ -1,7 +1,7 @@
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { addressRange, nodePortRange } from '../../lib/range/configured-range.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { addressRange, nodePortRange } from '../../lib/table/range-allocations.ts';
 import { CLUSTER } from './kbctl-world.ts';
 import { allocationsOf, type SingleAllocations, seededPick } from './ranges.ts';
 

@@ -3,10 +3,11 @@ import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { PickIndex, RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, type RangeSnapshot } from '../../lib/allocator/snapshot-bytes.ts';
+import type { ConfiguredRange } from '../../lib/range/configured-range.ts';
 import type { Requested } from '../../lib/range/operations.ts';
 import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type ConfiguredRange, type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 
 /** A pass frees what was held only this long after the end of its hold: clocks differ. */
 export const HOLD_END_MARGIN_MS = 5_000;

@@ -1,0 +1,90 @@
+import { ipRangeOf } from '../allocator/ip-range.ts';
+import { portRangeOf } from '../allocator/port-range.ts';
+import type { PickIndex, RangeAllocator } from '../allocator/range-allocator.ts';
+import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
+import { badHold, type HoldTerms } from './hold.ts';
+import type { Requested } from './operations.ts';
+import { Range } from './range.ts';
+import type { StoredRange } from './stored-range.ts';
+
+/** One range of one cluster, by its present spec. */
+export interface ConfiguredRange<Item> {
+  readonly cluster: string;
+  readonly key: RangeKey;
+  /** The spec generation of the last change of ranges or allocator. */
+  readonly rangesGeneration: number;
+  /** Returns an empty allocator for the range of the spec. */
+  readonly emptyAllocator: () => RangeAllocator<Item>;
+}
+
+interface OfCluster {
+  readonly spec: ClusterSpec;
+  readonly rangesGeneration: number;
+}
+
+/** Returns a range of cluster IPs as the spec has it now; `undefined` for a secondary one that it does not have. */
+export function addressRange(
+  { spec, rangesGeneration }: OfCluster,
+  key: Exclude<RangeKey, typeof RANGE_KEYS.nodePorts>,
+  pick: PickIndex,
+): ConfiguredRange<string> | undefined {
+  const { name: cluster } = spec;
+  const cidr = rangesOf(spec).find((range) => range.key === key)?.configured;
+  if (cidr === undefined) return undefined;
+  return { cluster, key, rangesGeneration, emptyAllocator: () => valid(ipRangeOf(cidr, pick)) };
+}
+
+export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickIndex): ConfiguredRange<number> {
+  const { name: cluster, serviceNodePortRange: ports } = spec;
+  const emptyAllocator = () => valid(portRangeOf(ports, pick));
+  return { cluster, key: RANGE_KEYS.nodePorts, rangesGeneration, emptyAllocator };
+}
+
+/** Returns the range. A validated spec has no range that does not parse. */
+function valid<Range>(range: Range | Refusal): Range {
+  if (isRefused(range)) throw new Error(range.message);
+  return range;
+}
+
+/** Returns the range as it was saved, undefined if it never was, or why nothing may be allocated from it. */
+export function openStored<Item>(range: ConfiguredRange<Item>, stored: StoredRange | undefined): Range<Item> | Refusal {
+  if (stored === undefined) return notReady(range);
+  if (stored.generation > range.rangesGeneration) {
+    return refused(
+      'NotReady',
+      `${range.key} of cluster ${range.cluster} was saved under generation ${stored.generation} of its spec, and this is generation ${range.rangesGeneration}: read the spec again`,
+    );
+  }
+  if (stored.allocator !== 'table' || stored.generation < range.rangesGeneration) return notReady(range);
+  const allocator = range.emptyAllocator();
+  if (stored.range !== allocator.spec) {
+    return refused('MismatchedRange', 'the provided range does not match the current range');
+  }
+  allocator.restore(stored.data);
+  return new Range(stored, allocator);
+}
+
+/** Returns upstream's refusal until a pass has saved the range under this generation. */
+function notReady({ key }: ConfiguredRange<unknown>): Refusal {
+  const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
+  return refused('NotReady', `cannot allocate resources of type ${resource} at this time`);
+}
+
+/** Refuses without reading the table: invalid terms, items outside the range. */
+export function refusalBeforeReading<Item>(
+  range: ConfiguredRange<Item>,
+  requested: readonly Requested<Item>[],
+  hold?: HoldTerms,
+): Refusal | undefined {
+  const refusal = hold && badHold(hold);
+  if (refusal !== undefined) return refusal;
+  const allocator = range.emptyAllocator();
+  for (const [index, each] of requested.entries()) {
+    if (each === 'next' || allocator.indexOf(each.value) !== undefined) continue;
+    const outside = allocator.allocate(each.value);
+    if (outside !== undefined) return { ...outside, index };
+  }
+  return undefined;
+}
