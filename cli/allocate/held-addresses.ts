@@ -11,14 +11,7 @@ import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
-import {
-  addressBand,
-  freeAddresses,
-  heldAddress,
-  holdIn,
-  MANAGED_BY_HOLDS,
-  REQUEST_LABEL,
-} from '../../lib/range/held-address.ts';
+import { heldAddress, holdIn, MANAGED_BY_HOLDS, REQUEST_LABEL } from '../../lib/range/held-address.ts';
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import {
   type Allocated,
@@ -32,6 +25,7 @@ import {
 } from '../../lib/range/operations.ts';
 import type { ItemState } from '../../lib/range/range.ts';
 import type { CallerTime } from '../../lib/table/range-allocations.ts';
+import { addressBand, freeAddresses } from './free-addresses.ts';
 
 const READS_AT_ONCE = 8;
 /** The list of all holds is one reply of at most 2 MiB, for the passes that end them. */

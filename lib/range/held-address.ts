@@ -1,7 +1,4 @@
-import { type Address, familyOf, formatAddress, parseAddress } from '../allocator/ip-address.ts';
-import { firstUsable, isUsableIn, lastUsable, type Network, rangeSize } from '../allocator/network.ts';
-import type { PickIndex } from '../allocator/range-allocator.ts';
-import { reservedAddresses } from '../allocator/reserved-band.ts';
+import { familyOf } from '../allocator/ip-address.ts';
 import {
   ADDRESS_MANAGED_BY_LABEL,
   FAMILY_LABEL,
@@ -50,56 +47,5 @@ export function holdIn({ metadata: { name, labels = {}, annotations = {} } }: Ku
     ...(Number.isFinite(untilMs) && { untilMs }),
     ...(requestId !== undefined && { requestId }),
     items: [name],
-  };
-}
-
-/** `randomInt` takes less than 2^48. */
-const MOST_STARTS = 2n ** 47n;
-
-/**
- * Yields the free addresses of ready networks, static bands first. API servers allocate these last: an address that is
- * released for its Service is not the next one of another Service. Within a band it begins at random, as upstream does.
- */
-export function* freeAddresses(
-  networks: readonly Network[],
-  isTaken: (address: string) => boolean,
-  pick: PickIndex,
-): Generator<string> {
-  for (const band of ['static', 'dynamic'] as const) {
-    for (const network of networks) {
-      for (const value of fromRandomStart(bandsOf(network)[band], pick)) {
-        const address = formatAddress({ family: network.family, value });
-        if (!isTaken(address)) yield address;
-      }
-    }
-  }
-}
-
-function* fromRandomStart({ first, size }: Band, pick: PickIndex): Generator<bigint> {
-  if (size <= 0n) return;
-  const start = BigInt(pick(Number(size < MOST_STARTS ? size : MOST_STARTS)));
-  for (let step = 0n; step < size; step += 1n) yield first + ((start + step) % size);
-}
-
-/** Returns the band of an address in the first network that contains it; `undefined` outside all of them. */
-export function addressBand(networks: readonly Network[], text: string): 'static' | 'dynamic' | undefined {
-  const address: Address | undefined = parseAddress(text);
-  const network = address && networks.find((each) => isUsableIn(each, address));
-  if (address === undefined || network === undefined) return undefined;
-  return address.value < bandsOf(network).dynamic.first ? 'static' : 'dynamic';
-}
-
-interface Band {
-  readonly first: bigint;
-  readonly size: bigint;
-}
-
-function bandsOf(network: Network): Readonly<Record<'static' | 'dynamic', Band>> {
-  const first = firstUsable(network);
-  const usable = lastUsable(network) - first + 1n;
-  const reserved = BigInt(reservedAddresses(Number(rangeSize(network))));
-  return {
-    static: { first, size: reserved },
-    dynamic: { first: first + reserved, size: usable - reserved },
   };
 }

@@ -13,7 +13,7 @@ import { memoryTable } from '../support/memory-table.ts';
 import { aPassContext } from '../support/pass-context.ts';
 import { isSelected } from './services.ts';
 
-export const INTERVAL_MS = 180_000;
+const INTERVAL_MS = 180_000;
 
 /** One cluster with its table and its Services, for the two repair loops, on a clock that tests move. */
 export class RepairCluster {
