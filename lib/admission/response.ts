@@ -1,6 +1,6 @@
 import type { Refusal } from '../allocator/refusal.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
-import type { Service, ServiceSpec } from './service.ts';
+import { type Service, type ServiceSpec, sameTexts } from './service.ts';
 
 /** One operation of a JSON Patch (RFC 6902). `add` replaces a present value. */
 export interface PatchOperation {
@@ -28,9 +28,7 @@ function addressOperations(plan: Plan, allocated: readonly string[], sent: Servi
   if (plan.addresses.length === 0) return [];
   const clusterIPs = [...plan.clusterIPs];
   for (const [place, { index, value }] of plan.addresses.entries()) clusterIPs[index] = value ?? allocated[place] ?? '';
-  const isSame =
-    sent.clusterIPs.length === clusterIPs.length && sent.clusterIPs.every((ip, index) => ip === clusterIPs[index]);
-  if (isSame && sent.clusterIP === clusterIPs[0]) return [];
+  if (sameTexts(sent.clusterIPs, clusterIPs) && sent.clusterIP === clusterIPs[0]) return [];
   return [
     { op: 'add', path: '/spec/clusterIP', value: clusterIPs[0] ?? '' },
     { op: 'add', path: '/spec/clusterIPs', value: clusterIPs },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod/mini';
 import { described, shapeFaults } from '../cluster/shapes.ts';
-import { HOLD_OWNER } from '../range/hold.ts';
+import { HOLD_OWNER, HOLD_OWNER_SYNTAX } from '../range/hold.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
 
@@ -20,9 +20,8 @@ const LONGEST_VALUE = 64;
 
 const NO_VALUE = 'is neither the text of an address nor the number of a port';
 const NO_END = 'is neither "forever" nor a time such as 2026-01-31T12:00:00Z';
-const NAME = '1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last.';
-const NAME_SYNTAX = 'is not 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last';
-const name = z.string().check(z.regex(HOLD_OWNER, NAME_SYNTAX));
+const NAME = `${HOLD_OWNER_SYNTAX}.`;
+const name = z.string().check(z.regex(HOLD_OWNER, `is not ${HOLD_OWNER_SYNTAX}`));
 
 const value = z.union(
   [z.string().check(z.minLength(1, NO_VALUE), z.maxLength(LONGEST_VALUE, NO_VALUE)), z.int()],

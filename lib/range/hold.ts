@@ -24,6 +24,7 @@ export interface HoldTerms {
   readonly requestId?: string;
 }
 
+export const HOLD_OWNER_SYNTAX = '1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last';
 export const HOLD_OWNER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
 /** Returns true after the end of the hold, by the reader's clock. */
@@ -59,9 +60,7 @@ export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
 /** Returns the reason why these terms are invalid; undefined if they are valid. */
 export function badHold({ owner, untilMs, requestId }: HoldTerms): Refusal | undefined {
   if (!HOLD_OWNER.test(owner)) {
-    return badTerms(
-      `${shown(owner)} cannot own a hold: an owner has 1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last`,
-    );
+    return badTerms(`${shown(owner)} cannot own a hold: an owner has ${HOLD_OWNER_SYNTAX}`);
   }
   if (untilMs !== undefined && !(Number.isSafeInteger(untilMs) && untilMs >= 0)) {
     return badTerms(`a hold cannot end at ${untilMs}: set a time in whole milliseconds, or none`);

@@ -140,7 +140,13 @@ export class Range<Item> {
     return withoutHolds(this.#kept.holds, [this.textOf(item)]);
   }
 
-  #after(items: readonly Item[], { taken = this.#taken, holds = this.#kept.holds }: Changed<Item>): Range<Item> {
+  #after(
+    items: readonly Item[],
+    {
+      taken = this.#taken,
+      holds = this.#kept.holds,
+    }: { readonly taken?: RangeAllocator<Item>; readonly holds?: readonly Hold[] },
+  ): Range<Item> {
     const bits = items.flatMap((item) => this.bitOf(item) ?? []);
     const { strikes, unclaimed, ...others } = this.#kept;
     const next = {
@@ -159,9 +165,4 @@ function withoutStrikes(strikes: LeakStrikes, bits: readonly number[]): LeakStri
   if (!bits.some((bit) => hasBit(once, bit) || hasBit(twice, bit))) return strikes;
   const touched = fromBits(bits);
   return { ...strikes, once: subtract(once, touched), twice: subtract(twice, touched) };
-}
-
-interface Changed<Item> {
-  readonly taken?: RangeAllocator<Item>;
-  readonly holds?: readonly Hold[];
 }

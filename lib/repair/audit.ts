@@ -21,10 +21,8 @@ const MOST_BITMAP_HOST_BITS = 16;
  * range is good.
  */
 export interface AuditLedger<Item> extends Ledger<Item> {
-  /** The number of items that an API server may allocate. */
-  readonly max: number;
-  readonly used: number;
-  readonly free: number;
+  /** Returns the number of claimed items, and of those that an API server may allocate. */
+  counts(): Audit['counts'];
   /** Returns the claims as bits, for maps; undefined if the range has too many. */
   usageBitmap(): RangeSnapshot | undefined;
 }
@@ -47,13 +45,14 @@ export function auditRange<Item>(
   stored: StoredRange | undefined,
   generation: number,
 ): Audit {
+  const counts = ledger.counts();
   const bitmap = ledger.usageBitmap();
   const kept = { strikes: NO_STRIKES, holds: [], unclaimed: [] };
   const next = bitmap && { ...bitmap, allocator: 'apiserver' as const, generation, ...kept };
   return {
-    findings: nothingFree(words, ledger),
+    findings: nothingFree(words, ledger.spec, counts),
     next: stored && next && sameRange(stored, next) ? undefined : next,
-    counts: { allocated: ledger.used, free: ledger.free, capacity: ledger.max },
+    counts,
   };
 }
 
@@ -61,13 +60,7 @@ export function auditRange<Item>(
 export function auditLedger<Item>(range: RangeAllocator<Item>): AuditLedger<Item> {
   return {
     spec: range.spec,
-    max: range.max,
-    get used() {
-      return range.used;
-    },
-    get free() {
-      return range.free;
-    },
+    counts: () => ({ allocated: range.used, free: range.free, capacity: range.max }),
     claim: (item) => range.allocate(item) ?? 'recorded',
     usageBitmap: () => (range.max <= MOST_BITMAP_BITS ? range.snapshot() : undefined),
   };
@@ -88,16 +81,10 @@ export function networkLedger(cidr: string, makeRange: MakeRange<string>): Audit
  */
 function wholeNetworkLedger(network: Network): AuditLedger<string> {
   const claims = new Set<bigint>();
-  const max = usableSize(network);
+  const capacity = usableSize(network);
   return {
     spec: network.text,
-    max,
-    get used() {
-      return claims.size;
-    },
-    get free() {
-      return max - claims.size;
-    },
+    counts: () => ({ allocated: claims.size, free: capacity - claims.size, capacity }),
     claim: (text) => {
       const address = parseAddress(text);
       if (address === undefined || !isUsableIn(network, address)) return ipNotInRange(text, network.text);

@@ -107,7 +107,7 @@ export function compareRange<Item>(
   const allocated = popCount(data);
   const free = rebuilt.max - allocated;
   return {
-    findings: [...holds.findings, ...leaks.findings, ...nothingFree(words, { spec: range, free, max: rebuilt.max })],
+    findings: [...holds.findings, ...leaks.findings, ...nothingFree(words, range, { free, capacity: rebuilt.max })],
     next,
     changed: stored === undefined || !sameRange(stored, next),
     needsFreshList:
@@ -123,10 +123,11 @@ export function compareRange<Item>(
 /** Returns the finding of a range without a free item: the next Service will be refused. */
 export function nothingFree(
   words: RangeWords,
-  range: { readonly spec: string; readonly free: number; readonly max: number },
+  range: string,
+  { free, capacity }: { readonly free: number; readonly capacity: number },
 ): Finding[] {
-  if (range.free > 0) return [];
-  const message = `nothing is free in the ${words.range} ${range.spec}, which has room for ${range.max}; widen it in the cluster spec to create new Services`;
+  if (free > 0) return [];
+  const message = `nothing is free in the ${words.range} ${range}, which has room for ${capacity}; widen it in the cluster spec to create new Services`;
   return [{ type: 'nothingFree', message }];
 }
 

@@ -43,7 +43,8 @@ describe('membership in an audited network', () => {
   ])('the second claim on $first is a duplicate however it is spelled', ({ cidr, first, again }) => {
     const ledger = ledgerOf(cidr);
     expect([first, again].map((text) => codeOf(ledger.claim(text, BY)))).toEqual(['recorded', 'AlreadyAllocated']);
-    expect([ledger.used, ledger.max - ledger.free]).toEqual([1, 1]);
+    const { allocated, free, capacity } = ledger.counts();
+    expect([allocated, capacity - free]).toEqual([1, 1]);
   });
 
   test('a text that is no network is refused', () => {
