@@ -13,7 +13,7 @@ import { type Answer, refusedAnswer } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
 import {
-  KEYS,
+  keyOf,
   needsTable,
   type OpenRange,
   type OpenRangeOptions,
@@ -113,7 +113,7 @@ async function answerOf(
     isTheirs && openHeld ? openHeld(spec, name, held) : openRange(table, cluster, name, options),
   );
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
-  const keys = ranges.map(({ name }) => KEYS[name]);
+  const keys = ranges.map(({ name }) => keyOf(name));
   const context: RequestContext = {
     request,
     requested,

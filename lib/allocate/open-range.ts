@@ -1,7 +1,6 @@
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import { nearestName } from '../cluster/values.ts';
 import { addressRange, type ConfiguredRange, nodePortRange } from '../range/configured-range.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
@@ -62,12 +61,10 @@ export interface OpenRangeOptions {
   readonly update: RangeOptions;
 }
 
-/** The table's keys of the ranges in requests. */
-export const KEYS = {
-  serviceips: RANGE_KEYS.primary,
-  secondaryserviceips: RANGE_KEYS.secondary,
-  servicenodeports: RANGE_KEYS.nodePorts,
-} as const satisfies Readonly<Record<RangeName, RangeKey>>;
+/** Returns the table's key of a range in requests. */
+export function keyOf<Name extends RangeName>(name: Name): `ranges/${Name}` {
+  return `ranges/${name}`;
+}
 
 export function openRange(
   table: KeyValueTable,
@@ -75,7 +72,7 @@ export function openRange(
   name: RangeName,
   { pick, update }: OpenRangeOptions,
 ): OpenRange | Refusal {
-  const range = name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, KEYS[name], pick);
+  const range = name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, keyOf(name), pick);
   if (range !== undefined) return rangeAllocations(table, range as unknown as ConfiguredRange<ItemValue>, update);
   return noSecondaryRange(cluster.spec.name, cluster.spec.serviceClusterIPRanges[0]);
 }

@@ -1,4 +1,5 @@
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
+import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
@@ -125,15 +126,9 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
   );
 }
 
-/** No range is corrupt, and nothing was written. */
-class NotCorruptError extends Error {
-  override readonly name = 'NotCorruptError';
-  readonly code = 'NotCorrupt';
-}
-
 /**
  * Marks corrupt ranges to be replaced. A value that is not an item stays corrupt.
- * @throws NotCorruptError if all ranges can be read.
+ * @throws CodedError `NotCorrupt` if all ranges can be read.
  */
 function replaceCorrupt<Item>(
   { makeRange }: RepairKind<Item>,
@@ -146,7 +141,7 @@ function replaceCorrupt<Item>(
   };
   if (!ranges.some(isCorrupt)) {
     const keys = ranges.map(({ key }) => key).join(' and ');
-    throw new NotCorruptError(`${keys} can be read: nothing was rebuilt`);
+    throw new CodedError('NotCorrupt', `${keys} can be read: nothing was rebuilt`);
   }
   return ranges.map((range) => {
     if (!isCorrupt(range) || !('item' in range) || range.item === undefined) return range;

@@ -34,7 +34,7 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  * Runs one pass of a repair loop.
  * @param rebuild replaces corrupt ranges by the claims of Services; otherwise they stay unchanged
  * @param visit is called with every Service
- * @throws NotCorruptError if there is nothing to rebuild
+ * @throws CodedError `NotCorrupt` if there is nothing to rebuild
  */
 export async function repairPass<Item>(
   kind: RepairKind<Item>,
