@@ -39,8 +39,7 @@ export function judgeHolds<Item>(
   for (const [item, hold] of holdsByItem(stored)) {
     const bit = range.bitOf(item);
     const holder = bit === undefined ? undefined : holders.get(bit);
-    const isEnding = isSurelyOver(hold, nowMs) || (holder !== undefined && mayClaim(hold, holder.holdOwner));
-    if (mayFree && isEnding) {
+    if (mayFree && isEnding(hold, holder, nowMs)) {
       ended.push({ item, hold, freedBit: holder === undefined ? bit : undefined });
     } else if (bit === undefined) {
       ended.push({ item, hold, freedBit: undefined });
@@ -58,6 +57,10 @@ export function judgeHolds<Item>(
     ended,
     counts: { held: kept.length, holdsEnded: ended.filter(({ freedBit }) => freedBit !== undefined).length },
   };
+}
+
+function isEnding(hold: Hold, holder: ServiceClaim | undefined, nowMs: number): boolean {
+  return isSurelyOver(hold, nowMs) || (holder !== undefined && mayClaim(hold, holder.holdOwner));
 }
 
 function heldByAnother(noun: string, item: string, { owner }: Hold, { namespace, name }: ServiceClaim): Finding {
