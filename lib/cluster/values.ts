@@ -1,5 +1,11 @@
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
+/** Returns a given time in UTC: `2026-01-31T12:00:00.000Z`. */
+export function isoTime(ms: number): string {
+  // oxlint-disable-next-line no-restricted-globals -- formats a given time, and reads no clock.
+  return new Date(ms).toISOString();
+}
+
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

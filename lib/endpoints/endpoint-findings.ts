@@ -4,6 +4,7 @@ import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
+import { isoTime } from '../cluster/values.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
@@ -35,7 +36,7 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
   const reasons = [
     ...leases.flatMap((lease) => {
       const untilMs = withdrawnUntil(lease, nowMs);
-      return untilMs === undefined ? [] : `${lease.address} is withdrawn until ${new Date(untilMs).toISOString()}`;
+      return untilMs === undefined ? [] : `${lease.address} is withdrawn until ${isoTime(untilMs)}`;
     }),
     ...others.map(([address, { detail }]) => `${address} ${detail}`),
   ];

@@ -3,6 +3,7 @@ import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { type Lease, withdrawnUntil } from '../cluster/lease.ts';
+import { isoTime } from '../cluster/values.ts';
 import { type ContestState, type ContestVerdict, judgeContest } from './contested-writes.ts';
 import { type ServersOfAFamily, twoOwners } from './endpoint-findings.ts';
 import { endpointPorts } from './kubernetes-service.ts';
@@ -165,8 +166,8 @@ function removalsOf({ outcomes, nowMs, leases, objects }: FamilyServers, writes:
 function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
   if (lease === undefined) return detail ?? 'it is not an API server of the spec';
   const untilMs = withdrawnUntil(lease, nowMs);
-  if (untilMs !== undefined) return `it is deregistered until ${new Date(untilMs).toISOString()}`;
-  const expired = `its lease expired at ${new Date(lease.expiresAtMs).toISOString()}`;
+  if (untilMs !== undefined) return `it is deregistered until ${isoTime(untilMs)}`;
+  const expired = `its lease expired at ${isoTime(lease.expiresAtMs)}`;
   const cause = lease.source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
   return cause === undefined ? expired : `${expired}; ${cause}`;
 }

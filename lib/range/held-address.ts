@@ -5,6 +5,7 @@ import {
   HOLD_OWNER_LABEL,
   type KubernetesObject,
 } from '../cluster/kubernetes-objects.ts';
+import { isoTime } from '../cluster/values.ts';
 import type { Hold, HoldTerms } from './hold.ts';
 
 /*
@@ -30,7 +31,7 @@ export function heldAddress(name: string, { owner, untilMs, requestId }: HoldTer
     [HOLD_OWNER_LABEL]: owner,
     ...(requestId !== undefined && { [REQUEST_LABEL]: requestId }),
   };
-  const annotations = untilMs === undefined ? {} : { [UNTIL_ANNOTATION]: new Date(untilMs).toISOString() };
+  const annotations = untilMs === undefined ? {} : { [UNTIL_ANNOTATION]: isoTime(untilMs) };
   const spec = { parentRef: { group: MANAGED_BY_HOLDS, resource: 'holds', name: owner } };
   const metadata = { name, labels, annotations };
   return { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata, ...{ spec } };
