@@ -8,7 +8,7 @@ const arrows = {
   'lib/range': ['lib/allocator', 'lib/cluster'],
   'lib/repair': ['lib/allocator', 'lib/cluster', 'lib/range'],
   'lib/endpoints': ['lib/allocator', 'lib/cluster'],
-  'lib/table': ['lib/allocator', 'lib/cluster', 'lib/range'],
+  'lib/table': ['lib/allocator', 'lib/cluster', 'lib/range', 'lib/aws'],
   'lib/kubernetes': ['lib/allocator', 'lib/cluster', 'lib/endpoints'],
   'lib/aws': ['lib/cluster', 'lib/kubernetes'],
   'lib/telemetry': ['lib/cluster'],

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { unlessAborted } from '../lib/runtime/deadline.ts';
+import { unlessAborted } from '../lib/cluster/unless-aborted.ts';
 import { CLUSTERS } from '../lib/table/clusters.ts';
 import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
 import type { Audience } from '../lib/table/dynamodb-errors.ts';

@@ -3,7 +3,7 @@ import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../../lib/environment/create-environment.ts';
 import { QUEUEING_MS } from '../../lib/runtime/budgets.ts';
-import { withDeadline } from '../../lib/runtime/deadline.ts';
+import { withinDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
 import { errorSentence } from '../../lib/telemetry/describe-error.ts';
@@ -85,7 +85,7 @@ async function runIfClaimed(environment: Environment, loop: Loop, tickMs: number
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;
   const tick = { stack, loop, everyMs, dueAtMs: Math.floor(tickMs / everyMs) * everyMs };
   try {
-    const isOurs = await withDeadline(environment, QUEUEING_MS, (signal) => claimTick(table(signal), tick, by));
+    const isOurs = await withinDeadline(environment, QUEUEING_MS, (signal) => claimTick(table(signal), tick, by));
     if (!isOurs) return;
   } catch (error) {
     telemetry({ loop }).log('error', 'tick not claimed', { errors: [errorSentence(error)] });

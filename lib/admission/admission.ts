@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
-import { unlessAborted } from '../runtime/deadline.ts';
+import { unlessAborted } from '../cluster/unless-aborted.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';

@@ -1,5 +1,6 @@
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { setLatest } from '../cluster/values.ts';
+import type { CallLimits } from './client-options.ts';
 import { type RequestToken, tokenRequester } from './request-token.ts';
 import {
   type Credentials,
@@ -7,7 +8,6 @@ import {
   type StoreClient,
   type StoreClientOptions,
   type StorePlace,
-  type StoreTimes,
   secretsManager,
   storeClientOptions,
 } from './store-client.ts';
@@ -36,7 +36,7 @@ const DEFAULT_STS_REGION = 'us-east-1';
  * Returns a reader of kubeconfigs in Secrets Manager and Parameter Store. It keeps clients and credentials of roles,
  * but not kubeconfigs. The AWS SDK chooses region, credentials and endpoint unless they are set.
  */
-export function kubeconfigReader(options: StoreTimes & StorePlace = {}): ReadKubeconfig {
+export function kubeconfigReader(options: Partial<CallLimits> & StorePlace = {}): ReadKubeconfig {
   const shared = storeClientOptions(options);
   const roles = keptBy((roleArn: string) => roleCredentials(roleArn, shared));
   const clients = keptBy((key: string) => openClient(JSON.parse(key), shared, roles));

@@ -1,6 +1,6 @@
 import { GetQueueAttributesCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { NodeHttpHandler } from '@smithy/node-http-handler';
 import { CodedError } from '../cluster/coded-error.ts';
+import { type CallLimits, clientOptions } from './client-options.ts';
 
 export interface OutgoingMessage {
   readonly body: string;
@@ -120,29 +120,18 @@ export function sqsQueueDepth(client: SQSClient): QueueDepth {
   };
 }
 
-export interface SqsClientOptions {
-  /** The queue is at `AWS_ENDPOINT_URL` instead of its own URL, as in an emulator. */
-  readonly endpointIsSet: boolean;
-}
+/** The minute's invocation can do without the queue: a second attempt is enough. A call ends within about 4 s. */
+const LIMITS: CallLimits = {
+  maxAttempts: 2,
+  maxRetryDelayMs: 1_000,
+  connectionTimeoutMs: 500,
+  requestTimeoutMs: 1_500,
+};
 
-/** The minute's invocation can do without the queue: a second attempt is enough. */
-const MAX_ATTEMPTS = 2;
-const CONNECTION_TIMEOUT_MS = 500;
-/** The longest wait for a reply, and the longest silence within one. */
-const REQUEST_TIMEOUT_MS = 1_500;
-
-/** Returns the client of a process. A call ends within about 4 s. */
-export function createSqsClient({ endpointIsSet }: SqsClientOptions): SQSClient {
-  return new SQSClient({
-    ...(endpointIsSet && { useQueueUrlAsEndpoint: false }),
-    maxAttempts: MAX_ATTEMPTS,
-    retryMode: 'standard',
-    requestHandler: new NodeHttpHandler({
-      connectionTimeout: CONNECTION_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      // Without this the handler only warns and continues to wait.
-      throwOnRequestTimeout: true,
-      socketTimeout: REQUEST_TIMEOUT_MS,
-    }),
-  });
+/**
+ * Returns the client of a process.
+ * @param options.endpointIsSet the queue is at `AWS_ENDPOINT_URL` instead of its own URL, as in an emulator
+ */
+export function createSqsClient({ endpointIsSet }: { readonly endpointIsSet: boolean }): SQSClient {
+  return new SQSClient({ ...(endpointIsSet && { useQueueUrlAsEndpoint: false }), ...clientOptions(LIMITS) });
 }

@@ -1,8 +1,7 @@
 import { isNativeError } from 'node:util/types';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { StandardRetryStrategy } from '@smithy/core/retry';
-import { NodeHttpHandler } from '@smithy/node-http-handler';
+import { type CallLimits, clientOptions } from './client-options.ts';
 
 /** A secret store in one region, with one role. */
 export interface StoreClient {
@@ -19,15 +18,6 @@ export type Credentials = () => Promise<{
   readonly expiration?: Date;
 }>;
 
-export interface StoreTimes {
-  /** Attempts of one call, including the first. Default: 2. */
-  readonly maxAttempts?: number;
-  /** Default: 1 s. */
-  readonly connectionTimeoutMs?: number;
-  /** The longest wait for a reply. Default: 1.5 s. */
-  readonly requestTimeoutMs?: number;
-}
-
 /** The region of the stores and the identity that reads them. Default: those of the AWS SDK. */
 export interface StorePlace {
   readonly region?: string;
@@ -35,33 +25,24 @@ export interface StorePlace {
   readonly profile?: string;
 }
 
-export interface StoreClientOptions extends StorePlace {
-  readonly maxAttempts: number;
-  readonly retryStrategy: StandardRetryStrategy;
-  readonly requestHandler: NodeHttpHandler;
+export interface StoreClientOptions extends StorePlace, ReturnType<typeof clientOptions> {
   readonly credentials?: Credentials;
 }
 
-const LONGEST_WAIT_MS = 200;
+/** By default a call ends within about 3.2 s, so that an unreachable store is reported before a pass has used up its time. */
+const LIMITS: CallLimits = {
+  maxAttempts: 2,
+  maxRetryDelayMs: 200,
+  connectionTimeoutMs: 1_000,
+  requestTimeoutMs: 1_500,
+};
 
-/**
- * By default a call ends within about 3.2 s, so that an unreachable store is reported before a pass has used up its
- * time.
- */
-export function storeClientOptions(options: StoreTimes & StorePlace): StoreClientOptions {
-  const { maxAttempts = 2, connectionTimeoutMs = 1_000, requestTimeoutMs = 1_500, region, profile } = options;
-  const backoff = { setDelayBase: () => {}, computeNextBackoffDelay: () => Math.random() * LONGEST_WAIT_MS };
+export function storeClientOptions(options: Partial<CallLimits> & StorePlace): StoreClientOptions {
+  const { region, profile } = options;
   return {
     ...(region !== undefined && { region }),
     ...(profile !== undefined && { profile }),
-    maxAttempts,
-    retryStrategy: new StandardRetryStrategy({ maxAttempts, backoff }),
-    requestHandler: new NodeHttpHandler({
-      connectionTimeout: connectionTimeoutMs,
-      requestTimeout: requestTimeoutMs,
-      // Without this the handler only warns and continues to wait.
-      throwOnRequestTimeout: true,
-    }),
+    ...clientOptions({ ...LIMITS, ...options }),
   };
 }
 
@@ -104,7 +85,7 @@ export type ReadSecretText = (name: string, signal: AbortSignal) => Promise<Secr
 const MISSING = new Set(['ResourceNotFoundException', 'ParameterNotFound']);
 
 /** Returns a reader with the region and role of this function. It never throws, and never quotes a secret. */
-export function secretTextReader(store: SecretStore, options: StoreTimes & StorePlace = {}): ReadSecretText {
+export function secretTextReader(store: SecretStore, options: Partial<CallLimits> & StorePlace = {}): ReadSecretText {
   let client: StoreClient | undefined;
   return async (name, signal) => {
     client ??= (store === 'ssm' ? parameterStore : secretsManager)(storeClientOptions(options));

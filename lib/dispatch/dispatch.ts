@@ -1,4 +1,4 @@
-import { STACK_LOOP } from '../cluster/cluster-spec.ts';
+import { type Loop, STACK_LOOP } from '../cluster/cluster-spec.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
 import { pause } from '../runtime/deadline.ts';
@@ -7,13 +7,14 @@ import { type Handler, type Invocation, runInvocation, withinInvocation } from '
 import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/errors.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import { attemptApart, type NamedAttempt } from './attempt-all.ts';
+import type { Attempt, Batch } from './attempt.ts';
+import { attemptApart, type NamedAttempt } from './attempt.ts';
 import { ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
 import { logUnstartedPass, someOf } from './log-pass.ts';
 import { type Outcome, onMessages } from './messages.ts';
-import type { Attempt, Batch, LoopInvocation } from './run-pass.ts';
+import type { LoopInvocation } from './run-pass.ts';
 import { clustersApart } from './suspects.ts';
 import { queueTicks } from './ticks.ts';
 
@@ -63,11 +64,7 @@ export async function dispatch(
   return summary;
 }
 
-interface RememberingInvocation extends LoopInvocation {
-  readonly memory: ClusterListMemory;
-}
-
-function carryOut(invocation: RememberingInvocation, request: DispatchRequest): Promise<Outcome> {
+function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise<Outcome> {
   switch (request.kind) {
     case 'schedule':
       return onSchedule(invocation, request.dueAtMs);
@@ -78,6 +75,9 @@ function carryOut(invocation: RememberingInvocation, request: DispatchRequest): 
   }
 }
 
+/** The task of a stack in each minute besides its passes, by the loop whose function does it after them. */
+const TASKS_OF_MINUTE: Readonly<Partial<Record<Loop, typeof reportFleet>>> = { [STACK_LOOP]: reportFleet };
+
 /** By then the next minute's event has arrived: after an outage EventBridge delivers every missed one. */
 const STALE_MS = 60_000;
 
@@ -85,7 +85,7 @@ const STALE_MS = 60_000;
  * Handles the scheduled invocation: queues ticks first, so that a hanging pass cannot delay them, and then runs its own
  * passes.
  */
-async function onSchedule(invocation: RememberingInvocation, dueAtMs: number): Promise<Outcome> {
+async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<Outcome> {
   const { loop, environment, telemetry } = invocation;
   const lateMs = environment.nowMs() - dueAtMs;
   if (lateMs > STALE_MS) {
@@ -99,12 +99,12 @@ async function onSchedule(invocation: RememberingInvocation, dueAtMs: number): P
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
   const ran = await attemptApart(batch, own, apart, list.clusters);
   const attempts = [...logUnusable(batch, list.unreadable), ...ran];
-  if (loop.id === STACK_LOOP && environment.stack !== undefined) await reportFleet(invocation, list);
+  if (environment.stack !== undefined) await TASKS_OF_MINUTE[loop.id]?.(invocation, list);
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
 
 /** Reads the cluster list; or returns the last one, rather than lose the minute. */
-async function listOfMinute(invocation: RememberingInvocation): Promise<ShortClusterList> {
+async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { environment, telemetry, memory } = invocation;
   try {
     const list = await listInTime(invocation);
@@ -130,7 +130,7 @@ function isPassing(error: unknown): boolean {
 
 /** Handles a direct invocation: nothing is queued. */
 async function onRequest(
-  invocation: RememberingInvocation,
+  invocation: LoopInvocation,
   { clusters: names, force }: DispatchRequest & { readonly kind: 'direct' },
 ): Promise<Outcome> {
   const list = await listInTime(invocation);
@@ -145,7 +145,7 @@ async function onRequest(
   return { attempts: [...logUnusable(batch, unusable), ...(await attemptApart(batch, found, apart, list.clusters))] };
 }
 
-function listInTime(invocation: RememberingInvocation): Promise<ShortClusterList> {
+function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { loop, environment } = invocation;
   const { table, startDeadline, clustersPerTick = CONCURRENT_PASSES } = environment;
   return withinInvocation(invocation, LISTING_MS + listPausesMs(loop.id), (signal) => {

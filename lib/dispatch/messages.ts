@@ -2,7 +2,7 @@ import { LISTING_MS } from '../runtime/budgets.ts';
 import { withinInvocation } from '../runtime/invocation.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import { attemptAll, type NamedAttempt } from './attempt-all.ts';
+import { attemptAll, type NamedAttempt } from './attempt.ts';
 import type { ReceivedMessage } from './event.ts';
 import { reportNamed } from './fleet-figures.ts';
 import { logUnstartedPass } from './log-pass.ts';

@@ -1,5 +1,6 @@
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { addressLookUp } from '../dispatch/address-look-up.ts';
 import { clusterSummary } from '../dispatch/cluster-list.ts';
 import { healthOf } from '../dispatch/fleet-figures.ts';
@@ -17,7 +18,6 @@ import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { selfReview } from '../kubernetes/permissions.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
-import { unlessAborted } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { kubeconfigPlace } from '../runtime/load-kubeconfig.ts';
 import { VERSION } from '../runtime/version.ts';

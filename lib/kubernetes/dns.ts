@@ -4,7 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import { isLocalAddress } from '../cluster/hosts.ts';
-import { untilAborted } from '../cluster/until-aborted.ts';
+import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { ClusterError, type HostResolver } from './cluster-port.ts';
 
 const NEVER = new AbortController().signal;
@@ -29,7 +29,7 @@ export function dnsHostResolver(lookup: RecordLookup): HostResolver {
   return async (host, signal = NEVER) => {
     const ask = () => Promise.all([records(lookup.resolve4(host)), records(lookup.resolve6(host))]);
     try {
-      const found = await untilAborted(signal, ask);
+      const found = await unlessAborted(signal, ask);
       const addresses = [...new Set(found.flat().flatMap((text) => canonicalAddress(text) ?? []))].sort();
       return addresses.length === 0 ? undefined : addresses;
     } catch {

@@ -1,5 +1,5 @@
 import { isLocalHost } from '../cluster/hosts.ts';
-import { untilAborted } from '../cluster/until-aborted.ts';
+import { unlessAborted } from '../cluster/unless-aborted.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
 import { localRefused } from './dns.ts';
@@ -56,7 +56,7 @@ async function probeFor(limitMs: number, target: ProbeTarget, end: AbortSignal, 
   const signal = AbortSignal.any([end, options.expire(limitMs)]);
   const worstLag = options.measureLag();
   try {
-    return await untilAborted(signal, () => ask(target, options, signal));
+    return await unlessAborted(signal, () => ask(target, options, signal));
   } catch (error) {
     if (end.aborted) return { kind: 'unknown', message: 'the time for probes was over' };
     if (signal.aborted) return timedOut(limitMs, worstLag());
@@ -95,7 +95,7 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
   };
   const askBriefly = async (client: HttpClient): Promise<Answer> => {
     const end = AbortSignal.any([signal, expire(KEPT_LIMIT_MS)]);
-    return untilAborted(end, () => askOn(client, end));
+    return unlessAborted(end, () => askOn(client, end));
   };
   if (authenticated || !isTls) return askOnce(tls);
   const short = { ...tls, ecdhCurve: SHORT_KEYS };

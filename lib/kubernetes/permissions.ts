@@ -32,52 +32,55 @@ export const WEBHOOK = 'zz-kube-bootstrap-controller';
 export function selfReview(options: CallOptions & { readonly userAgent: string }): SelfReview {
   const call = apiCalls(options);
   const headers = { accept: 'application/json', 'user-agent': options.userAgent };
+  const ask = async (purpose: string, path: string, body?: object) => {
+    const site = { server: options.server, purpose };
+    const request =
+      body === undefined
+        ? ({ method: 'GET', path, headers } as const)
+        : ({
+            method: 'POST',
+            path,
+            headers: { ...headers, 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          } as const);
+    const reply = await call(request, purpose);
+    const answer = () => {
+      if (reply.status !== 201 && reply.status !== 200) throw refusedCall(site, reply);
+      const read = jsonOf(reply, site);
+      return isRecord(read) ? read : {};
+    };
+    return { reply, site, answer };
+  };
   return {
     version: async () => {
-      const site = { server: options.server, purpose: 'get its version' };
-      const reply = await call({ method: 'GET', path: '/version', headers }, site.purpose);
-      if (reply.status !== 200) throw refusedCall(site, reply);
-      const body = jsonOf(reply, site);
-      const version = isRecord(body) ? textAt(body, 'gitVersion') : '';
+      const { site, answer } = await ask('get its version', '/version');
+      const version = textAt(answer(), 'gitVersion');
       if (version === '') throw malformed(site, 'no version');
       return version;
     },
     user: async () => {
-      const site = { server: options.server, purpose: 'review who this user is' };
-      const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
-      const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
-      const content = { ...headers, 'content-type': 'application/json' };
-      const reply = await call({ method: 'POST', path, headers: content, body }, site.purpose);
-      // Authenticated users may send it: the reply to another one has the name in its message.
-      if (reply.status === 403) return /: User "([^"]{1,253})" cannot /.exec(statusOf(reply).message)?.[1];
-      if (reply.status === 404) return undefined;
-      if (reply.status !== 201 && reply.status !== 200) throw refusedCall(site, reply);
-      const answer = jsonOf(reply, site);
-      const info = isRecord(answer) ? recordAt(recordAt(answer, 'status'), 'userInfo') : {};
+      const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+      const path = `/apis/${review.apiVersion}/selfsubjectreviews`;
+      const { reply, answer } = await ask('review who this user is', path, review);
+      if (reply.status === 404 || reply.status === 403) return undefined;
+      const info = recordAt(recordAt(answer(), 'status'), 'userInfo');
       return boundedText(textAt(info, 'username'), LONGEST_NAME) || undefined;
     },
     hasWebhook: async () => {
-      const site = { server: options.server, purpose: `get MutatingWebhookConfiguration ${WEBHOOK}` };
       const path = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${WEBHOOK}`;
-      const reply = await call({ method: 'GET', path, headers }, site.purpose);
+      const { reply } = await ask(`get MutatingWebhookConfiguration ${WEBHOOK}`, path);
       if (reply.status === 200) return true;
       return reply.status === 404 && statusOf(reply).reason === 'NotFound' && !isNotServed(reply) ? false : undefined;
     },
     allows: async (permission) => {
-      const site = { server: options.server, purpose: `review whether this user may ${permissionText(permission)}` };
-      const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-      const body = JSON.stringify({
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SelfSubjectAccessReview',
-        spec: { resourceAttributes: permission },
-      });
-      const content = { ...headers, 'content-type': 'application/json' };
-      const reply = await call({ method: 'POST', path, headers: content, body }, site.purpose);
-      if (reply.status !== 201 && reply.status !== 200) throw refusedCall(site, reply);
-      const answer = jsonOf(reply, site);
-      const status = isRecord(answer) ? recordAt(answer, 'status') : {};
-      if (typeof status['allowed'] !== 'boolean') throw malformed(site, 'no review');
-      return status['allowed'];
+      const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' };
+      const purpose = `review whether this user may ${permissionText(permission)}`;
+      const path = `/apis/${review.apiVersion}/selfsubjectaccessreviews`;
+      const body = { ...review, spec: { resourceAttributes: permission } };
+      const { site, answer } = await ask(purpose, path, body);
+      const { allowed } = recordAt(answer(), 'status');
+      if (typeof allowed !== 'boolean') throw malformed(site, 'no review');
+      return allowed;
     },
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream';
 import { isNativeError } from 'node:util/types';
 import { createGunzip } from 'node:zlib';
-import { untilAborted } from '../cluster/until-aborted.ts';
+import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { setLatest } from '../cluster/values.ts';
 import { HttpClient } from './http-client.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
@@ -59,7 +59,7 @@ export function poolKey(origin: string, tls: TlsMaterial): string {
 function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
   // At once: a request that waits for a connection of its pool would end only when it has one.
   return ({ method, path, headers, body, streamed }, signal) =>
-    untilAborted(signal, async () => {
+    unlessAborted(signal, async () => {
       const credential = await access.authHeaders();
       const reply = await client.request({
         method,

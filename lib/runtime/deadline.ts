@@ -1,4 +1,4 @@
-import { untilAborted } from '../cluster/until-aborted.ts';
+import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { DispatchError } from './errors.ts';
 
 /** A signal that aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
@@ -31,14 +31,6 @@ function deadlineExceeded(ms: number): DispatchError {
     'DeadlineExceeded',
     `Not done within ${(ms / 1000).toFixed(1)} s; the next pass reads everything again.`,
   );
-}
-
-/**
- * Returns the result of `work`, unless the signal aborts first. A call that obeys the signal then ends at once, with an
- * error that names the silent server; otherwise the signal's reason is thrown and `work` is abandoned.
- */
-export function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return untilAborted(signal, work, setImmediate);
 }
 
 interface Clock {

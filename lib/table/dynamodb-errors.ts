@@ -2,8 +2,7 @@ import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-d
 import { TableError, type TableErrorCode } from './errors.ts';
 
 /** The actions of the table, by their IAM names. */
-export type TableAction =
-  `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem' | 'CreateTable' | 'DescribeTable'}`;
+export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem'}`;
 
 export interface FailedCall {
   readonly action: TableAction;
@@ -60,7 +59,7 @@ const THROTTLED = new Set([
   'LimitExceededException',
 ]);
 
-const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:DescribeTable']);
+const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:Query']);
 
 /** Their messages may contain parts of the request's signature, and are never passed on. */
 const NOT_AUTHENTICATED = new Set([

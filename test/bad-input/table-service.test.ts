@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { createTable } from '../../local/create-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
 import { countedWriteIds } from '../support/memory-table.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Deadline, pause, startDeadline, unlessAborted } from '../../lib/runtime/deadline.ts';
+import { unlessAborted } from '../../lib/cluster/unless-aborted.ts';
+import { type Deadline, pause, startDeadline } from '../../lib/runtime/deadline.ts';
 
 describe('unlessAborted', () => {
   test('returns the result of the work', async () => {

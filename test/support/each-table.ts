@@ -1,8 +1,8 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import { createTable } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { createTable } from '../../local/create-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';

@@ -1,6 +1,5 @@
-import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { describe, expect, test } from '@jest/globals';
-import { createDynamoClient, createTable } from '../../lib/table/dynamodb-client.ts';
+import { createDynamoClient } from '../../lib/table/dynamodb-client.ts';
 
 const randomly = Math.random;
 
@@ -28,52 +27,5 @@ describe('A client', () => {
     } finally {
       Math.random = randomly;
     }
-  });
-});
-
-/** A client whose table has one status after the other; the last one stays. */
-function clientOf(statuses: readonly unknown[], create: () => unknown = () => ({})) {
-  let polls = 0;
-  const send = async (command: unknown) => {
-    if (command instanceof CreateTableCommand) return create();
-    const status = statuses[Math.min(polls++, statuses.length - 1)];
-    if (status instanceof Error) throw status;
-    return status === undefined ? {} : { Table: { TableStatus: status } };
-  };
-  const client = { send, config: { region: async () => 'r' } } as unknown as DynamoDBClient;
-  return { client, polls: () => polls };
-}
-
-function failing(name: string): () => never {
-  return () => {
-    throw Object.assign(new Error('no'), { name });
-  };
-}
-
-describe('createTable', () => {
-  test.each([
-    ['creates it', () => ({})],
-    ['finds it', failing('ResourceInUseException')],
-  ])('%s and waits until it is active', async (_, create) => {
-    const { client, polls } = clientOf([undefined, 'CREATING', 'ACTIVE', 'ACTIVE'], create);
-    await createTable(client, 't', { pollMs: 0 });
-    expect(polls()).toBe(3);
-  });
-
-  test.each([
-    ['dynamodb:CreateTable', clientOf(['ACTIVE'], failing('AccessDeniedException'))],
-    ['dynamodb:DescribeTable', clientOf([Object.assign(new Error('no'), { name: 'AccessDeniedException' })])],
-  ])('reports that %s was denied', async (action, { client }) => {
-    const message = expect.stringContaining(`${action} on table "t" in region r was denied`);
-    await expect(createTable(client, 't', { pollMs: 0 })).rejects.toMatchObject({ code: 'AccessDenied', message });
-  });
-
-  test('gives up after 120 polls', async () => {
-    const { client, polls } = clientOf(['CREATING']);
-    await expect(createTable(client, 't', { pollMs: 0.5 })).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringContaining('is not active after 0.06 s'),
-    });
-    expect(polls()).toBe(120);
   });
 });

@@ -134,10 +134,8 @@ describe('the error of a call to the table', () => {
   test.each<[TableAction, string]>([
     ['dynamodb:GetItem', ''],
     ['dynamodb:Query', ''],
-    ['dynamodb:DescribeTable', ''],
     ['dynamodb:PutItem', 'it may or may not have happened; '],
     ['dynamodb:DeleteItem', 'it may or may not have happened; '],
-    ['dynamodb:CreateTable', 'it may or may not have happened; '],
   ])('the error of a call to the table reports whether %s may have happened: "%s"', (action, outcome) => {
     expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
       `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}the next pass reads again.`,

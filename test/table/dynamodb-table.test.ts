@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createTable, type DynamoClientOptions } from '../../lib/table/dynamodb-client.ts';
+import type { DynamoClientOptions } from '../../lib/table/dynamodb-client.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { createTable } from '../../local/create-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
@@ -354,13 +355,6 @@ describe('createTable', () => {
     const item = won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
     await createTable(direct, TABLE, { pollMs: 1 });
     expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
-  });
-
-  test('createTable reports an invalid name', async () => {
-    await expect(createTable(direct, 'no', { pollMs: 1 })).rejects.toMatchObject({
-      name: 'TableError',
-      code: 'Unexpected',
-    });
   });
 });
 

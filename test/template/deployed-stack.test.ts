@@ -1,7 +1,7 @@
 import { CreateTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { isLeftBehind, rollbackConfiguration, type StackProvider } from '../../deploy/deployed-stack.ts';
-import { createTable } from '../../lib/table/dynamodb-client.ts';
+import { createTable } from '../../local/create-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { resolveTemplate } from '../support/resolve-template.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';

@@ -1,0 +1,189 @@
+import { type ClusterSpec, STACK_LOOP } from '../cluster/cluster-spec.ts';
+import { eachOf } from '../cluster/each-of.ts';
+import { unlessAborted } from '../cluster/unless-aborted.ts';
+import { writesOf } from '../loops/writes.ts';
+import { CLOSING_MS, CONCURRENT_PASSES, PASS_BUDGET_MS, RECORDING_MS } from '../runtime/budgets.ts';
+import { withDeadline, withinDeadline } from '../runtime/deadline.ts';
+import type { Environment } from '../runtime/environment.ts';
+import { claimCluster } from '../table/cluster-registration.ts';
+import { type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { writeUnreachable } from '../table/fleet-notes.ts';
+import { type ReadRunRecord, readRunRecord } from '../table/run-records.ts';
+import { changesOf, publishChanges } from './cluster-events.ts';
+import { isDue, isUnreachable, pauseInForce } from './due.ts';
+import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
+import type { SetApart } from './plan-ticks.ts';
+import { type EndedPass, recordPass } from './record-pass.ts';
+import { type LoopInvocation, runPass } from './run-pass.ts';
+import { containAccident } from './suspects.ts';
+
+/** The values that all attempts of one invocation share. */
+export interface Batch extends LoopInvocation {
+  /** Passes run although their interval is not over. */
+  readonly force: boolean;
+  readonly pausedAll: Pause | undefined;
+}
+
+export type Attempt =
+  | { readonly outcome: 'notDue' }
+  /** `resumed`: the cluster answers again. */
+  | { readonly outcome: 'succeeded' | 'failed'; readonly resumed?: ClusterSpec }
+  | { readonly outcome: 'paused'; readonly pause: Pause }
+  | { readonly outcome: 'unregistered' }
+  /** The function's time was over before the pass could begin. */
+  | { readonly outcome: 'unreached' };
+
+/**
+ * Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws.
+ * @param known the registration, if it was read already
+ */
+async function attemptPass(batch: Batch, name: string, known: RegisteredCluster | undefined): Promise<Attempt> {
+  const { loop, environment, telemetry, remainingMs } = batch;
+  const startedAtMs = environment.nowMs();
+  const budgetMs = Math.min(PASS_BUDGET_MS[loop.id], remainingMs() - CLOSING_MS);
+  if (budgetMs <= 0) {
+    countPass(telemetry, loop.id, true);
+    return { outcome: 'unreached' };
+  }
+
+  try {
+    return await withDeadline(environment, budgetMs, async (signal) => {
+      const cluster = known ?? (await unlessAborted(signal, () => readCluster(environment.table(signal), name)));
+      if (cluster === undefined) return { outcome: 'unregistered' };
+      const pause = pauseInForce([batch.pausedAll, cluster.paused], startedAtMs);
+      if (pause !== undefined) return { outcome: 'paused', pause };
+      return passIfDue(batch, cluster, startedAtMs, signal);
+    });
+  } catch (error) {
+    logUnstartedPass(telemetry, loop.id, name, error);
+    return { outcome: 'failed' };
+  }
+}
+
+async function passIfDue(
+  batch: Batch,
+  cluster: RegisteredCluster,
+  startedAtMs: number,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const { loop, force, environment, telemetry } = batch;
+  const { name } = cluster.spec;
+  if (waitsForOwner(batch, cluster)) return { outcome: 'notDue' };
+  const [owner, last] = await unlessAborted(signal, () =>
+    Promise.all([ownerOf(batch, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
+  );
+  if (owner === undefined && environment.stack !== undefined) return { outcome: 'unregistered' };
+  const isOwner = owner === environment.stack;
+  const previous = last?.record;
+  const timing = { nowMs: startedAtMs, last: previous, force, backsOff: environment.tickQueue !== undefined };
+  // Only the owner writes the record: a stack that only observes has none of its last pass.
+  if (isOwner && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
+
+  const warn = (text: string) => {
+    telemetry.log('warn', text, { cluster: name });
+  };
+  const writes = isOwner ? writesOf(cluster.spec.mode) : 'none';
+  const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, writes });
+  const pass = isOwner ? await recordOwnPass(batch, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
+  logPass(telemetry, loop.id, name, pass);
+  const isBack = isUnreachable(previous) && !isUnreachable(pass);
+  return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
+}
+
+/**
+ * Records a pass. If the cluster gave no answer, also writes the note with which the next minute's invocation gives it
+ * its own message.
+ */
+async function recordOwnPass(
+  { loop, environment, telemetry }: Batch,
+  spec: ClusterSpec,
+  ran: EndedPass,
+  last: ReadRunRecord | undefined,
+): Promise<EndedPass> {
+  const { stack, tickQueue, table } = environment;
+  const nowMs = environment.nowMs();
+  const [pass] = await Promise.all([
+    recordPass(environment, loop.id, spec, ran, last),
+    publishChanges(
+      { environment, telemetry },
+      { cluster: spec.name, function: loop.id },
+      changesOf(loop.id, ran, last?.record),
+    ),
+    isUnreachable(ran) && stack !== undefined && tickQueue !== undefined
+      ? withinDeadline(environment, RECORDING_MS, (signal) =>
+          writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
+        ).catch(() => {
+          // The next pass writes it again.
+        })
+      : undefined,
+  ]);
+  return pass;
+}
+
+/** Until the stack loop has claimed a cluster, the others of a stack leave it alone. */
+function waitsForOwner({ loop, environment: { stack } }: Batch, { owner }: RegisteredCluster): boolean {
+  return owner === undefined && stack !== undefined && loop.id !== STACK_LOOP;
+}
+
+/**
+ * Returns the stack that owns the cluster. A cluster without an owner becomes this stack's; a process without a stack,
+ * as on a developer's machine, does not change it. For a stack, `undefined`: the cluster was unregistered meanwhile.
+ */
+async function ownerOf(
+  { environment: { stack, table } }: Batch,
+  { owner, spec }: RegisteredCluster,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (owner !== undefined) return owner.stack;
+  return stack === undefined ? undefined : claimCluster(table(signal), spec.name, stack);
+}
+
+export interface NamedAttempt {
+  readonly name: string;
+  readonly attempt: Attempt;
+}
+
+/** Runs the passes of suspects after those of the others, one at a time. */
+export async function attemptApart(
+  batch: Batch,
+  clusters: readonly { readonly name: string }[],
+  { suspects }: SetApart,
+  known: ReadonlyMap<string, RegisteredCluster>,
+): Promise<NamedAttempt[]> {
+  const isSuspect = ({ name }: { readonly name: string }) => suspects.has(name);
+  const others = clusters.filter((one) => !isSuspect(one));
+  const attempts = await attemptAll(batch, others, false, known);
+  for (const suspect of clusters.filter(isSuspect)) attempts.push(...(await attemptAll(batch, [suspect], true, known)));
+  return attempts;
+}
+
+/** Processes that have run passes: the first passes load and compile code. */
+const WARM = new WeakSet<Environment>();
+
+/**
+ * Runs the passes of all. If they keep the event loop busy for longer than a pass may take, some deadlines passed while
+ * their passes waited for it.
+ * @param known registrations that were read already; the others are read one by one.
+ */
+export async function attemptAll(
+  batch: Batch,
+  clusters: readonly { readonly name: string }[],
+  ofSuspects: boolean,
+  known?: ReadonlyMap<string, RegisteredCluster>,
+): Promise<NamedAttempt[]> {
+  if (clusters.length === 0) return [];
+  const { nowMs, busyMs = () => 0, clustersPerTick = CONCURRENT_PASSES } = batch.environment;
+  const beganAtMs = nowMs();
+  const busyBeforeMs = busyMs();
+  const attempts = await eachOf(clusters, clustersPerTick, async ({ name }) => {
+    return { name, attempt: await attemptPass(batch, name, known?.get(name)) };
+  });
+  const spentMs = busyMs() - busyBeforeMs;
+  const mostMs = PASS_BUDGET_MS[batch.loop.id] * Math.ceil(clusters.length / clustersPerTick);
+  if (spentMs > mostMs && WARM.has(batch.environment)) {
+    const accident = { atMs: beganAtMs, clusters: clusters.map(({ name }) => name), ofSuspects };
+    await containAccident(batch, accident, `the process was busy for ${Math.round(spentMs)} ms`);
+  }
+  WARM.add(batch.environment);
+  return attempts;
+}
