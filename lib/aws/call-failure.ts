@@ -1,23 +1,7 @@
 import { isNativeError } from 'node:util/types';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
-
-const DENIED = new Set(['AccessDeniedException', 'AccessDenied']);
-const THROTTLED = new Set(['ThrottlingException', 'Throttling', 'TooManyRequestsException', 'RequestLimitExceeded']);
-
-/** Their messages may contain parts of the request's signature, and are never passed on. */
-const NOT_AUTHENTICATED = new Set([
-  'CredentialsProviderError',
-  'ExpiredToken',
-  'ExpiredTokenException',
-  'IncompleteSignature',
-  'IncompleteSignatureException',
-  'InvalidClientTokenId',
-  'InvalidSignatureException',
-  'MissingAuthenticationTokenException',
-  'SignatureDoesNotMatch',
-  'UnrecognizedClientException',
-]);
+import { isNotAuthenticated, isThrottled, nameOfError, statusOf } from './sdk-errors.ts';
 
 /**
  * Returns the error for a failed call to AWS that the caller has no better words for.
@@ -31,7 +15,7 @@ export function callFailure(
   signal?: AbortSignal,
 ): ClusterError {
   const name = nameOfError(error);
-  if (NOT_AUTHENTICATED.has(name)) {
+  if (isNotAuthenticated(error)) {
     return badStoredKubeconfig(
       `${call} could not be authenticated (${name}). Give this process valid AWS credentials.`,
     );
@@ -42,7 +26,7 @@ export function callFailure(
       `${call} was not answered before the deadline of the pass. ${routeRemedy(service, region)}`,
     );
   }
-  if (THROTTLED.has(name) || statusOf(error) === 429) {
+  if (isThrottled(error)) {
     return new ClusterError('Throttled', `${call} was throttled (${name}). The next pass tries again.`, {
       cause: error,
     });
@@ -69,25 +53,6 @@ export function badStoredKubeconfig(message: string, cause?: unknown): ClusterEr
   return new ClusterError('BadKubeconfig', message, cause === undefined ? undefined : { cause });
 }
 
-export function isDenied(error: unknown): boolean {
-  return DENIED.has(nameOfError(error));
-}
-
-export function nameOfError(error: unknown): string {
-  return isNativeError(error) ? error.name : 'unknown error';
-}
-
 export function textOfError(error: unknown): string {
   return isNativeError(error) ? (error.message.split('\n', 1)[0] ?? '') : '';
-}
-
-/** Absent when nothing answered. */
-function statusOf(error: unknown): number | undefined {
-  if (typeof error !== 'object' || error === null || !('$metadata' in error)) return undefined;
-  const metadata = error.$metadata;
-  const status =
-    typeof metadata === 'object' && metadata !== null && 'httpStatusCode' in metadata
-      ? metadata.httpStatusCode
-      : undefined;
-  return typeof status === 'number' ? status : undefined;
 }

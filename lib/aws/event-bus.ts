@@ -1,5 +1,6 @@
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { CodedError } from '../cluster/coded-error.ts';
+import { batchesOf } from '../cluster/each-of.ts';
 import { storeClientOptions } from './store-client.ts';
 
 /** Publishes changes of clusters. An event may be received twice. */
@@ -31,8 +32,7 @@ export function defaultEventBus(): EventBus {
       client ??= new EventBridgeClient(storeClientOptions({}));
       const errors: Error[] = [];
       let unpublished = 0;
-      for (let start = 0; start < details.length; start += BATCH_SIZE) {
-        const batch = details.slice(start, start + BATCH_SIZE);
+      for (const batch of batchesOf(details, BATCH_SIZE)) {
         const Entries = batch.map((detail) => {
           return { Source: EVENT_SOURCE, DetailType: EVENT_TYPE, Detail: JSON.stringify(detail) };
         });

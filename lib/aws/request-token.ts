@@ -1,7 +1,8 @@
 import { GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
 import { LONGEST_TOKEN } from '../cluster/bounds.ts';
 import { TOKEN_SECONDS } from '../kubernetes/web-identity.ts';
-import { badStoredKubeconfig, callFailure, isDenied, nameOfError } from './call-failure.ts';
+import { badStoredKubeconfig, callFailure } from './call-failure.ts';
+import { isDenied, nameOfError } from './sdk-errors.ts';
 import { type StorePlace, storeClientOptions } from './store-client.ts';
 
 /** Returns a token of this process's IAM role for an audience. Throws a `ClusterError`. */

@@ -1,5 +1,6 @@
 import { GetQueueAttributesCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { CodedError } from '../cluster/coded-error.ts';
+import { batchesOf, eachOf } from '../cluster/each-of.ts';
 import { type CallLimits, clientOptions } from './client-options.ts';
 
 export interface OutgoingMessage {
@@ -41,19 +42,11 @@ const CONCURRENT_CALLS = 16;
 export function sqsQueue(client: SQSClient, url: string): MessageQueue {
   return {
     send: async (messages, signal) => {
-      const unsent: Unsent<(typeof messages)[number]>[] = [];
-      const batches = batchesOf(messages);
-      const sender = async (): Promise<void> => {
-        for (const batch of batches) unsent.push(...(await sendBatch(client, url, batch, signal)));
-      };
-      await Promise.all(Array.from({ length: CONCURRENT_CALLS }, sender));
-      return unsent;
+      const batches = batchesOf(messages, BATCH_SIZE);
+      const unsent = await eachOf(batches, CONCURRENT_CALLS, (batch) => sendBatch(client, url, batch, signal));
+      return unsent.flat();
     },
   };
-}
-
-function* batchesOf<Message>(messages: readonly Message[]): Generator<readonly Message[]> {
-  for (let start = 0; start < messages.length; start += BATCH_SIZE) yield messages.slice(start, start + BATCH_SIZE);
 }
 
 async function sendBatch<Message extends OutgoingMessage>(

@@ -1,6 +1,7 @@
 import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
 import type { ClusterError } from '../kubernetes/cluster-port.ts';
-import { badStoredKubeconfig, callFailure, isDenied, nameOfError, textOfError } from './call-failure.ts';
+import { badStoredKubeconfig, callFailure, textOfError } from './call-failure.ts';
+import { isDenied, nameOfError } from './sdk-errors.ts';
 
 export type StoredKubeconfig = Extract<KubeconfigSpec, { readonly secretsManager: string } | { readonly ssm: string }>;
 

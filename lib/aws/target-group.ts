@@ -1,5 +1,6 @@
 import { DescribeTargetHealthCommand, ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2';
-import { badStoredKubeconfig, callFailure, isDenied, nameOfError } from './call-failure.ts';
+import { badStoredKubeconfig, callFailure } from './call-failure.ts';
+import { isDenied, nameOfError } from './sdk-errors.ts';
 import { storeClientOptions } from './store-client.ts';
 
 /** Returns the ids of the healthy targets of a target group: addresses, if its targets are. Throws a `ClusterError`. */

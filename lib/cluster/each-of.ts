@@ -17,6 +17,13 @@ export async function eachOf<Element, Result>(
   return results;
 }
 
+/** Returns the elements in lists of `size`, the last one perhaps shorter. */
+export function batchesOf<Element>(elements: readonly Element[], size: number): (readonly Element[])[] {
+  return Array.from({ length: Math.ceil(elements.length / size) }, (_, at) =>
+    elements.slice(at * size, (at + 1) * size),
+  );
+}
+
 function* entriesOf<Element>(elements: readonly Element[]): Generator<readonly [number, Element]> {
   yield* elements.entries();
 }

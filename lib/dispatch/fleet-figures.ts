@@ -1,5 +1,5 @@
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
-import { eachOf } from '../cluster/each-of.ts';
+import { batchesOf, eachOf } from '../cluster/each-of.ts';
 import { CONCURRENT_READS, FIGURES_MS } from '../runtime/budgets.ts';
 import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
 import { otherOwner, type Pause, readListed, readPauseOfAll } from '../table/clusters.ts';
@@ -47,8 +47,9 @@ export async function reportFleet(
     return;
   }
   if (unreadable.length > 0) logFleet(telemetry, unreadable.map(unreadableHealth));
-  const parts = Array.from({ length: Math.ceil(ours.length / COUNTED_AT_ONCE) }, (_, at) =>
-    ours.slice(at * COUNTED_AT_ONCE, (at + 1) * COUNTED_AT_ONCE).map(({ name }) => name),
+  const parts = batchesOf(
+    ours.map(({ name }) => name),
+    COUNTED_AT_ONCE,
   );
   const dueAtMs = environment.nowMs();
   const messages = parts.map((names, at) => ({

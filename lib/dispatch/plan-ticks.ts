@@ -1,5 +1,6 @@
 import type { OutgoingMessage } from '../aws/sqs-queue.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { batchesOf } from '../cluster/each-of.ts';
 import type { Suspect } from '../table/fleet-notes.ts';
 import { type TickMessage, tickBody } from './tick-message.ts';
 
@@ -137,13 +138,10 @@ function ticksAt(
   { nowMs, clustersPerTick }: Pick<PlanOptions, 'nowMs' | 'clustersPerTick'>,
   followedUntilMs?: number,
 ): PlannedTick[] {
-  const ticks: PlannedTick[] = [];
-  for (let start = 0; start < clusters.length; start += clustersPerTick) {
-    const names = clusters.slice(start, start + clustersPerTick).map(({ name }) => name);
-    const followed = followedUntilMs !== undefined && { followedUntilMs };
-    ticks.push(plannedTick({ loop, dueAtMs, clusters: names, ...followed }, nowMs));
-  }
-  return ticks;
+  const followed = followedUntilMs !== undefined && { followedUntilMs };
+  return batchesOf(clusters, clustersPerTick).map((batch) =>
+    plannedTick({ loop, dueAtMs, clusters: batch.map(({ name }) => name), ...followed }, nowMs),
+  );
 }
 
 /** Returns the message of a tick. */

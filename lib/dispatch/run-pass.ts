@@ -153,8 +153,12 @@ async function writePassEvents(
   try {
     return await unlessAborted(signal, () => writeEvents(kubernetes, plan));
   } catch (error) {
-    const errors = [error instanceof Error ? error : new Error('Events were not written', { cause: error })];
     // Some may have been written: the next pass finds them and continues their series.
-    return { written: 0, dropped: plan.dropped + plan.writes.length, errors, sightings: previous?.events ?? {} };
+    return {
+      written: 0,
+      dropped: plan.dropped + plan.writes.length,
+      errors: [error],
+      sightings: previous?.events ?? {},
+    };
   }
 }

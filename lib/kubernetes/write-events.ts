@@ -1,4 +1,4 @@
-import { isNativeError } from 'node:util/types';
+import { eachOf } from '../cluster/each-of.ts';
 import type { EventSighting } from '../cluster/finding.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 import type { EventPlan, EventSeries, EventWrite } from './events.ts';
@@ -8,7 +8,7 @@ export interface EventsReport {
   /** Events over the cap, or in a namespace that is being deleted. */
   readonly dropped: number;
   /** One error per event that could not be written. They never fail the pass. */
-  readonly errors: readonly Error[];
+  readonly errors: readonly unknown[];
   /** The sightings for the run record: an unwritten event is due again in the next pass. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
@@ -26,29 +26,24 @@ const AT_A_TIME = 4;
 
 /** Writes the planned events. Never throws. */
 export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<EventsReport> {
-  const waiting = plan.writes.values();
   const unwritten = new Set(plan.writes);
-  const errors: Error[] = [];
+  const errors: unknown[] = [];
   let dropped = plan.dropped;
   let written = 0;
   let isHopeless = false;
   const attempt = async (write: EventWrite) => {
+    if (isHopeless) return;
     try {
       const outcome = await writeEvent(port, write);
       if (outcome === 'dropped') dropped += 1;
       if (outcome === 'written') written += 1;
       unwritten.delete(write);
     } catch (error) {
-      errors.push(isNativeError(error) ? error : new Error(String(error)));
+      errors.push(error);
       isHopeless ||= error instanceof ClusterError && HOPELESS.has(error.code);
     }
   };
-  const worker = async () => {
-    for (const write of waiting) {
-      if (!isHopeless) await attempt(write);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_A_TIME }, worker));
+  await eachOf(plan.writes, AT_A_TIME, attempt);
   return { written, dropped, errors, sightings: sightingsWithout(unwritten, plan.sightings) };
 }
 

@@ -1,4 +1,5 @@
 import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
+import { attemptsOf, isNotAuthenticated, isThrottled, nameOfError, statusOf } from '../aws/sdk-errors.ts';
 import { TableError, type TableErrorCode } from './errors.ts';
 
 /** The actions of the table, by their IAM names. */
@@ -52,32 +53,14 @@ const NEXT: Readonly<Record<Audience, WhatNext>> = {
 
 type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'ChangedMeanwhile' | 'Corrupt' | 'SchemaTooNew'>;
 
-const THROTTLED = new Set([
-  'ProvisionedThroughputExceededException',
-  'ThrottlingException',
-  'RequestLimitExceeded',
-  'LimitExceededException',
-]);
-
 const READS: ReadonlySet<TableAction> = new Set(['dynamodb:GetItem', 'dynamodb:Query']);
-
-/** Their messages may contain parts of the request's signature, and are never passed on. */
-const NOT_AUTHENTICATED = new Set([
-  'CredentialsProviderError',
-  'ExpiredTokenException',
-  'IncompleteSignatureException',
-  'InvalidSignatureException',
-  'MissingAuthenticationTokenException',
-  'TokenProviderError',
-  'UnrecognizedClientException',
-]);
 
 export function tableErrorOf(error: unknown, call: FailedCall): TableError {
   if (error instanceof TableError) return error;
-  const name = error instanceof Error ? error.name : 'unknown error';
+  const name = nameOfError(error);
   const code = codeOf(error, name, call.deadline);
   const message = messageOf(code, name, error, call);
-  return NOT_AUTHENTICATED.has(name) ? new TableError(code, message) : new TableError(code, message, { cause: error });
+  return isNotAuthenticated(error) ? new TableError(code, message) : new TableError(code, message, { cause: error });
 }
 
 function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedCall): string {
@@ -91,7 +74,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
     case 'TableMissing':
       return `Table "${tableName}" was not found in region ${region} (${action}): deploy the stack that creates it, or correct the name or the region.`;
     case 'AccessDenied':
-      return NOT_AUTHENTICATED.has(name)
+      return isNotAuthenticated(error)
         ? `${what} could not be authenticated (${name}): give this process valid AWS credentials.`
         : `${what} was denied: allow ${action} on this table to the role or user that runs this.`;
     case 'ItemTooLarge':
@@ -113,11 +96,6 @@ export function isFailedCondition(error: unknown): boolean {
   return error instanceof Error && error.name === 'ConditionalCheckFailedException';
 }
 
-/** Returns how many attempts the SDK made; `undefined` if the error does not contain it. */
-export function attemptsOf(error: unknown): number | undefined {
-  return metadataOf(error)?.attempts;
-}
-
 /** Whether the table answered and refused: this attempt had no effect. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DynamoDBServiceException && error.$fault === 'client' && (statusOf(error) ?? 500) < 500;
@@ -125,11 +103,11 @@ export function isRefusal(error: unknown): boolean {
 
 function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined): SdkErrorCode {
   if (name === 'ResourceNotFoundException') return 'TableMissing';
-  if (name === 'AccessDeniedException' || NOT_AUTHENTICATED.has(name)) return 'AccessDenied';
+  if (name === 'AccessDeniedException' || isNotAuthenticated(error)) return 'AccessDenied';
   if (isTooLarge(error, name)) return 'ItemTooLarge';
-  if (isRefusal(error) && !THROTTLED.has(name) && statusOf(error) !== 429) return 'Unexpected';
+  if (isRefusal(error) && !isThrottled(error)) return 'Unexpected';
   if (deadline?.aborted) return 'DeadlineExceeded';
-  if (THROTTLED.has(name) || statusOf(error) === 429) return 'Throttled';
+  if (isThrottled(error)) return 'Throttled';
   // The SDK counts attempts only of requests that it sent. Failures without an answer are network faults or a 5xx.
   return attemptsOf(error) === undefined ? 'Unexpected' : 'Unavailable';
 }
@@ -143,20 +121,6 @@ function isTooLarge(error: unknown, name: string): boolean {
 function shownName(error: unknown, name: string): string {
   const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
   return hasCode ? String(error.code) : name;
-}
-
-function statusOf(error: unknown): number | undefined {
-  return metadataOf(error)?.httpStatusCode;
-}
-
-interface Metadata {
-  readonly attempts?: number;
-  readonly httpStatusCode?: number;
-}
-
-function metadataOf(error: unknown): Metadata | undefined {
-  const hasMetadata = typeof error === 'object' && error !== null && '$metadata' in error;
-  return hasMetadata ? (error.$metadata as Metadata) : undefined;
 }
 
 /** Returns the region in which the client searches its table, for messages. */

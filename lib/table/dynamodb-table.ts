@@ -7,9 +7,9 @@ import {
   QueryCommand,
   type QueryCommandOutput,
 } from '@aws-sdk/client-dynamodb';
+import { attemptsOf } from '../aws/sdk-errors.ts';
 import {
   type Audience,
-  attemptsOf,
   isFailedCondition,
   isRefusal,
   regionOf,
