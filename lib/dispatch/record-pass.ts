@@ -47,7 +47,7 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   const lastSuccessAtMs = failed ? previous?.lastSuccessAtMs : startedAtMs;
   // A pass without a report keeps the state of the previous one.
   const state = report === undefined ? previous?.state : report.state;
-  const observed = mode === 'observe' || (failed && previousMode(previous) === 'observe');
+  const observed = mode === 'observe' || (failed && previous?.observed === true);
   return {
     passId,
     startedAtMs,
@@ -129,12 +129,6 @@ export function unlistedCount(report: PassReport | undefined): number {
 
 function recordedFinding({ type, message, item, service }: Finding): RecordedFinding {
   return { type, message, ...(item !== undefined && { item }), ...(service !== undefined && { service }) };
-}
-
-/** Returns `observe` until an enforcing pass has succeeded after one that only observed. */
-export function previousMode(previous: RunRecord | undefined): Mode | undefined {
-  if (previous === undefined) return undefined;
-  return previous.observed ? 'observe' : previous.mode;
 }
 
 /** Whether the record of this pass is news, or the one in the table is getting old. */

@@ -14,7 +14,7 @@ import type { RunRecord } from '../table/run-records.ts';
 import { addressLookUp } from './address-look-up.ts';
 import type { ClusterListMemory } from './cluster-list.ts';
 import { isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';
-import { type EndedPass, isSameAsRecorded, previousMode } from './record-pass.ts';
+import { type EndedPass, isSameAsRecorded } from './record-pass.ts';
 
 /** An invocation of one loop's function. */
 export interface LoopInvocation extends Invocation {
@@ -90,7 +90,6 @@ function passContext(
   const { nowMs, newPassId } = environment;
   const confirmWrites = () => confirmRegistration(environment, input, table);
   const options = { nowMs, newWriteId: newPassId, wouldWrite, confirmWrites };
-  const mode = previousMode(previous);
   const timing = { nowMs: startedAtMs, last: previous, backsOff: environment.tickQueue !== undefined };
   return {
     spec,
@@ -104,9 +103,7 @@ function passContext(
     triesEveryMs: spacingMs(loop.id, spec, timing),
     startDeadline: environment.startDeadline,
     pause: (ms) => pause(environment.startDeadline(ms), signal),
-    ...(mode !== undefined && { previousMode: mode }),
-    ...(previous?.lastSuccessAtMs !== undefined && { lastSuccessAtMs: previous.lastSuccessAtMs }),
-    state: previous?.state,
+    previous,
   };
 }
 

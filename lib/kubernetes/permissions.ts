@@ -62,7 +62,9 @@ export function selfReview(options: CallOptions & { readonly userAgent: string }
       const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
       const path = `/apis/${review.apiVersion}/selfsubjectreviews`;
       const { reply, answer } = await ask('review who this user is', path, review);
-      if (reply.status === 404 || reply.status === 403) return undefined;
+      // Authenticated users may send it: the reply to another one has the name in its message.
+      if (reply.status === 403) return /: User "([^"]{1,253})" cannot /.exec(statusOf(reply).message)?.[1];
+      if (reply.status === 404) return undefined;
       const info = recordAt(recordAt(answer(), 'status'), 'userInfo');
       return boundedText(textAt(info, 'username'), LONGEST_NAME) || undefined;
     },

@@ -40,7 +40,8 @@ const WITNESSES_AT_ONCE = 2;
  * before the cluster is read, because the cluster may not answer.
  */
 export async function gather(context: PassContext): Promise<World> {
-  const { spec, table, kubernetes, nowMs, triesEveryMs, state } = context;
+  const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
+  const state = previous?.state;
   const families = publishedFamilies(spec);
   const before = await readLeases(table, spec.name);
   const { leases } = before;

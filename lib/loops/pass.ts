@@ -1,7 +1,8 @@
-import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ClusterPort, ControlPlane, LookUp, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
+import type { RunRecord } from '../table/run-records.ts';
 
 /**
  * Everything that one pass may use. Ports end at the pass's deadline, and refuse or withhold writes that the pass may
@@ -24,15 +25,8 @@ export interface PassContext {
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
   /** Waits for a short reaction of the API server. The pass's deadline ends it. */
   readonly pause: (ms: number) => Promise<void>;
-  /**
-   * `observe` if any pass has only observed since the last successful enforcing one: earlier counts are stale. Absent
-   * on the first pass.
-   */
-  readonly previousMode?: Mode;
-  /** The time of the loop's last successful pass. */
-  readonly lastSuccessAtMs?: number;
-  /** The `state` that the loop's last pass returned. */
-  readonly state: TableValue | undefined;
+  /** The record of the loop's last pass; `undefined` before the first one. */
+  readonly previous: Pick<RunRecord, 'observed' | 'lastSuccessAtMs' | 'state'> | undefined;
 }
 
 /**

@@ -56,8 +56,9 @@ export async function decideFresh<Item>(
 }
 
 /** Three intervals without a success close allocation; the next success opens it. */
-function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, lastSuccessAtMs }: PassContext): boolean {
+function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
+  const lastSuccessAtMs = previous?.lastSuccessAtMs;
   return lastSuccessAtMs === undefined || nowMs() - lastSuccessAtMs > 2 * spec.intervalSeconds[loop] * 1000;
 }
 
@@ -72,13 +73,14 @@ function decide<Item>(
   mayFree: boolean,
 ): readonly Decision[] {
   const { loop, words } = kind;
-  const { passId, spec, rangesGeneration, previousMode, controlPlane } = context;
+  const { passId, spec, rangesGeneration, previous, controlPlane } = context;
   const pass = {
     passId,
     nowMs: startedAtMs,
     intervalMs: spec.intervalSeconds[loop] * 1000,
     controlPlane: controlPlane.id,
-    fromZero: previousMode === 'observe',
+    // Counts from before a pass that only observed are stale.
+    fromZero: previous?.observed === true,
     mayFree,
   };
   return ranges.map((range) =>

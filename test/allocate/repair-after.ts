@@ -21,7 +21,7 @@ export async function repairPass(
       table,
       passId: `pass-at-${clock.nowMs}`,
       nowMs: () => clock.nowMs,
-      previousMode: 'enforce',
+      previous: { observed: false },
     });
     const { errors } = await loop.run(context);
     if (errors[0] !== undefined) throw errors[0];

@@ -122,7 +122,7 @@ describe('a cluster of another stack', () => {
     await tick('prod', () => aReport({ state: 'of the owner' }), 'cluster-ip-repair');
     world.clock.nowMs -= 170_000;
     await tick('second', undefined, 'cluster-ip-repair');
-    expect(seen).toMatchObject({ state: 'of the owner' });
+    expect(seen).toMatchObject({ previous: { state: 'of the owner' } });
   });
 
   test("a cluster of another stack does not lose its owner's record to a pass that fails", async () => {

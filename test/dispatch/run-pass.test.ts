@@ -52,8 +52,8 @@ describe('the input of a pass', () => {
     const world = await aDispatchWorldOf({});
     const first = await pass(world, () => aReport({ state: { backOffUntilMs: 7 } }));
     expect(first).toMatchObject({ rangesGeneration: 1, passId: 'pass-1' });
-    expect([first?.state, first?.previousMode]).toEqual([undefined, undefined]);
-    const left = { state: { backOffUntilMs: 7 }, previousMode: 'enforce' };
+    expect(first?.previous).toBeUndefined();
+    const left = { previous: { state: { backOffUntilMs: 7 }, observed: false } };
     expect(await pass(world, trouble)).toMatchObject(left);
     expect(await pass(world, nothing)).toMatchObject(left);
   });
@@ -76,9 +76,9 @@ describe('the input of a pass', () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, nothing);
     await registerCluster(world.table, aClusterSpec({ mode: 'enforce' }));
-    expect((await pass(world, trouble))?.previousMode).toBe('observe');
-    expect((await pass(world, nothing))?.previousMode).toBe('observe');
-    expect((await pass(world, nothing))?.previousMode).toBe('enforce');
+    expect((await pass(world, trouble))?.previous?.observed).toBe(true);
+    expect((await pass(world, nothing))?.previous?.observed).toBe(true);
+    expect((await pass(world, nothing))?.previous?.observed).toBe(false);
   });
 });
 

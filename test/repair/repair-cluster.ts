@@ -43,7 +43,7 @@ export class RepairCluster {
       table: this.table,
       passId,
       nowMs: () => this.nowMs,
-      previousMode: 'enforce',
+      previous: { observed: false },
       ...changed,
     });
     const options = {

@@ -13,7 +13,7 @@ import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import type { ClusterPort, ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
-import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
@@ -67,7 +67,7 @@ export class EndpointsWorld {
   readonly table: KeyValueTable;
   /** Runs once, while a pass probes. */
   whileProbing: (() => Promise<unknown>) | undefined;
-  #state: TableValue | undefined;
+  #previous: PassContext['previous'];
 
   constructor(apiServers: readonly ApiServerSpec[], spec: Partial<ClusterSpec> = {}) {
     this.spec = aClusterSpec({ apiServers, ...spec });
@@ -97,7 +97,7 @@ export class EndpointsWorld {
     this.tableCalls.length = 0;
     this.probed.length = 0;
     const report = await kubernetesService.run({ ...this.#context(), ...context });
-    this.#state = report.state;
+    this.#previous = { observed: false, ...(report.state !== undefined && { state: report.state }) };
     return report;
   }
 
@@ -139,7 +139,7 @@ export class EndpointsWorld {
       spec: this.spec,
       table: this.table,
       nowMs: () => this.nowMs,
-      state: this.#state,
+      previous: this.#previous,
       lookUp: async ({ host }) => this.records.get(host),
       probe: async (target) => {
         this.probed.push(target);

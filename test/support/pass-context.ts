@@ -25,7 +25,7 @@ export function aPassContext(
     triesEveryMs: 10_000,
     startDeadline: () => ({ signal: new AbortController().signal, cancel: () => {} }),
     pause: () => Promise.resolve(),
-    state: undefined,
+    previous: undefined,
     ...rest,
   };
 }

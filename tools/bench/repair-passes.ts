@@ -53,7 +53,7 @@ function newCluster(): () => Promise<void> {
       triesEveryMs: 180_000,
       startDeadline,
       pause: async () => undefined,
-      state: undefined,
+      previous: undefined,
     });
     if (errors.length > 0) throw errors[0];
   };
