@@ -57,7 +57,7 @@ async function runPass(): Promise<void> {
     triesEveryMs: 10_000,
     startDeadline,
     pause: async () => undefined,
-    state: undefined,
+    previous: undefined,
   });
   if (errors.length > 0) throw errors[0];
 }
