@@ -311,6 +311,14 @@ describe('a process that is too busy to receive the answers of probes', () => {
     await world.answer(READY, B).tick();
     expect(world.published()).toEqual([A, B, C]);
   });
+
+  test('a busy process removes no API server that answers every third time', async () => {
+    const world = await settled();
+    for (const reply of [LATE, LATE, READY, LATE, LATE, READY, LATE, LATE, READY]) {
+      await world.answer(reply, B).tick();
+      expect(world.published()).toEqual([A, B, C]);
+    }
+  });
 });
 
 describe('an API server whose agent died', () => {
