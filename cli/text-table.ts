@@ -27,7 +27,7 @@ export interface TextTableOptions {
 }
 
 export const TONES: Readonly<Record<Health, Style>> = {
-  bad: 'red',
+  unhealthy: 'red',
   warning: 'yellow',
   unknown: 'dim',
   paused: 'cyan',

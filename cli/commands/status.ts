@@ -15,7 +15,7 @@ export function statusCommand(act: Act): Command {
   return withExamples(command, [
     'kbctl status --table kube-bootstrap-controller-prod',
     'watch kbctl status prod-eu-1',
-    `kbctl status -o json | jq '.clusters[] | select(.health == "bad") | .name'`,
+    `kbctl status -o json | jq '.clusters[] | select(.health == "unhealthy") | .name'`,
   ]);
 }
 
@@ -49,5 +49,5 @@ async function showFleet(cli: Cli): Promise<ExitCode> {
 
 /** Returns exit code 1 if a cluster is unhealthy, for scripts. */
 function exitCodeFor(statuses: readonly ClusterStatus[]): ExitCode {
-  return statuses.some(({ health }) => health === 'bad') ? EXIT.findings : EXIT.fine;
+  return statuses.some(({ health }) => health === 'unhealthy') ? EXIT.findings : EXIT.fine;
 }

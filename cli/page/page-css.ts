@@ -1,6 +1,6 @@
 /** Shapes of the five health states, cut out of a square of colour. */
 const SHAPES = {
-  bad: "<path d='M5 1h6l4 4v6l-4 4H5l-4-4V5z'/><path fill='black' d='M7 4h2v5H7zm0 6h2v2H7z'/>",
+  unhealthy: "<path d='M5 1h6l4 4v6l-4 4H5l-4-4V5z'/><path fill='black' d='M7 4h2v5H7zm0 6h2v2H7z'/>",
   warning: "<path d='M8 1l7.5 14H.5z'/><path fill='black' d='M7.1 6h1.8v4.5H7.1zm0 5.3h1.8V13H7.1z'/>",
   unknown:
     "<path fill='none' stroke='white' stroke-width='2' stroke-dasharray='3 2.2' d='M8 2a6 6 0 1 1 0 12a6 6 0 0 1 0-12'/>",
@@ -17,10 +17,10 @@ const icons = Object.entries(SHAPES)
   .join('\n');
 
 const LIGHT = `--bg:#faf9f7;--card:#fff;--ink:#1c2127;--soft:#5a636e;--line:#e3e0da;--edge:#858c95;--link:#1b5a9e;--focus:#1b5a9e;
---bad:#b3261e;--warning:#8a5300;--unknown:#5f6873;--paused:#47607f;--good:#1b7342;
+--unhealthy:#b3261e;--warning:#8a5300;--unknown:#5f6873;--paused:#47607f;--good:#1b7342;
 --free:#e6e8ea;--used:#3d6c9e;--dup:#b3261e;--leak:#b85c00;--held:#6a4bb0;--mark:#fff;--band:#6b747e;`;
 const DARK = `--bg:#14161a;--card:#1a1d22;--ink:#e4e7ea;--soft:#a2abb6;--line:#2b3037;--edge:#6d7681;--link:#8fbdf3;--focus:#8fbdf3;
---bad:#ff8f85;--warning:#efb560;--unknown:#a2abb6;--paused:#a3bbd8;--good:#74ce9b;
+--unhealthy:#ff8f85;--warning:#efb560;--unknown:#a2abb6;--paused:#a3bbd8;--good:#74ce9b;
 --free:#2b3036;--used:#6f9fd1;--dup:#ff7d72;--leak:#eda041;--held:#b79cf3;--mark:#14161a;--band:#8b949e;`;
 
 /** The style sheet of the page: system fonts, light and dark, from 320 pixels on. */
@@ -41,10 +41,10 @@ a{color:var(--link)}
 #live{color:var(--soft);font-size:13px}
 #live.gone{color:var(--warning);font-weight:600}
 #summary{margin-top:12px;font-size:17px}
-.bad,.warning,.unknown,.paused,.good{font-weight:550}
-.bad::before,.warning::before,.unknown::before,.paused::before,.good::before{content:"";display:inline-block;width:.95em;height:.95em;margin-right:.45em;vertical-align:-.1em;background:currentColor;mask:var(--icon) center/contain no-repeat;forced-color-adjust:none}
+.unhealthy,.warning,.unknown,.paused,.good{font-weight:550}
+.unhealthy::before,.warning::before,.unknown::before,.paused::before,.good::before{content:"";display:inline-block;width:.95em;height:.95em;margin-right:.45em;vertical-align:-.1em;background:currentColor;mask:var(--icon) center/contain no-repeat;forced-color-adjust:none}
 ${icons}
-.card{margin-bottom:12px;padding:16px 20px;background:var(--card);border:1px solid var(--line);border-left:3px solid var(--bad);border-radius:6px}
+.card{margin-bottom:12px;padding:16px 20px;background:var(--card);border:1px solid var(--line);border-left:3px solid var(--unhealthy);border-radius:6px}
 .attention li+li{margin-top:10px}
 .attention .soft{padding-left:1.4em}
 .scroll{overflow-x:auto}

@@ -31,8 +31,8 @@ const MOST_OF_A_CARD = 4;
 /** The page of all clusters: what needs attention, and a line for each. On a live page a name links to its cluster. */
 export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): string {
   const { clusters, unreadable, atMs, pausedAll } = fleet;
-  const bad = clusters.filter(({ health }) => health === 'bad');
-  const count = bad.length + unreadable.length;
+  const unhealthy = clusters.filter(({ health }) => health === 'unhealthy');
+  const count = unhealthy.length + unreadable.length;
   const link = options.live && (({ name }: ClusterStatus) => `clusters/${encodeURIComponent(name.toWellFormed())}`);
   const rows = (shown: readonly ClusterStatus[]) =>
     table(shown, { caption: 'Table of all clusters', columns: fleetColumns(atMs), link });
@@ -48,14 +48,14 @@ export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): 
       section('Needs attention', [
         count === 0 && html`<p>Nothing right now.</p>`,
         firstOf(unreadable, MOST_CARDS, (shown) => shown.map(unreadableCard)),
-        firstOf(bad, MOST_CARDS, (shown) => shown.map((cluster) => card(cluster, link))),
+        firstOf(unhealthy, MOST_CARDS, (shown) => shown.map((cluster) => card(cluster, link))),
       ]),
       clusters.length > 0 && section('All clusters', firstOf(clusters, MOST_CLUSTERS, rows)),
     ],
   });
 }
 
-/** Returns `6 clusters: 2 bad, 1 warning, 3 good.` */
+/** Returns `6 clusters: 2 unhealthy, 1 warning, 3 good.` */
 function summaryOf({ clusters, unreadable }: FleetStatus): string {
   const total = clusters.length + unreadable.length;
   if (total === 0) return 'No cluster is registered.';
@@ -73,7 +73,12 @@ function card(cluster: ClusterStatus, link: ((cluster: ClusterStatus) => string)
 
 function unreadableCard({ name, message }: FleetStatus['unreadable'][number]): Html {
   const next = 'Apply its spec again, or delete the cluster.';
-  const problem = { level: 'bad', word: 'Corrupt', message: `Its spec cannot be read: ${message}`, next } as const;
+  const problem = {
+    level: 'unhealthy',
+    word: 'Corrupt',
+    message: `Its spec cannot be read: ${message}`,
+    next,
+  } as const;
   return html`<article class="card"><h3>${clipped(name, 80)}</h3>${attentionList([problem])}</article>`;
 }
 

@@ -77,7 +77,7 @@ export function plainPass({ cluster, loop, dryRun, pass }: RanPass) {
     wouldChange: observed ? changes : [],
     findings: (report?.findings ?? []).map((finding) => {
       const { type, message, item, service } = finding;
-      return { type, message, item, service, mend: findingHint(finding, { name: cluster }) };
+      return { type, message, item, service, resolution: findingHint(finding, { name: cluster }) };
     }),
     unlistedFindings: unlistedCount(report),
     counts: report?.counts ?? {},

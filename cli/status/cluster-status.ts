@@ -32,11 +32,11 @@ export interface ClusterStatus {
   readonly unreadable: readonly string[];
 }
 
-/** `bad`: action required. `warning`: it may resolve automatically. `unknown`: no pass ran yet. */
-export type Health = 'bad' | 'warning' | 'unknown' | 'paused' | 'good';
+/** `unhealthy`: action required. `warning`: it may resolve automatically. `unknown`: no pass ran yet. */
+export type Health = 'unhealthy' | 'warning' | 'unknown' | 'paused' | 'good';
 
 /** The worst first. */
-export const HEALTHS: readonly Health[] = ['bad', 'warning', 'unknown', 'paused', 'good'];
+export const HEALTHS: readonly Health[] = ['unhealthy', 'warning', 'unknown', 'paused', 'good'];
 
 export interface PauseStatus extends Pause {
   /** The pause applies to all clusters. */
@@ -44,7 +44,7 @@ export interface PauseStatus extends Pause {
 }
 
 export interface Attention {
-  readonly level: 'bad' | 'warning';
+  readonly level: 'unhealthy' | 'warning';
   /**
    * A word that `explain` accepts: a finding type, or `late`, `failing`, `neverRan`, `noLiveLease`, `unreadable`,
    * `almostFull`.
@@ -146,7 +146,7 @@ export function wholeRanges({ ranges }: Pick<ClusterStatus, 'ranges'>): readonly
 
 /** Returns the health of a range by the thresholds of the alarms range-filling and range-nearly-full. */
 export function levelOfUse(usedPercent: number): Attention['level'] | undefined {
-  if (usedPercent > 95) return 'bad';
+  if (usedPercent > 95) return 'unhealthy';
   return usedPercent > 80 ? 'warning' : undefined;
 }
 
@@ -183,7 +183,7 @@ export interface FindingStatus extends RecordedFinding {
   readonly loop: Loop;
   /** The start of the pass that found it. */
   readonly seenAtMs: number;
-  readonly mend: string;
+  readonly resolution: string;
 }
 
 export interface FleetStatus {

@@ -83,7 +83,7 @@ function attentionWords({ attention, health, paused }: ClusterStatus): string {
 
 const LEASE_TONES: Readonly<Record<ApiServerStatus['state'], Health>> = {
   active: 'good',
-  expired: 'bad',
+  expired: 'unhealthy',
   withdrawn: 'paused',
   neverSeen: 'unknown',
 };
@@ -111,8 +111,8 @@ function leaseEnd({ state, expiresAtMs, withdrawnUntilMs }: ApiServerStatus, now
 
 const LOOP_TONES: Readonly<Record<LoopStatus['state'], Health>> = {
   good: 'good',
-  failing: 'bad',
-  late: 'bad',
+  failing: 'unhealthy',
+  late: 'unhealthy',
   neverRan: 'warning',
   paused: 'paused',
   unknown: 'unknown',
@@ -183,7 +183,7 @@ export const RANGE_COLUMNS: readonly Column<RangeStatus>[] = [
   {
     title: 'DUPLICATE',
     text: ({ duplicates }) => String(duplicates),
-    tone: ({ duplicates }) => (duplicates > 0 ? 'bad' : undefined),
+    tone: ({ duplicates }) => (duplicates > 0 ? 'unhealthy' : undefined),
   },
   { title: 'RESERVED', text: ({ reserved }) => String(reserved), wide: true },
   { title: 'RECORD', text: ({ allocator }) => (allocator === 'table' ? 'this table' : 'the API servers'), wide: true },
@@ -198,7 +198,7 @@ export function findingColumns(nowMs: number): Column<FindingStatus>[] {
     { title: 'SEEN', text: ({ seenAtMs }) => ago(seenAtMs, nowMs), yields: true },
     { title: 'LOOP', text: ({ loop }) => loop, wide: true },
     { title: 'MESSAGE', text: ({ message }) => message, shrinks: true },
-    { title: 'RESOLUTION', text: ({ mend }) => mend, wide: true },
+    { title: 'RESOLUTION', text: ({ resolution }) => resolution, wide: true },
   ];
 }
 

@@ -57,8 +57,8 @@ export async function readFleetStatus(
     table: tableName,
     ...(pausedAll && { pausedAll }),
     clusters: [
-      ...clusters.filter(({ health }) => health === 'bad'),
-      ...clusters.filter(({ health }) => health !== 'bad'),
+      ...clusters.filter(({ health }) => health === 'unhealthy'),
+      ...clusters.filter(({ health }) => health !== 'unhealthy'),
     ],
     unreadable: list.unreadable.map(({ name, error }) => ({ name, message: error.message })),
   };

@@ -58,7 +58,7 @@ export function pauseLines({ paused }: Pick<ClusterStatus, 'paused'>, nowMs: num
 
 function attentionLines({ attention }: ClusterStatus, output: Output): string[] {
   return attention.flatMap(({ level, word, message, next }) => [
-    ...wrapped(`${word}: ${message}`, output.textWidth, level === 'bad' ? '✗ ' : '! ').map((line) =>
+    ...wrapped(`${word}: ${message}`, output.textWidth, level === 'unhealthy' ? '✗ ' : '! ').map((line) =>
       output.paint(TONES[level], line),
     ),
     ...wrapped(next, output.textWidth, '  → '),

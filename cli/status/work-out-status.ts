@@ -58,14 +58,14 @@ function findingsOf({ cluster, records }: StatusInputs): FindingStatus[] {
         loop,
         ...finding,
         seenAtMs: startedAtMs,
-        mend: findingHint(finding, cluster.spec),
+        resolution: findingHint(finding, cluster.spec),
       }),
     );
   });
 }
 
 function healthOf(attention: readonly Attention[], { loops, paused }: LoopsHealth): Health {
-  if (attention.some(({ level }) => level === 'bad')) return 'bad';
+  if (attention.some(({ level }) => level === 'unhealthy')) return 'unhealthy';
   if (attention.length > 0) return 'warning';
   if (paused) return 'paused';
   return loops.some(({ state }) => state === 'neverRan') ? 'unknown' : 'good';
@@ -90,7 +90,7 @@ function attentionFor(parts: Parts): Attention[] {
     ...aboutFindings(parts),
     ...aboutRanges(parts),
   ];
-  return [...all.filter(({ level }) => level === 'bad'), ...all.filter(({ level }) => level === 'warning')];
+  return [...all.filter(({ level }) => level === 'unhealthy'), ...all.filter(({ level }) => level === 'warning')];
 }
 
 function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Attention[] {
@@ -99,8 +99,8 @@ function aboutLoops({ inputs, health: { loops, overdue }, nowMs }: Parts): Atten
     const isOverdue = overdue.includes(loop);
     const message = `${loop} ${loopTrouble(status, nowMs)}`;
     const found = { word: state, message: oneLine(message), next: stateHint(state, inputs.cluster.spec) };
-    if (state === 'failing') return [{ level: isOverdue ? 'bad' : 'warning', ...found }];
-    return state === 'late' || (state === 'neverRan' && isOverdue) ? [{ level: 'bad', ...found }] : [];
+    if (state === 'failing') return [{ level: isOverdue ? 'unhealthy' : 'warning', ...found }];
+    return state === 'late' || (state === 'neverRan' && isOverdue) ? [{ level: 'unhealthy', ...found }] : [];
   });
 }
 
@@ -117,7 +117,7 @@ function loopTrouble({ state, lastPass, intervalSeconds, failuresInARow }: LoopS
 
 function aboutUnreadable({ inputs, unreadable }: Parts): Attention[] {
   const next = stateHint('unreadable', inputs.cluster.spec);
-  return unreadable.map(({ message }) => ({ level: 'bad', word: 'unreadable', message: oneLine(message), next }));
+  return unreadable.map(({ message }) => ({ level: 'unhealthy', word: 'unreadable', message: oneLine(message), next }));
 }
 
 /** Reports that no API server has an active lease, or that some do not. Without a recent pass, leases are outdated. */
@@ -129,7 +129,7 @@ function aboutLeases(parts: Parts): Attention[] {
   if (health.withoutLiveLease) {
     const why = apiServers.map((server) => `; ${notLive(server, nowMs)}`).join('');
     const message = oneLine(`no API server has a valid lease; the endpoints stay unchanged${why}`);
-    return [{ level: 'bad', word: 'noLiveLease', message, next: noLiveLeaseHint(parts) }];
+    return [{ level: 'unhealthy', word: 'noLiveLease', message, next: noLiveLeaseHint(parts) }];
   }
   const { state: loopState, lastPass } = loop ?? {};
   if (loopState !== 'good' && loopState !== 'failing' && loopState !== 'paused') return [];
@@ -176,7 +176,7 @@ function aboutFindings(parts: Parts): Attention[] {
     const level = levelOf(first.type);
     const others = alike.length === 1 ? '' : ` (and ${alike.length - 1} more)`;
     const message = oneLine(`${first.message}${others}`);
-    const next = first.type === 'noLiveLease' ? noLiveLeaseHint(parts) : first.mend;
+    const next = first.type === 'noLiveLease' ? noLiveLeaseHint(parts) : first.resolution;
     return level === undefined ? [] : [{ level, word: first.type, message, next }];
   });
 }
@@ -186,7 +186,7 @@ function levelOf(type: string): Attention['level'] | undefined {
   // A later version reported it.
   if (!('severity' in explained)) return 'warning';
   if (explained.severity === 'information') return undefined;
-  return explained.severity === 'action required' ? 'bad' : 'warning';
+  return explained.severity === 'action required' ? 'unhealthy' : 'warning';
 }
 
 function aboutRanges({ inputs, ranges, findings }: Parts): Attention[] {

@@ -86,7 +86,6 @@ describe.each([
       prints:
         /^NAME +TYPE +CLUSTER-IP +EXTERNAL-IP +PORT\(S\) +AGE\nweb +ClusterIP +10\.0\.0\.\d+ +<none> +80\/TCP,443\/TCP +\d+s$/,
     },
-    { command: 'get svc -o wide', prints: /AGE +SELECTOR\n(?:kubernetes .*\n)?web .* app=web$/ },
     { command: 'get services web -o yaml', prints: /^apiVersion: v1\nkind: Service\n.*\n {2}type: ClusterIP\b/s },
     { command: 'get all -o name', prints: /^(service\/kubernetes\n)?service\/web$/ },
     { command: 'apply -f changed.json', prints: /^service\/web configured$/ },

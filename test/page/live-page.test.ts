@@ -52,14 +52,14 @@ test('changes in the table appear without a reload', async () => {
   expect(await page.locator('#summary').textContent()).toBe('2 clusters: 2 good.');
 
   const attention = [
-    { level: 'bad', word: 'duplicate', message: '10.0.0.37 is taken twice.', next: 'Delete one.' },
+    { level: 'unhealthy', word: 'duplicate', message: '10.0.0.37 is taken twice.', next: 'Delete one.' },
   ] as const;
-  clusters = [...clusters, aClusterStatus({ name: 'prod-eu-3', health: 'bad', attention })];
+  clusters = [...clusters, aClusterStatus({ name: 'prod-eu-3', health: 'unhealthy', attention })];
 
   await page.getByRole('article').getByText('10.0.0.37 is taken twice.').waitFor();
   expect(await page.locator('tbody tr').count()).toBe(3);
   expect(await page.title()).toBe('1 of 3 need attention – kube-bootstrap-controller-prod');
-  expect(await page.locator('#news').textContent()).toBe('3 clusters: 1 bad, 2 good.');
+  expect(await page.locator('#news').textContent()).toBe('3 clusters: 1 unhealthy, 2 good.');
   expect(await page.evaluate(() => 'here' in globalThis)).toBe(true);
   expect({ ...wrong, close: undefined }).toEqual({ consoleErrors: [], pageErrors: [], strayRequests: [] });
 });

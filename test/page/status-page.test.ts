@@ -76,10 +76,10 @@ describe('a hostile name does not run a script in the status page', () => {
   const hostile = (text: string) =>
     aClusterStatus({
       name: text.slice(0, 100),
-      health: 'bad',
-      attention: [{ level: 'bad', word: text, message: text, next: text }],
+      health: 'unhealthy',
+      attention: [{ level: 'unhealthy', word: text, message: text, next: text }],
       apiServers: [anApiServer(text, { host: text, lastProbe: text })],
-      findings: [aFinding({ service: text, message: text, item: text, mend: text })],
+      findings: [aFinding({ service: text, message: text, item: text, resolution: text })],
       unreadable: [text],
     });
 

@@ -155,7 +155,7 @@ export function aFinding(overrides: Partial<FindingStatus> = {}): FindingStatus 
     service: 'web/checkout',
     item: '10.0.0.37',
     seenAtMs: STATUS_AT_MS - 46_000,
-    mend: 'kbctl show ip prod-eu-1 10.0.0.37 lists both Services: recreate the newer one without clusterIP',
+    resolution: 'kbctl show ip prod-eu-1 10.0.0.37 lists both Services: recreate the newer one without clusterIP',
     ...overrides,
   };
 }
@@ -168,10 +168,10 @@ export function clustersOfEachKind(): ClusterStatus[] {
 function contested(): ClusterStatus {
   return aClusterStatus({
     name: 'prod-eu-1',
-    health: 'bad',
+    health: 'unhealthy',
     attention: [
       {
-        level: 'bad',
+        level: 'unhealthy',
         word: 'duplicate',
         message:
           'the cluster IP [IPv4]:10.0.0.37 for service reports/batch was assigned to multiple services; please recreate',
@@ -207,8 +207,8 @@ function contested(): ClusterStatus {
       }),
       ...['10.0.0.90', '10.0.0.91', '10.0.0.173'].map((item) => {
         const message = `the cluster IP: ${item} may have leaked: flagging for later clean up`;
-        const mend = 'Nothing: it is freed after three passes without a Service.';
-        const { service: _, ...rest } = aFinding({ type: 'mayHaveLeaked', item, message, mend });
+        const resolution = 'Nothing: it is freed after three passes without a Service.';
+        const { service: _, ...rest } = aFinding({ type: 'mayHaveLeaked', item, message, resolution });
         return rest;
       }),
     ],
@@ -235,17 +235,17 @@ function endpointsDown(): ClusterStatus {
   };
   return aClusterStatus({
     name: 'prod-us-2',
-    health: 'bad',
+    health: 'unhealthy',
     allocator: 'apiserver',
     attention: [
       {
-        level: 'bad',
+        level: 'unhealthy',
         word: 'noLiveLease',
         message: 'no API server has a valid lease; the endpoints stay unchanged',
         next: 'kbctl doctor prod-us-2 shows why no API server is reached',
       },
       {
-        level: 'bad',
+        level: 'unhealthy',
         word: 'failing',
         message: 'kubernetes-service failed 7 times in a row: Unavailable: connect ECONNREFUSED',
         next: 'kbctl get runs prod-us-2 shows the error, and kbctl explain its code',
@@ -274,7 +274,7 @@ function endpointsDown(): ClusterStatus {
         type: 'noLiveLease',
         message: 'no live lease: the endpoints of the kubernetes Service are kept as they were',
         seenAtMs: STATUS_AT_MS - 9_000,
-        mend: 'Bring an API server back, or correct the probe.',
+        resolution: 'Bring an API server back, or correct the probe.',
       },
     ],
   });
@@ -339,11 +339,11 @@ function healthy(): ClusterStatus {
 }
 
 /** Many, the first of which need attention. */
-export function manyClusters(count: number, bad = 5): ClusterStatus[] {
+export function manyClusters(count: number, unhealthy = 5): ClusterStatus[] {
   const ranges = [aSlash24(), nodePorts()];
   return Array.from({ length: count }, (_, index) => {
-    const health: Health = index < bad ? 'bad' : index % 37 === 0 ? 'warning' : 'good';
-    const level = health === 'bad' ? 'bad' : 'warning';
+    const health: Health = index < unhealthy ? 'unhealthy' : index % 37 === 0 ? 'warning' : 'good';
+    const level = health === 'unhealthy' ? 'unhealthy' : 'warning';
     const message = '10.0.0.37 is the cluster IP of two Services.';
     const attention = { level, word: 'duplicate', message, next: 'recreate the newer one' } as const;
     return aClusterStatus({

@@ -22,7 +22,7 @@ async function samplesOf(...clusters: Parameters<typeof aFleetStatus>[0]): Promi
 test('the metrics of a cluster are those of its status', async () => {
   const cluster = aClusterStatus({
     name: 'a',
-    health: 'bad',
+    health: 'unhealthy',
     apiServers: [anApiServer('192.0.2.1'), anApiServer('192.0.2.2', { state: 'expired' })],
     loops: loopsOf({ failuresInARow: 2, lastSuccessAtMs: STATUS_AT_MS - 500 }).slice(0, 1),
     findings: [aFinding({ type: 'duplicate' }), aFinding({ type: 'duplicate' }), aFinding({ type: 'leak' })],
@@ -32,7 +32,7 @@ test('the metrics of a cluster are those of its status', async () => {
   expect(await samplesOf(cluster)).toEqual(
     expect.arrayContaining([
       'cluster_info{cluster="a",mode="enforce",allocator="table",stack="kube-bootstrap-controller-prod"} 1',
-      'cluster_health{cluster="a",health="bad"} 1',
+      'cluster_health{cluster="a",health="unhealthy"} 1',
       'cluster_health{cluster="a",health="good"} 0',
       'cluster_paused{cluster="a"} 0',
       'api_server_lease_valid{cluster="a",address="192.0.2.1"} 1',

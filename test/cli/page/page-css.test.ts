@@ -26,7 +26,7 @@ describe.each([
   ['light', LIGHT],
   ['dark', DARK],
 ])('%s', (_, colours) => {
-  test.each(['ink', 'soft', 'link', 'bad', 'warning', 'unknown', 'paused', 'good'])(
+  test.each(['ink', 'soft', 'link', 'unhealthy', 'warning', 'unknown', 'paused', 'good'])(
     'text in the colour %s has enough contrast to be read',
     (text) => {
       for (const ground of ['bg', 'card']) expect(contrast(colours[text], colours[ground])).toBeGreaterThanOrEqual(4.5);

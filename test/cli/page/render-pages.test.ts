@@ -30,10 +30,10 @@ const [contested, endpointsDown, , , paused] = clustersOfEachKind().map((cluster
 function withText(text: string): ClusterStatus {
   return aClusterStatus({
     name: text,
-    health: 'bad',
+    health: 'unhealthy',
     owner: { stack: text },
     paused: { untilMs: STATUS_AT_MS + 1, reason: text, by: text, all: true },
-    attention: [{ level: 'bad', word: text, message: text, next: text }],
+    attention: [{ level: 'unhealthy', word: text, message: text, next: text }],
     apiServers: [anApiServer(text, { host: text, lastProbe: text }), { host: text, state: 'neverSeen' }],
     loops: loopsOf({
       state: 'failing',
@@ -52,7 +52,7 @@ function withText(text: string): ClusterStatus {
     ranges: [
       { ...nodePorts(0.1), title: text, range: text, holds: [{ owner: text, takenUpBy: 'any', items: [text] }] },
     ],
-    findings: [aFinding({ message: text, service: text, item: text, mend: text })],
+    findings: [aFinding({ message: text, service: text, item: text, resolution: text })],
     unreadable: [text],
   });
 }
@@ -79,9 +79,9 @@ test('no text from a cluster becomes a tag or an attribute', () => {
 test('a page is bounded, whatever the table contains', () => {
   const long = 'm'.repeat(5_000);
   const heavy = aClusterStatus({
-    health: 'bad',
-    findings: Array(1_000).fill(aFinding({ message: long, mend: long })),
-    attention: Array(400).fill({ level: 'bad', word: 'duplicate', message: long, next: long }),
+    health: 'unhealthy',
+    findings: Array(1_000).fill(aFinding({ message: long, resolution: long })),
+    attention: Array(400).fill({ level: 'unhealthy', word: 'duplicate', message: long, next: long }),
     apiServers: Array(300).fill(anApiServer('192.0.2.1', { lastProbe: long })),
     ranges: [
       { ...nodePorts(), holds: Array(500).fill({ owner: long, takenUpBy: 'any', items: Array(300).fill('1') }) },
@@ -100,7 +100,9 @@ describe('the page of all clusters', () => {
   const text = textOf(page);
 
   test('the page begins with the number of clusters in each health, then the problems and their resolutions', () => {
-    expect(text).toContain('6 clusters: 2 bad, 1 warning, 1 unknown, 1 paused, 1 good. Needs attention prod-eu-1 ');
+    expect(text).toContain(
+      '6 clusters: 2 unhealthy, 1 warning, 1 unknown, 1 paused, 1 good. Needs attention prod-eu-1 ',
+    );
     expect(text).toMatch(/the cluster IP \[IPv4\]:10\.0\.0\.37 .*? recreate the newer one.*? kbctl explain duplicate/);
     expect(page).toContain('<title>2 of 6 need attention – kube-bootstrap-controller-prod</title>');
   });

@@ -49,7 +49,10 @@ test('all clusters are at the link, and each at its own path below it', async ()
   const server = await serve();
 
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{24}\/$/);
-  expect(await ask(server, '/')).toMatchObject({ status: 200, body: expect.stringContaining('6 clusters: 2 bad') });
+  expect(await ask(server, '/')).toMatchObject({
+    status: 200,
+    body: expect.stringContaining('6 clusters: 2 unhealthy'),
+  });
   expect(await ask(server, '/clusters/lab-2?x=1')).toMatchObject({
     status: 200,
     body: expect.stringContaining('<h1>lab-2</h1>'),

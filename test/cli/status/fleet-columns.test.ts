@@ -25,7 +25,7 @@ describe('the line of a cluster', () => {
 
   test('the line of a cluster names a pause that its health does not show, before everything else', () => {
     const paused = { untilMs: STATUS_AT_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
-    expect(cell('ATTENTION', { health: 'bad', attention, paused })).toBe('paused,leak (3),duplicate');
+    expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
     expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');
   });
 

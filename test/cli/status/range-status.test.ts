@@ -97,7 +97,7 @@ describe('a range that was saved', () => {
     });
     expect(status.ranges.map(({ key }) => key)).toEqual([nodePorts]);
     expect(status.unreadable).toEqual([expect.stringContaining('demo/ranges/serviceips')]);
-    expect(status).toMatchObject({ health: 'bad', attention: [{ word: 'unreadable' }] });
+    expect(status).toMatchObject({ health: 'unhealthy', attention: [{ word: 'unreadable' }] });
   });
 
   test('a range with more bits than items is full, and not more', () => {
@@ -206,8 +206,8 @@ describe('how full a range is', () => {
     [800, 'good'],
     [801, 'warning'],
     [950, 'warning'],
-    [951, 'bad'],
-    [1000, 'bad'],
+    [951, 'unhealthy'],
+    [1000, 'unhealthy'],
   ])('%d of 1000 is %s, by the thresholds of the alarms', (allocated, health) => {
     expect(statusOf({ cluster, records: full(allocated) }).health).toBe(health);
   });

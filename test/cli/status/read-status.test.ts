@@ -86,7 +86,7 @@ describeInEachTable('The status of a cluster', (open) => {
       expect.stringContaining('demo/runs/node-port-repair does not parse'),
       expect.stringContaining('demo/ranges/servicenodeports does not parse'),
     ]);
-    expect(status).toMatchObject({ health: 'bad', apiServers: [{ state: 'neverSeen' }], ranges: [{ used: 2 }] });
+    expect(status).toMatchObject({ health: 'unhealthy', apiServers: [{ state: 'neverSeen' }], ranges: [{ used: 2 }] });
     expect(status?.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'good', 'unknown']);
   });
 
@@ -120,7 +120,11 @@ describeInEachTable('The status of all clusters', (open) => {
     await putAnything(table, '#clusters', 'd', { generation: 1, spec: 'text' });
     const fleet = await readFleetStatus(table, 'a-table', NOW_MS);
     expect(fleet).toMatchObject({ atMs: NOW_MS, table: 'a-table' });
-    expect(fleet.clusters.map(({ name, health }) => `${name} ${health}`)).toEqual(['c bad', 'a unknown', 'b unknown']);
+    expect(fleet.clusters.map(({ name, health }) => `${name} ${health}`)).toEqual([
+      'c unhealthy',
+      'a unknown',
+      'b unknown',
+    ]);
     expect(fleet.unreadable).toEqual([{ name: 'd', message: expect.stringContaining('#clusters/d') }]);
     expect(fleet).not.toHaveProperty('pausedAll');
   });

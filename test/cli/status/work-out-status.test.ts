@@ -78,8 +78,8 @@ describe('a loop', () => {
       'whose last pass began more than three intervals and a minute ago is late',
       aRunRecord(NOW_MS - 10 * MINUTE_MS - 1),
       'late',
-      'bad',
-      ['bad: late'],
+      'unhealthy',
+      ['unhealthy: late'],
     ],
     [
       'that failed once may resolve automatically',
@@ -88,9 +88,27 @@ describe('a loop', () => {
       'warning',
       ['warning: failing'],
     ],
-    ['that failed three times needs attention', failed(NOT_LONG_AGO_MS, 3), 'failing', 'bad', ['bad: failing']],
-    ['that failed and was not run again is late', failed(NOW_MS - 20 * MINUTE_MS, 1), 'late', 'bad', ['bad: late']],
-    ['that has long been due and never ran needs attention', undefined, 'neverRan', 'bad', ['bad: neverRan']],
+    [
+      'that failed three times needs attention',
+      failed(NOT_LONG_AGO_MS, 3),
+      'failing',
+      'unhealthy',
+      ['unhealthy: failing'],
+    ],
+    [
+      'that failed and was not run again is late',
+      failed(NOW_MS - 20 * MINUTE_MS, 1),
+      'late',
+      'unhealthy',
+      ['unhealthy: late'],
+    ],
+    [
+      'that has long been due and never ran needs attention',
+      undefined,
+      'neverRan',
+      'unhealthy',
+      ['unhealthy: neverRan'],
+    ],
   ] as const)('%s', (_, record, state, health, attention) => {
     expect(of(record)).toEqual({ state, health, attention });
   });
@@ -137,7 +155,7 @@ describe('a loop', () => {
     const status = statusOf({ records, unreadable: [{ key: 'runs/system-namespaces', message }] });
     expect(status.loops.map(({ state }) => state)).toEqual(['unknown', 'good', 'good', 'good']);
     expect(status).toMatchObject({
-      health: 'bad',
+      health: 'unhealthy',
       unreadable: [message],
       attention: [{ word: 'unreadable', message }],
     });
@@ -175,7 +193,7 @@ describe('a paused cluster', () => {
         { type: 'noLiveLease', message: 'nobody answers' },
       ],
     });
-    expect(new Set(words(statusOf({ pausedAll: pause, records })))).toEqual(new Set(['bad: duplicate']));
+    expect(new Set(words(statusOf({ pausedAll: pause, records })))).toEqual(new Set(['unhealthy: duplicate']));
   });
 });
 
@@ -189,7 +207,7 @@ describe('findings', () => {
   });
 
   test.each<[FindingType, ClusterStatus['health']]>([
-    ['duplicate', 'bad'],
+    ['duplicate', 'unhealthy'],
     ['mayHaveLeaked', 'warning'],
     ['foreignSlice', 'good'],
     ["a later version's" as FindingType, 'warning'],
@@ -207,7 +225,7 @@ describe('findings', () => {
         item: '10.0.0.0',
         service: 'shop/web',
         seenAtMs: NOT_LONG_AGO_MS,
-        mend: expect.stringMatching(/./),
+        resolution: expect.stringMatching(/./),
       },
     ]);
     expect(loopOf(status, 'cluster-ip-repair')?.lastPass?.findings).toBe(40);
@@ -216,7 +234,7 @@ describe('findings', () => {
   test('findings of one type need attention once, the worst first', () => {
     const { attention } = statusOf({ records: found('repair', 'duplicate', 'repair', 'duplicate', 'duplicate') });
     expect(attention.map(({ level, message }) => [level, message])).toEqual([
-      ['bad', 'duplicate 1 (and 2 more)'],
+      ['unhealthy', 'duplicate 1 (and 2 more)'],
       ['warning', 'repair 0 (and 1 more)'],
     ]);
   });
@@ -301,7 +319,7 @@ describe('API servers', () => {
       ...runRecords(NOT_LONG_AGO_MS),
       'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { activeLeases: 0 } }),
     };
-    expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: noLiveLease']);
+    expect(words(statusOf({ records, leases: [] }))).toEqual(['unhealthy: noLiveLease']);
   });
 
   test.each([
@@ -334,7 +352,7 @@ describe('API servers', () => {
 
   test('API servers are not reported without a recent pass', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'kubernetes-service': aRunRecord(NOW_MS - 60 * MINUTE_MS) };
-    expect(words(statusOf({ records, leases: [] }))).toEqual(['bad: late']);
+    expect(words(statusOf({ records, leases: [] }))).toEqual(['unhealthy: late']);
   });
 });
 
