@@ -12,7 +12,7 @@ import { configurationError, usageError } from './errors.ts';
 
 /** The place of the table. Default: the table of the `kbctl run` in this folder. */
 export interface TableOptions {
-  /** In AWS. */
+  /** The name of a table in AWS. */
   readonly table?: string;
   readonly profile?: string;
   readonly region?: string;
@@ -137,7 +137,7 @@ async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   );
 }
 
-/** Reads an item, which need not exist: every reply of the table carries its time. */
+/** Measures the clocks' difference by a read: each reply has the table's time, even if the item does not exist. */
 export async function measureClock(table: KeyValueTable): Promise<void> {
   await table.get(CLUSTERS, '*');
 }

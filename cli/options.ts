@@ -4,7 +4,7 @@ import { usageError } from './errors.ts';
 
 export interface ConnectionOptions {
   readonly kubeconfig?: string;
-  /** Of that file. Default: its current context. */
+  /** A context in the kubeconfig file. Default: the file's current context. */
   readonly context?: string;
 }
 

@@ -4,7 +4,7 @@ import { escapeControlCharacters, type Style } from './terminal.ts';
 
 /** One column, as in kubectl. */
 export interface Column<Row> {
-  /** In capitals. */
+  /** The title of the column, in capitals. */
   readonly title: string;
   readonly text: (row: Row) => string;
   /** The color of the cell. */

@@ -39,7 +39,7 @@ export function whether(condition: string, then: Value, otherwise: Value = NO_VA
 }
 
 export const TABLE_NAME = whether('OwnsTable', STACK, ref('TableName'));
-/** Of the secrets and parameters of a stack. */
+/** The common beginning of the names of a stack's secrets and parameters. */
 export const SECRETS_PREFIX = whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/'));
 
 /** The ARN of a resource in the stack's own account and region. */

@@ -92,7 +92,7 @@ const OTHER_ACCOUNTS = whether(
   'AssumesRoles',
   policy('other-accounts', allow(['sts:AssumeRole'], { 'Fn::Split': [',', ref('AssumableRoleArns')] })),
 );
-/** Of any account, if the account is in that part of the organization. A request without paths matches no pattern. */
+/** Allows roles of any account in that part of the organization. A request without paths matches no pattern. */
 const ORGANIZATION = whether(
   'AssumesOrgRole',
   policy(

@@ -15,7 +15,7 @@ import {
 /** The functions with synchronous callers. They are called by an alias, so that code, layer and settings change in one step. */
 export const ALIASED = ['allocate', 'admission'] as const;
 type Aliased = (typeof ALIASED)[number];
-/** Also in deploy/admission-endpoint.yml, deploy/policies and the docs. */
+/** The name of the alias, which deploy/admission-endpoint.yml, deploy/policies and the docs also contain. */
 const ALIAS = 'live';
 
 /**

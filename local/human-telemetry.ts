@@ -89,7 +89,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions)
   };
 }
 
-/** Returns short lines for repeated messages: an error still fails the pass. */
+/** Returns short lines for repeated messages. A repeated error is shown as still failing. */
 function repeated(sentences: readonly Sentence[]): string[] {
   const codes = sentences.flatMap(({ text }) => /^failed: ([^:]*)/.exec(text)?.[1] ?? []);
   return codes.length > 0 ? [...new Set(codes)].map((code) => `still failing: ${code}`) : ['unchanged'];

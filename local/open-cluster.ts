@@ -23,12 +23,12 @@ import { openTableFolder, startTableServer, type TableServer, tableServerClient 
 
 export interface LocalCluster extends Announced, AsyncDisposable {
   readonly spec: ClusterSpec;
-  /** URL. */
+  /** The URL of the API server. */
   readonly apiServer: string;
   /** The absolute folder in which other commands find this run. */
   readonly folder: string;
   readonly kubeconfigFile: string;
-  /** The context of that file. Default: its current one. */
+  /** A context in the kubeconfig file. Default: the file's current context. */
   readonly context?: string;
   /** The table outlives this process. */
   readonly keepsTable: boolean;

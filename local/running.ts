@@ -17,11 +17,11 @@ const content = z.object({
   tableName: z.string(),
   /** The key of this run, which its table and its API server require. */
   key: z.string().check(z.regex(/^[\w-]{43}$/)),
-  /** URL. */
+  /** The URL of the API server. */
   apiServer: z.string(),
-  /** A file: absolute. */
+  /** The absolute path of the kubeconfig file. */
   kubeconfig: z.string(),
-  /** Of that file. Default: its current one. */
+  /** A context in the kubeconfig file. Default: the file's current context. */
   context: z.optional(z.string()),
   page: z.optional(z.string()),
 });
@@ -30,7 +30,7 @@ type Content = z.infer<typeof content>;
 
 /** A process that runs the loops of a cluster on this machine, and the places of its parts. */
 export interface Running extends Content {
-  /** The absolute folder of its file. Not in the file itself. */
+  /** The absolute path of the folder that contains the file. The file itself does not have it. */
   readonly folder: string;
 }
 

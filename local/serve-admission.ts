@@ -51,9 +51,9 @@ export async function openAdmission(
 }
 
 export interface AdmissionFiles {
-  /** For the API server: `--admission-control-config-file`. */
+  /** The file for the API server's flag `--admission-control-config-file`. */
   readonly config: string;
-  /** For `kubectl apply -f`. */
+  /** The file for `kubectl apply -f`. */
   readonly webhook: string;
 }
 

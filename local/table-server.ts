@@ -18,11 +18,11 @@ export interface TableAccess {
 }
 
 export interface TableServer extends TableAccess {
-  /** Ends it, and every connection to it. */
+  /** Ends the server, and every connection to it. */
   close(): Promise<void>;
 }
 
-/** A command opens a folder only briefly: another one waits that long. */
+/** Attempts to open a folder that another command has open. Commands open a folder only briefly. */
 const OPEN_TRIES = 10;
 const OPEN_PAUSE_MS = 150;
 

@@ -17,9 +17,9 @@ export const PRICES = {
   sqsRequest: 0.4e-6,
   secretMonth: 0.4,
   secretRead: 5e-6,
-  /** For a SecureString of Parameter Store, which itself is free. */
+  /** A decryption of a SecureString. Parameter Store itself is free. */
   kmsRequest: 3e-6,
-  /** Of Parameter Store with higher throughput. */
+  /** A read from Parameter Store with higher throughput. */
   parameterRead: 5e-6,
   metricMonth: 0.3,
   alarmMetricMonth: 0.1,
@@ -54,7 +54,7 @@ export interface Usage {
   metricSeries: number;
 }
 
-/** Every schedule fires in this time, and all ticks and minutes are alike. */
+/** The counted time. Every schedule fires in it, and later times have the same number of ticks. */
 export const COUNTED_SECONDS = 180;
 
 /** Bytes of an item, and those that each API server adds. */

@@ -16,7 +16,7 @@ interface Row {
   readonly standard: string;
 }
 
-/** Returns the fields that are no mappings, those of list entries after their list. */
+/** Returns all fields except mappings. The fields of list entries follow their list. */
 function fieldsOf(part: JsonSchema, path = ''): Row[] {
   const { properties, items, required } = part as FieldSchema;
   return [

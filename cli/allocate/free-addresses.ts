@@ -7,8 +7,9 @@ import { reservedAddresses } from '../../lib/allocator/reserved-band.ts';
 const MOST_STARTS = 2n ** 47n;
 
 /**
- * Yields the free addresses of ready networks, static bands first. API servers allocate these last: an address that is
- * released for its Service is not the next one of another Service. Within a band it begins at random, as upstream does.
+ * Yields the free addresses of ready networks. Static bands come first, because API servers allocate from them last: if
+ * a hold is released before its Service is created, an API server is unlikely to give the address to another Service.
+ * Each band begins at a random address, as in upstream.
  */
 export function* freeAddresses(
   networks: readonly Network[],

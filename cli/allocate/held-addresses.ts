@@ -65,7 +65,7 @@ export async function openHeldAddresses(
 
 class HeldAddresses implements OpenRange {
   readonly #kubernetes: ClusterPort;
-  /** Of all ServiceCIDRs: addresses of one that is being deleted can be released. */
+  /** The networks of all ServiceCIDRs, because addresses of one that is being deleted can be released. */
   readonly #networks: readonly Network[];
   readonly #ready: readonly Network[];
   readonly #pick: PickIndex;

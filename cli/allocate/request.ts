@@ -87,7 +87,7 @@ export function throwIfRefused({ cluster, items, error, outcome }: Answer, resul
   throw new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
 }
 
-/** Upstream's message has no next step: its API servers repair by themselves. */
+/** Returns whether the range was not saved yet. Upstream's message then has no next step, so kbctl adds one. */
 function isUnsaved(code: string, message: string): boolean {
   return code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
 }
@@ -105,7 +105,7 @@ function warningsOf({ output }: Cli): TelemetryFactory {
   return () => ({ log, count: () => {}, sample: () => {}, flush: () => {} });
 }
 
-/** Without end, or in milliseconds. */
+/** The duration of a hold: without an end, or in milliseconds. */
 export type HoldFor = 'forever' | number;
 
 const LONGEST_OWNER = 63;

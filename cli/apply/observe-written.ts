@@ -14,7 +14,7 @@ import { namesOf } from '../registered.ts';
 import { type ApplyStep, clusterOfStep } from './plan.ts';
 import type { StepOutcome } from './write-steps.ts';
 
-/** Clusters at a time. */
+/** The number of clusters that are observed at the same time. */
 const AT_ONCE = 8;
 
 interface Target {

@@ -10,7 +10,7 @@ import { notRegistered } from '../registered.ts';
 import type { Style } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
-/** For all clusters; the check of one takes at most 20 s. */
+/** The time limit for all clusters. The check of one cluster takes at most 20 s. */
 const LONGEST_MS = 600_000;
 
 const DESCRIPTION = `Check the table and the clusters, and print how to fix what is wrong

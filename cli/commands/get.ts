@@ -26,12 +26,12 @@ import type { Column } from '../text-table.ts';
 /** Rows of the status of each cluster. */
 interface Part<Row> {
   readonly kind: string;
-  /** As in `kbctl get leases`. */
+  /** The word in the command: `leases` in `kbctl get leases`. */
   readonly plural: string;
   readonly description: string;
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
-  /** For `-o name`. */
+  /** Returns the name that `-o name` prints for a row. */
   readonly name: (row: Row) => string;
   readonly none: string;
   /** Rows that the API server of a named cluster has. */

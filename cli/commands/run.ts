@@ -107,7 +107,7 @@ function startOptions({ filename: file, kubeconfig, context, admission, demo = f
   return { ...common, ...(demo && { demo }) };
 }
 
-/** Without a folder, commands use the default one. */
+/** Returns the options that lead to a folder. Commands use the default folder without them. */
 function toFolder(data: string | undefined): string {
   return data === undefined ? '' : ` --data ${shellWord(data)}`;
 }

@@ -14,9 +14,9 @@ export interface Explanation {
   /** A line without a full stop. */
   readonly title: string;
   readonly what: string;
-  /** At most three, the most likely first. */
+  /** At most three causes, the most likely first. */
   readonly causes: readonly string[];
-  /** In order, with at most four commands in all. */
+  /** The steps in the order to take them, with at most four commands in all. */
   readonly resolution: readonly ResolutionStep[];
   readonly severity: Severity;
   /** Reasons of upstream's events that report it. */

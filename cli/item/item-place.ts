@@ -22,7 +22,7 @@ export interface ItemPlace {
   /** The canonical text. */
   readonly item: string;
   readonly key: RangeKey;
-  /** As the spec has it. */
+  /** The range as it is in the spec. */
   readonly range: string;
   readonly loop: Loop;
 }

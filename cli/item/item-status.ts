@@ -16,7 +16,7 @@ export interface ItemFacts {
   readonly place: ItemPlace;
   /** Absent: no pass has saved the range. */
   readonly saved?: { readonly stored: StoredRange; readonly savedAtMs: number };
-  /** Of the loop that repairs the range. */
+  /** The run record of the loop that repairs the range. */
   readonly record?: RunRecord;
   /** Absent: Services were not read. */
   readonly claims?: ItemClaims;
@@ -34,7 +34,7 @@ export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly hold?: Hold;
   /** The strikes of an item without a Service or a hold; three free it. */
   readonly strikes?: 0 | 1 | 2;
-  /** Findings of the last pass about it. */
+  /** The findings of the last pass about this item. */
   readonly findings: readonly RecordedFinding[];
   readonly faults: readonly string[];
 }

@@ -72,7 +72,7 @@ export function firstOf<T>(
 }
 
 export interface TableOptions<Row> {
-  /** Of a screen reader. */
+  /** The caption for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   /** Returns the address of the page of a row; without one the first cell is no link. */

@@ -65,8 +65,8 @@ const level = (height: number) =>
   html`<rect class="F" ${CELL}/><rect class="U" x=".06" y="${0.94 - height}" width=".88" height="${height}" rx=".1"/>`;
 
 /**
- * How a cell of each look is drawn, 1 by 1: a colour, and a mark for colour-blind readers. Defined once per page; maps
- * only fill with them.
+ * The drawing of a map cell in each state, one unit wide and high: a colour, and a mark for colour-blind readers. A
+ * page defines each drawing once; its maps refer to them.
  */
 const DRAWINGS = {
   D: html`<rect class="D" ${CELL}/><path class="mark" d="M.28 .28L.72 .72M.72 .28L.28 .72"/>`,

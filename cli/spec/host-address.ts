@@ -102,7 +102,7 @@ export interface HostInterface {
   readonly up: boolean;
   readonly loopback: boolean;
   readonly pointToPoint: boolean;
-  /** With prefix lengths: `10.0.0.5/24`. */
+  /** Addresses with prefix lengths, such as `10.0.0.5/24`. */
   readonly addresses: readonly string[];
 }
 

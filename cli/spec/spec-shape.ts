@@ -18,7 +18,7 @@ export type ServicePortDraft = NonNullable<NonNullable<NonNullable<SpecDraft['se
 
 export interface ShapeCheck {
   readonly faults: readonly SpecFault[];
-  /** With defaults, for the rules, which check every part of the right shape. */
+  /** The spec with defaults. The rules check each part that has the right shape. */
   readonly draft: SpecDraft;
 }
 

@@ -39,7 +39,7 @@ function differing(value: object, defaults: object): object {
   return Object.fromEntries(fields);
 }
 
-/** Compares texts, numbers, and lists of texts: other lists are empty by default. */
+/** Compares texts, numbers, and lists of texts. Defaults contain no other lists. */
 function same(one: unknown, other: unknown): boolean {
   if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
   return one.length === other.length && one.every((item, index) => item === other[index]);
@@ -78,7 +78,7 @@ export function differenceLine({ field, before, after }: FieldDifference): strin
   return `${field}: ${valueText(before)} -> ${valueText(after)}`;
 }
 
-/** In the file the ranges have another name, and are one text. */
+/** Returns the fields as in a spec file, where the ranges have another name and are one text. */
 function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): Plain {
   const written = { ...spec, serviceClusterIPRange: serviceClusterIPRanges.join(','), serviceNodePortRange };
   return JSON.parse(JSON.stringify(written)) as Plain;

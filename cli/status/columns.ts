@@ -18,7 +18,7 @@ import { isOneOfMany } from './loops-and-leases.ts';
 // The tables of a cluster's status, for kbctl and the status page.
 
 const CELLS = 10;
-/** Eighths of a cell. */
+/** The characters that fill a cell by zero to seven eighths. */
 const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
 /** Returns `█████▍     54%`. A bar is empty only for 0, and full only for 100. */

@@ -23,7 +23,7 @@ export interface RangeBits {
 }
 
 const MOST_CELLS = 1024;
-/** By priority: a bucket has the first of its states. */
+/** The letters of the states by priority: a bucket shows the first of its states. */
 const LETTERS = 'DLHURFX';
 const RANK = { D: 0, L: 1, H: 2, U: 3, R: 4, F: 5, X: 6 } as const;
 

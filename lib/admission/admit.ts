@@ -32,7 +32,7 @@ export type Verdict =
   /** The table cannot allocate now. */
   | { readonly outcome: 'failed'; readonly code: string; readonly message: string }
   | { readonly outcome: 'notRegistered' }
-  /** With `mode: observe`: the answer of `enforce`. */
+  /** The answer that `mode: enforce` would give, in `mode: observe`. */
   | { readonly outcome: 'observed'; readonly wouldBe: Verdict };
 
 export interface AdmitOptions extends RangesOptions {

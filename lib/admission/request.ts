@@ -142,7 +142,7 @@ export interface Review {
   readonly operation: 'CREATE' | 'UPDATE';
   readonly dryRun: boolean;
   readonly service: Service;
-  /** Only for an update. */
+  /** The Service before an update; absent for a creation. */
   readonly oldService?: Service;
 }
 

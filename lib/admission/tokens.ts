@@ -14,10 +14,10 @@ export interface TokensOptions {
 }
 
 interface Kept {
-  /** Digests of the tokens, all of one length, and when they were read; none if they never were. */
+  /** Digests of the tokens, all of one length; empty until the tokens are first read. */
   readonly digests: readonly Buffer[];
   readonly readAtMs: number;
-  /** When they were last requested, and the reason of a failure. */
+  /** The time of the last attempt to read the tokens, and the reason if it failed. */
   readonly requestedAtMs: number;
   /**
    * When they were last requested because of an unknown token. Reads for valid ones do not count, or their time would
@@ -52,7 +52,7 @@ const TOKEN = /^[\x21-\x7e]{32,512}$/;
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
-  /** Names without tokens, most of them invented: they displace only one another. */
+  /** Cluster names without tokens. Callers can invent names, so these displace only one another. */
   readonly #withoutTokens = new Map<string, Kept>();
   readonly #guesses = new Rate(READS_FOR_GUESSES);
 
@@ -145,7 +145,7 @@ export class Rate {
     this.#limit = limit;
   }
 
-  /** Whether it may happen once more for this key now. */
+  /** Returns whether the limit admits one more use of this key now, and counts the use. */
   admits(key: string, nowMs: number): boolean {
     const { burst, eachSecond } = this.#limit;
     const { left, atMs } = this.#buckets.get(key) ?? { left: burst, atMs: nowMs };

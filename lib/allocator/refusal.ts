@@ -16,7 +16,7 @@ export type RefusalCode =
   | 'HoldsFull'
   /** Admission allocated more than is safe before a pass has seen it in Services. */
   | 'TooManyUnclaimed'
-  /** Only of requests to allocate (docs/allocate-reference.md). */
+  /** The codes from here on are only for requests to allocate (docs/allocate-reference.md). */
   | 'NotRegistered'
   | 'CallerRefused'
   | 'OtherStack'

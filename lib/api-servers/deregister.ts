@@ -23,7 +23,7 @@ export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddr
 
 const DEFAULT_WITHDRAWAL_MS = 3_600_000;
 const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
-/** From the read of a valid lease to the arrival of a write that publishes its address. */
+/** The longest time from the read of a valid lease to the arrival of a write that publishes its address. */
 const LATEST_WRITE_MS = 30_000;
 
 /**

@@ -92,7 +92,7 @@ async function resolveServer(
   return { addresses: probed(known), findings: [...findings, failure], unresolved: [host] };
 }
 
-/** Of too many records those are kept whose servers are known to be alive: records of a mistake do not displace them. */
+/** Returns the records to publish. If there are too many, those of servers known to be alive come first. */
 function publishable(records: readonly string[], host: string, spec: ClusterSpec, ofHost: readonly Lease[]) {
   const families = publishedFamilies(spec);
   const most = RECORDS_OF_A_HOST / families.length;

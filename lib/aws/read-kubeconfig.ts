@@ -29,7 +29,7 @@ const SESSION_SECONDS = 900;
 /** How long before their end the credentials of a role are renewed. */
 const RENEW_BEFORE_MS = 5 * 60_000;
 const LONGEST_READ_MS = 5_000;
-/** Of a process without a region, as in the AWS SDK. */
+/** The region of STS for a process without a region, as in the AWS SDK. */
 const DEFAULT_STS_REGION = 'us-east-1';
 
 /**

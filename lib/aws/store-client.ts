@@ -29,7 +29,7 @@ export interface StoreClientOptions extends StorePlace, ReturnType<typeof client
   readonly credentials?: Credentials;
 }
 
-/** By default a call ends within about 3.2 s, so that an unreachable store is reported before a pass has used up its time. */
+/** The default limits end a call within about 3.2 s, so that a pass has time left to report an unreachable store. */
 const LIMITS: CallLimits = {
   maxAttempts: 2,
   maxRetryDelayMs: 200,

@@ -30,7 +30,7 @@ export type Lease = ServerRecord &
     | {
         readonly state: 'withdrawn';
         readonly withdrawnUntilMs: number;
-        /** Whether the server was down or shutting down since: its next 200 ends the withdrawal. */
+        /** Whether the server was down or shutting down since the withdrawal. If so, its next 200 ends it. */
         readonly seenDown: boolean;
       }
   );

@@ -170,7 +170,7 @@ const serviceRef = z.exactOptional(
 );
 const SHARED = { kind: { const: 'shared' } };
 
-/** Only one of the sources is in each entry. */
+/** Forbids the other sources of addresses: each entry has only one. */
 function without(...fields: readonly string[]) {
   return Object.fromEntries(fields.map((field) => [field, false]));
 }

@@ -47,7 +47,7 @@ export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
   return text.length > longest ? `${line}…` : line;
 }
 
-/** Fewer letters do not identify a name. */
+/** The minimum length of a beginning that identifies a name. */
 const SHORTEST_BEGINNING = 3;
 
 /**

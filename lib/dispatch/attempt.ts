@@ -120,7 +120,7 @@ async function recordOwnPass(
   return pass;
 }
 
-/** Until the stack loop has claimed a cluster, the others of a stack leave it alone. */
+/** Returns whether the pass must wait: other loops of a stack skip a cluster until the stack loop has claimed it. */
 function waitsForOwner({ loop, environment: { stack } }: Batch, { owner }: RegisteredCluster): boolean {
   return owner === undefined && stack !== undefined && loop.id !== STACK_LOOP;
 }

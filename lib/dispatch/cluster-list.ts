@@ -20,7 +20,7 @@ export interface ClusterSummary {
 }
 
 export interface ShortClusterList {
-  /** In byte order of names. */
+  /** The clusters in byte order of their names. */
   readonly entries: readonly ClusterSummary[];
   readonly unreadable: ClusterList['unreadable'];
   readonly pausedAll: Pause | undefined;
@@ -34,7 +34,7 @@ const OLDEST_LIST_MS = 15 * 60_000;
 export class ClusterListMemory {
   #last: { readonly list: ShortClusterList; readonly readAtMs: number } | undefined;
 
-  /** Without the registrations: they may have changed when the list is used, and are read one by one. */
+  /** Keeps the list without the registrations, which may change before the list is used and are read one by one. */
   keep(list: ShortClusterList, readAtMs: number): void {
     this.#last = { list: { ...list, clusters: new Map() }, readAtMs };
   }

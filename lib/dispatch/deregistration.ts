@@ -97,7 +97,7 @@ export interface DeregistrationOptions {
   readonly dryRun?: boolean;
 }
 
-/** An older kubeconfig is read again. */
+/** A kubeconfig that was read longer ago than this is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
 /** With these errors the next attempt would fail too. */

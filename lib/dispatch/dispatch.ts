@@ -78,7 +78,7 @@ function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise
 /** The task of a stack in each minute besides its passes, by the loop whose function does it after them. */
 const TASKS_OF_MINUTE: Readonly<Partial<Record<Loop, typeof reportFleet>>> = { [STACK_LOOP]: reportFleet };
 
-/** By then the next minute's event has arrived: after an outage EventBridge delivers every missed one. */
+/** Older events are dropped: the next one has arrived. EventBridge delivers all missed events after an outage. */
 const STALE_MS = 60_000;
 
 /**

@@ -11,7 +11,7 @@ export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
   readonly clusters: readonly string[];
-  /** For suspects: each of their ticks up to this time is queued when the one before it ended. */
+  /** The end of a series of ticks for a suspect: each tick up to this time is queued when the previous one ended. */
   readonly followedUntilMs?: number;
 }
 

@@ -5,9 +5,9 @@ import { describeError } from '../telemetry/describe-error.ts';
 
 /** The environment of the doctor, besides that of every function. */
 export interface DoctorEnvironment {
-  /** Reads it again each time: it may have been corrected just now. */
+  /** Reads the kubeconfig at each call, without a cache: an operator may have corrected it since the last check. */
   readonly loadKubeconfig: LoadKubeconfig;
-  /** Where it is read from. Default: from where the spec says. */
+  /** Returns the place from which the kubeconfig is read. Default: the place in the spec. */
   readonly place?: (spec: ClusterSpec) => string;
   /** Absent, as on a developer's machine: no queue is checked. */
   readonly queues?: {

@@ -102,7 +102,7 @@ export function contestStateFrom(value: unknown): ContestState {
   return stateShape.safeParse(value).data ?? {};
 }
 
-/** Returns our last write, one pass older. */
+/** Returns our last write with one more pass counted since it. */
 function counted({ lastWrite }: ContestState): OwnWrite | undefined {
   return lastWrite && { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_UNDONE + 1) };
 }

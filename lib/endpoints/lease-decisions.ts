@@ -28,7 +28,7 @@ export interface LeaseObservation {
   /** The outcomes by address. An address without an outcome was not probed. */
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   readonly nowMs: number;
-  /** The current time between passes. */
+  /** The interval at which each address is currently probed. */
   readonly triesEveryMs: number;
 }
 
@@ -80,7 +80,7 @@ function decideFamily(observation: LeaseObservation): LeaseChanges {
   ]);
 }
 
-/** Returns the answer of an address for its lease; undefined if the address was not probed, or the probe was cut off. */
+/** Returns the probe result of an address; `undefined` if the address was not probed, or its probe did not complete. */
 function answerOf(
   { address, kind, host }: ExpectedAddress,
   { source }: Lease,

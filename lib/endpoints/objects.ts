@@ -56,7 +56,7 @@ export function sliceRef(family: IPFamily) {
   return { kind: 'EndpointSlice', namespace, name: `${name}-${family.toLowerCase()}` } as const;
 }
 
-/** The objects that publish one family: the Endpoints and the slice that mirrors them; of the second family a slice alone. */
+/** The objects that publish one family: Endpoints and a mirrored slice for the first, only a slice for the second. */
 export interface PublishedObjects {
   readonly Endpoints?: EndpointsObject | undefined;
   readonly EndpointSlice?: EndpointSliceObject | undefined;

@@ -22,7 +22,7 @@ import { type SliceWrite, secondSlice, sliceFromEndpoints, sliceWrites } from '.
 export interface FamilyObservation {
   readonly spec: ClusterSpec;
   readonly family: IPFamily;
-  /** As they were read. */
+  /** The objects as they were read. */
   readonly objects: PublishedObjects;
   /** Addresses to publish, in byte order. */
   readonly live: readonly string[];

@@ -215,7 +215,7 @@ export class ClusterConnections {
   }
 }
 
-/** Without the credential: another credential of the same API server reads the same Services. */
+/** Returns the key of a control plane without the credential: every credential reads the same Services. */
 function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   const { ca = '', servername = '' } = tls();
   return createHash('sha256')

@@ -15,7 +15,7 @@ export interface PassKubeconfig {
    * the last minute.
    */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
-  /** Lets the next pass read it, if the last read is old enough. */
+  /** Discards the kubeconfig, so that the next pass reads it again if the last read is old enough. */
   readonly forget: () => void;
   /**
    * Whether a failed verification of this URL counts: the kubeconfig was read after the URL began to fail. It is
@@ -25,8 +25,8 @@ export interface PassKubeconfig {
 }
 
 /**
- * Repeats requests with the kubeconfig that was read after a 401 or a failed verification: none of them was carried
- * out.
+ * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification.
+ * The repetition is safe, because the API server did not execute the first request.
  */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,

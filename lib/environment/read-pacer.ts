@@ -19,7 +19,7 @@ const READ_EVERY_MS = 50;
 const THROTTLED_MS = 60_000;
 const THROTTLED_READ_EVERY_MS = 250;
 
-/** Spreads the reads of kubeconfigs: after a deployment or an outage no process has any. */
+/** Spreads the reads of kubeconfigs, because no process has any after a deployment or an outage. */
 export class ReadPacer {
   readonly #nowMs: () => number;
   readonly #sleep: NonNullable<CallOptions['sleep']>;

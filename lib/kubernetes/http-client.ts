@@ -35,7 +35,7 @@ export interface HttpReply {
 
 /** Idle connections outlive two ticks of the endpoints loop, and close before load balancers (60 s) drop them. */
 const KEEP_ALIVE_MS = 30_000;
-/** Two SYNs, one second apart, and the handshake. */
+/** Long enough for a SYN, its repetition after one second, and the TLS handshake. */
 const CONNECT_TIMEOUT_MS = 3_000;
 /** A reply without progress for this long will not continue. */
 const SILENCE_MS = 20_000;

@@ -31,7 +31,7 @@ const LATE_MS = 500;
 const AGAIN_MS = 1_000;
 const LONGEST_BODY = 4_096;
 
-/** Without the post-quantum group, whose keys are 2.3 KB of each handshake. */
+/** Key exchange groups without the post-quantum one, whose keys take 2.3 KB of each handshake. */
 const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**

@@ -42,7 +42,7 @@ export interface ApiServerAccess {
   readonly context: string;
   /** The kubeconfig disables verification of the server's certificate. The caller logs it. */
   readonly skipTlsVerify: boolean;
-  /** In a function: resolves hosts, and refuses local addresses. */
+  /** Resolves host names in a Lambda function, and refuses local addresses. */
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
   /** Absent: an operator must renew the credential. */

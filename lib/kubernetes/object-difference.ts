@@ -24,7 +24,7 @@ function written({ metadata, ...object }: KubernetesObject & { readonly status?:
   return { metadata: Object.fromEntries(own), ...fields };
 }
 
-/** Each level reads its values whole: an object of any depth must not take the square of its size. */
+/** Each level reads all of its values, so without a limit a deep object would take time in the square of its size. */
 const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {
@@ -63,7 +63,7 @@ function itemsBut(items: readonly unknown[], others: readonly unknown[]) {
   return items.flatMap((item, index) => (known.has(keyOf(item)) ? [] : [{ item, index }]));
 }
 
-/** To the API an absent field, null and an empty list are one, and the order of fields means nothing. */
+/** Returns whether the API treats the value like an absent field, as it does null and an empty list. */
 function isNothing(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }

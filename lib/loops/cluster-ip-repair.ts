@@ -78,7 +78,7 @@ export function clusterIps(
   };
 }
 
-/** A repair allocates only claimed items, so it never picks one. */
+/** Returns a range whose allocator picks no items itself: a repair allocates only claimed ones. */
 function ipRange(cidr: string): ReturnType<MakeRange<string>> {
   return ipRangeOf(cidr, () => 0);
 }

@@ -108,7 +108,7 @@ async function resolveAndProbe(context: PassContext, families: readonly Publishe
   }
 }
 
-/** Probes the server of an agent only as a witness: whether the silence of all others is theirs, or our own network's. */
+/** Also probes servers of agents, to tell silent servers from a fault of our own network if no other server answers. */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: PassContext,
   families: readonly PublishedFamily[],

@@ -40,7 +40,7 @@ export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
   };
 }
 
-/** A repair allocates only claimed items, so it never picks one. */
+/** Returns a range whose allocator picks no items itself: a repair allocates only claimed ones. */
 function portRange(text: string): ReturnType<MakeRange<number>> {
   return portRangeOf(text, () => 0);
 }

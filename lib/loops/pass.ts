@@ -45,7 +45,7 @@ export interface PassReport {
   readonly counts: Readonly<Record<string, number>>;
   /** Failures that did not stop the pass (one namespace of four). Any of them makes the pass a failed one. */
   readonly errors: readonly Error[];
-  /** Kept in the run record for the loop's next pass. */
+  /** The state that the run record keeps for the loop's next pass. */
   readonly state?: TableValue;
 }
 

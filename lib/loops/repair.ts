@@ -120,8 +120,8 @@ function contended(what: string): TableError {
 }
 
 /**
- * Returns the figures of the ranges for the run record: those of the first by their names, those of a second as
- * `secondary...`.
+ * Returns the figures of the ranges for the run record. The names of the second range's figures begin with
+ * `secondary`.
  */
 function figures([primary = {}, secondary = {}]: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const named = Object.entries(secondary).map(([name, figure]) => [

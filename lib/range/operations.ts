@@ -43,7 +43,7 @@ export interface ReleaseOptions {
 /** Both lists are in canonical form, without items that were already free. */
 export interface Released<Item> {
   readonly released: readonly Item[];
-  /** Not released, because it is not held as the caller expects. */
+  /** The items that were not released, because they are not held as the caller expects. */
   readonly kept: readonly Item[];
 }
 

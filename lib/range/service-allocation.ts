@@ -15,7 +15,7 @@ export interface ServiceAllocationOptions<Item> {
 export type ServiceAllocation<Item> =
   | {
       readonly outcome: 'allocated';
-      /** In the order of the request. */
+      /** The allocated items, in the order of the request. */
       readonly items: readonly Item[];
       readonly undo: Undo<Item>;
     }

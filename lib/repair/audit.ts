@@ -38,7 +38,7 @@ export interface Audit {
   };
 }
 
-/** Returns the findings and figures of a range, without a warning of claims that are new or gone: the API servers made them. */
+/** Returns the findings and figures of a range. New or removed claims are no findings: the API servers allocate. */
 export function auditRange<Item>(
   ledger: AuditLedger<Item>,
   words: RangeWords,
@@ -76,8 +76,8 @@ export function networkLedger(cidr: string, makeRange: MakeRange<string>): Audit
 }
 
 /**
- * Returns a ledger of a whole network, as API servers from Kubernetes 1.33 on allocate: an IPv6 one does not end with a
- * bitmap. The claims are a set, so that a /64 costs only its claims.
+ * Returns a ledger of a whole network, because API servers from Kubernetes 1.33 on allocate all of an IPv6 network, not
+ * only the part that fits into a bitmap. The claims are a set, so that memory depends on the claims, not the network.
  */
 function wholeNetworkLedger(network: Network): AuditLedger<string> {
   const claims = new Set<bigint>();

@@ -34,13 +34,13 @@ export const MANAGED_BY_API_SERVERS = 'ipallocator.k8s.io';
  * An API server records the address first and stores the Service, or its change of type, within its request timeout.
  */
 const REQUEST_GRACE_MS = 60_000;
-/** The API server deletes the new IPAddress of a Service that already existed. */
+/** If a Service to create exists already, the API server deletes the IPAddress that it just made, within this time. */
 const ROLLBACK_GRACE_MS = 5_000;
 
 /** The objects that a pass read. */
 export interface AddressView {
   readonly nowMs: number;
-  /** By {@link serviceKey}. */
+  /** The Services by their {@link serviceKey}. */
   readonly services: ReadonlyMap<string, ServiceClaim>;
   readonly addresses: ReadonlyMap<string, IPAddressRecord>;
   /** Whether a ServiceCIDR contains a canonical address. */

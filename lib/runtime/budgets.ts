@@ -9,12 +9,12 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 120_000,
 };
 
-/** For the first reply of the table, which shows its time. */
+/** The time for the first reply of the table, which shows the table's clock. */
 export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
-/** For queueing ticks: the same invocation, or the next minute, does the rest. */
+/** The time for queueing ticks. This invocation, or that of the next minute, processes ticks that were not queued. */
 export const QUEUEING_MS = 5_000;
-/** For the figures of the whole fleet. */
+/** The time for the figures of the whole fleet. */
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
 /** Reserved at the end of an invocation to record and log its results. */

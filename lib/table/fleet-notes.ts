@@ -10,9 +10,9 @@ const SCHEMA = 1;
 const SUSPECTS = 'suspects/';
 
 const suspectShape = z.object({
-  /** The time of its last accident. */
+  /** The time of the suspect's last accident. */
   sinceMs: z.number(),
-  /** Until then its passes run alone. */
+  /** The passes of the suspect run in a process of their own until this time. */
   untilMs: z.number(),
   accidents: count,
   /**
@@ -69,7 +69,7 @@ export interface Accident {
   readonly atMs: number;
   /** The clusters of the process. */
   readonly clusters: readonly string[];
-  /** The tick was one of suspects. */
+  /** Whether the tick was for suspects only. */
   readonly ofSuspects: boolean;
 }
 

@@ -18,8 +18,8 @@ export interface UpdateOptions {
   /** The change is idempotent: it is repeated even if the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;
   /**
-   * The item as it was read a moment ago. It is written over first, in place of a read; if that is lost, the attempts
-   * begin without a wait.
+   * The item as it was read a moment ago. The first attempt replaces it without a read. If another writer was faster,
+   * the other attempts begin without a wait.
    */
   readonly recent?: Item | undefined;
 }

@@ -18,7 +18,7 @@ const common = {
   takesUp: z.exactOptional(holdsByRange),
   /** The holds on released items, by range, when the release began; only for a release. */
   releases: z.exactOptional(holdsByRange),
-  /** Until then the invocation that began the release may still run. */
+  /** The invocation that began the release may still run until this time. */
   busyUntilMs: z.exactOptional(z.number()),
 };
 
@@ -31,7 +31,7 @@ const common = {
  */
 const requestShape = z.discriminatedUnion('state', [
   z.object({ ...common, state: z.literal('begun') }),
-  /** Allocated items are released, and then this is the answer. JSON. */
+  /** The request failed: its items are being released. `answer`, as JSON, is the answer after that. */
   z.object({ ...common, state: z.literal('rollingBack'), answer: z.string() }),
   z.object({ ...common, state: z.literal('done'), answer: z.string() }),
 ]);
@@ -44,7 +44,7 @@ export interface ReadRequest {
 }
 
 const SCHEMA = 1;
-/** From the last step on. */
+/** How long a record is kept after its last step. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */

@@ -35,7 +35,7 @@ const recordShape = z.object({
   /** No enforcing pass has succeeded since one that only observed. */
   observed: z.boolean(),
   counts: z.readonly(z.record(z.string(), z.number())),
-  /** For readers, and capped. */
+  /** The findings that status pages and commands show. Their number is capped. */
   findings: z.readonly(z.array(z.readonly(findingShape))),
   /** The number of findings; absent if all of them are kept. */
   findingCount: z.exactOptional(z.number()),

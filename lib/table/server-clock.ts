@@ -2,7 +2,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
 /** The table's time in a reply, and the time of this host around it. */
 interface DatedReply {
-  /** Whole seconds: it was written within the second that begins here. */
+  /** The time in the `Date` header, in whole seconds: the reply was written within the second that begins here. */
   readonly dateMs: number;
   readonly sentAtMs: number;
   readonly receivedAtMs: number;

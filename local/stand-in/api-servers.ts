@@ -10,7 +10,7 @@ import type { StandInApiServer, StandInReply } from './stand-in-api-server.ts';
 export interface ApiServers {
   /** Returns `https://127.0.0.1:<port>`, which never changes. */
   urlOf(address: string): string;
-  /** Stops it like a failing host: connections break off, and new ones are refused. */
+  /** Stops an API server as if its host failed: connections are reset, and new ones are refused. */
   stop(address: string): Promise<void>;
   /** @throws Error when another process has its port by now. */
   start(address: string): Promise<void>;

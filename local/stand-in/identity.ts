@@ -8,7 +8,7 @@ export interface Identity {
   readonly certified: CertifiedKey;
 }
 
-/** With a certificate, because kubectl sends no token over http://. */
+/** Returns an identity with a certificate, because kubectl sends tokens only over https://. */
 export function newIdentity(key: string): Identity {
   const { ca, issue } = makeAuthority('kbctl run');
   return { key, ca, certified: issue(['127.0.0.1']) };

@@ -66,7 +66,7 @@ function merged(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-/** As RFC 7396, but with directives, and with the one list that is merged here: the ports of a Service. */
+/** Merges as RFC 7396, but supports directives, and merges one kind of list: the ports of a Service. */
 function strategicMerged(target: StoredObject, patch: unknown): unknown {
   const spec = fieldsIn(fieldsIn(patch)['spec']);
   const result = fieldsIn(withoutDirectives(merged(target, patch)));

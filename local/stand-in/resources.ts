@@ -110,7 +110,7 @@ export function conflict(resource: ServedResource, name: string, cause: string):
   return new StatusError(409, 'Conflict', message, details(resource, name));
 }
 
-/** @param fault `<field>: <kind of error>: <description>`. kubectl prints only its causes. */
+/** @param fault `<field>: <kind of error>: <description>`. kubectl prints only the causes of this status. */
 export function invalid(resource: ServedResource, name: string, fault: string): StatusError {
   const message = `${resource.kind}${groupOf(resource) && `.${groupOf(resource)}`} "${name}" is invalid: ${fault}`;
   const [, field = '', cause = '', kind = ''] = /^([^:]*): (([^:]*).*)$/s.exec(fault) ?? [];

@@ -9,7 +9,7 @@ import { tableThrough } from '../../test/support/table-through.ts';
 import type { Figure } from './figure.ts';
 
 const ADDRESSES = 254;
-/** Of one call of a function to DynamoDB. */
+/** The duration of a call from a function to DynamoDB. */
 const CALL_MS = 5;
 const PEER = 'read and conditional write of one item';
 

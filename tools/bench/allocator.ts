@@ -7,7 +7,7 @@ import { digits, median } from './figure.ts';
 import { linesOf, upstreamProgram } from './upstream.ts';
 
 const RANGES = ['10.0.0.0/24', '10.0.0.0/12', 'fd00::/108', '30000-32767'];
-/** Of so many items one is free; 0: all are. */
+/** One of this number of items is free; 0: all items are free. */
 const FULL = { empty: 0, '50 % full': 2, '90 % full': 10, '99 % full': 100, '99.9 % full': 1_000 };
 const OPERATIONS = 5_000;
 

@@ -3,7 +3,7 @@ import { concurrencyFor } from '../../lib/dispatch/plan-ticks.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
 import { aFleet, quantile, VirtualClock } from '../../test/support/fleet-model.ts';
 
-/** By then processes know most of the kubeconfigs. */
+/** Long enough for the processes to have read most of the kubeconfigs. */
 const MINUTES = 8;
 
 /** Returns a row of figures of the eighth minute, per second unless named. */

@@ -86,7 +86,7 @@ function service(index: number, at: number) {
   };
 }
 
-/** Runs our passes in a process with the heap of a function. Then the process only reads the list as often, as the peer. */
+/** Runs passes in a process with the heap of a function, then only reads of the same lists, for comparison. */
 export async function repairPasses(folder: string, options: RepairOptions) {
   const { passes, clusters = 1, memoryMb = 256 } = options;
   await bundle(folder, ['tools/bench/repair-passes.ts']);
