@@ -106,7 +106,7 @@ describe('a Service', () => {
   });
 });
 
-describe('asked again', () => {
+describe('a repeated review', () => {
   test('a second review leaves the allocated values unchanged', async () => {
     const world = await anAdmissionWorld();
     await world.ask(NODE_PORT);
@@ -132,7 +132,7 @@ describe('asked again', () => {
   });
 });
 
-describe('refused, in the words of the original, is', () => {
+describe('refusals in the words of the original', () => {
   const invalid = (field: string, value: string, detail: string) => ({
     status: 'Failure',
     code: 422,
@@ -222,7 +222,7 @@ describe('refused, in the words of the original, is', () => {
     expect(world.telemetry.lines.at(-1)).toMatchObject({ level: 'warn', message: 'admission: refused' });
   });
 
-  test('any address of a full range', async () => {
+  test('an address of a full range is refused', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.primary, { data: everyAddress });
     expect((await world.ask({})).status).toEqual(
@@ -230,7 +230,7 @@ describe('refused, in the words of the original, is', () => {
     );
   });
 
-  test('any node port, and the addresses that were allocated first are released', async () => {
+  test('a node port of a full range is refused, and the addresses that were allocated first are released', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
     expect((await world.ask({ spec: BOTH })).status).toEqual(internal('failed to allocate a nodePort: range is full'));
@@ -354,13 +354,13 @@ describe('a table that cannot allocate', () => {
     },
   );
 
-  test('the log has only a part of a long name, which has not been checked by now', async () => {
+  test('the log has only a part of a long name, which is logged before it is checked', async () => {
     const world = await anAdmissionWorld();
     await world.ask({ name: 'x'.repeat(100_000), spec: { clusterIP: '10.9.0.5' } });
     expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(3_000);
   });
 
-  test('users see no more than the code', async () => {
+  test('a user sees the code of a failure, not its message', async () => {
     const world = await anAdmissionWorld();
     const { status } = await world.ask({}, failing(world.table, RANGES));
     expect(status?.message).toContain('(Throttled)');
@@ -422,7 +422,7 @@ describe('a table that cannot allocate', () => {
     expect(await world.send({ body: '{}' })).toMatchObject({ statusCode: 503 });
   });
 
-  test('an attempt that is lost to another is tried again', async () => {
+  test('an attempt that loses to a concurrent write is retried', async () => {
     const world = await anAdmissionWorld();
     let lost = 0;
     const contended: KeyValueTable = {
@@ -521,7 +521,7 @@ describe('a caller without the right request', () => {
     expect(await stepsOf('/demo')).toEqual(['tokens', '401', '401', 'tokens', '401', '401', 'tokens', '401']);
   });
 
-  test('makes up names of clusters that become no series of metrics', async () => {
+  test('names of clusters that a caller invents do not become labels of metrics', async () => {
     const labels: object[] = [];
     const telemetry = { ...recordingTelemetry(), count: (_name: string, _by: number, of = {}) => void labels.push(of) };
     const world = await anAdmissionWorld({ environment: { telemetry: () => telemetry } });
@@ -534,7 +534,7 @@ describe('a caller without the right request', () => {
     ['a Service that is none', { object: 'x' }],
     ['a Service with ports that are none', { object: { metadata: {}, spec: { ports: [{ port: 'http' }] } } }],
     ['an update without the old one', { operation: 'UPDATE', object: { metadata: {} } }],
-  ])('the caller learns the fault of %s', async (_what, fields) => {
+  ])('the answer names the fault of %s', async (_what, fields) => {
     const world = await anAdmissionWorld();
     const kind = { group: '', version: 'v1', kind: 'Service' };
     const request = { uid: 'u', kind, operation: 'CREATE', ...fields };
@@ -548,7 +548,7 @@ describe('a caller without the right request', () => {
     ['a Pod', { kind: { group: '', version: 'v1', kind: 'Pod' }, operation: 'CREATE' }],
     ['a deletion', { kind: { group: '', version: 'v1', kind: 'Service' }, operation: 'DELETE' }],
     ['a status', { kind: { group: '', version: 'v1', kind: 'Service' }, operation: 'UPDATE', subResource: 'status' }],
-  ])('about %s gets leave', async (_what, fields) => {
+  ])('a review of %s is allowed', async (_what, fields) => {
     const world = await anAdmissionWorld();
     const request = { uid: 'u', ...fields };
     const reply = await world.send({
@@ -557,7 +557,7 @@ describe('a caller without the right request', () => {
     expect(JSON.parse(reply.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
   });
 
-  test('is not answered while tokens cannot be read', async () => {
+  test('a caller gets no answer while tokens cannot be read', async () => {
     const world = await anAdmissionWorld({ readTokens: async () => ({ outcome: 'failed', reason: 'AccessDenied' }) });
     expect(await world.send({ body })).toMatchObject({ statusCode: 503 });
     expect(world.telemetry.lines).toMatchObject([
@@ -565,7 +565,7 @@ describe('a caller without the right request', () => {
     ]);
   });
 
-  test('is answered in the same way through a REST API, which sends another form of event', async () => {
+  test('a caller gets the same answer through a REST API, which sends another form of event', async () => {
     const world = await anAdmissionWorld();
     await world.repair(world.clock.nowMs);
     const review = JSON.stringify(aReview({ spec: { clusterIP: 'None' } }));
@@ -584,7 +584,7 @@ describe('a caller without the right request', () => {
     expect(await world.handle(get)).toMatchObject({ statusCode: 405 });
   });
 
-  test('an event of something else fails the invocation', async () => {
+  test('an event that is not an HTTP request fails the invocation', async () => {
     const handler = admission({
       settings: { onFailure: 'refuse', deadlineMs: 1, tokenStore: 'ssm', secretsPrefix: 'p/' },
     });

@@ -25,7 +25,7 @@ function aWorld(texts: Record<string, SecretText | string>) {
 }
 
 describe('the tokens of a cluster', () => {
-  test('one or two are right, a line each', async () => {
+  test('a secret may contain one or two valid tokens, one per line', async () => {
     const { check } = aWorld({ demo: `${NEW}\n  ${OLD}  \n\n`, other: `${OLD}\r\n` });
     expect([await check(NEW), await check(OLD), await check(OLD, 'other')]).toEqual(['right', 'right', 'right']);
   });
@@ -86,7 +86,7 @@ describe('the tokens of a cluster', () => {
     expect(reads).toHaveLength(1_021);
   });
 
-  test('are read once in five minutes, and at most once in ten seconds for wrong ones', async () => {
+  test('tokens are read once in five minutes, and at most once in ten seconds because of wrong ones', async () => {
     const { check, reads, clock } = aWorld({ demo: NEW });
     for (let asked = 0; asked < 3; asked++) await check(NEW);
     expect(reads).toHaveLength(1);
@@ -152,7 +152,7 @@ describe('the tokens of a cluster', () => {
   test.each([
     ['secretsManager', 'p/admission/demo'],
     ['ssm', '/p/admission/demo'],
-  ] as const)('are kept in %s as %s', (tokenStore, name) => {
+  ] as const)('the tokens of a cluster are kept in %s as %s', (tokenStore, name) => {
     const settings = { onFailure: 'refuse', deadlineMs: 1, tokenStore, secretsPrefix: 'p/' } as const;
     expect(tokensNameOf(settings, 'demo')).toBe(name);
   });

@@ -80,7 +80,7 @@ function compressed(groups: readonly number[]): string {
 const groups = fc.array(fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff })), { minLength: 8, maxLength: 8 });
 
 describe('Addresses by the thousand', () => {
-  test('have the canonical text of the rule', () => {
+  test('random addresses have the canonical text of the rule', () => {
     fc.assert(
       fc.property(groups, (each) => {
         fc.pre(each.slice(0, 5).some((group) => group !== 0) || each[5] !== 0xffff);
@@ -90,7 +90,7 @@ describe('Addresses by the thousand', () => {
     );
   });
 
-  test('are read back from their canonical text', () => {
+  test('the canonical text of an address is parsed to the same address', () => {
     const texts = fc.oneof(fc.ipV4(), fc.ipV4Extended(), fc.ipV6());
     fc.assert(
       fc.property(texts, (text) => {
@@ -102,7 +102,7 @@ describe('Addresses by the thousand', () => {
     );
   });
 
-  test('are IPv6 where the platform agrees, except zones and leading zeros', () => {
+  test('a text is an IPv6 address if Node.js accepts it, except zones and leading zeros', () => {
     const pieces = fc.constantFrom(':', '::', '0', '1', 'ab', 'ffff', '1.2.3.4', '.', 'g');
     fc.assert(
       fc.property(fc.array(pieces, { maxLength: 18 }), (some) => {

@@ -43,7 +43,7 @@ describe('An IP range', () => {
     expect(allocateUntilFull(range)).toEqual(['192.168.1.10']);
   });
 
-  test.each(['', 'garbage', '10.0.0.0/33'])('is not made of the range %j', (range) => {
+  test.each(['', 'garbage', '10.0.0.0/33'])('no IP range is made from %j', (range) => {
     const unparsable = { code: 'Unparsable', message: `invalid CIDR address: ${range}` };
     expect(ipRangeOf(range, pickLowest)).toMatchObject(unparsable);
   });

@@ -66,7 +66,7 @@ describe('Sets in the byte format of a snapshot', () => {
     );
   });
 
-  test('sets in the byte format of a snapshot are the same number that a big integer would be', () => {
+  test('the bytes of a snapshot are those of a big integer with the same bits', () => {
     fc.assert(
       fc.property(sets, (bits) => {
         const number = [...bits].reduce((sum, bit) => sum | (1n << BigInt(bit)), 0n);

@@ -100,7 +100,7 @@ describe('undoing a deregistration while other writers change the lease', () => 
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('keeps what a pass wrote to the lease after the first read', async () => {
+  test('an undo keeps what a pass wrote to the lease after the first read', async () => {
     const world = await withdrawn();
     const { table, spec } = world;
     let raced = false;
@@ -118,7 +118,7 @@ describe('undoing a deregistration while other writers change the lease', () => 
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: world.nowMs, seenDown: true });
   });
 
-  test('leaves the withdrawal either ended or extended if another caller repeats the deregistration at the same time', async () => {
+  test('an undo and a concurrent deregistration leave the withdrawal either ended or extended', async () => {
     const world = await withdrawn();
     await Promise.all([undo(world), world.deregister({ address: B })]);
     const lease = await world.lease(B);

@@ -62,7 +62,7 @@ async function load(operands: readonly string[], table: string | undefined, opti
   await close();
 }
 
-test('a cluster of a local run is reached as that run reaches it', async () => {
+test('passes reach the cluster of a local run with the kubeconfig of that run', async () => {
   const running = { cluster: 'lab', kubeconfig: join(folder, 'of-the-run') };
   writeFileSync(running.kubeconfig, kubeconfigTo('https://127.0.0.1:2'));
   const said: string[] = [];

@@ -48,7 +48,7 @@ const OWN_STYLES = new RegExp(`${ESC}\\[(?:1|22|31|39)m`, 'g');
 const UNSAFE = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
 describe('a text from a cluster does not control the terminal', () => {
-  test.each(HOSTILE)('shows %j and does nothing else', (hostile) => {
+  test.each(HOSTILE)('a terminal shows %j and does nothing else', (hostile) => {
     const { output, written } = anOutput();
     output.lines([hostile, output.paint('red', hostile), `${output.paint('bold', 'own')} ${hostile}`]);
     output.say(hostile);
@@ -57,13 +57,13 @@ describe('a text from a cluster does not control the terminal', () => {
     expect(written.err.match(/\n/g)).toHaveLength(1);
   });
 
-  test('keeps our own styles, and no style that a text brings', () => {
+  test('a line keeps the styles of kbctl, and none from a text of the cluster', () => {
     const { output, written } = anOutput();
     output.lines([`${output.paint('red', 'own')} \u001b[31mforeign`]);
     expect(written.out).toBe('\u001b[31mown\u001b[39m \\u001b[31mforeign\n');
   });
 
-  test('is one line, whatever the text is', () => {
+  test('a text from a cluster is always printed as one line', () => {
     fc.assert(
       fc.property(anyText(), (text) => {
         const { output, written } = anOutput();

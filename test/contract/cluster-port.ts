@@ -100,7 +100,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         await expect(port.get(ref)).resolves.toBeUndefined();
       });
 
-      test('a name is taken once', async () => {
+      test('the second object with the same name already exists', async () => {
         created(await port.create(service(namespace, 'taken')));
         await expect(port.create(service(namespace, 'taken'))).resolves.toEqual({ outcome: 'alreadyExists' });
         const again = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };

@@ -25,7 +25,7 @@ export function describeClock(world: () => KbctlWorld): void {
       { aheadMs: -QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--last-one'] },
       { aheadMs: QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--undo'] },
       { aheadMs: QUARTER_MS, words: ['heartbeat', CLUSTER, '--address', ADDRESS, '--once'] },
-    ])('refuses to write: $words', async ({ aheadMs, words }) => {
+    ])('kbctl refuses to write if the clock of the host is wrong: $words', async ({ aheadMs, words }) => {
       const before = await stored();
       const { code, stdout, stderr } = await world().kbctl(words, { aheadMs });
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
@@ -34,7 +34,7 @@ export function describeClock(world: () => KbctlWorld): void {
       expect(await stored()).toEqual(before);
     });
 
-    test('pauses until a time of the table, although the clock of the host is wrong', async () => {
+    test('kbctl pauses until a time of the table, although the clock of the host is wrong', async () => {
       const beforeMs = Date.now();
       const words = ['pause', '--all', '--for', '1h', '--reason', 'x'];
       const { code, stderr } = await world().kbctl(words, { aheadMs: -QUARTER_MS });
@@ -43,12 +43,12 @@ export function describeClock(world: () => KbctlWorld): void {
       expect(untilMs - beforeMs).toBeGreaterThan(50 * MINUTE_MS);
     });
 
-    test('shows ages by the time of the table', async () => {
+    test('kbctl shows ages by the time of the table', async () => {
       const { stdout } = await world().kbctl(['get', 'leases', CLUSTER], { aheadMs: QUARTER_MS });
       expect(stdout).not.toMatch(/\dm ago/);
     });
 
-    test('fails the doctor', async () => {
+    test('kbctl doctor fails if the clock of the host is wrong', async () => {
       const { code, stdout } = await world().kbctl(['doctor', CLUSTER], { aheadMs: -QUARTER_MS });
       expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("s behind the table's or more") });
     });

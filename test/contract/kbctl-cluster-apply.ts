@@ -17,7 +17,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
   const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);
 
   describe('kbctl cluster apply, of one cluster', () => {
-    test('shows the registration with --dry-run, and creates nothing', async () => {
+    test('kbctl cluster apply --dry-run shows the registration, and creates nothing', async () => {
       world().file('cluster.yml', world().spec());
       expect(await apply('-f', 'cluster.yml', '--dry-run')).toEqual({
         code: 1,
@@ -43,7 +43,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
     });
 
-    test('shows each field that differs, from standard input too', async () => {
+    test('kbctl cluster apply shows each field that differs, also of a spec from standard input', async () => {
       const stdin = world().spec({ mode: 'observe', serviceNodePortRange: '30000-30100' });
       const ran = await world().kbctl(['cluster', 'apply', '-f', '-', '--no-pass'], { stdin });
       expect(ran).toEqual({
@@ -59,7 +59,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       });
     });
 
-    test('is one document for programs', async () => {
+    test('kbctl cluster apply prints one document for programs', async () => {
       const { code, stdout } = await apply('-f', 'cluster.yml', '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -106,7 +106,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual([CLUSTER]);
     });
 
-    test('refuses a folder without specs, and a context of no kubeconfig', async () => {
+    test('kbctl cluster apply refuses a folder without specs, and a context without a kubeconfig', async () => {
       mkdirSync(join(world().folder, 'empty'));
       expect(await apply('-f', 'empty', '--prune')).toMatchObject({
         code: 3,
@@ -123,7 +123,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       ['the table', 5, {}, ['--table', 'no-such-table'], '"no-such-table" was not found'],
       ['credentials', 3, NO_CREDENTIALS, [], 'There are no valid AWS credentials'],
       ['the region', 3, { AWS_REGION: '' }, [], 'No valid AWS region is set'],
-    ])('reports that %s is missing', async (_, code, env, words, reason) => {
+    ])('kbctl cluster apply reports that %s is missing', async (_, code, env, words, reason) => {
       const ran = await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml', ...words], {
         env: { ...env, HOME: world().folder },
       });
@@ -132,7 +132,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster apply, where the cluster cannot be observed', () => {
-    test('prints where it looked for the kubeconfig, and that the cluster is registered', async () => {
+    test('kbctl cluster apply prints where it looked for the kubeconfig, and that the cluster is registered', async () => {
       mkdirSync(join(world().folder, 'clusters'), { recursive: true });
       const spec = { name: 'lost', kubeconfig: { file: './not-here' } };
       world().file('clusters/lost.yml', world().spec(spec));
@@ -144,7 +144,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect((await readCluster(world().table, 'lost'))?.spec.kubeconfig).toEqual(spec.kubeconfig);
     });
 
-    test('uses another kubeconfig with --kubeconfig', async () => {
+    test('kbctl cluster apply uses another kubeconfig with --kubeconfig', async () => {
       world().file(
         'clusters/lost.yml',
         world().spec({ name: 'lost', maxEventsPerPass: 6, kubeconfig: { file: './x' } }),
@@ -154,7 +154,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(stdout).toContain('would create Service default/kubernetes');
     });
 
-    test('fails with 4 when the API server is not reached', async () => {
+    test('kbctl cluster apply exits with 4 when the API server cannot be reached', async () => {
       world().file('down', kubeconfigOf(CLUSTER, world().server, newIdentity('test')));
       world().file('clusters/lost.yml', world().spec({ name: 'lost', kubeconfig: { file: '../down' } }));
       const { code, stdout, stderr } = await apply('-f', 'clusters/lost.yml');
@@ -221,7 +221,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       proxy = undefined;
     });
 
-    test('ends at Ctrl-C after the present cluster, prints the finished steps, and can be run again', async () => {
+    test('kbctl cluster apply ends at Ctrl-C after the present cluster, prints the finished steps, and can be run again', async () => {
       const { code, stdout, stderr } = await applyThree(async (running) => {
         running.child.kill('SIGINT');
         await running.untilItPrints(/Ending after a/);
@@ -234,7 +234,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(again.stdout).toMatch(/^a: unchanged\n[\s\S]*c created, generation 1\n$/);
     });
 
-    test('does not overwrite a concurrent change, reports it, and writes the others', async () => {
+    test('kbctl cluster apply does not overwrite a concurrent change, reports it, and writes the others', async () => {
       const theirs = specIn(world().spec({ name: 'b', maxEventsPerPass: 100 }));
       const { code, stdout } = await applyThree(() => registerCluster(world().table, theirs));
       expect(code).toBe(3);
@@ -250,7 +250,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await generations()).toEqual([3, 3, 3]);
     });
 
-    test('writes all of them also when its output is no longer read', async () => {
+    test('kbctl cluster apply writes all registrations also when its output is no longer read', async () => {
       await applyThree(async (running) => running.child.stdout?.destroy());
       expect(await generations()).toEqual([4, 4, 4]);
     });

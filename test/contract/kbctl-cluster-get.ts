@@ -55,7 +55,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       [['deregister', 'prod-eu', '203.0.113.10']],
       [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],
       [['doctor', 'prod-eu']],
-    ])('name the nearest cluster for one that is not registered: %j', async (words) => {
+    ])('a command suggests the nearest name for a cluster that is not registered: %j', async (words) => {
       expect(await world().kbctl(words)).toEqual({
         code: 3,
         stdout: '',

@@ -48,7 +48,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   });
 
   describe('kbctl heartbeat, from start to end', () => {
-    test('has its own lease, which the loops publish and do not probe', async () => {
+    test('kbctl heartbeat has its own lease, which the loops publish and do not probe', async () => {
       const running = start('spawn');
       await running.untilItPrints(HELD);
       await world().runAllLoops();
@@ -80,7 +80,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
     });
 
-    test('refreshes once with --once, and stays published', async () => {
+    test('kbctl heartbeat --once refreshes the lease once, and the address stays published', async () => {
       expect(await heartbeat('--address', OWN, '--once')).toMatchObject({
         code: 0,
         stderr: expect.stringMatching(HELD),
@@ -89,7 +89,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       expect(published()).toContain(OWN);
     });
 
-    test('is not refreshed before the end of a withdrawal that a person requested', async () => {
+    test('kbctl heartbeat does not refresh a lease during a withdrawal that an operator requested', async () => {
       const nowMs = Date.now();
       await withdraw(world().table, CLUSTER, { address: OWN, untilMs: nowMs + 3_600_000, nowMs });
       const { code, stderr } = await heartbeat('--address', OWN, '--once');
@@ -97,7 +97,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       expect(stderr).toMatch(/203\.0\.113\.10 is withdrawn until \S+Z: its lease is not refreshed before/);
     });
 
-    test('comes back from a withdrawal once its API server went down and answers again', async () => {
+    test('kbctl heartbeat ends a withdrawal once its API server went down and answers again', async () => {
       const running = start();
       await running.untilItPrints(/is withdrawn until/);
       world().standIn.ready = false;
@@ -108,7 +108,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       await running.untilItPrints(HELD);
     });
 
-    test('does not refresh its lease while its API server shuts down', async () => {
+    test('kbctl heartbeat does not refresh its lease while its API server shuts down', async () => {
       // Killed in the end, and not withdrawn.
       const running = start('spawn');
       await running.untilItPrints(HELD);
@@ -119,7 +119,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       expect((await leaseOf(OWN))?.expiresAtMs).toBeLessThanOrEqual(Date.now());
     });
 
-    test('holds no lease for an API server that is not there', async () => {
+    test('kbctl heartbeat writes no lease for a missing API server', async () => {
       await register({ apiServers: [{ address: OWN, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
       expect(await heartbeat('--address', OWN, '--once')).toMatchObject({
         code: 4,
@@ -128,14 +128,14 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       await register();
     });
 
-    test('does without its API server with --no-readyz', async () => {
+    test('kbctl heartbeat --no-readyz refreshes the lease without a probe of its API server', async () => {
       const { code, stderr } = await heartbeat('--address', OWN, '--once', '--no-readyz');
       expect({ code, stderr }).toEqual({ code: 0, stderr: `${OWN} has a valid lease.\n` });
     });
   });
 
   describe('kbctl heartbeat, with a table that has trouble', () => {
-    test('reports that once, continues, and reports the recovery', async () => {
+    test('kbctl heartbeat reports a table failure once, continues, and reports the recovery', async () => {
       const proxy = await startFaultProxy(world().endpoint);
       try {
         const running = start('start', proxy.endpoint);
@@ -151,7 +151,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       }
     });
 
-    test('ends when the cluster is unregistered', async () => {
+    test('kbctl heartbeat ends when the cluster is unregistered', async () => {
       const running = start();
       await running.untilItPrints(HELD);
       await unregisterCluster(world().table, CLUSTER);
@@ -164,7 +164,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   });
 
   describe('kbctl heartbeat, by a clock that is wrong', () => {
-    test('ends when it becomes wrong', async () => {
+    test('kbctl heartbeat ends when the clock becomes wrong', async () => {
       const proxy = await startFaultProxy(world().endpoint);
       try {
         const running = start('start', proxy.endpoint);

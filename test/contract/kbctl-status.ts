@@ -27,7 +27,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('is fine, and shows leases, loops and ranges', async () => {
+    test('kbctl status of a healthy cluster shows leases, loops and ranges', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status', CLUSTER]);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toContain(`${CLUSTER}  good  enforce, allocator table, generation 1\n`);
@@ -37,13 +37,13 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(stdout).not.toContain('Needs attention');
     });
 
-    test('has a line for each cluster when none is named', async () => {
+    test('kbctl status prints a line for each cluster when none is named', async () => {
       const { code, stdout } = await world().kbctl(['status']);
       expect(code).toBe(0);
       expect(stdout).toMatch(/^NAME +HEALTH .*\nprod-eu-1 +good +enforce +1\/1 /);
     });
 
-    test('is one document for programs', async () => {
+    test('kbctl status prints one document for programs', async () => {
       const { stdout } = await world().kbctl(['status', CLUSTER, '-o', 'json']);
       expect(JSON.parse(stdout)).toMatchObject({
         apiVersion: 'kbctl/v1',
@@ -143,7 +143,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(stdout).toContain('shop/web-copy');
     });
 
-    test('get findings names Service and address, and fails', async () => {
+    test('kbctl get findings names the Service and the address, and exits with 1', async () => {
       const { code, stdout } = await world().kbctl(['get', 'findings', '-o', 'json']);
       expect(code).toBe(1);
       expect(JSON.parse(stdout).items).toContainEqual(

@@ -103,7 +103,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(anew);
       });
 
-      test('a put is won by exactly one of fifty that come at once with the same previous item', async () => {
+      test('exactly one of fifty simultaneous puts with the same previous item succeeds', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', -1);
         const results = await Promise.all(
@@ -115,7 +115,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(winners[0] && won(winners[0]));
       });
 
-      test('a put is won by exactly one of fifty that make the same item at once', async () => {
+      test('exactly one of fifty simultaneous puts that create the same item succeeds', async () => {
         const cluster = newCluster();
         const results = await Promise.all(
           Array.from({ length: 50 }, (_, value) => open().put({ cluster, key: 'a', value, schema: 1 }, undefined)),

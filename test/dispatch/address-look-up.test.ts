@@ -39,24 +39,24 @@ function slice(...endpoints: readonly object[]): KubernetesObject {
 }
 
 describe('the addresses of a source', () => {
-  test('of a host name are those of DNS', async () => {
+  test('the addresses of a host name are those in DNS', async () => {
     expect(await lookUp({ host: 'api.example.com', kind: 'shared', probe }, [])).toEqual([
       'address of api.example.com',
     ]);
   });
 
-  test('of a target group are its healthy targets, and the look-up fails without one', async () => {
+  test('the addresses of a target group are its healthy targets, and the look-up fails without one', async () => {
     const group: SharedHostSpec = { host: 'arn', targetGroupArn: 'arn', kind: 'shared', probe };
     expect(await lookUp(group, [], ['10.0.0.1'])).toEqual(['10.0.0.1']);
     await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
   });
 
-  test('of a Service with a load balancer are those of the load balancer, by name or address', async () => {
+  test('the addresses of a Service with a load balancer are those of the load balancer, by name or address', async () => {
     const objects = [service('LoadBalancer', [{ ip: '203.0.113.9' }, { hostname: 'lb.example' }, {}])];
     expect(await lookUp(fromService, objects)).toEqual(['203.0.113.9', 'address of lb.example']);
   });
 
-  test('of another Service are those of its ready endpoints', async () => {
+  test('the addresses of a Service without a load balancer are those of its ready endpoints', async () => {
     const endpoints = [
       { addresses: ['10.0.0.1'], conditions: { ready: true } },
       { addresses: ['10.0.0.2'], conditions: { ready: false } },

@@ -82,7 +82,7 @@ describe('changes of a cluster', () => {
     expect(await finds(duplicate('b/b'))).toMatchObject([{ change: 'findingClosed', finding: { service: 'a/a' } }]);
   });
 
-  test('include at most twenty findings of a pass, and no finding that the pass before had', async () => {
+  test('events include at most twenty new findings of a pass, and none that the previous pass had', async () => {
     const many = () => aReport({ findings: Array.from({ length: 50 }, (_, at) => duplicate(`many/s-${at}`)) });
     expect((await pass(many)).filter(({ change }) => change === 'findingOpened')).toHaveLength(20);
     expect((await pass(many)).filter(({ change }) => change === 'findingClosed')).toEqual([]);

@@ -48,7 +48,7 @@ describe('clusters that share a message with', () => {
 });
 
 describe('a cluster that attacks its process', () => {
-  test('a cluster that attacks only a shared process harms others once after each time alone, which doubles', async () => {
+  test('a cluster that attacks only shared processes runs alone after each attack, for twice as long as the last time', async () => {
     const clock = new VirtualClock(START_MS);
     const fleet = await aFleetOf(16, clock);
     const attack = async () => {

@@ -118,7 +118,7 @@ describe('pauseInForce', () => {
     expect(pauseInForce([pause(100)], 100)).toBeUndefined();
   });
 
-  test('the first one in force is returned', () => {
+  test('the first pause in force is returned', () => {
     expect(pauseInForce([pause(50), undefined, pause(200)], 100)).toEqual(pause(200));
     expect(pauseInForce([undefined, undefined], 100)).toBeUndefined();
   });

@@ -17,7 +17,7 @@ const ENTRY = { name: 'demo', intervalSeconds, publishes: true, paused: undefine
 const RECORD = aRunRecord(0, { counts: { activeLeases: 1 } });
 const failing = (failuresInARow: number): RunRecord => ({ ...RECORD, outcome: 'failed', failuresInARow });
 
-describe('how a cluster is', () => {
+describe('the health of a cluster', () => {
   const at = (seconds: number) => ({ nowMs: seconds * 1000, pausedAll: undefined });
   const all = (record: RunRecord) => Object.fromEntries(LOOPS.map((loop) => [loop, record]));
 
@@ -35,12 +35,12 @@ describe('how a cluster is', () => {
     expect(healthOf(ENTRY, all(RECORD), at(seconds)).overdue).toEqual(overdue);
   });
 
-  test('three failures in a row are three periods without a success', () => {
+  test('three failures in a row make a loop overdue', () => {
     expect(healthOf(ENTRY, all(failing(2)), at(30))).toMatchObject({ overdue: [], failing: LOOPS });
     expect(healthOf(ENTRY, all(failing(3)), at(30))).toMatchObject({ overdue: LOOPS, failing: LOOPS });
   });
 
-  test('one that never ran is given its time from its registration on, and one that was paused from the end of that', () => {
+  test('the time until a cluster is overdue begins with its registration, or with the end of its last pause', () => {
     expect(healthOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(660)).overdue).toEqual([]);
     expect(healthOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(700)).overdue).toEqual(['kubernetes-service']);
     const paused = { untilMs: 590_000, reason: 'r', by: 'b' };
@@ -48,7 +48,7 @@ describe('how a cluster is', () => {
     expect(healthOf(ENTRY, all(RECORD), { nowMs: 600_000, pausedAll: paused }).overdue).toEqual([]);
   });
 
-  test('one that is paused is that, and nothing else', () => {
+  test('a paused cluster counts as paused, and neither as overdue nor as failing', () => {
     const paused = { untilMs: 700_000, reason: 'r', by: 'b' };
     const standing = { paused: true, overdue: [], failing: [], withoutLiveLease: false };
     expect(healthOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toMatchObject(standing);
@@ -86,7 +86,7 @@ describe('the figures of a cluster for the alarms', () => {
       { counts: { allocated: 9, capacity: 10 } },
     ],
     ['nothing', { withFindings: false, withTwoOwners: false, fullestRangePercent: 0 }, 'cluster-ip-repair', {}],
-  ])('is %s, from one pass to the next', (_, expected, loop, record) => {
+  ])('the figures report %s, from one pass to the next', (_, expected, loop, record) => {
     expect(judge(loop, record)).toMatchObject(expected);
     expect(judge(loop, record, 3_600)).toMatchObject(expected);
   });
@@ -113,7 +113,7 @@ describe('the figures of a stack', () => {
     return world.dispatch(loop, event, { environment: { stack: 'prod', ...overrides } });
   }
 
-  test('count registered, paused, failing and leaseless clusters, and name the unhealthy ones', async () => {
+  test('the figures count registered, paused, failing and leaseless clusters, and name the unhealthy ones', async () => {
     await world.register({ name: 'fails' }, { name: 'paused' }, { name: 'well' }, { name: 'without' });
     await pauseCluster(world.table, 'paused', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
@@ -146,14 +146,14 @@ describe('the figures of a stack', () => {
     });
   });
 
-  test('are not logged while all clusters are healthy', async () => {
+  test('the figures are not logged while all clusters are healthy', async () => {
     await world.register({ name: 'well' });
     await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 1, clustersFailing: 0 });
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
   });
 
-  test('count a cluster that hangs as failing, then as overdue, and the others are done in time', async () => {
+  test('the figures count a cluster that hangs as failing, then as overdue, and the others are done in time', async () => {
     await world.register({ name: 'a' }, { name: 'b' }, { name: 'hangs' });
     scripts['hangs'] = () => new Promise(() => {});
     const { queue, receive } = memoryQueue(() => world.clock.nowMs);
@@ -189,21 +189,21 @@ describe('the figures of a stack', () => {
     expect(line?.fields['overdue']).toEqual(['hangs: kubernetes-service']);
   });
 
-  test('omit clusters of another stack', async () => {
+  test('the figures omit clusters of another stack', async () => {
     await world.register({ name: 'theirs' }, { name: 'ours' });
     await takeOverCluster(world.table, 'theirs', 'second');
     await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 1 });
   });
 
-  test('see the hold on all', async () => {
+  test('the figures count all clusters as paused during a pause of all', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
     await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 2, clustersPaused: 2 });
   });
 
-  test('are counted where nothing is registered, too', async () => {
+  test('the figures are recorded even if no cluster is registered', async () => {
     await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 0, clustersOverdue: 0 });
     expect(world.telemetry.counters).toMatchObject({ passes: 0, failures: 0 });
@@ -212,13 +212,13 @@ describe('the figures of a stack', () => {
   test.each([
     { name: 'by another loop', event: () => world.schedule(), loop: 'system-namespaces' as const },
     { name: 'upon a request', event: () => ({}), loop: 'kubernetes-service' as const },
-  ])('are not worked out $name', async ({ event, loop }) => {
+  ])('the figures are not calculated $name', async ({ event, loop }) => {
     await world.register({ name: 'a' });
     await invoke(event(), {}, { ...kubernetesService, id: loop });
     expect(figures()).toEqual({});
   });
 
-  test('are missing, which is logged, when the records cannot be read', async () => {
+  test('missing figures are logged when the records cannot be read', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     const list: typeof world.table.list = (cluster, prefix) =>
       prefix === 'runs/' ? Promise.reject(new TableError('Throttled', 'too much')) : world.table.list(cluster, prefix);
@@ -231,7 +231,7 @@ describe('the figures of a stack', () => {
     });
   });
 
-  test('are counted in parts by other processes, in the middle of the minute, for more than 250 clusters', async () => {
+  test('the figures of more than 250 clusters are counted in parts by other processes, in the middle of the minute', async () => {
     await world.register(...Array.from({ length: 501 }, (_, at) => ({ name: `c-${at}` })));
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     await pauseCluster(world.table, 'c-7', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
@@ -258,7 +258,7 @@ describe('the figures of a stack', () => {
     expect(world.telemetry.counters).not.toHaveProperty('suspects');
   });
 
-  test('count a cluster whose record cannot be read as failing', async () => {
+  test('the figures count a cluster whose record cannot be read as failing', async () => {
     await world.register({ name: 'a' });
     await world.table.put({ cluster: 'a', key: 'runs/node-port-repair', value: 7, schema: 1 }, undefined);
     await invoke(world.schedule());

@@ -162,7 +162,7 @@ describe('mode observe', () => {
 });
 
 describe('the findings of a pass', () => {
-  test('becomes an event, a line and a count, and is remembered', async () => {
+  test('a finding becomes an event, a log line and a count, and is recorded', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     expect(world.created.get('demo')).toMatchObject([
@@ -182,7 +182,7 @@ describe('the findings of a pass', () => {
     expect(Object.values(record?.events ?? {})).toMatchObject([{ count: 1 }]);
   });
 
-  test('is counted in whole, where a pass does not list it and where only the first of it are recorded', async () => {
+  test('the count of findings includes those that a pass does not list and those that are not recorded', async () => {
     const world = await aDispatchWorldOf({});
     const unlisted = new Map([['invalid', 7] as const, ['repair', 3] as const]);
     const findings = Array.from({ length: 25 }, () => found);
@@ -195,7 +195,7 @@ describe('the findings of a pass', () => {
     });
   });
 
-  test('counts its sightings from pass to pass', async () => {
+  test('the event of a finding counts its sightings from pass to pass', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     world.clock.nowMs += 3 * MINUTE;
@@ -204,7 +204,7 @@ describe('the findings of a pass', () => {
     expect(Object.values(record?.events ?? {})).toMatchObject([{ count: 2 }]);
   });
 
-  test('is recorded although its event could not be written', async () => {
+  test('a finding is recorded although its event could not be written', async () => {
     const refuse = () => Promise.reject(new ClusterError('Forbidden', 'events is forbidden'));
     const world = await aDispatchWorldOf({});
     const { connect } = world.environment;

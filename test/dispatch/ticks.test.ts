@@ -71,7 +71,7 @@ async function restOfMinute(): Promise<Summary[]> {
 }
 
 describe('a few clusters', () => {
-  test('have six passes by messages in each minute', async () => {
+  test('a few clusters have six passes by messages in each minute', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
     expect(queue.sent.map(({ delaySeconds }) => delaySeconds)).toEqual([0, 10, 20, 30, 40, 50]);
@@ -87,7 +87,7 @@ describe('a few clusters', () => {
     expect(queue.sent.map(({ delaySeconds }) => delaySeconds)).toEqual([10, 20, 30, 40, 50]);
   });
 
-  test('are queued before their own tick, which may hang', async () => {
+  test('the messages of a minute are queued before the first pass, which may hang', async () => {
     await world.register({ name: 'a' });
     let queuedByThen = 0;
     scripts['a'] = async () => {
@@ -98,7 +98,7 @@ describe('a few clusters', () => {
     expect(queuedByThen).toBe(5);
   });
 
-  test('are not queued by a request or by a message', async () => {
+  test('a request or a message queues no messages', async () => {
     await world.register({ name: 'a' });
     await invoke({ force: true });
     world.clock.nowMs += 10_000;
@@ -136,7 +136,7 @@ describe('passes that keep the event loop busy for longer than one may take', ()
     expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
   });
 
-  test('passes that keep the event loop busy for longer than one may take are not those of an invocation that only queues', async () => {
+  test('an invocation that only queues makes no suspects, however long it keeps the event loop busy', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     let busy = 0;
     await invoke(schedule(), { stack: 'prod', busyMs: () => (busy += 60_000) });
@@ -193,7 +193,7 @@ describe('a cluster list that cannot be read', () => {
     return { table: () => ({ ...world.table, list }) };
   };
 
-  test('a cluster list that cannot be read is the last one that this process read, for 15 minutes, logged and counted', async () => {
+  test('a process uses its last cluster list for 15 minutes if none can be read, which is logged and counted', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await invoke(schedule());
     world.clock.nowMs += 15 * 60_000;
@@ -271,7 +271,7 @@ describe('a message', () => {
     expect(keys.toSorted()).toEqual(['*', ...names]);
   });
 
-  test('later than an interval is dropped, logged and counted', async () => {
+  test('a message that is later than an interval is dropped, logged and counted', async () => {
     await world.register({ name: 'a' });
     const late = tickOf({ dueAtMs: world.clock.nowMs - 10_001 });
     expect(await invoke(queueEvent(late))).toEqual({ passes: 0, failed: 0, skipped: 0 });
@@ -287,7 +287,7 @@ describe('a message', () => {
     expect(lines('message dropped')).toMatchObject([{ level: 'error' }]);
   });
 
-  test('delivered twice does its work twice without harm', async () => {
+  test('a message that is delivered twice does its work twice without harm', async () => {
     await world.register({ name: 'a' });
     const event = queueEvent(tickOf());
     const both = await Promise.all([invoke(event), invoke(event)]);
@@ -321,7 +321,7 @@ describe('a message', () => {
     expect(lines('pass failed')[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
   });
 
-  test('a message does not come again although the table is down, which is logged and counted', async () => {
+  test('a message is not retried although the table is down, which is logged and counted', async () => {
     await world.register({ name: 'a' });
     const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));
     const table = () => ({ ...world.table, get });
@@ -332,7 +332,7 @@ describe('a message', () => {
 });
 
 describe('a schedule', () => {
-  test('delivered twice at once queues more without harm', async () => {
+  test('a schedule that is delivered twice at once queues more messages without harm', async () => {
     await world.register({ name: 'a' });
     await Promise.all([invoke(schedule()), invoke(schedule())]);
     expect(queue.sent).toHaveLength(10);

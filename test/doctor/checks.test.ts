@@ -76,7 +76,7 @@ describe('the clock', () => {
 describe('the queues', () => {
   const url = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
 
-  test('may be none', async () => {
+  test('no queue is needed', async () => {
     expect(await checkQueues([], async () => 0, never)).toMatchObject([{ level: 'ok' }]);
   });
 
@@ -168,9 +168,12 @@ describe('the connection to the API server', () => {
     { server: 'https://[2001:db8::1]:6443', addresses: undefined, level: 'ok' },
     { server: 'https://api.example.com', addresses: ['10.0.0.1'], level: 'ok' },
     { server: 'https://api.example.com', addresses: undefined, level: 'fail' },
-  ])('the name of $server that is $addresses is a line of level $level', async ({ server, addresses, level }) => {
-    expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
-  });
+  ])(
+    'the server $server with the addresses $addresses in DNS is a line of level $level',
+    async ({ server, addresses, level }) => {
+      expect(await checkName(anAccess({ server }), async () => addresses)).toMatchObject([{ check: 'dns', level }]);
+    },
+  );
 
   test.each([
     { user: undefined, level: 'ok', end: 'and accepts the credential' },
@@ -231,7 +234,7 @@ describe('the rights', () => {
   });
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
 
-  test('are all there, and not too many', async () => {
+  test('all rights are present, and none is excessive', async () => {
     const lines = await checkRights(reviewing(justEnough), aClusterSpec(), SERVER);
     expect(lines.every(({ level }) => level === 'ok')).toBe(true);
     expect(lines.map(({ message }) => message)).toContain(
@@ -243,7 +246,7 @@ describe('the rights', () => {
     { mode: 'enforce', verb: 'update', level: 'fail' },
     { mode: 'observe', verb: 'update', level: 'warn' },
     { mode: 'observe', verb: 'get', level: 'fail' },
-  ] as const)('one to $verb that is missing, in $mode, is a line of level $level', async ({ mode, verb, level }) => {
+  ] as const)('a missing right to $verb in mode $mode is a line of level $level', async ({ mode, verb, level }) => {
     const missing = (permission: Permission) =>
       justEnough(permission) && !(permission.verb === verb && permission.resource === 'endpoints');
     const lines = await checkRights(reviewing(missing), aClusterSpec({ mode }), SERVER);

@@ -110,7 +110,7 @@ describe('the doctor', () => {
     expect(lines.some(({ check }) => check === 'rights')).toBe(false);
   });
 
-  test('one that hangs delays no other', async () => {
+  test('a check that hangs delays no other check', async () => {
     const world = await aWorld();
     const answer = ask(
       world,
@@ -167,7 +167,7 @@ describe('its environment', () => {
     ]);
   });
 
-  test('names the queues with commas between, or none', () => {
+  test('the environment names the queues, separated by commas, or none', () => {
     expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queues?.urls).toEqual([
       'https://a/1',
       'https://a/2',

@@ -6,7 +6,7 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
 
 describe('the kubernetes Service', () => {
-  test('has labels, one family, no affinity, no selector, and the first address of its range', () => {
+  test('the kubernetes Service has labels, one family, no affinity, no selector, and the first address of its range', () => {
     expect(desiredService(aClusterSpec())).toEqual({
       apiVersion: 'v1',
       kind: 'Service',
@@ -25,12 +25,12 @@ describe('the kubernetes Service', () => {
     });
   });
 
-  test('is of type NodePort if the spec sets a node port', () => {
+  test('the kubernetes Service is of type NodePort if the spec sets a node port', () => {
     const { spec } = desiredService(aClusterSpec({ service: { nodePort: 30443 } }));
     expect(spec).toMatchObject({ type: 'NodePort', ports: [{ ...HTTPS, nodePort: 30443 }] });
   });
 
-  test('has the extra ports of the spec after its own port', () => {
+  test('the kubernetes Service has the extra ports of the spec after its own port', () => {
     const extra = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
     expect(desiredService(aClusterSpec({ service: { extraPorts: [extra] } })).spec.ports).toEqual([HTTPS, extra]);
   });
@@ -38,11 +38,11 @@ describe('the kubernetes Service', () => {
   test.each([
     { range: '192.168.0.0/16', first: '192.168.0.1' },
     { range: 'fd00:10::/108', first: 'fd00:10::1' },
-  ])('has $first when its range is $range', ({ range, first }) => {
+  ])('the kubernetes Service has the address $first when its range is $range', ({ range, first }) => {
     expect(desiredService(aClusterSpec({ serviceClusterIPRanges: [range] })).spec.clusterIP).toBe(first);
   });
 
-  test('refuses a spec that was not validated', () => {
+  test('no kubernetes Service is made from a spec that was not validated', () => {
     expect(() => desiredService(aClusterSpec({ serviceClusterIPRanges: ['none'] }))).toThrow('"none" is not a CIDR');
   });
 

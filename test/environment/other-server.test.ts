@@ -27,7 +27,7 @@ describe('the API servers to which a pass may turn', () => {
   const aServer = (address: string, url?: string) =>
     ({ address, kind: 'server', probe: { ...probe, ...(url && { url }) } }) as const;
 
-  test('are those of the spec but for its own, with the server name of the kubeconfig', async () => {
+  test('a pass may use the other API servers of the spec, with the server name of the kubeconfig', async () => {
     const host = { host: 'other.example.com', kind: 'shared', probe } as const;
     const group = { host: 'arn:aws:elasticloadbalancing', targetGroupArn: 'arn', kind: 'shared', probe } as const;
     const servers = [aServer('10.0.0.1'), aServer('10.0.0.2'), aServer('2001:db8::2'), host, group];
@@ -54,7 +54,7 @@ describe('the API servers to which a pass may turn', () => {
     ['verification that is off', { skipTlsVerify: true }],
     ['a server behind a path, which only a proxy has', { basePath: '/k8s/clusters/a' }],
     ['a server without TLS', { server: 'http://10.0.0.1:8080' }],
-  ])('are none with %s', async (_, overrides) => {
+  ])('a pass may use no other API server with %s', async (_, overrides) => {
     expect(otherServers(spec([aServer('10.0.0.2')]), { ...(await access()), ...overrides })).toEqual([]);
   });
 });
@@ -112,7 +112,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     expect(other.requests).toEqual([]);
   });
 
-  test('does not use one that is not ready', async () => {
+  test('a pass does not use another API server that is not ready', async () => {
     const { other, got } = await passBy({ react: () => ({ status: 500, body: '[-]etcd failed' }) });
     expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
     expect(other.requests.map(({ path }) => path)).toEqual(['/readyz']);
@@ -131,7 +131,7 @@ describe('a request of such a pass', () => {
   const other: Transport = async () => answered;
   const get = { method: 'GET', path: '/', headers: {} } as const;
 
-  test('waits 3 s for the first answer of an API server that accepts connections and is silent', async () => {
+  test('a request waits 3 s for the first answer of an API server that accepts connections and is silent', async () => {
     jest.useFakeTimers();
     const silent: Transport = (_, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -144,7 +144,7 @@ describe('a request of such a pass', () => {
     await expect(transport(get, never)).resolves.toBe(answered);
   });
 
-  test('is left to be tried again by its caller when it is a write that may have been made', async () => {
+  test('a write that may have been executed is not repeated; its caller decides', async () => {
     const lost: Transport = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
     const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
     const put = { ...get, method: 'PUT' } as const;
@@ -154,14 +154,14 @@ describe('a request of such a pass', () => {
     await expect(orOther(refused, never, async () => other)(put, never)).resolves.toBe(answered);
   });
 
-  test('uses another server after an error of 500 or more, at its next attempt', async () => {
+  test('the next attempt after a status of 500 or more uses another server', async () => {
     const failing: Transport = async () => ({ ...answered, status: 503 });
     const transport = orOther(failing, never, async () => other);
     await expect(transport(get, never)).resolves.toMatchObject({ status: 503 });
     await expect(transport(get, never)).resolves.toBe(answered);
   });
 
-  test('uses its own server if there is no other, after one search', async () => {
+  test('a request uses its own server if one search finds no other', async () => {
     const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
     const find = jest.fn(async () => undefined);
     const transport = orOther(refused, never, find);

@@ -35,7 +35,7 @@ describe.each(KINDS)('an object of kind %s', (kind) => {
     },
   );
 
-  test('is refused with a long text that a pass could read, and keeps long annotations', async () => {
+  test('an object is refused with a long text in a field that passes read, and keeps long annotations', async () => {
     const long = 'x'.repeat(LONGEST_TEXT + 1);
     const object = objectOf(kind, 'spec', 0);
     const metadata = Object(object['metadata']);

@@ -157,7 +157,7 @@ describe('429', () => {
 });
 
 describe('time', () => {
-  test('a server that hangs is left when the time of the pass is over', async () => {
+  test('a request to a server that hangs ends at the deadline of the pass', async () => {
     const deadline = new AbortController();
     const { port } = await portTo(
       () => {

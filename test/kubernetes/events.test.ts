@@ -71,7 +71,7 @@ describe('an event', () => {
     expect(writes[0]?.object.reportingInstance).toBe('é'.repeat(64));
   });
 
-  test('always has a name that is a DNS subdomain', () => {
+  test('the name of an event is always a DNS subdomain', () => {
     const odd = fc.oneof(fc.string({ maxLength: 300 }), fc.stringMatching(/^[A-Za-z0-9.-]{0,300}$/));
     fc.assert(
       fc.property(odd, (name) => {

@@ -111,7 +111,7 @@ describe('a kept connection', () => {
     return { ...world, clock, target: { ...world.target, isOneServer: true as const } };
   }
 
-  test('serves the probes of two more ticks, and every third tick makes a new one', async () => {
+  test('a kept connection serves the probes of two more ticks, and every third tick opens a new one', async () => {
     const { probe, target, server, clock } = await keepingServerAnd();
     const made: number[] = [];
     for (let tick = 0; tick < 7; tick += 1) {
@@ -128,17 +128,20 @@ describe('a kept connection', () => {
     ['answers 401', { status: 401, body: 'no' }, OK, { status: 200 }],
     ['is dropped', { reset: true }, { status: 500, body: 'no' }, { status: 500, body: 'no' }],
     ['answers 500', { status: 500, body: 'no' }, { reset: true }, { kind: 'silence' }],
-  ] as const)('that %s is replaced by a new one, whose answer counts', async (_, onKept, onNew, reply) => {
-    const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
-    await probe(target);
-    await expect(probe(target)).resolves.toMatchObject(reply);
-    expect([server.requests.length, server.connections()]).toEqual([3, 2]);
-  });
+  ] as const)(
+    'a kept connection that %s is replaced by a new one, whose answer counts',
+    async (_, onKept, onNew, reply) => {
+      const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
+      await probe(target);
+      await expect(probe(target)).resolves.toMatchObject(reply);
+      expect([server.requests.length, server.connections()]).toEqual([3, 2]);
+    },
+  );
 
   test.each([
     { name: 'the server accepts a new one, and its answer counts', isDown: false, reply: { status: 200 } },
     { name: 'the server refuses a new one, which is silence', isDown: true, reply: { kind: 'silence' } },
-  ])('without an answer is given up after a second: $name', async ({ isDown, reply }) => {
+  ])('a kept connection without an answer is abandoned after a second: $name', async ({ isDown, reply }) => {
     const { end, expire } = aTime();
     const limits: number[] = [];
     const world = await keepingServerAnd(
@@ -160,7 +163,7 @@ describe('a kept connection', () => {
     expect(limits).toEqual([3_000, 3_000, 1_000]);
   });
 
-  test('of a stopped server is silence at once', async () => {
+  test('a kept connection to a stopped server counts as silence at once', async () => {
     const { probe, target, server } = await keepingServerAnd();
     await probe(target);
     await server.stop();
@@ -179,7 +182,7 @@ describe('a kept connection', () => {
       change: ({ setCertificate }: FaultServer) => setCertificate(authority.issue(['10.0.0.99'])),
       reply: { kind: 'tlsFailure' },
     },
-  ])('hides $name for less than 25 seconds', async ({ change, reply }) => {
+  ])('a kept connection hides $name for less than 25 seconds', async ({ change, reply }) => {
     const { probe, target, server, clock } = await keepingServerAnd();
     await probe(target);
     change(server);
@@ -189,7 +192,7 @@ describe('a kept connection', () => {
     await expect(probe(target)).resolves.toMatchObject(reply);
   });
 
-  test('is not reused when the clock was set back', async () => {
+  test('a kept connection is not reused when the clock was set back', async () => {
     const { probe, target, server, clock } = await keepingServerAnd();
     await probe(target);
     clock.nowMs = -1;
@@ -202,7 +205,7 @@ describe('a kept connection', () => {
     { name: 'a probe with the credential', change: { authenticate: true } },
     { name: 'a server that refuses the probe', react: () => ({ status: 401 }) },
     { name: 'a server that took a second to answer', tookMs: 1_000 },
-  ])('is not made for $name', async ({ change, react = () => OK, tookMs = 0 }) => {
+  ])('no connection is kept for $name', async ({ change, react = () => OK, tookMs = 0 }) => {
     const { probe, target, server, clock } = await keepingServerAnd(() => {
       clock.nowMs += tookMs;
       return react();
@@ -213,7 +216,7 @@ describe('a kept connection', () => {
     expect(server.connections()).toBe(2);
   });
 
-  test('is not used by a cluster with another CA or server name', async () => {
+  test('a kept connection is not used by a cluster with another CA or server name', async () => {
     const kept = new KeptConnections(() => 0);
     stops.push(async () => kept.close());
     const { probe, target, server } = await keepingServerAnd(() => OK, { kept });
@@ -225,7 +228,7 @@ describe('a kept connection', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('a process keeps at most 128, and a server more does not close one of the others', async () => {
+  test('a process keeps at most 128 connections, and one more server closes none of them', async () => {
     const plain = await startFaultServer(() => OK);
     stops.push(plain.stop);
     const kept = new KeptConnections(() => 0);
@@ -352,7 +355,7 @@ describe('a probe during which this process was busy, as with the reply of anoth
     return () => measureLag(() => times.next().value ?? 2_000);
   }
 
-  test('is made again at once, and the answer counts', async () => {
+  test('the probe is repeated at once, and the answer counts', async () => {
     const { end, expire } = aTime();
     let requests = 0;
     const react = (): Reaction => {
@@ -371,7 +374,7 @@ describe('a probe during which this process was busy, as with the reply of anoth
     expect(limits).toEqual([3_000, 1_000]);
   });
 
-  test('is made again at once, and silence counts', async () => {
+  test('the probe is repeated at once, and silence counts', async () => {
     const { probe, target } = await hangingServerAnd({ measureLag: busyOnce() });
     await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 1000 ms', late: true });
   });

@@ -91,7 +91,7 @@ test('the end of the pass ends a wait with the last answer of the server', async
   await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
 });
 
-test('a try without an answer ends after its own time, and is made again', async () => {
+test('an attempt without an answer ends at its own timeout, and is retried', async () => {
   let tries = 0;
   const port = portOver(
     (_, signal) => {

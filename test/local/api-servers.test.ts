@@ -18,7 +18,7 @@ const statusOf = async (address: string, path = '/readyz') =>
   );
 
 describe('the API servers of one control plane', () => {
-  test('have a port each, and one store', async () => {
+  test('the API servers of one control plane have a port each, and one store', async () => {
     expect(servers.urlOf('192.0.2.1')).not.toBe(servers.urlOf('192.0.2.2'));
     const namespaces = `/api/v1/namespaces`;
     const body = JSON.stringify({ metadata: { name: 'shop' } });
@@ -37,7 +37,7 @@ describe('the API servers of one control plane', () => {
     expect(servers.urlOf('192.0.2.2')).toBe(url);
   });
 
-  test('are known by their addresses', () => {
+  test('the API servers of one control plane are identified by their addresses', () => {
     expect(() => servers.urlOf('192.0.2.9')).toThrow('192.0.2.9 is not an API server of this control plane');
   });
 });

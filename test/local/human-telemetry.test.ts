@@ -30,7 +30,7 @@ function written(...invocations: readonly (readonly Line[])[]): string[] {
 }
 
 describe('logs as sentences', () => {
-  test('have a line for each change, with time and loop, and no figures and ids', () => {
+  test('the log has a line for each change, with time and loop, and without figures and ids', () => {
     const fields = {
       cluster: 'demo',
       passId: 'p',

@@ -67,7 +67,7 @@ async function begin(
 const ALL_DONE = /created endpointslice/;
 
 describe('running the loops on an embedded cluster', () => {
-  test('is found by other commands: its process, its table, and through its spec its API server', async () => {
+  test('other commands find the process and the table of a run, and its API server through the spec', async () => {
     const { end } = await begin(ALL_DONE);
     const running = await readRunning(data);
     expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });
@@ -89,7 +89,7 @@ describe('running the loops on an embedded cluster', () => {
     expect(await readdir(data)).toEqual([]);
   });
 
-  test('leaves the doctor without a warning', async () => {
+  test('kbctl doctor has no warning about a cluster that a local run serves', async () => {
     data = join(root, '.kbctl', 'embedded');
     const { end } = await begin(ALL_DONE);
     const { ran } = await callKbctl(['doctor'], { cwd: root, env: {} });
@@ -98,7 +98,7 @@ describe('running the loops on an embedded cluster', () => {
     await end();
   });
 
-  test('a second time in the same folder is refused, and the first continues', async () => {
+  test('a second run in the same folder is refused, and the first continues', async () => {
     await begin(ALL_DONE);
     const running = await readRunning(data);
     await expect(begin(ALL_DONE)).rejects.toMatchObject({
@@ -109,7 +109,7 @@ describe('running the loops on an embedded cluster', () => {
     expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);
   });
 
-  test('is chosen among several by the name of its cluster, and ended by a deletion that reports it', async () => {
+  test('commands choose a run by the name of its cluster, and deletion of the cluster ends the run and reports it', async () => {
     const cwd = join(root, 'several');
     data = join(cwd, '.kbctl', 'embedded');
     await begin(ALL_DONE);
@@ -126,7 +126,7 @@ describe('running the loops on an embedded cluster', () => {
     });
   });
 
-  test('prints commands that work when pasted, also from another folder', async () => {
+  test('a run prints commands that work when pasted, also from another folder', async () => {
     const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
     await running.untilItPrints(ALL_DONE);
     expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f - /);

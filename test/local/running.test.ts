@@ -86,7 +86,7 @@ describe('the process that runs with a folder', () => {
     },
   );
 
-  (process.getuid?.() === 0 ? test : test.skip)('is nobody by a file of another user', async () => {
+  (process.getuid?.() === 0 ? test : test.skip)('a file of another user does not name a running process', async () => {
     await leave({ schema: 1, ...facts });
     expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1' });
     await chown(join(folder, 'running.json'), 12_345, 12_345);
@@ -96,7 +96,7 @@ describe('the process that runs with a folder', () => {
   test.each([
     ['another server has the port of its table', startOtherServer],
     ['the port does not answer', startSilentServer],
-  ])('the process that runs with a folder is none where %s', async (_, startServer) => {
+  ])('no process runs with a folder if %s', async (_, startServer) => {
     const { authority, close } = await startServer();
     await leave({ schema: 1, ...facts, tableEndpoint: `http://${authority}` });
     expect(await readRunning(folder)).toBeUndefined();

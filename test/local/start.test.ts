@@ -141,7 +141,7 @@ describe('npm start', () => {
     await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
   });
 
-  test('takes the place of a killed process', async () => {
+  test('npm start takes the place of a killed process', async () => {
     const data = join(folder, 'killed');
     const first = start(['--data', data]);
     await first.untilItPrints(/created endpointslice/);
@@ -184,7 +184,7 @@ describe('npm start on a cluster that is named', () => {
   const startOn = async (spec: object | string, data: string, kubeconfigFile = kubeconfig) =>
     start(['--kubeconfig', kubeconfigFile, '-f', await file('cluster.yml', spec), '--data', data]);
 
-  test('reports its writes in mode observe, and writes nothing', async () => {
+  test('npm start in mode observe only reports what it would write', async () => {
     const before = await objectsIn(standIn);
     const child = await startOn(specOf('observe', listening.url), join(folder, 'observed'));
     await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
@@ -205,7 +205,7 @@ describe('npm start on a cluster that is named', () => {
     expect(await objectsIn(standIn)).toEqual(before);
   });
 
-  test('writes nothing of a cluster to the terminal that does more than be read', async () => {
+  test('npm start writes no control characters of a cluster to the terminal', async () => {
     const name = 'x\u001b]52;c;cm0=\u0007\u202e\n00:00:00  kubernetes-service  all is well';
     const metadata = { namespace: 'default', name, uid: 'u', resourceVersion: '1' };
     const spec = { type: 'ClusterIP', clusterIP: '10.9.9.9', clusterIPs: ['10.9.9.9'], ports: [{ port: 80 }] };
@@ -216,7 +216,7 @@ describe('npm start on a cluster that is named', () => {
     expect(child.output()).not.toMatch(/[^\P{Cc}\n]|\p{Cf}/u);
   });
 
-  test('keeps its table in the folder from run to run', async () => {
+  test('npm start keeps its table in the folder from run to run', async () => {
     const data = join(folder, 'kept');
     const first = await startOn(specOf('enforce', listening.url), data);
     await first.untilItPrints(/took lease 10\.9\.8\.7: answered 200[\s\S]*created endpointslice/);
@@ -248,7 +248,7 @@ describe('npm start on a cluster that is named', () => {
     expect(second.output()).not.toContain('took lease');
   });
 
-  test('reads the kubeconfig that the spec names, from the folder of the spec', async () => {
+  test('npm start finds the kubeconfig of the spec relative to the folder of the spec', async () => {
     const spec = { ...specOf('observe', listening.url), kubeconfig: { file: 'kubeconfig.json' } };
     const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'as-named')]);
     await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
@@ -256,7 +256,7 @@ describe('npm start on a cluster that is named', () => {
     await expectCleanEnd(child, 'SIGINT');
   });
 
-  test('allocates for Services at the port of --admission, with the token and the CA in its files', async () => {
+  test('npm start allocates for Services at the port of --admission, with the token and the CA in its files', async () => {
     const data = join(folder, 'admission');
     const port = await freePort('127.0.0.1');
     const spec = await file('cluster.yml', specOf('enforce', listening.url));
@@ -282,7 +282,7 @@ describe('npm start on a cluster that is named', () => {
     await expectCleanEnd(child, 'SIGTERM');
   });
 
-  test('ends at once at a second Ctrl-C, although the API server hangs', async () => {
+  test('npm start ends at once at a second Ctrl-C, although the API server hangs', async () => {
     const silent = await startSilentServer();
     const hanging = await file('hanging.json', kubeconfigTo(`http://${silent.authority}`));
     const child = await startOn(specOf('enforce', listening.url), join(folder, 'hanging'), hanging);

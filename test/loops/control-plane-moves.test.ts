@@ -117,7 +117,7 @@ function move(): void {
 }
 
 describe('a repair pass after a control plane moved while its former API server still answers', () => {
-  test('keeps the address of a Service that only the new control plane has', async () => {
+  test('a repair pass keeps the address of a Service that only the new control plane has', async () => {
     await allocate();
     move();
     const codes: (string | undefined)[] = [];
@@ -129,7 +129,7 @@ describe('a repair pass after a control plane moved while its former API server 
     expect(reads).toBe(2);
   });
 
-  test('keeps the address of an expired hold if a Service of the new control plane has it', async () => {
+  test('a repair pass keeps the address of an expired hold if a Service of the new control plane has it', async () => {
     await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
     move();
     expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', true]);
@@ -137,7 +137,7 @@ describe('a repair pass after a control plane moved while its former API server 
     expect((await stored()).holds).toEqual([]);
   });
 
-  test('does not count strikes from the Services of the former control plane', async () => {
+  test('a repair pass does not count strikes from the Services of the former control plane', async () => {
     await allocate();
     await pass();
     await pass();
@@ -165,14 +165,14 @@ describe('a repair pass after a control plane moved while its former API server 
     expect(codes).toEqual([undefined, 'ControlPlaneMoved', undefined, undefined]);
   });
 
-  test('does not resume allocation by a list of the former control plane after three intervals without a repair', async () => {
+  test('a list of the former control plane does not resume allocation after three intervals without a repair', async () => {
     world.clock.nowMs += 3 * INTERVAL_MS;
     move();
     expect([await pass(), await isTaken()]).toEqual(['ControlPlaneMoved', false]);
     expect([await pass(), await isTaken()]).toEqual([undefined, true]);
   });
 
-  test('does not initialise a missing range from a list of the former control plane', async () => {
+  test('a repair pass does not initialise a missing range from a list of the former control plane', async () => {
     const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
     if (read !== undefined) await world.table.delete(read.item);
     move();

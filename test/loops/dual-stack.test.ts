@@ -98,7 +98,7 @@ describe('each of two families', () => {
     expect(reports.flatMap(({ changes }) => changes)).toContainEqual(removed);
   });
 
-  test('keeps its addresses while all of it is silent: answers of the other family prove nothing', async () => {
+  test('a family keeps its addresses while all of them are silent: answers of the other family prove nothing', async () => {
     const world = await settledDual();
     const reports = await ticks(world.answer(SILENT, V6, W6), 20);
     expect(published(world).second).toEqual([V6, W6]);
@@ -110,7 +110,7 @@ describe('each of two families', () => {
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
   });
 
-  test('is refused on its own: without a live IPv4 address the IPv6 ones are still kept', async () => {
+  test('a family without a live address keeps its addresses, and the other family is still updated', async () => {
     const world = await settledDual();
     const reports = await ticks(world.answer(SILENT, A, B, W6), 4);
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
@@ -126,7 +126,7 @@ describe('each of two families', () => {
     expect(reports.at(-1)).toMatchObject({ errors: [], findings: [{ type: 'noLiveLease', message }] });
   });
 
-  test('has a last address of its own, which deregister refuses', async () => {
+  test('deregister refuses the last address of either family', async () => {
     const world = await settledDual();
     expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
@@ -137,7 +137,7 @@ describe('each of two families', () => {
     expect(published(world)).toMatchObject({ first: [B], mirror: [B] });
   });
 
-  test('may be published while a tick creates the slice of the second family', async () => {
+  test('an address of the second family may be published while a tick creates its slice', async () => {
     const world = await settledDual();
     world.cluster.remove(SECOND);
     expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
@@ -146,7 +146,7 @@ describe('each of two families', () => {
     expect(published(world).second).toEqual([V6]);
   });
 
-  test('keeps an address that is published without a lease, until it is missed twice', async () => {
+  test('a family keeps an address that is published without a lease, until it misses two probes', async () => {
     const world = dual(A, V6, W6).answer(SILENT, W6);
     await world.cluster.port.create(secondSlice(world.spec, 'IPv6', [V6, W6]));
     const { changes } = await world.tick();
@@ -156,7 +156,7 @@ describe('each of two families', () => {
     expect(published(world).second).toEqual([V6]);
   });
 
-  test('is written again when another writer removed its addresses', async () => {
+  test('the addresses of a family are written again when another writer removed them', async () => {
     const world = await settledDual();
     const current = slice(world);
     if (current === undefined) throw new Error('no slice');
@@ -187,7 +187,7 @@ describe('the second slice', () => {
     expect(published(world)).toEqual({ first: [A], mirror: [A], second: [] });
   });
 
-  test('of another manager is not deleted', async () => {
+  test('a second slice of another manager is not deleted', async () => {
     const world = new EndpointsWorld([aServer(A)]).answer(READY, A);
     const labels = { ...LABELS, 'endpointslice.kubernetes.io/managed-by': 'another' };
     const { namespace, name } = SECOND;
@@ -203,7 +203,7 @@ describe('the second slice', () => {
     expect(slice(world)).toBeDefined();
   });
 
-  test('that another writer keeps changing has two owners, and waits', async () => {
+  test('a second slice that another writer keeps changing is reported with two owners, and its next write waits', async () => {
     const world = await settledDual();
     const types: (string | undefined)[] = [];
     let writes = 0;

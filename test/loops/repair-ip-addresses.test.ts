@@ -130,7 +130,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     else expect(found).toMatchObject(after);
   });
 
-  test('only reports in observe that it would create an object', async () => {
+  test('a pass in mode observe only reports that it would create an IPAddress', async () => {
     const { changed, wouldWrite } = await passOver([service('s', ITEM)], { mode: 'observe' });
     expect(changed).toEqual([]);
     expect(wouldWrite).toEqual([
@@ -329,7 +329,7 @@ describe('a pass over addresses that are held', () => {
   const left = ({ cluster }: { readonly cluster: MemoryCluster }) =>
     [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
 
-  test('releases those whose hold expired by every clock, with and without repair.ipAddresses', async () => {
+  test('a pass releases addresses whose hold expired by every clock, with and without repair.ipAddresses', async () => {
     for (const ipAddresses of [false, true]) {
       const passed = await passOver(held, { ipAddresses });
       expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });
@@ -338,7 +338,7 @@ describe('a pass over addresses that are held', () => {
     }
   });
 
-  test('only reports in observe that it would release one', async () => {
+  test('a pass in mode observe only reports that it would release a held IPAddress', async () => {
     const passed = await passOver(held, { mode: 'observe' });
     expect(passed.wouldWrite).toEqual([
       expect.stringMatching(/^delete IPAddress 10\.0\.0\.1: .*spec\.parentRef\.name - "shop"$/),
@@ -346,13 +346,13 @@ describe('a pass over addresses that are held', () => {
     expect(left(passed)).toEqual([1, 2, 3]);
   });
 
-  test('leaves one that changed after it was read', async () => {
+  test('a pass does not delete a held IPAddress that changed after it was read', async () => {
     const passed = await passOver(held, { spoil: () => ({ delete: async () => 'conflict' }) });
     expect(passed.report).toMatchObject({ errors: [] });
     expect(passed.changed).toEqual([]);
   });
 
-  test('fails without the right to delete, and still checks the others', async () => {
+  test('a pass fails without the right to delete, and still checks the others', async () => {
     const denied = new ClusterError('Forbidden', 'no right');
     const { report } = await passOver([...held, service('s', ITEM)], {
       ipAddresses: false,
@@ -362,7 +362,7 @@ describe('a pass over addresses that are held', () => {
     expect(report.findings).toMatchObject([{ type: 'notRecorded' }]);
   });
 
-  test('reads no holds where no IPAddress is one', async () => {
+  test('a pass reads no holds where no IPAddress is a hold', async () => {
     const { cluster } = await passOver([service('s', ITEM), ipAddress('s')]);
     // The stream is a list of the stand-in.
     expect(cluster.reads.filter((read) => read === 'list ipaddresses')).toHaveLength(1);

@@ -40,7 +40,7 @@ describe('the terms of a hold', () => {
     { owner: 'a', why: 'one letter' },
     { owner: 'Team-1_x.y', why: 'all that may stand in the middle' },
     { owner: 'x'.repeat(63), why: '63 letters' },
-  ])('may name an owner of $why', ({ owner }) => {
+  ])('a hold may name an owner of $why', ({ owner }) => {
     expect(badHold({ ...TERMS, owner })).toBeUndefined();
   });
 
@@ -55,7 +55,7 @@ describe('the terms of a hold', () => {
     { owner: 'x'.repeat(80), why: '80 letters' },
     { owner: 'x'.repeat(81), why: '81 letters' },
     { owner: 'x'.repeat(10_240), why: '10 KB' },
-  ])('may not name an owner of $why', ({ owner }) => {
+  ])('a hold may not name an owner of $why', ({ owner }) => {
     const refusal = badHold({ ...TERMS, owner });
     expect(refusal).toMatchObject({ code: 'BadHold', message: expect.stringContaining('1 to 63 of') });
     expect(refusal?.message.length).toBeLessThan(300);
@@ -64,15 +64,15 @@ describe('the terms of a hold', () => {
     );
   });
 
-  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('may not end at %s', (untilMs) => {
+  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('a hold may not end at %s', (untilMs) => {
     expect(badHold({ ...TERMS, untilMs })).toMatchObject({ code: 'BadHold' });
   });
 
-  test('may end at the first millisecond of 1970', () => {
+  test('a hold may end at the first millisecond of 1970', () => {
     expect(badHold({ ...TERMS, untilMs: 0 })).toBeUndefined();
   });
 
-  test('may not name an empty request', () => {
+  test('a hold may not name an empty request', () => {
     const message = 'the id of a request must not be empty: set one, or none';
     expect(badHold({ ...TERMS, requestId: '' })).toMatchObject({ code: 'BadHold', message });
   });
@@ -102,7 +102,7 @@ describe('the terms of a hold', () => {
 });
 
 describe('the holds of a range', () => {
-  test('the holds have every item on the terms of its last hold, and no other item', () => {
+  test('every held item has the terms of its last hold, and no other item is held', () => {
     fc.assert(
       fc.property(steps, (all) => {
         const last = new Map<string, HoldTerms>();

@@ -109,7 +109,7 @@ describe('the result of a pass, merged into the newest range', () => {
     }
   });
 
-  test('has no strike on what was allocated after the read, where strikes start from zero', () => {
+  test('a merged range has no strike on an item that was allocated after the read', () => {
     const read = rangeOf(['once', 'twice', 'once']);
     const again: readonly Change[] = [0, 1].flatMap((bit): Change[] => [
       ['release', bit],
@@ -119,7 +119,7 @@ describe('the result of a pass, merged into the newest range', () => {
     expect(strikesOf(merged(newest, read, decide(read, [], true)))).toEqual([[2], []]);
   });
 
-  test('keeps all strikes of another pass that struck since the read', () => {
+  test('a merged range keeps all strikes of another pass that struck since the read', () => {
     fc.assert(
       fc.property(standings, standings, claims, (start, later, claimed) => {
         const isHeld = (is: Standing) => HELD[is] !== undefined;
@@ -140,7 +140,7 @@ describe('the result of a pass, merged into the newest range', () => {
     );
   });
 
-  test('ends holds also when another pass struck since the read', () => {
+  test('a merge ends holds also when another pass struck since the read', () => {
     const read = rangeOf(['over', 'held', 'owned', 'twice']);
     const newest = { ...read, strikes: { ...read.strikes, last: { atMs: 0, passId: 'another' } } };
     const result = merged(newest, read, decide(read, [1]));
@@ -162,7 +162,7 @@ describe('the result of a pass, merged into the newest range', () => {
     expect([...bitsOf(merged(newest, read, decide(read, [])).data)]).toEqual([0, 1, 2]);
   });
 
-  test('is stamped with the generation of the pass', () => {
+  test('a merged range has the generation of the pass', () => {
     const read = rangeOf([]);
     expect(merged({ ...read, generation: 0 }, read, decide(read, [])).generation).toBe(1);
   });
@@ -176,7 +176,7 @@ describe('the result of a pass, merged into the newest range', () => {
     expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBe(refusal);
   });
 
-  test('keeps what admission allocated since the read as unclaimed, except what a Service has and what is freed', () => {
+  test('a merged range keeps items as unclaimed that admission allocated since the read, except those of a Service and freed ones', () => {
     const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
     const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
     const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };

@@ -143,7 +143,7 @@ describe('a strike', () => {
     expect(decided.changed).toBe(true);
   });
 
-  test('a strike from before a time of observing does not count', () => {
+  test('a strike from before a period in mode observe does not count', () => {
     const decided = compared({
       taken: [2, 5],
       stored: struck([2], [5], ago(INTERVAL)),
@@ -327,28 +327,31 @@ describe('a held item', () => {
     expect(decided.next.holds).toEqual([{ ...ANY, items: ['30002'] }]);
   });
 
-  test.each([{ holdOwner: 'team-b' }, {}])('is reported when a Service that may not claim it has it: %j', (label) => {
-    const holds = [{ ...OWNERS, items: ['30002'] }];
-    const decided = compared({ holds, claims: [[30_002, service('s', label)]] });
-    expect(decided.findings).toEqual([
-      {
-        type: 'heldByAnother',
-        message:
-          'the node port 30002 for service a/s is held by team-a, and the Service does not have its label. Label it "kube-bootstrap-controller/hold-owner: team-a", and the next pass ends the hold; or recreate the Service',
-        item: '30002',
-        service: 'a/s',
-      },
-    ]);
-    expect(shown(decided)).toMatchObject({ taken: [2], holds, counts: { held: 1 } });
-    expect([...bitsOf(decided.proved)]).toEqual([2]);
-  });
+  test.each([{ holdOwner: 'team-b' }, {}])(
+    'a held item is reported if a Service uses it without the right to claim it: %j',
+    (label) => {
+      const holds = [{ ...OWNERS, items: ['30002'] }];
+      const decided = compared({ holds, claims: [[30_002, service('s', label)]] });
+      expect(decided.findings).toEqual([
+        {
+          type: 'heldByAnother',
+          message:
+            'the node port 30002 for service a/s is held by team-a, and the Service does not have its label. Label it "kube-bootstrap-controller/hold-owner: team-a", and the next pass ends the hold; or recreate the Service',
+          item: '30002',
+          service: 'a/s',
+        },
+      ]);
+      expect(shown(decided)).toMatchObject({ taken: [2], holds, counts: { held: 1 } });
+      expect([...bitsOf(decided.proved)]).toEqual([2]);
+    },
+  );
 
   test('a held item is taken again when its bit was lost', () => {
     const holds = [{ ...ANY, items: ['30002'] }];
     expect(shown(compared({ holds, stored: { data: NONE } }))).toMatchObject({ taken: [2], holds });
   });
 
-  test('moves to another range by its address, and is reported and dropped when that has no room for it', () => {
+  test('a held item moves to another range by its address, and is reported and dropped if that range does not contain it', () => {
     const holds = [
       { ...ANY, items: ['30002', '30008'] },
       { ...ANY, untilMs: OVER, items: ['30003', '30009'] },
@@ -388,7 +391,7 @@ describe('two stored ranges', () => {
     ['a longer hold', { holds: [{ ...ANY, untilMs: NOW + 2, items: ['30002'] }] }, false],
     ['a hold of another request', { holds: [{ ...ANY, requestId: 'r2', items: ['30002'] }] }, false],
     ['a hold of one more', { holds: [{ ...ANY, items: ['30002', '30003'] }] }, false],
-  ])('differ if one of them has %s: %#', (_, changed, same) => {
+  ])('two stored ranges are compared when one of them has %s: %#', (_, changed, same) => {
     expect(sameRange(range, { ...range, ...changed })).toBe(same);
   });
 });

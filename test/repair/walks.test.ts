@@ -166,7 +166,7 @@ describe('a walk over Services', () => {
   test.each([
     { name: 'each address of the range of its family', claimed: ['10.0.0.5', 'fd00::5'], ipv4: 1, ipv6: 1 },
     { name: 'an IPv4-mapped address of the IPv4 range, too', claimed: ['::ffff:10.0.0.6'], ipv4: 1, ipv6: 1 },
-  ])('claims $name', ({ claimed, ipv4, ipv6 }) => {
+  ])('a walk over Services claims $name', ({ claimed, ipv4, ipv6 }) => {
     const ledgers = [
       answering<string>('fd00::/112', refusal('NotInRange')),
       answering<string>('10.0.0.0/24', 'recorded'),

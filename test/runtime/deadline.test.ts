@@ -49,7 +49,7 @@ describe('startDeadline', () => {
     expect(signal.reason).toMatchObject({ code: 'DeadlineExceeded' });
   });
 
-  test('never aborts once it is cancelled', async () => {
+  test('a deadline never aborts once it is cancelled', async () => {
     const { signal, cancel } = startDeadline(0);
     cancel();
     await new Promise(setImmediate);
@@ -66,16 +66,19 @@ describe('pause', () => {
     return { deadline: { signal: controller.signal, cancel }, cancelled: () => cancelled };
   }
 
-  test.each(['its time is over', 'what it is a part of is over'])('ends when %s, and leaves no clock', async (when) => {
-    const [own, whole] = [new AbortController(), new AbortController()];
-    const { deadline, cancelled } = aDeadline(own);
-    const paused = pause(deadline, whole.signal);
-    (when === 'its time is over' ? own : whole).abort();
-    await paused;
-    expect(cancelled()).toBe(true);
-  });
+  test.each(['its time is over', 'what it is a part of is over'])(
+    'a pause ends when %s, and leaves no timer',
+    async (when) => {
+      const [own, whole] = [new AbortController(), new AbortController()];
+      const { deadline, cancelled } = aDeadline(own);
+      const paused = pause(deadline, whole.signal);
+      (when === 'its time is over' ? own : whole).abort();
+      await paused;
+      expect(cancelled()).toBe(true);
+    },
+  );
 
-  test('does not begin when all is over already', async () => {
+  test('a pause does not begin if the whole has already ended', async () => {
     const { deadline, cancelled } = aDeadline(new AbortController());
     await pause(deadline, AbortSignal.abort());
     expect(cancelled()).toBe(true);

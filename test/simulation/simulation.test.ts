@@ -62,7 +62,7 @@ describe('planted defects', () => {
     expect(edited(source, edit)).not.toBe(source);
   });
 
-  test('have one id each', () => {
+  test('each planted defect has its own id', () => {
     const ids = PLANTS.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });

@@ -64,7 +64,7 @@ describe('A registered cluster', () => {
 });
 
 describe('registerCluster', () => {
-  test('writes nothing when the spec is the same', async () => {
+  test('registerCluster writes nothing when the spec is the same', async () => {
     const table = await withCluster();
     const before = await itemOf(table);
     expect(await registerCluster(table, structuredClone(SPEC))).toMatchObject({ generation: 1 });
@@ -91,13 +91,13 @@ describe('registerCluster', () => {
     },
   );
 
-  test('keeps the pause of the cluster', async () => {
+  test('registerCluster keeps the pause of the cluster', async () => {
     const table = await withCluster();
     await pauseCluster(table, SPEC.name, PAUSE);
     expect(await registerCluster(table, { ...SPEC, mode: 'enforce' })).toMatchObject({ paused: PAUSE });
   });
 
-  test('keeps both of two different specs that are registered concurrently', async () => {
+  test('two different specs that are registered concurrently become two generations', async () => {
     const table = memoryTable();
     await Promise.all([
       registerCluster(table, SPEC, AT_ONCE),
@@ -106,7 +106,7 @@ describe('registerCluster', () => {
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2 });
   });
 
-  test('continues the generations of a name that was registered before', async () => {
+  test('registerCluster continues the generations of a name that was registered before', async () => {
     const table = await withCluster();
     await registerCluster(table, { ...SPEC, mode: 'enforce' });
     await unregisterCluster(table, SPEC.name);
@@ -117,15 +117,18 @@ describe('registerCluster', () => {
     [{ generation: 7 }, 8],
     [{ generation: 1 }, 2],
     ['not a range', 1],
-  ])('begins after the generation of ranges whose registration is missing: %j', async (value, generation) => {
-    const table = memoryTable();
-    const put = (key: string, of: TableValue) =>
-      table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
-    won(await put('ranges/serviceips', value));
-    won(await put('other', { generation: 99 }));
-    await registerCluster(table, SPEC);
-    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
-  });
+  ])(
+    'registerCluster begins after the generation of ranges whose registration is missing: %j',
+    async (value, generation) => {
+      const table = memoryTable();
+      const put = (key: string, of: TableValue) =>
+        table.put({ cluster: SPEC.name, key, value: of, schema: 1 }, undefined);
+      won(await put('ranges/serviceips', value));
+      won(await put('other', { generation: 99 }));
+      await registerCluster(table, SPEC);
+      expect(await readCluster(table, SPEC.name)).toMatchObject({ generation, rangesGeneration: generation });
+    },
+  );
 
   test('replaces a registration that does not parse, in the generation after it', async () => {
     const table = memoryTable();
@@ -134,7 +137,7 @@ describe('registerCluster', () => {
     expect(await registerCluster(table, SPEC)).toEqual({ spec: SPEC, generation: 5, rangesGeneration: 5 });
   });
 
-  test('leaves a registration that a later version wrote', async () => {
+  test('registerCluster does not change a registration that a later version wrote', async () => {
     const table = memoryTable();
     const item = won(await table.put({ cluster: '#clusters', key: SPEC.name, value: {}, schema: 2 }, undefined));
     await expect(registerCluster(table, SPEC)).rejects.toMatchObject({ code: 'SchemaTooNew' });
@@ -196,7 +199,7 @@ describe('A registration that was read before', () => {
 });
 
 describe('setClusterMode', () => {
-  test('writes a new generation of the unchanged spec, once', async () => {
+  test('setClusterMode writes one new generation of the unchanged spec', async () => {
     const table = await withCluster('prod');
     await pauseCluster(table, SPEC.name, PAUSE);
     const changed = await setClusterMode(table, SPEC.name, 'enforce');
@@ -222,7 +225,7 @@ describe('The owner of a cluster', () => {
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
   });
 
-  test('becomes the first stack that claims it, and no second one', async () => {
+  test('the first stack that claims a cluster becomes its owner, and no second one', async () => {
     const table = await withCluster();
     const claims = ['prod', 'second'].map((stack) => claimCluster(table, SPEC.name, stack, AT_ONCE));
     expect(new Set(await Promise.all(claims)).size).toBe(1);

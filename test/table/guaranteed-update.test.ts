@@ -61,7 +61,7 @@ describe('guaranteedUpdate', () => {
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 20, version: 20 });
   });
 
-  test('does not write a change without an effect', async () => {
+  test('guaranteedUpdate does not write a change without an effect', async () => {
     const table = memoryTable();
     await write(table, { bytes: new Uint8Array([1]), at: { x: 1 } });
     const before = await table.get(CLUSTER, KEY);
@@ -76,21 +76,21 @@ describe('guaranteedUpdate', () => {
   test.each([
     ['schema', { value: 1, schema: 2 }],
     ['expiry', { value: 1, schema: 1, expiresAtMs: 5 }],
-  ])('writes the same value with another %s', async (_, content) => {
+  ])('guaranteedUpdate writes the same value with another %s', async (_, content) => {
     const table = memoryTable();
     await write(table, 1);
     await guaranteedUpdate(table, CLUSTER, KEY, () => ({ write: content, result: undefined }), AT_ONCE);
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
   });
 
-  test('ends without a write when the change keeps the item', async () => {
+  test('guaranteedUpdate ends without a write when the change keeps the item', async () => {
     const table = memoryTable();
     const refusal = new Error('no');
     expect(await guaranteedUpdate(table, CLUSTER, KEY, () => ({ keep: refusal }), AT_ONCE)).toBe(refusal);
     expect(await table.get(CLUSTER, KEY)).toBeUndefined();
   });
 
-  test('waits only between attempts, and throws Contended after the last', async () => {
+  test('guaranteedUpdate waits only between attempts, and throws Contended after the last', async () => {
     const table = memoryTable();
     const waits: number[] = [];
     const wait = async (attempt: number) => {
@@ -127,20 +127,20 @@ describe('guaranteedUpdate', () => {
       return { table: counted, options: { recent, wait }, gets: () => gets, inner: table };
     }
 
-    test('writes over it without a read', async () => {
+    test('guaranteedUpdate replaces an item that was read a moment ago without a read', async () => {
       const { table, options, gets } = await recentlyRead();
       expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(2);
       expect(gets()).toBe(0);
     });
 
-    test('reads it again, without a wait, when another writer changed it', async () => {
+    test('guaranteedUpdate reads an item again, without a wait, when another writer changed it', async () => {
       const { table, options, gets, inner } = await recentlyRead();
       await write(inner, 10);
       expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(11);
       expect(gets()).toBe(1);
     });
 
-    test('refuses nothing because of it, but because of the present item', async () => {
+    test('guaranteedUpdate refuses a change only because of the present item, not because of the one that was read before', async () => {
       const { table, options, inner } = await recentlyRead();
       await write(inner, 10);
       const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });
@@ -156,7 +156,7 @@ describe('guaranteedUpdate', () => {
     });
   });
 
-  test('never repeats a write with an unclear outcome', async () => {
+  test('guaranteedUpdate never repeats a write with an unclear outcome', async () => {
     const inner = memoryTable();
     const { table, puts } = interfered(inner, async (_, attempt) => {
       await attempt();

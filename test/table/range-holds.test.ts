@@ -243,7 +243,7 @@ describe('Holds take 64 KB at most', () => {
     expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
   });
 
-  test('one more hold is refused whole, while items without a hold are still allocated', async () => {
+  test('a hold beyond the limit is refused completely, while items without a hold are still allocated', async () => {
     let many = 1;
     while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
     const data = fromBits(Array.from({ length: many }, (_, index) => 16 + index));

@@ -97,14 +97,14 @@ describe('saveRange', () => {
     expect((await readItem(table)).stored).toEqual(STORED);
   });
 
-  test('is lost when another caller has already initialized the resource', async () => {
+  test('saveRange loses to another caller that has already initialized the resource', async () => {
     const table = memoryTable();
     won(await saveRange(table, 'c', KEY, STORED, undefined));
     expect(await saveRange(table, 'c', KEY, UNSTRUCK, undefined)).toEqual({ outcome: 'lost' });
     expect((await readItem(table)).stored).toEqual(STORED);
   });
 
-  test('writes nothing when it would change nothing', async () => {
+  test('saveRange writes nothing when it would change nothing', async () => {
     const table = memoryTable();
     const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
     expect(won(await saveRange(table, 'c', KEY, { ...STORED }, first))).toEqual(first);
@@ -123,7 +123,7 @@ describe('readRange', () => {
   };
   const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'] };
 
-  test('reads a range of the schema before as one without holds, and does not write it until something changes', async () => {
+  test('readRange reads a range of the previous schema as one without holds, and does not write it until something changes', async () => {
     const table = memoryTable();
     const { holds, ...before } = value;
     const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
@@ -169,7 +169,7 @@ describe('readRange', () => {
     expect((await readItem(table)).stored).toEqual({ ...value, unclaimed });
   });
 
-  test('does not read an item of a later version, and names its schema', async () => {
+  test('readRange does not read an item of a later version, and names its schema', async () => {
     const table = memoryTable();
     won(await table.put({ cluster: 'c', key: KEY, value, schema: 3 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
@@ -178,7 +178,7 @@ describe('readRange', () => {
     });
   });
 
-  test('finds a schema that never existed corrupt', async () => {
+  test('readRange reports an item with a schema that never existed as corrupt', async () => {
     const table = memoryTable();
     won(await table.put({ cluster: 'c', key: KEY, value, schema: 0 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({ code: 'Corrupt' });

@@ -5,7 +5,7 @@ import type { RunRecord } from '../../lib/table/run-records.ts';
 import type { Sample } from '../support/cloudwatch-alarms.ts';
 import { changesOf, type Minute, measured, statesOfAll } from '../support/stack-alarms.ts';
 
-describe('in the life of a stack', () => {
+describe('alarms in the life of a stack', () => {
   /** The alarms that fired, each with the minutes in which it began and ended. */
   function firedIn(samples: readonly Sample[], minutes: number): Readonly<Record<string, readonly number[]>> {
     const changes = [...statesOfAll(samples, minutes)].map(([name, ofAlarm]) => [name, changesOf(ofAlarm)] as const);
@@ -188,7 +188,7 @@ describe('in the life of a stack', () => {
     });
   });
 
-  test('deleting one cluster of a fleet is no loss, and a growing fleet neither', () => {
+  test('neither the deletion of one cluster nor a growing fleet is an alarm about lost clusters', () => {
     const registeredAt = (minute: number) => (minute < 100 ? 1 : minute < 200 ? 90 : 60);
     const samples = measured(300, (minute) => ({
       runs: true,

@@ -216,7 +216,7 @@ describe('functions', () => {
     expect(TICK_QUEUE_URLS).toEqual({ 'Fn::Join': [',', Object.values(QUEUES).map((Ref) => ({ Ref }))] });
   });
 
-  test.each(NAMES)('the log lines of %s end some day', (name) => {
+  test.each(NAMES)('the log lines of %s expire', (name) => {
     const group = (template: Template) =>
       one(
         ofType(template, 'AWS::Logs::LogGroup'),
@@ -360,7 +360,7 @@ describe('roles', () => {
     }
   });
 
-  test.each(NAMES)('parameters let %s reach kubeconfigs, if it needs any, and be in a network', (name) => {
+  test.each(NAMES)('parameters give %s access to kubeconfigs, if it needs any, and a place in a network', (name) => {
     const added = granted(everything, name).filter((line) => /^-?(kms|sts|ec2):/.test(line));
     const interfaces = [
       'AssignIpv6Addresses',
@@ -429,7 +429,7 @@ describe('roles', () => {
   });
 });
 
-test('the table is made on demand, keyed as the adapter reads it, swept by ttl, and outlives the stack', () => {
+test('the table has on-demand capacity, the keys and TTL attribute of the adapter, and is retained when the stack is deleted', () => {
   const [table] = ofType(byDefault, 'AWS::DynamoDB::Table');
   expect(table).toMatchObject({
     DeletionPolicy: 'Retain',

@@ -31,7 +31,7 @@ describe('the calculated usage of a fleet', () => {
 });
 
 describe('the cost of a month', () => {
-  test('is the sum of its lines, each of which has a price', () => {
+  test('the cost of a month is the sum of its lines, each of which has a price', () => {
     const lines = monthlyCost({ ...FLEET, clusters: 100 });
     expect(lines.filter(({ dollars, quantity }) => !(dollars > 0 && quantity > 0))).toEqual([]);
     expect(totalOf(lines)).toBeCloseTo(lines.reduce((sum, { dollars }) => sum + dollars, 0));
@@ -44,7 +44,7 @@ describe('the cost of a month', () => {
     expect(writes(7) - writes(5)).toBeCloseTo(6 * 60 * 730 + 60 * 730);
   });
 
-  test('is at most $0.75 per cluster in a fleet of 100 and $0.60 in one of 1,000, with kubeconfigs in Parameter Store', () => {
+  test('the cost of a month is at most $0.75 per cluster in a fleet of 100 and $0.60 in one of 1,000, with kubeconfigs in Parameter Store', () => {
     const perCluster = (clusters: number) =>
       totalOf(withParameterStore(monthlyCost({ clusters, servers: 3, services: 50 }))) / clusters;
     expect(perCluster(100)).toBeLessThanOrEqual(0.75);
@@ -56,13 +56,13 @@ describe('the cost of a month', () => {
     expect((totalOf(withParameterStore(monthlyCost(fleet))) + networkCost(fleet).nat) / 100).toBeLessThanOrEqual(1);
   });
 
-  test('counts lists of Services as gzip where an API server compresses them', () => {
+  test('the cost of a month counts lists of Services as gzip where an API server compresses them', () => {
     const listed = (services: number) =>
       networkCost({ ...FLEET, services }).gb - networkCost({ ...FLEET, services: 0 }).gb;
     expect(listed(100) / 100).toBeGreaterThan(5 * (listed(3_000) / 3_000));
   });
 
-  test('grows with clusters, API servers and Services', () => {
+  test('the cost of a month grows with clusters, API servers and Services', () => {
     const total = (change: Partial<Fleet>) => totalOf(monthlyCost({ ...FLEET, ...change }));
     for (const change of [{ clusters: 3 }, { servers: 4 }, { services: 5_000 }]) {
       expect(total(change)).toBeGreaterThan(total({}));
@@ -71,7 +71,7 @@ describe('the cost of a month', () => {
 });
 
 describe('npm run cost', () => {
-  test('prints the lines, the total and the figure of each cluster', () => {
+  test('npm run cost prints the lines, the total and the figure of each cluster', () => {
     const { text, exitCode } = costAnswer(['--clusters', '100', '--servers', '3', '--services', '50']);
     expect(exitCode).toBe(0);
     expect(text).toMatch(/^US dollars per month: 100 clusters with 3 API servers and 50 Services each\n/);
@@ -79,14 +79,14 @@ describe('npm run cost', () => {
     expect(text).toMatch(/^total +\d+\.\d\d +\d\.\d{3}$/m);
   });
 
-  test('prints the same as JSON', () => {
+  test('npm run cost prints the same as JSON', () => {
     const answer = JSON.parse(costAnswer(['--clusters=7', '--json']).text);
     expect(answer).toMatchObject({ fleet: { clusters: 7, servers: 3, services: 50 }, region: 'us-east-1' });
     expect(answer.total).toBeCloseTo(totalOf(monthlyCost(answer.fleet)));
     expect(answer.perCluster).toBeCloseTo(answer.total / 7);
   });
 
-  test('prints its options', () => {
+  test('npm run cost prints its options', () => {
     expect(costAnswer(['--help'])).toMatchObject({ exitCode: 0, text: expect.stringContaining('--services N') });
   });
 
@@ -98,7 +98,7 @@ describe('npm run cost', () => {
     [['--services='], '--services is "": write a whole number from 0 to 65000.'],
     [['--nodes', '3'], "Unknown option '--nodes'"],
     [['12'], "Unexpected argument '12'"],
-  ])('refuses %j', (args, message) => {
+  ])('npm run cost refuses %j', (args, message) => {
     expect(costAnswer(args)).toEqual({ exitCode: 2, text: expect.stringContaining(message) });
   });
 });

@@ -63,7 +63,7 @@ describe('A request to allocate, where API servers allocate', () => {
     );
   });
 
-  test('skips what is recorded for Services, in every ready ServiceCIDR, and refuses what is full', async () => {
+  test('a request skips the recorded addresses of every ready ServiceCIDR, and is refused when all are full', async () => {
     const objects = [
       cidr('kubernetes', ['10.0.0.0/30']),
       cidr('second', ['10.5.0.0/30']),
@@ -106,7 +106,7 @@ describe('A request to allocate, where API servers allocate', () => {
     }
   });
 
-  test('never gives one address to two requests at once', async () => {
+  test('two simultaneous requests never get the same address', async () => {
     const world = await aCluster();
     const ids = Array.from({ length: 8 }, (_, index) => `r${index}`);
     const answers = await Promise.all(ids.map((requestId) => world.ask({ requestId, items: [{ ...NEXT, count: 3 }] })));

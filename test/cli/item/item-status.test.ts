@@ -175,7 +175,7 @@ describe('the IPAddress of an address', () => {
   });
 });
 
-test('an address is in the ServiceCIDR that has it, where API servers allocate', () => {
+test('where API servers allocate, the status of an address names the ServiceCIDR that contains it', () => {
   const spec = aClusterSpec({ allocator: 'apiserver' });
   const network = { name: 'kubernetes', ready: true, used: 0, cells: '' };
   const sums = [{ family: 'IPv6' as const, networks: 1, used: 0, capacity: 9 }];

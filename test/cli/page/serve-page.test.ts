@@ -138,7 +138,7 @@ test('localhost is this machine', async () => {
   expect(await ask(server, '/', { host: `localhost:${new URL(server.url).port}` })).toMatchObject({ status: 200 });
 });
 
-test.each(['https://evil.example', 'null'])('a page of the origin %s learns nothing', async (origin) => {
+test.each(['https://evil.example', 'null'])('a page of the origin %s cannot read the status', async (origin) => {
   const answer = await ask(await serve(), '/', { origin });
 
   expect(answer.status).toBe(403);

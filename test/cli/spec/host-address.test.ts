@@ -65,7 +65,7 @@ describe('the default routes of a host', () => {
     { name: 'no IPv6 table', ipv4: [GATEWAY], ipv6: undefined },
     { name: 'a bad IPv6 table', ipv4: [GATEWAY], ipv6: ['x'] },
     { name: 'IPv6 as well', ipv4: [GATEWAY], ipv6: [GATEWAY6] },
-  ])('are IPv4 with $name', ({ ipv4, ipv6 = [LOOPBACK6] }) => {
+  ])('the default routes of a host are read for IPv4 with $name', ({ ipv4, ipv6 = [LOOPBACK6] }) => {
     expect(chosen({ ipv4, ipv6 }, dual)).toBe('10.254.71.145');
   });
 
@@ -73,7 +73,7 @@ describe('the default routes of a host', () => {
     { name: 'the gateway first', ipv6: [GATEWAY6, LINK6, LOOPBACK6] },
     { name: 'the gateway in the middle', ipv6: [LINK6, GATEWAY6, LOOPBACK6] },
     { name: 'the gateway last', ipv6: [LINK6, LOOPBACK6, GATEWAY6] },
-  ])('are IPv6 with $name', ({ ipv6 }) => {
+  ])('the default routes of a host are read for IPv6 with $name', ({ ipv6 }) => {
     expect(chosen({ ipv4: [DOCKER], ipv6 }, dual)).toBe('2001::10');
   });
 
@@ -84,7 +84,7 @@ describe('the default routes of a host', () => {
     { name: 'a gateway too long', ipv4: [], ipv6: [`${ZERO} 00 ${ZERO} 00 ${ZERO}0012 0 0 0 0 eth3`] },
     { name: 'odd hexadecimal', ipv4: [], ipv6: [`${ZERO}0 00 ${ZERO} 00 ${ZERO} 0 0 0 0 eth3`] },
     { name: 'an empty line', ipv4: [], ipv6: [GATEWAY6, ''] },
-  ])('are none with $name', ({ ipv4, ipv6 }) => {
+  ])('a host has no default route with $name', ({ ipv4, ipv6 }) => {
     expect(chosen({ ipv4, ipv6 }, dual)).toBe(NO_ROUTES);
   });
 
@@ -104,7 +104,7 @@ describe('the default routes of a host', () => {
     expect(chooseAdvertiseAddress({ routes, interfaces: dual })).toMatchObject({ error: { code: 'NoDefaultRoutes' } });
   });
 
-  test('have destinations in hexadecimal, of which only zero is everywhere', () => {
+  test('a route is a default route only if its hexadecimal destination is zero', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 4, maxLength: 4 }), (bytes) => {
         const hex = Buffer.from(bytes).toString('hex');

@@ -16,7 +16,7 @@ describe('the service address and ranges', () => {
     { text: '192.0.2.1/24,192.168.128.0/17', ranges: ['192.0.2.0/24', '192.168.128.0/17'] },
     { text: '192.0.2.1/24,2001:db2:1:3:4::1/112', ranges: ['192.0.2.0/24', '2001:db2:1:3:4::/112'] },
     { text: '2001:db2:1:3:4::1/112,192.0.2.1/24', ranges: ['2001:db2:1:3:4::/112', '192.0.2.0/24'] },
-  ])('are read from "$text"', ({ text, ranges }) => {
+  ])('the service address and ranges are read from "$text"', ({ text, ranges }) => {
     const { primary, secondary } = readServiceRanges(text);
     expect([primary?.text, secondary?.text]).toEqual(ranges);
   });
@@ -35,7 +35,7 @@ describe('the service address and ranges', () => {
     { text: '192.168.0.2/24,bad.ip.range', message: 'service-cluster-ip-range[1] is not an ip net' },
     { text: '10.0.0.0/24, fd00::/112', message: 'service-cluster-ip-range[1] is not an ip net' },
     { text: ',10.0.0.0/24', message: 'service-cluster-ip-range[0] is not a valid cidr' },
-  ])('are refused for "$text"', ({ text, message }) => {
+  ])('the service ranges "$text" are refused', ({ text, message }) => {
     expect(messagesOf(text)).toEqual([message]);
   });
 
@@ -52,7 +52,7 @@ describe('the service address and ranges', () => {
     { cidr: '0.0.0.0/1', enough: false },
     { cidr: '::/1', enough: false },
     { cidr: '::/0', enough: false },
-  ])('$cidr counts as large enough: $enough', ({ cidr, enough }) => {
+  ])('whether $cidr is large enough: $enough', ({ cidr, enough }) => {
     expect(messagesOf(cidr)).toEqual(enough ? [] : [TOO_SMALL]);
   });
 });

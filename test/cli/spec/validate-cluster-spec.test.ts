@@ -124,7 +124,7 @@ describe('a cluster spec', () => {
     expect(service.extraPorts).toEqual([{ name: 'metrics', protocol: 'TCP', port: 9443, targetPort: 9443 }]);
   });
 
-  test.each(['', '  '])('has the default node ports when the range is "%s"', (serviceNodePortRange) => {
+  test.each(['', '  '])('a spec with the node port range "%s" has the default range', (serviceNodePortRange) => {
     expect(validSpec(aSpec({ serviceNodePortRange })).serviceNodePortRange).toBe('30000-32767');
   });
 
@@ -139,7 +139,7 @@ describe('a fault', () => {
     { name: 'nothing', value: null, fault: ': is empty' },
     { name: 'text', value: 'prod-1', fault: ': is "prod-1"' },
     { name: 'a number', value: 5, fault: ': is 5' },
-  ])('about the whole spec is reported: $name', ({ value, fault }) => {
+  ])('a fault of the whole spec is reported: $name', ({ value, fault }) => {
     expect(faultsOf(value)).toEqual([fault]);
   });
 
@@ -275,7 +275,7 @@ describe('an API server', () => {
 });
 
 describe('API servers', () => {
-  test('may be probed in the clear without a credential', () => {
+  test('an API server may be probed over http:// without a credential', () => {
     const probe = { url: 'http://10.0.0.1:8080/readyz' };
     expect(faultsOf(aSpec({ apiServers: [{ address: '10.0.0.1', probe }] }))).toEqual([]);
   });
@@ -284,7 +284,7 @@ describe('API servers', () => {
     { first: { address: '10.0.0.1' }, second: { address: '010.0.0.1' }, path: 'apiServers[1].address' },
     { first: { address: '10.0.0.1' }, second: { address: '::ffff:a00:1' }, path: 'apiServers[1].address' },
     { first: { host: 'a.example' }, second: { host: 'A.EXAMPLE' }, path: 'apiServers[1].host' },
-  ])('are listed once: $first and $second', ({ first, second, path }) => {
+  ])('an API server may be listed only once: $first and $second', ({ first, second, path }) => {
     expect(faultsOf(aSpec({ apiServers: [first, second] }))).toEqual([`${path}: apiServers[0] is the same`]);
   });
 
@@ -294,7 +294,7 @@ describe('API servers', () => {
     ]);
   });
 
-  test('may be empty when nothing is published', () => {
+  test('the list of API servers may be empty when nothing is published', () => {
     expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler: 'none' } }))).toEqual([]);
   });
 
@@ -309,12 +309,15 @@ describe('API servers', () => {
     { reconciler: 'lease', range: IPV6_RANGE, address: '2001:db8::1', agree: true },
     { reconciler: 'lease', range: IPV6_RANGE, address: '192.168.1.1', agree: false },
     { reconciler: 'none', range: IPV4_RANGE, address: '2001:db8::1', agree: true },
-  ])('agree in family, $reconciler: $range and $address, $agree', ({ reconciler, range, address, agree }) => {
-    const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
-    expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
-  });
+  ])(
+    'whether the range and the address have one family, $reconciler: $range and $address, $agree',
+    ({ reconciler, range, address, agree }) => {
+      const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
+      expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
+    },
+  );
 
-  test('agree with the first range of two', () => {
+  test('the family of API servers is that of the first of two ranges', () => {
     const ranges = `${IPV6_RANGE},${IPV4_RANGE}`;
     const spec = aSpec({ apiServers: [{ address: '192.168.1.1' }], serviceClusterIPRange: ranges });
     expect(faultsOf(spec)).toEqual([disagree(IPV6_RANGE, '192.168.1.1')]);
@@ -334,15 +337,18 @@ describe('API servers', () => {
       { service: { ipFamilyPolicy: 'RequireDualStack' } },
       [/ipFamilyPolicy: is "RequireDualStack"/, /must match/],
     ],
-  ])('are of either family of two ranges with PreferDualStack: a spec that %s', (_what, fields, faults) => {
-    const apiServers = [{ address: '192.168.1.1' }, { address: '2001:db8::1' }];
-    const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
-    const service = { ipFamilyPolicy: 'PreferDualStack' };
-    const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, service, ...fields }));
-    expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
-  });
+  ])(
+    'with PreferDualStack and two ranges, API servers may have either family: a spec that %s',
+    (_what, fields, faults) => {
+      const apiServers = [{ address: '192.168.1.1' }, { address: '2001:db8::1' }];
+      const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];
+      const service = { ipFamilyPolicy: 'PreferDualStack' };
+      const found = faultsOf(aSpec({ apiServers, serviceClusterIPRange, service, ...fields }));
+      expect(found).toEqual(faults.map((fault) => expect.stringMatching(fault)));
+    },
+  );
 
-  test('agree with a host name of any family', () => {
+  test('an API server with a host name is valid with a range of any family', () => {
     expect(faultsOf(aSpec({ apiServers: [{ host: 'a.example' }], serviceClusterIPRange: IPV6_RANGE }))).toEqual([]);
   });
 
@@ -350,29 +356,29 @@ describe('API servers', () => {
     { masterCount: 1, faults: ['endpoints.masterCount: 1 is less than the 2 API servers in apiServers'] },
     { masterCount: 2, faults: [] },
     { masterCount: 3, faults: [] },
-  ])('are no more than a master count of $masterCount', ({ masterCount, faults }) => {
+  ])('a spec has no more API servers than its master count of $masterCount', ({ masterCount, faults }) => {
     const apiServers = [{ address: '10.0.0.1' }, { address: '10.0.0.2' }];
     expect(faultsOf(aSpec({ apiServers, endpoints: { reconciler: 'master-count', masterCount } }))).toEqual(faults);
   });
 });
 
-describe('an address that is auto', () => {
+describe('an address "auto"', () => {
   const automatic = aSpec({ apiServers: [{ address: 'auto' }] });
 
-  test('an address that is auto is refused where nothing can choose it', () => {
+  test('an address "auto" is refused where no code can choose it', () => {
     expect(faultsOf(automatic)).toEqual([
       "apiServers[0].address: an address may be auto only in code that runs on the API server's own host",
     ]);
   });
 
-  test('an address that is auto is the chosen one', () => {
+  test('an address "auto" is replaced by the chosen one', () => {
     const { apiServers } = validSpec(automatic, {
       autoAddress: () => ({ outcome: 'chosen' as const, address: '10.0.0.5' }),
     });
     expect(apiServers).toEqual([expect.objectContaining({ address: '10.0.0.5', kind: 'server' })]);
   });
 
-  test('an address that is auto keeps to the rules like any other', () => {
+  test('the rules for addresses apply to the address chosen for "auto"', () => {
     const autoAddress = () => ({ outcome: 'chosen' as const, address: '10.0.0.5' });
     const spec = aSpec({
       apiServers: [{ address: '10.0.0.5' }, { address: 'auto' }],
@@ -385,7 +391,7 @@ describe('an address that is auto', () => {
     ]);
   });
 
-  test('an address that is auto reports why none could be chosen', () => {
+  test('the fault of an address "auto" is the reason why no address could be chosen', () => {
     const autoAddress = () => {
       const error = new AddressChoiceError('NoAddress', 'no interfaces found on host.');
       return { outcome: 'none' as const, error };
@@ -393,7 +399,7 @@ describe('an address that is auto', () => {
     expect(faultsOf(automatic, { autoAddress })).toEqual(['apiServers[0].address: no interfaces found on host.']);
   });
 
-  test('an address that is auto is not chosen when the spec has none', () => {
+  test('no address is chosen when the spec has no address "auto"', () => {
     const autoAddress = () => {
       throw new Error('asked');
     };
@@ -452,7 +458,7 @@ describe('extra ports', () => {
   test.each([
     [80, "kubernetes service node port range 30000-32767 doesn't contain 80"],
     [30443, 'service.nodePort has TCP node port 30443 already'],
-  ])('are refused with the node port %d: %s', (nodePort, fault) => {
+  ])('an extra port with the node port %d is refused: %s', (nodePort, fault) => {
     const faults = faultsOf(service([{ name: 'a', port: 1, nodePort }], { nodePort: 30443 }));
     expect(faults).toEqual([`service.extraPorts[0].nodePort: ${fault}`]);
   });
@@ -464,7 +470,7 @@ describe('extra ports', () => {
     ]);
   });
 
-  test('may share a port between protocols', () => {
+  test('extra ports of different protocols may have the same number', () => {
     const ports = [
       { name: 'quic', port: 443, protocol: 'UDP', nodePort: 30443 },
       { name: 'dns', port: 53, protocol: 'UDP' },
@@ -564,7 +570,7 @@ describe('the kubeconfig', () => {
 });
 
 describe('any value', () => {
-  test('is a spec or has faults, and never throws', () => {
+  test('any value is a valid spec or has faults, and validation never throws', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const result = validateClusterSpec(value);

@@ -33,12 +33,12 @@ describe('an age, as kubectl prints it', () => {
     expect(formatAge(ms)).toBe(text);
   });
 
-  test('is now for a clock that is a second ahead, and invalid beyond', () => {
+  test('a time up to a second in the future is shown as now, and a later one as invalid', () => {
     expect(formatAge(-1_999)).toBe('0s');
     expect(formatAge(-2_000)).toBe('<invalid>');
   });
 
-  test('is never longer than seven characters for a time that has been', () => {
+  test('the age of a past time has at most seven characters', () => {
     fc.assert(fc.property(fc.nat(2 ** 31 - 1), (seconds) => formatAge(seconds * SECOND).length <= 7));
   });
 });

@@ -100,7 +100,7 @@ describe('a range that was saved', () => {
     expect(status).toMatchObject({ health: 'unhealthy', attention: [{ word: 'unreadable' }] });
   });
 
-  test('a range with more bits than items is full, and not more', () => {
+  test('a range with more bits than items is at most 100 % full', () => {
     const stored = aStoredRange(first(10), { range: '10.0.0.0/29' });
     const [range] = statusOf({
       cluster: aCluster({ serviceClusterIPRanges: ['10.0.0.0/29'] }),
@@ -122,7 +122,7 @@ describe('a range that was not saved, or not read', () => {
     secondaryCapacity: 65_535,
   };
 
-  test('is shown with the counts of the last pass', () => {
+  test('a range that was not saved is shown with the counts of the last pass', () => {
     const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
     const { ranges } = statusOf({ cluster, records: counted(counts) });
     expect(ranges).toEqual([
@@ -145,11 +145,11 @@ describe('a range that was not saved, or not read', () => {
     ]);
   });
 
-  test('is not shown if no pass counted it', () => {
+  test('a range that was not saved is not shown if no pass counted it', () => {
     expect(statusOf({ records: counted({ services: 3 }) }).ranges).toEqual([]);
   });
 
-  test('is not ready where the table allocates, and has no readiness if it was not read', () => {
+  test('a range that was not saved is not ready where the table allocates, and one that was not read has no readiness', () => {
     const cluster = aCluster({ allocator: 'table' });
     expect(statusOf({ cluster, records: counted(counts) }).ranges[0]).toMatchObject({ ready: false });
     const { ranges: _, ...brief } = inputs({ cluster, records: counted(counts) });
@@ -159,7 +159,7 @@ describe('a range that was not saved, or not read', () => {
   test.each([
     ['a usage bitmap of another range', aStoredRange([0], { range: '10.0.0.0/25' })],
     ['the record of a former allocator table', aStoredRange([0], { allocator: 'table' })],
-  ])('is shown with the counts of the last pass also beside %s', (_, stored) => {
+  ])('a range is shown with the counts of the last pass despite %s', (_, stored) => {
     const [range] = statusOf({ ranges: [saved(primary, stored)], records: counted(counts) }).ranges;
     expect(range).toMatchObject({ range: '10.0.0.0/24', used: 100, allocator: 'apiserver' });
     expect(range?.map).toBeUndefined();
@@ -212,7 +212,7 @@ describe('how full a range is', () => {
     expect(statusOf({ cluster, records: full(allocated) }).health).toBe(health);
   });
 
-  test('is rounded down to a tenth of a per cent, and shown with the free items', () => {
+  test('the usage is rounded down to a tenth of a per cent, and shown with the free items', () => {
     const large = aCluster({ serviceClusterIPRanges: ['10.0.0.0/16'] });
     const records = counted({ allocated: 65_533, capacity: 65_534 });
     expect(statusOf({ cluster: large, records }).attention).toMatchObject([

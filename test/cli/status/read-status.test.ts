@@ -144,7 +144,7 @@ describeInEachTable('The status of all clusters', (open) => {
 });
 
 describe('Reading the status', () => {
-  test('reads a thousand clusters some at a time, and reports its progress', async () => {
+  test('the status reads a thousand clusters with limited concurrency, and reports its progress', async () => {
     const table = newTable();
     const names = Array.from({ length: 1_000 }, (_, n) => `c${String(n).padStart(3, '0')}`);
     for (const name of names) await registerCluster(table, aClusterSpec({ name }));
@@ -167,7 +167,7 @@ describe('Reading the status', () => {
     expect(reported).toEqual(Array.from({ length: 1_001 }, (_, done) => [done, 1_000]));
   });
 
-  test('reads no answers to requests, and in brief the figures of the last passes instead of ranges', async () => {
+  test('the status reads no answers to requests, and the brief status reads run records instead of ranges', async () => {
     const table = newTable();
     await fill(table);
     const read: string[] = [];
@@ -201,7 +201,7 @@ describe('Reading the status', () => {
     expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2 }]);
   });
 
-  test('ends at the first failure of the table', async () => {
+  test('the status is not read further after the first failure of the table', async () => {
     const table = newTable();
     for (let n = 0; n < 40; n++) await fill(table, `c${n}`);
     const read: string[] = [];
