@@ -69,7 +69,7 @@ test('the command of the installed package runs the loops with all that they nee
     await eventually(() => expect(said).toContain('created endpoints default/kubernetes: 192.0.2.1'));
     const [, page = ''] = /^Status page: (\S+)$/m.exec(said) ?? [];
     expect(await (await fetch(page)).text()).toContain('embedded');
-    expect(await (await fetch(`${page}metrics`)).text()).toContain('cluster_health');
+    expect(await (await fetch(new URL('../metrics', page))).text()).toContain('cluster_health');
     expect(kbctl(['status', 'embedded'], current)).toMatchObject({
       code: 0,
       output: expect.stringMatching(/^embedded +good /),
