@@ -34,7 +34,8 @@ describe('the simulation', () => {
   });
 
   test('finds a planted defect, and replays its history to the letter', async () => {
-    const found = historyIn(await simulate('--plant', '25', '--runs', '40'));
+    // The first seed has everything in it for minutes, and takes ten times as long to shorten.
+    const found = historyIn(await simulate('--plant', '25', '--seed', '2', '--runs', '40'));
     const [, seed = ''] = /Seed (\d+)/.exec(found ?? '') ?? [];
     expect(found).toContain('WRONG');
     expect(historyIn(await simulate('--plant', '25', '--seed', seed))).toBe(found);
