@@ -88,7 +88,9 @@ async function metrics(fleet: FleetStatus): Promise<PageReply> {
 
 /** Another host name for this server means DNS rebinding: another site reads the page through the user's browser. */
 function isOurHost(host: string | undefined, port: number): boolean {
-  return ['127.0.0.1', 'localhost'].some((name) => host?.toLowerCase() === `${name}:${port}`);
+  const given = host?.toLowerCase();
+  // Browsers leave out port 80.
+  return ['127.0.0.1', 'localhost'].some((name) => given === `${name}:${port}` || (port === 80 && given === name));
 }
 
 function decoded(path: string): string | undefined {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { answerPageRequest } from '../../../cli/page/page-requests.ts';
 import { type PageServer, type PageServerOptions, readsOf, servePage } from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../cli/status/cluster-status.ts';
 import { registerCluster } from '../../../lib/table/cluster-registration.ts';
@@ -131,6 +132,22 @@ test.each(['example.com', '127.0.0.1', '127.0.0.1.example.com', 'localhost:1'])(
     expect(answer.body).not.toContain('prod-eu-1');
   },
 );
+
+test.each([
+  { port: 80, status: 200 },
+  { port: 8080, status: 421 },
+])('a host name without a port gets the status $status at port $port', async ({ port, status }) => {
+  const sources = {
+    fleet: async () => FLEET,
+    cluster: () => Promise.reject(new Error('not read')),
+    pollMs: 1_000,
+    port,
+    key: 'k',
+  };
+  const request = { method: 'GET', url: '/k/', headers: { host: '127.0.0.1' } };
+
+  expect(await answerPageRequest(request, sources)).toMatchObject({ status });
+});
 
 test('localhost is this machine', async () => {
   const server = await serve();
