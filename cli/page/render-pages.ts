@@ -19,10 +19,10 @@ import { type Child, clipped, firstOf, type Html, html, table } from './html.ts'
 import { type PageOptions, page } from './page-frame.ts';
 import { rangeMap } from './range-map.ts';
 
-/** The most cards, and the most rows of all clusters. */
+/** How many cards and how many rows the page of all clusters has at most. */
 const MOST_CARDS = 50;
 const MOST_CLUSTERS = 1_000;
-/** The most rows of a table about one cluster, and the most problems. */
+/** How many rows a table about one cluster has at most, and how many problems are listed. */
 const MOST_ROWS = 100;
 const MOST_PROBLEMS = 20;
 /** The most problems on the card of a cluster. */

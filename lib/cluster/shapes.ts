@@ -47,7 +47,7 @@ function formOf(type: z.core.$ZodType): z.core.$ZodType {
 }
 
 const MOST_LISTED = 20;
-/** The message of zod for a shape without its own. */
+/** The message that zod gives for a shape that sets none. */
 const NO_MESSAGE = 'Invalid input';
 
 /** Returns the faults of a value in one sentence, each with its path. `whole` names the value itself. */

@@ -18,7 +18,7 @@ export interface Permission {
 export interface SelfReview {
   /** `v1.36.3`. */
   readonly version: () => Promise<string>;
-  /** The caller's name, by a SelfSubjectReview. `undefined`: unknown, as before Kubernetes 1.28. */
+  /** The caller's name, by a SelfSubjectReview. `undefined` if it is unknown: Kubernetes 1.27 and earlier do not serve that review. */
   readonly user: () => Promise<string | undefined>;
   /** Whether the webhook of deploy/admission-webhook.yaml is registered. `undefined`: the user may not see it, or there are none. */
   readonly hasWebhook: () => Promise<boolean | undefined>;

@@ -30,8 +30,8 @@ export interface Swept {
 const TABLE_WRITES = /^(put|delete) [^A-Z]/;
 const WRITES = /^(put|delete|create|update|patch|queue)/;
 /**
- * Calls that can end so, where not all can. A read changes nothing: cut after it happened it ends as before, and a late one has
- * failed. Only the table proves writes by their trace.
+ * The calls that can end in each way, where not all can. A read changes nothing: one that is cut after it happened ends like one
+ * that is cut before, and a late one has failed. Only the table proves writes by their trace.
  */
 const ENDS_OF: { readonly [Each in End]?: RegExp } = {
   killedAfter: WRITES,
