@@ -58,7 +58,7 @@ async function guardedFigures(rounds: number): Promise<Guarded[]> {
     ...(await ofCallers(1, 1)).slice(0, 1).map((figure) => ({ figure, limit: 2.6 })),
     ...(await ofCallers(10, 5)).map((figure) => ({ figure })),
     ...(await ofCallers(50, 5)).map((figure) => ({ figure, limit: 1.5 })),
-    { figure: repair, limit: 12 },
+    { figure: repair, limit: 15 },
     { figure: { ...peaks, ours: large.peakMb.slice(-1), others: small.peakMb.slice(-1) }, limit: 1.8 },
     { figure: await start(folder, 'allocate', 21), limit: 1.5 },
     { figure: await start(folder, 'kubernetes-service', 21), limit: 1.7 },
