@@ -1,4 +1,4 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type Document, isScalar, LineCounter, parseAllDocuments } from 'yaml';
@@ -35,14 +35,19 @@ interface Faulty {
 
 /**
  * Reads and checks all specs of the given files and folders; `-` is the standard input. Of a folder it reads the files
- * that end in .yml, .yaml or .json.
+ * that end in .yml, .yaml or .json. A file that is named twice, or also through a link, is read once.
  */
 export async function readSpecFiles(named: readonly string[], stdin: Stdin): Promise<SpecFiles> {
   const reads: (SpecFile | Faulty)[] = [];
+  const seen = new Set<string>();
   for (const name of named) {
     const found = await filesOf(name);
     if ('fault' in found) reads.push(found);
-    else for (const file of found) reads.push(...(await readFileOf(file, stdin)));
+    for (const file of 'fault' in found ? [] : found) {
+      const real = await realpath(file).catch(() => file);
+      if (!seen.has(real)) reads.push(...(await readFileOf(file, stdin)));
+      seen.add(real);
+    }
   }
   const files = reads.filter((read) => 'spec' in read);
   const faults = reads.flatMap((read) => ('fault' in read ? [read.fault] : []));

@@ -106,6 +106,9 @@ function savedText(
   { name, mode }: ClusterSpec,
   nowMs: number,
 ): string {
+  if (allocator === 'apiserver' && savedAtMs === undefined) {
+    return `not in the table, which has no usage bitmap of this range: the API servers of ${name} allocate`;
+  }
   const age = savedAtMs === undefined ? 'never' : `${formatAge(nowMs - savedAtMs)} ago`;
   if (allocator === 'apiserver') {
     return `${age}; the API servers of ${name} allocate, and the table holds what Services claimed`;

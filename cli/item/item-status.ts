@@ -40,10 +40,9 @@ export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
 }
 
 export function itemStatus(facts: ItemFacts): ItemStatus {
-  const { cluster, place, saved, record, claims } = facts;
+  const { cluster, place, record, claims } = facts;
   const { allocator } = cluster.spec;
-  // A range that another allocator saved is ignored.
-  const kept = saved?.stored.allocator === allocator ? saved : undefined;
+  const kept = savedOf(facts);
   const taken = isTaken(facts, kept?.stored);
   const hold = claims?.hold ?? (kept && holdOn(kept.stored.holds, place.item));
   const strikes = kept && taken && hold === undefined ? strikesOf(facts, kept.stored) : undefined;
@@ -60,6 +59,13 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
     findings: record?.findings.filter(({ item }) => item === place.item) ?? [],
     faults: faultsOf(facts, taken),
   };
+}
+
+/** Returns the saved range, unless another allocator saved it, or it is the usage bitmap of another network. */
+function savedOf({ cluster, place, saved }: ItemFacts): ItemFacts['saved'] {
+  const { allocator } = cluster.spec;
+  if (saved?.stored.allocator !== allocator) return undefined;
+  return allocator === 'table' || bitIn(saved.stored.range, place) !== undefined ? saved : undefined;
 }
 
 /** Where the API servers allocate, Services are newer than the usage bitmap of the last pass, and an IPAddress is the record. */

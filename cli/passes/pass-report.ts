@@ -43,13 +43,16 @@ export function exitCodeOfPass({ dryRun, pass }: RanPass): ExitCode {
 export function passLines(ran: RanPass, paint: Output['paint']): string[] {
   const { cluster, loop, pass } = ran;
   const observed = pass.mode === 'observe';
-  const findings = pass.report?.findings ?? [];
+  const { leak: freed = [], problem: problems = [] } = Object.groupBy(pass.report?.findings ?? [], ({ type }) =>
+    type === 'leak' ? 'leak' : 'problem',
+  );
   const unlisted = unlistedCount(pass.report);
   // An unreachable API server fails every call in the same way.
   const errors = isUnreached(pass) ? pass.errors.slice(0, 1) : pass.errors;
   const lines = [
     ...changesOf(pass).map((change) => (observed ? paint('cyan', `  would ${change}`) : `  ${change}`)),
-    ...findingLines(findings, cluster, paint),
+    ...findingLines(observed ? 'Would free:' : 'Freed:', freed, cluster, paint),
+    ...findingLines('Found:', problems, cluster, paint),
     ...(unlisted > 0 ? [paint('yellow', `  and ${unlisted} more findings, which are not listed`)] : []),
     ...leftLines(pass),
     ...errors.map((error) => paint('red', `  failed: ${errorSentence(error)}`)),
@@ -100,11 +103,11 @@ function changesOf({ mode, wouldWrite, report }: EndedPass): string[] {
   return events === 0 ? changes : [...changes, `write ${events} ${events === 1 ? 'event' : 'events'}`];
 }
 
-function findingLines(findings: readonly Finding[], name: string, paint: Output['paint']): string[] {
+function findingLines(title: string, findings: readonly Finding[], name: string, paint: Output['paint']): string[] {
   if (findings.length === 0) return [];
   const more = findings.length - MOST_FINDINGS;
   return [
-    `  ${paint('yellow', 'Found:')}`,
+    `  ${paint('yellow', title)}`,
     ...findings
       .slice(0, MOST_FINDINGS)
       .flatMap((finding) => [

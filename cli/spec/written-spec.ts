@@ -11,10 +11,15 @@ export function writtenSpec({ apiServers, serviceClusterIPRanges, ...spec }: Clu
   return { name, mode, kubeconfig, ...differing(written, SPEC_DEFAULTS) };
 }
 
-const SPEC_DEFAULTS = {
-  ...writtenSpecShape.parse({ name: '-', mode: 'observe', kubeconfig: { file: '-' } }),
-  serviceClusterIPRange: DEFAULT_CLUSTER_IP_RANGE,
-};
+/** A spec of defaults: "-" is no valid value of its fields. */
+const DEFAULTS = writtenSpecShape.parse({
+  name: '-',
+  mode: 'observe',
+  kubeconfig: { file: '-' },
+  apiServers: [{ address: '-' }, { host: '-' }],
+});
+const SPEC_DEFAULTS = { ...DEFAULTS, apiServers: [], serviceClusterIPRange: DEFAULT_CLUSTER_IP_RANGE };
+const [ADDRESS_DEFAULTS = {}, HOST_DEFAULTS = {}] = DEFAULTS.apiServers;
 
 function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServerSpec): object {
   const written = { ...(url === undefined ? { path } : { url }), ...probe };
@@ -22,10 +27,6 @@ function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServ
   const { host, ...source } = server;
   return differing({ ...(isDnsName(server) && { host }), ...source, probe: written }, HOST_DEFAULTS);
 }
-
-const PROBE_DEFAULTS = { path: '/readyz', authenticate: false };
-const ADDRESS_DEFAULTS = { kind: 'server', probe: PROBE_DEFAULTS };
-const HOST_DEFAULTS = { kind: 'shared', probe: PROBE_DEFAULTS };
 
 /** Returns the fields that differ from `defaults`, also within mappings. */
 function differing(value: object, defaults: object): object {

@@ -1,4 +1,5 @@
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import type { FindingType } from '../../lib/cluster/finding.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { explain, findingHint, stateHint } from '../explain/explanations.ts';
 import { formatAge } from './age.ts';
@@ -79,7 +80,7 @@ interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'
 }
 
 /** Findings of probes, which are outdated during a pause. */
-const OF_PROBES: ReadonlySet<string> = new Set(['noLiveLease', 'oddProbe']);
+const OF_PROBES: ReadonlySet<FindingType> = new Set(['noLiveLease', 'oddProbe'] as const);
 
 /** Returns the problems of a cluster, the worst first. */
 function attentionFor(parts: Parts): Attention[] {

@@ -55,11 +55,11 @@ interface Call {
   readonly manager: string;
 }
 
-/** Query parameters, and what they ask for. */
-const MISSING = [
-  ['watch', 'watch'],
-  ['dryRun', 'dry run'],
-] as const;
+/** Returns what a query asks for that there is none of. As in the real API, any value but these two turns a flag on. */
+function missingIn(query: URLSearchParams): string | undefined {
+  if (query.has('watch') && !/^(false|0)$/i.test(query.get('watch') ?? '')) return 'watch';
+  return query.has('dryRun') ? 'dry run' : undefined;
+}
 
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3-stand-in', platform: 'linux/amd64' };
 
@@ -110,8 +110,8 @@ export class StandInApiServer {
       accept: request.headers['accept'] ?? '',
       manager: url.searchParams.get('fieldManager') ?? request.headers['user-agent']?.split('/')[0] ?? 'unknown',
     };
-    const missing = MISSING.find(([parameter]) => url.searchParams.has(parameter));
-    if (missing !== undefined) throw badRequest(`the stand-in API server has no ${missing[1]}`);
+    const missing = missingIn(url.searchParams);
+    if (missing !== undefined) throw badRequest(`the stand-in API server has no ${missing}`);
     return this.#dispatch(request.method, call);
   }
 

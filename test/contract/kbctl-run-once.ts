@@ -82,8 +82,8 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       world().restore('web', '10.0.0.77');
       const { code, stdout } = await repair(CLUSTER);
       expect(code).toBe(1);
-      expect(stdout).toContain('    leak: the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n');
-      expect(stdout).toMatch(/ {4}repair: .*10\.0\.0\.77.* is not allocated; repairing\n/);
+      expect(stdout).toContain('Freed:\n    leak: the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n');
+      expect(stdout).toMatch(/Found:\n {4}repair: .*10\.0\.0\.77.* is not allocated; repairing\n/);
     });
 
     test('kbctl run-once shows twenty findings and counts the others', async () => {

@@ -33,7 +33,7 @@ apiServerContract('the stand-in API server', async () => transportTo(await ready
 
 const BAD_NAME = '{"metadata":{"name":"Bad Name"}}';
 
-describe('refusals of the stand-in API server', () => {
+describe('answers of the stand-in API server', () => {
   let standIn: StandInApiServer;
   beforeAll(async () => {
     standIn = await readyStandIn();
@@ -45,6 +45,7 @@ describe('refusals of the stand-in API server', () => {
     ['a body that is no object is a 400', 'POST', '/api/v1/namespaces', '7', 400, 'BadRequest'],
     ['a method that nobody serves is a 405', 'PUT', '/api/v1/namespaces', '{}', 405, 'MethodNotAllowed'],
     ['a watch is a 400', 'GET', '/api/v1/services?watch=true', undefined, 400, 'no watch'],
+    ['no watch is a list', 'GET', '/api/v1/services?watch=false', undefined, 200, 'ServiceList'],
     ['a dry run is a 400', 'POST', '/api/v1/namespaces?dryRun=All', '{}', 400, 'no dry run'],
     ['a patch of another kind is a 415', 'PATCH', '/api/v1/namespaces/default', '[]', 415, 'UnsupportedMediaType'],
     ['a namespace with a bad name is a 422', 'POST', '/api/v1/namespaces', BAD_NAME, 422, 'RFC 1123'],

@@ -84,6 +84,15 @@ describe('Spec files', () => {
     }
   });
 
+  test('a file that is named twice, or also through its folder or a link, is read once', async () => {
+    const file = write('a.yml', 'a');
+    symlinkSync(file, join(folder, 'link.yml'));
+    expect(await read([file, file, folder, '-', '-'], { stdin: specOf('b') })).toMatchObject({
+      names: ['a', 'b'],
+      faults: [],
+    });
+  });
+
   test('two specs with the same name are a fault that names both', async () => {
     const files = [write('a.yml', 'same'), write('b.yml', 'same')];
     expect((await read(files)).faults).toEqual([

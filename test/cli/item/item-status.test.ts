@@ -86,6 +86,11 @@ describe('one address', () => {
       { state: 'free', band: 'dynamic' },
     ],
     [
+      'has no usage bitmap beyond the range of the bitmap where the API servers allocate',
+      { spec: { allocator: 'apiserver' }, stored: { range: '10.0.0.0/26' } },
+      expect.not.objectContaining({ savedAtMs: expect.anything() }),
+    ],
+    [
       'is wrong with two Services',
       { facts: { claims: { services: [{ service: 'a/b' }, { service: 'a/c' }] } } },
       { faults: ['2 Services have it, and only one may'] },
