@@ -4,7 +4,7 @@ import type { Act } from './cli.ts';
 import { allocateCommand, releaseCommand } from './commands/allocate.ts';
 import { clusterApply } from './commands/cluster-apply.ts';
 import { clusterCloseAllocation, clusterDelete, clusterSetMode, clusterTakeOver } from './commands/cluster-changes.ts';
-import { clusterGet, clusterSchema } from './commands/cluster-get.ts';
+import { clusterGet } from './commands/cluster-get.ts';
 import { deregisterCommand } from './commands/deregister.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { explainCommand } from './commands/explain.ts';
@@ -73,8 +73,7 @@ function clusterCommand(act: Act): Command {
     .addCommand(clusterDelete(act))
     .addCommand(clusterSetMode(act))
     .addCommand(clusterTakeOver(act))
-    .addCommand(clusterCloseAllocation(act))
-    .addCommand(clusterSchema(act));
+    .addCommand(clusterCloseAllocation(act));
 }
 
 /** Commands that are created without their parent do not inherit its settings. */

@@ -43,7 +43,7 @@ function settle(command: Command, terminal: Terminal): void {
 }
 
 /** Commands that change nothing: only these are suggested. */
-const SAFE = new Set('status get show explain doctor page leases ranges runs findings holds schema'.split(' '));
+const SAFE = new Set('status get show explain doctor page leases ranges runs findings holds'.split(' '));
 
 /** What users of kubectl type, and the hint about the command here. */
 const KUBECTL_HABITS: Readonly<Record<string, string>> = {

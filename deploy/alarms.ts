@@ -88,15 +88,8 @@ function anyOf(names: readonly string[]): string {
   return names.map((name) => `ALARM("\${${alarmId(name)}}")`).join(' OR ');
 }
 
-/** Returns docs/runbook.md with the table of the alarms, which `npm run docs` writes. */
-export function withAlarmTable(runbook: string): string {
-  const [begin, end] = ['deploy/alarm-list.ts. -->', '<!-- End of'];
-  const [before, rest] = [runbook.split(begin)[0], runbook.split(end)[1]];
-  return `${before}${begin}\n\n${alarmTable()}\n\n${end}${rest}`;
-}
-
-/** Alarms with the same condition share a row. */
-function alarmTable(): string {
+/** Returns the table of docs/runbook.md, in which alarms with the same condition share a row. */
+export function alarmTable(): string[] {
   const alarms = Object.entries(ALARMS).map(([name, alarm]) => {
     const { threshold, comparison, missing, section = name } = alarm;
     const sign = comparison === undefined ? '>' : comparison === 'LessThanThreshold' ? '<' : '≥';
@@ -107,7 +100,7 @@ function alarmTable(): string {
   const rows = Object.entries(Object.groupBy(alarms, ({ condition }) => condition)).map(
     ([condition, group = []]) => `| ${group.map(({ link }) => link).join(', ')} | ${condition} |`,
   );
-  return ['| alarm | fires at | in | without data |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  return ['| alarm | fires at | in | without data |', '| --- | --- | --- | --- |', ...rows];
 }
 
 const MISSING = { breaching: 'fires', notBreaching: 'ends', ignore: 'keeps its state' } as const;

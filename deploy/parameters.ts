@@ -314,25 +314,12 @@ export function keptParameters(deployed: StackParameters, { Parameters, requeste
   return Object.fromEntries(kept);
 }
 
-/** docs/parameters.md, which `npm run docs` writes. */
-export function parametersPage(): string {
+/** Returns the table of docs/parameters.md. */
+export function parameterTable(): string[] {
   const rows = entries.map(([name, { default: value, description, isOfToolAlone }]) => {
     const inTemplate = isOfToolAlone ? '–' : `\`${templateName(name)}\``;
     const shown = name === 'secretsPrefix' ? '`kube-bootstrap-controller/<stage>/`' : value && `\`${value}\``;
     return `| \`${name}\` | ${inTemplate} | ${shown} | ${description} |`;
   });
-  return `# Parameters
-
-Written by \`npm run docs\` from \`deploy/parameters.ts\`.
-
-Set a parameter with \`npm run deploy -- --param name=value\`, under \`params\` in \`serverless.yml\` (in \`default\` or in a block
-named as the stage), or, in the template of a release, with \`--parameter-overrides Name=value\`. All are checked before anything changes.
-
-An update keeps the value that the stack has of each parameter of the template that it does not set, and \`npm run deploy\` prints those that
-differ from the default. To reset one, set it to its default.
-
-| parameter | in the template | default | meaning |
-| --- | --- | --- | --- |
-${rows.join('\n')}
-`;
+  return ['| parameter | in the template | default | meaning |', '| --- | --- | --- | --- |', ...rows];
 }

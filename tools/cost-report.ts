@@ -9,6 +9,7 @@ import {
   withParameterStore,
 } from './cost-calculation.ts';
 import { monthlyTransfer, networkCost, probeBytes } from './cost-transfer.ts';
+import { withFigures, withTables } from './page-tables.ts';
 
 const LIMITS = {
   clusters: { least: 1, most: 10_000, standard: 100, what: 'Clusters of the stack' },
@@ -116,127 +117,55 @@ function quantityText(quantity: number): string {
 const SIZES = [1, 100, 1_000] as const;
 const SHIPPED: Fleet = { clusters: 100, servers: 3, services: 50 };
 
-/** `docs/cost.md`. */
-export function costPage(): string {
+/** Returns `docs/cost.md` with its tables and figures. */
+export function withCosts(page: string): string {
+  const tables: Readonly<Record<string, () => readonly string[]>> = {
+    sizes: sizeTable,
+    levers: leverTable,
+    transfer: transferTable,
+  };
   const { natGateway } = networkCost(SHIPPED);
-  return `# Cost
-
-- A cluster costs $${withParameters(100)} a month in a fleet of 100, and $${withParameters(1_000)} in one of 1,000, with
-  [kubeconfigs in Parameter Store](kubeconfig-secret.md).
-- A stack of one cluster costs about $${withParameters(1)}, mostly for metrics, alarms (\`alarms=false\`) and the dashboard (\`dashboard=false\`).
-- A NAT gateway costs $${natGateway.toFixed(2)} per zone and for each byte, which can cost more than all else: see [transfer](#transfer).
-- The levers are where kubeconfigs are stored and \`intervalSeconds.kubernetes-service\`: see [what drives it](#what-drives-it).
-- \`npm run cost -- --clusters 20 --servers 3 --services 400\` computes your fleet; \`--json\` prints JSON.
-
-For a month of 730 hours in ${PRICES.region}, at the public on-demand prices of ${PRICES.date}, without free tiers. Check the prices before you
-rely on a figure. Dollars per cluster per month, with ${SHIPPED.servers} API servers and ${SHIPPED.services} Services each:
-
-${sizeTable()}
-
-## What drives it
-
-In a fleet of 100, per cluster per month:
-
-| lever | saving |
-| --- | --- |
-${leverLines().join('\n')}
-
-Parameter Store serves 40 reads a second without a charge. Processes read each kubeconfig when they start and when it is hours old: together more than 40 a
-second from some 2,300 clusters on, and in the minutes after a deployment from some 600 on. A pass whose read is refused fails, and the next one reads again.
-Higher throughput, a setting of the account, costs $0.05 for 10,000 reads: with 1,000 clusters ${kubeconfigReadsOf(1_000)}, and with 10,000 ${kubeconfigReadsOf(10_000)}.
-
-A table of your own (\`table=\`) may have provisioned capacity, which is cheaper per unit, but ticks come in bursts every ten seconds; that is not
-measured. With \`kbctl heartbeat\` each API server writes, too: $${agentDollars().toFixed(2)} each for up to seven
-([ADR 18](adr/0018-one-lease-item-per-cluster.md)).
-
-## Transfer
-
-Bytes between functions and API servers, per cluster per month, not in the totals above. Outside a VPC you pay for what functions send to the
-internet; through a NAT gateway for each byte and for the gateway, which all clusters share and the last column leaves out; in the VPC of the
-API servers two thirds of the bytes cross zones.
-
-| 3 API servers and | GB | internet | NAT gateway | other zones | all else, and NAT, in a fleet of 100 |
-| --- | --- | --- | --- | --- | --- |
-${[50, 500, 3_000, 30_000].map(transferRow).join('\n')}
-
-At 3,000 Services, in a fleet of 100:
-
-| what | GB | bytes |
-| --- | --- | --- |
-| probes | ${probeGb(100)} | every 10 s for each API server: 3.3 KB on a new connection, most of it for the TLS handshake, 0.6 KB on a kept one |
-| lists of Services with a cluster IP | 4.4 | 100 of each Service every 3 minutes |
-| lists of IPAddresses | 1.9 | 44 of each every 3 minutes |
-| other calls of \`kubernetes-service\` | 1.9 | 7 KB every 10 s: three tokens 2.7, requests 0.9, headers of replies 1.5, objects 2.0 |
-| all other | 0.9 | |
-
-A process keeps connections of 128 probes, each for at most 25 s ([ADR 4](adr/0004-endpoints-without-a-resident-process.md)). So up to ${Math.floor(128 / 3)} clusters have ${probeGb(1)} GB
-of probes, if one process receives their ticks, and 1,000 clusters ${probeGb(1_000)} GB. Up to 500 Services a cluster exchanges 6 GB, and up to 750 it costs $1.00 with all else.
-Above that the lists are the most of it, and each byte of them is a compressed Service or address that a pass compares. What is
-not done to transfer less, because a pass could then miss an object or a failure:
-
-- A probe with a resumed TLS session: it does not prove the certificate again.
-- Objects in protobuf: 1 KB less every 10 s, and unknown fields would be lost when they are written back.
-- \`limit=1\`, to compare the version of the list: it is the version of the whole store, which changes with every lease and event of the cluster.
-- \`resourceVersion=0\` or a \`resourceVersionMatch\`: as many bytes, from a cache that may be old.
-- Only metadata, or a table: the metadata of a Service has no address and is most of its bytes (\`managedFields\`); a table names only the first address.
-
-A list of a cluster in which nothing changed could be replaced by a proof of that: an empty list (89 bytes, with the present version of the store), and a watch since the last
-list with \`timeoutSeconds=3\`, which answers with a bookmark of that version after 0.5 to 2.1 s (measured on 1.36.3). It is not done. Its wait costs $0.01 to $0.12
-for each cluster, by how many share a function; it saves at most $0.28 at 3,000 Services, if none ever changes, and nothing at 50. Versions of a store that was restored from a backup
-repeat, so a pass that frees or allocates would need the list anyway, and each pass would have a second way to its conclusion.
-
-With \`intervalSeconds.kubernetes-service: 30\` a cluster of 50 Services exchanges ${transferOf({ interval: 30, services: 50 }).toFixed(1)} GB, and one of 3,000 ${transferOf({ interval: 30, services: 3_000 }).toFixed(1)} GB;
-with \`intervalSeconds.cluster-ip-repair: 540\` as well, a third of the bytes of its lists, and leaked addresses are freed three times later.
-
-Measured on one kube-apiserver 1.36.3 with 3,000 Services with labels and managed fields as Helm sets them, one in 20 headless, 2 % each with node
-ports and load balancers. Bytes of TLS connections; CPU times are means of 30 lists in each of two runs on a busy machine.
-
-| list | plain | gzip | CPU of the API server, plain and gzip |
-| --- | --- | --- | --- |
-| Services with a cluster IP | 3,674 KB | 295 KB | 38 to 46 ms, 46 to 50 ms |
-| Services that can have node ports | 165 KB | 16 KB | 5 to 6 ms, 9 to 11 ms |
-| IPAddresses | 1,098 KB | 129 KB | 14 to 29 ms, 21 to 29 ms |
-
-Gzip costs the API server up to 20 ms of CPU every three minutes, and saves 91 % of these bytes: $2.86 a month through a NAT gateway. API servers do not
-compress a list below 128 KiB.
-
-## How it is computed
-
-**Counted.** A run of the real passes over a table in memory (\`test/tools/cost.test.ts\`) counts calls, capacity units, messages, log bytes and
-metric series, and fails if the calculation has others. Clusters are healthy and nothing changes, \`allocator: apiserver\`, a service range of a /16.
-
-**Prices** agree with price lists that were published from 2025-07 (DynamoDB) to 2026-06. Only a bill would show whether an alarm on a
-formula is billed for each of its metrics, how often Lambda polls an idle queue, and how DynamoDB counts the bytes of a number.
-
-**Assumed.**
-
-| what | value | source |
-| --- | --- | --- |
-| CPU time of a pass of \`kubernetes-service\`, three API servers | 10 ms, and 5 ms per invocation | measured over loopback HTTPS and a local table, AMD EPYC, Node 24 |
-| CPU time of a pass of another loop | 1.5 ms, and 2.5 to 4.5 ms per invocation | the same |
-| CPU time of a repair for 1,000 Services | 10 ms | [performance](performance.md) |
-| the same CPU times on Graviton | if they were 1.5 times as long, a cluster would cost $0.03 more: $0.065 of its $0.07 for GB-seconds is CPU time, whatever the memory | computed |
-| CPU share of a function | memory / 1,769 MB, at the default 256 and 512 MB | AWS documentation |
-| waiting for replies | 50 ms per invocation | estimated |
-| life of a function's process | 2 hours; then it reads its kubeconfigs again | estimated |
-| a kubeconfig in Parameter Store | at most 4 KB; a larger one costs $0.05 more | AWS documentation |
-| polling of an idle queue | five calls every 20 s | AWS documentation |
-| log lines of Lambda itself | 300 bytes per invocation | estimated |
-
-**Left out.** Cold starts, storage and backups of the table (some 10 KB per cluster), [transfer](#transfer), your own KMS keys, calls of \`allocate\`
-and the admission webhook, kubeconfigs that are read again before a pass frees anything, findings in the log, and VPC endpoints ($7.30 each per zone).
-`;
+  const [some, many] = [kubeconfigReads(1_000), kubeconfigReads(10_000)];
+  const figures: [string, string][] = [
+    ['A cluster costs \\$', withParameters(100)],
+    ['in a fleet of 100, and \\$', withParameters(1_000)],
+    ['one cluster costs about \\$', withParameters(1)],
+    ['A NAT gateway costs \\$', natGateway.toFixed(2)],
+    ['on-demand prices of ', PRICES.date],
+    ['with 1,000 clusters, ', some.perSecond],
+    ['reads a second cost \\$', some.dollars],
+    ['and with 10,000, ', many.perSecond],
+    ['with 10,000, \\d+ cost \\$', many.dollars],
+    ['each API server writes, too: \\$', agentDollars().toFixed(2)],
+    ['\\| probes \\| ', probeGb(100)],
+    [`So up to ${Math.floor(128 / 3)} clusters have `, probeGb(1)],
+    ['1,000 clusters have ', probeGb(1_000)],
+    ['a cluster of 50 Services exchanges ', transferOf({ interval: 30, services: 50 })],
+    ['and one of 3,000 ', transferOf({ interval: 30, services: 3_000 })],
+  ];
+  return withFigures(
+    withTables(page, (name) => tables[name]?.() ?? []),
+    figures,
+  );
 }
 
-function transferOf(change: Partial<Fleet>): number {
+function transferOf(change: Partial<Fleet>): string {
   const { out, in: received } = monthlyTransfer({ ...SHIPPED, clusters: 1, ...change });
-  return out + received;
+  return (out + received).toFixed(1);
 }
 
 /** Returns the GB of a cluster's probes in a month. */
 function probeGb(clusters: number): string {
   const { out, in: received } = probeBytes({ ...SHIPPED, clusters });
   return ((TICKS_OF_A_MONTH * SHIPPED.servers * (out + received)) / 1e9).toFixed(1);
+}
+
+function transferTable(): string[] {
+  return [
+    '| 3 API servers and | GB | internet | NAT gateway | other zones | all else, and NAT, in a fleet of 100 |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...[50, 500, 3_000, 30_000].map(transferRow),
+  ];
 }
 
 function transferRow(services: number): string {
@@ -260,15 +189,15 @@ function withNatGateway(clusters: number): string {
 }
 
 /** Returns the reads of kubeconfigs of a fleet in a second, and what they cost for each cluster in a month with higher throughput. */
-function kubeconfigReadsOf(clusters: number): string {
+function kubeconfigReads(clusters: number) {
   const lines = monthlyCost({ ...SHIPPED, clusters });
   const reads = lines.find(({ service, unit }) => service === 'Secrets Manager' && unit === 'reads')?.quantity ?? 0;
   const dollars = (reads * PRICES.parameterRead) / clusters;
-  return `${(reads / (HOURS_OF_A_MONTH * 3600)).toFixed(0)} reads a second, $${dollars.toFixed(2)} each`;
+  return { perSecond: (reads / (HOURS_OF_A_MONTH * 3600)).toFixed(0), dollars: dollars.toFixed(2) };
 }
 
 /** Returns levers of the cost of a cluster in a fleet of 100. */
-function leverLines(): string[] {
+function leverTable(): string[] {
   const shipped = monthlyCost(SHIPPED);
   const stored = withParameterStore(shipped);
   const inFleet = (lines: readonly CostLine[]) => totalOf(lines) / SHIPPED.clusters;
@@ -289,7 +218,7 @@ function leverLines(): string[] {
   ];
   const row = ([what, dollars]: [string, number]) =>
     `| ${what} | ${dollars < 0 ? 'costs' : ''} $${Math.abs(dollars).toFixed(2)} |`.replace('  ', ' ');
-  return levers.map(row);
+  return ['| lever | saving |', '| --- | --- |', ...levers.map(row)];
 }
 
 /** Returns the cost of one agent's refreshes in a month, with two reads each. */
@@ -298,7 +227,7 @@ function agentDollars(): number {
 }
 
 /** One column of dollars per cluster for each size. */
-function sizeTable(): string {
+function sizeTable(): string[] {
   const bills = SIZES.map((clusters) => ({ clusters, lines: monthlyCost({ ...SHIPPED, clusters }) }));
   const row = (what: string, of: (lines: readonly CostLine[]) => readonly CostLine[]) =>
     `| ${what} | ${bills.map(({ clusters, lines }) => (totalOf(of(lines)) / clusters).toFixed(3)).join(' | ')} |`;
@@ -310,5 +239,5 @@ function sizeTable(): string {
     row('**total**', (lines) => lines),
     row('total with kubeconfigs in Parameter Store', withParameterStore),
     `| the same, with transfer through a NAT gateway | ${SIZES.map(withNatGateway).join(' | ')} |`,
-  ].join('\n');
+  ];
 }

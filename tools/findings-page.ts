@@ -15,7 +15,8 @@ const SEVERITIES: readonly Severity[] = ['action required', 'resolves automatica
 
 /** `docs/findings.md`: every explanation, for readers. */
 export function findingsPage(): string {
-  const others = 'For `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, see the findings.';
+  const others =
+    'For `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, see the findings. Messages of refused requests have the resolution ([codes](allocate-reference.md#refusals)).';
   return [
     INTRODUCTION,
     ...findings(),

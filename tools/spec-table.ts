@@ -1,13 +1,11 @@
-import { type JsonSchema, specJsonSchema } from '../cli/spec/spec-json-schema.ts';
+import { type JsonSchema, specJsonSchema } from './json-schemas.ts';
 
-/** Returns `docs/cluster-spec.md` with a table of the fields below each line `<!-- fields: name, mode -->`. */
-export function withFieldTables(page: string): string {
-  return page.replaceAll(/(<!-- fields: (.+) -->\n)\n(?:\|.*\n)*/g, (_, line: string, names: string) => {
-    const rows = fieldsOf(specJsonSchema())
-      .filter(({ path }) => names.split(', ').includes(path.split(/[.[]/)[0] ?? ''))
-      .map(({ path, meaning, standard }) => `| \`${path}\` | ${meaning} | ${standard} |`);
-    return [line, '| field | meaning | default |', '| --- | --- | --- |', ...rows, ''].join('\n');
-  });
+/** Returns a table of docs/cluster-spec.md: of the fields below `names`, such as `name, mode`. */
+export function fieldTable(names: string): string[] {
+  const rows = fieldsOf(specJsonSchema())
+    .filter(({ path }) => names.split(', ').includes(path.split(/[.[]/)[0] ?? ''))
+    .map(({ path, meaning, standard }) => `| \`${path}\` | ${meaning} | ${standard} |`);
+  return ['| field | meaning | default |', '| --- | --- | --- |', ...rows];
 }
 
 interface Row {

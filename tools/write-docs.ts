@@ -1,14 +1,13 @@
 // Writes the pages of docs/ that are made from the code: npm run docs
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { specJsonSchema } from '../cli/spec/spec-json-schema.ts';
-import { withAlarmTable } from '../deploy/alarms.ts';
-import { parametersPage } from '../deploy/parameters.ts';
-import { answerJsonSchema, requestJsonSchema } from './allocate-schemas.ts';
-import { costPage } from './cost-report.ts';
-import { clusterEventJsonSchema } from './event-schema.ts';
+import { alarmTable } from '../deploy/alarms.ts';
+import { parameterTable } from '../deploy/parameters.ts';
+import { withCosts } from './cost-report.ts';
 import { findingsPage } from './findings-page.ts';
-import { withFieldTables } from './spec-table.ts';
+import { answerJsonSchema, clusterEventJsonSchema, requestJsonSchema, specJsonSchema } from './json-schemas.ts';
+import { withTables } from './page-tables.ts';
+import { fieldTable } from './spec-table.ts';
 
 const docs = path.join(import.meta.dirname, '..', 'docs');
 
@@ -17,10 +16,10 @@ writeSchema('allocate-request', requestJsonSchema());
 writeSchema('allocate-answer', answerJsonSchema());
 writeSchema('cluster-event', clusterEventJsonSchema());
 writeFileSync(path.join(docs, 'findings.md'), findingsPage());
-writeFileSync(path.join(docs, 'parameters.md'), parametersPage());
-writeFileSync(path.join(docs, 'cost.md'), costPage());
-rewrite('cluster-spec.md', withFieldTables);
-rewrite('runbook.md', withAlarmTable);
+rewrite('cost.md', withCosts);
+rewrite('cluster-spec.md', (page) => withTables(page, fieldTable));
+rewrite('parameters.md', (page) => withTables(page, parameterTable));
+rewrite('runbook.md', (page) => withTables(page, alarmTable));
 
 function rewrite(page: string, change: (text: string) => string): void {
   const file = path.join(docs, page);

@@ -4,8 +4,6 @@ import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
 import { withExamples } from '../options.ts';
 import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
-import { specJsonSchema } from '../spec/spec-json-schema.ts';
-import { yamlOf } from '../terminal.ts';
 import type { Column } from '../text-table.ts';
 
 export function clusterGet(act: Act): Command {
@@ -62,18 +60,4 @@ function columns(nowMs: number): Column<RegisteredCluster>[] {
     { title: 'NODE PORTS', text: ({ spec }) => spec.serviceNodePortRange, wide: true },
     { title: 'API SERVERS', text: ({ spec }) => String(spec.apiServers.length), wide: true },
   ];
-}
-
-/** `kbctl cluster schema`: needs no table. */
-export function clusterSchema(act: Act): Command {
-  const command = new Command('schema')
-    .description('Print the JSON Schema of a cluster spec, for editors: JSON, or YAML with -o yaml')
-    .action(
-      act(async ({ output }) => {
-        const schema = specJsonSchema();
-        output.data(output.format === 'yaml' ? yamlOf(schema) : `${JSON.stringify(schema, undefined, 2)}\n`);
-        return EXIT.fine;
-      }),
-    );
-  return withExamples(command, ['kbctl cluster schema > cluster-spec.schema.json']);
 }

@@ -222,38 +222,10 @@ const OF_LATER_PASSES = group(
   },
 );
 
-/** Codes of requests that changed nothing. */
-const OF_REFUSALS = group(
+/** Codes whose messages kubectl prints. */
+const OF_REFUSED_SERVICES = group(
   { severity: 'action required' },
   {
-    ChangedMeanwhile: {
-      title: 'The spec changed after you compared it',
-      what: 'Another user or stack applied a spec at the same time. Yours was not written.',
-      resolution: [
-        step(
-          'Compare again, then apply.',
-          'kbctl cluster apply -f cluster.yml --dry-run',
-          'kbctl cluster apply -f cluster.yml',
-        ),
-      ],
-    },
-    NotRegistered: {
-      title: 'The cluster is not registered',
-      what: 'The name or the table is wrong, or the cluster was removed.',
-      resolution: [
-        step('List the clusters, or register it.', 'kbctl cluster get', 'kbctl cluster apply -f cluster.yml'),
-      ],
-    },
-    BadEvent: {
-      title: 'A function got a payload that is not valid',
-      what: 'The error shows what it expects.',
-      resolution: [step('Correct the payload.')],
-    },
-    BadEnvironment: {
-      title: 'An environment variable of a function is missing or wrong',
-      what: '`serverless.yml` sets all of them.',
-      resolution: [step('Deploy again.', 'npm run deploy')],
-    },
     AlreadyAllocated: {
       title: 'The address or port is taken',
       what: 'A Service has it, it is held for another owner, or it leaked: the third pass frees it.',
@@ -267,67 +239,14 @@ const OF_REFUSALS = group(
       what: 'The item, cluster or range of the request is wrong, or the range was changed. Network and broadcast addresses are not in a range.',
       resolution: [RANGES],
     },
-    BadHold: {
-      title: 'The hold is not valid',
-      what: 'Its end is in the past, or its owner is not 1 to 63 of `A-Z a-z 0-9 - _ .`.',
-      resolution: [step('Send a new request id with a later end, or another owner.')],
-    },
-    NotHeld: {
-      title: 'The address or port is not held as the request expects',
-      what: 'The hold ended, was released or claimed, or is of another owner.',
-      resolution: [step('See the holds. If it is free, allocate it again.', 'kbctl get holds <cluster>')],
-    },
-    HoldsFull: {
-      title: 'A range has no room for more holds',
-      what: 'The holds of a range have 64 KB.',
-      resolution: [HOLDS, step('Hold several items with one request, for a shorter time.')],
-    },
-    ObserveOnly: {
-      title: 'The cluster is in mode observe',
-      what: 'Only `enforce` allocates and releases.',
-      resolution: [
-        step(
-          'Check what passes would write, then enforce.',
-          'kbctl status <cluster>',
-          'kbctl cluster set-mode enforce <cluster>',
-        ),
-      ],
-    },
-    CallerRefused: {
-      title: 'The cluster does not accept this caller',
-      what: 'The request has no key from `callerKeys` of the spec, or names the wrong cluster.',
-      resolution: [step('Compare the hashes.', 'printf %s "$KEY" | sha256sum', 'kbctl cluster get <cluster>')],
-    },
-    OtherStack: {
-      title: 'Another stack allocates for the cluster',
-      what: 'Invoke the function of the owner.',
-      resolution: [OWNER],
-    },
-    NotSupported: {
-      title: 'The request needs an allocation table',
-      what: 'With `allocator: apiserver`, `kbctl` can hold cluster IPs, from Kubernetes 1.33 on. No Service claims them.',
-      resolution: [
-        step('Hold a cluster IP, and release it right before you create its Service.', 'kbctl allocate ip <cluster>'),
-      ],
-    },
-    NoSecondaryRange: {
-      title: 'The cluster has no second range of cluster IPs',
-      what: 'The request names the wrong cluster, or its spec lacks the second range.',
-      resolution: [RANGES],
-    },
-    RequestIdTaken: {
-      title: 'Another request has this id',
-      what: 'An id is kept for a day, and as long as it holds anything.',
-      resolution: [step('Give each request its own id.')],
-    },
   },
 );
 
 /**
- * Codes of failed passes and refused requests. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as
- * findings.
+ * Codes of failed passes and refused Services. `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease` are explained as
+ * findings. Messages of other refusals contain the resolution, and docs/allocate-reference.md lists their codes.
  */
-export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSALS };
+export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSED_SERVICES };
 
 /** Codes and names of errors that have the explanation of another code. */
 export const OTHER_CODES = {

@@ -7,7 +7,7 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { registerCluster, setClusterMode, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/errors.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { answerJsonSchema } from '../../tools/allocate-schemas.ts';
+import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';

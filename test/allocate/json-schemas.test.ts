@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { answerJsonSchema, requestJsonSchema } from '../../tools/allocate-schemas.ts';
+import { answerJsonSchema, requestJsonSchema } from '../../tools/json-schemas.ts';
 
 const docs = join(import.meta.dirname, '../../docs');
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { fingerprintOf, parseRequest, requestedItems } from '../../lib/allocate/request.ts';
-import { requestJsonSchema } from '../../tools/allocate-schemas.ts';
+import { requestJsonSchema } from '../../tools/json-schemas.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
 const NEXT = { range: 'serviceips', next: true };

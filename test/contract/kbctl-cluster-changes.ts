@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { specJsonSchema } from '../../cli/spec/spec-json-schema.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster, takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
@@ -157,14 +156,6 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       const { stdout } = await cluster('delete', 'c', '-o', 'json');
       const items = [{ name: 'c', changed: true, deleted: true }];
       expect(JSON.parse(stdout)).toMatchObject({ kind: 'ChangedClusterList', dryRun: false, items });
-    });
-  });
-
-  describe('kbctl cluster schema', () => {
-    test('kbctl cluster schema prints the JSON Schema', async () => {
-      const { code, stdout } = await cluster('schema');
-      expect(code).toBe(0);
-      expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(specJsonSchema())));
     });
   });
 }

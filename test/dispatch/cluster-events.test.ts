@@ -10,7 +10,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { claimCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
-import { clusterEventJsonSchema } from '../../tools/event-schema.ts';
+import { clusterEventJsonSchema } from '../../tools/json-schemas.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { reservedAddresses, reservedPorts } from '../../lib/allocator/reserved-band.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
-import { answerJsonSchema } from '../../tools/allocate-schemas.ts';
+import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { fencedBlocks } from '../support/console-blocks.ts';
 import { openTaskWorld, type TaskWorld } from '../support/task-world.ts';

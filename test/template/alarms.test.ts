@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { withAlarmTable } from '../../deploy/alarms.ts';
+import { alarmTable } from '../../deploy/alarms.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import {
   type CounterName,
@@ -13,6 +13,7 @@ import {
   SAMPLE_UNITS,
   type SampleName,
 } from '../../lib/telemetry/telemetry.ts';
+import { withTables } from '../../tools/page-tables.ts';
 import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK, type StackAlarm } from '../support/stack-alarms.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..');
@@ -131,7 +132,7 @@ describe('the descriptions of alarms and the runbook', () => {
   });
 
   test('the runbook has the thresholds and spans of all alarms', () => {
-    expect(withAlarmTable(read('docs/runbook.md'))).toBe(read('docs/runbook.md'));
+    expect(withTables(read('docs/runbook.md'), alarmTable)).toBe(read('docs/runbook.md'));
   });
 
   test('quotes of the runbook from logs, parameters and errors exist in the code', () => {
@@ -145,7 +146,7 @@ describe('the descriptions of alarms and the runbook', () => {
       .filter((name) => /\.(ts|yml|yaml|json)$/.test(name))
       .map(read)
       .join('\n');
-    const runbook = read('docs/runbook.md').replace(/<!-- Written[\s\S]*<!-- End/, '');
+    const runbook = read('docs/runbook.md').replace(/<!-- table: alarms -->\n\n(?:\|.*\n)+/, '');
     const words = [
       ...runbook.matchAll(/`([A-Za-z][\w.]*)(?:=\w+)?`|(?<=log line )"([^"]+)"|`([a-z]+(?: [a-z]+)+)` in the log/g),
     ];

@@ -5,10 +5,11 @@ import {
   keptParameters,
   parameterFaults,
   parametersInForce,
-  parametersPage,
+  parameterTable,
   stackTags,
   templateParameters,
 } from '../../deploy/parameters.ts';
+import { withTables } from '../../tools/page-tables.ts';
 
 interface TemplateParameter {
   readonly Default: string;
@@ -131,5 +132,6 @@ describe('an update', () => {
 
 test('docs/parameters.md is what npm run docs writes', () => {
   const page = readFileSync(path.join(import.meta.dirname, '../../docs/parameters.md'), 'utf8');
-  expect(page).toBe(parametersPage());
+  expect(withTables(page, parameterTable)).toBe(page);
+  expect(page).toContain('| `rollbackMinutes` |');
 });

@@ -3,15 +3,16 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
-import { type JsonSchema, specJsonSchema } from '../../../cli/spec/spec-json-schema.ts';
-import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
-import { withFieldTables } from '../../../tools/spec-table.ts';
-import { schemaFaults } from '../../support/json-schema-check.ts';
-import { runs } from '../../support/properties.ts';
-import { aSpec, faultsOf, minimal } from './spec-support.ts';
+import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
+import { validateClusterSpec } from '../../cli/spec/validate-cluster-spec.ts';
+import { type JsonSchema, specJsonSchema } from '../../tools/json-schemas.ts';
+import { withTables } from '../../tools/page-tables.ts';
+import { fieldTable } from '../../tools/spec-table.ts';
+import { aSpec, faultsOf, minimal } from '../cli/spec/spec-support.ts';
+import { schemaFaults } from '../support/json-schema-check.ts';
+import { runs } from '../support/properties.ts';
 
-const repository = join(import.meta.dirname, '..', '..', '..');
+const repository = join(import.meta.dirname, '..', '..');
 const read = (file: string) => readFileSync(join(repository, file), 'utf8');
 const example = read('cluster.example.yml');
 const schema = specJsonSchema();
@@ -194,7 +195,7 @@ describe('a fault that an editor shows', () => {
 
 test('the page about the spec has the tables of all fields: npm run docs writes them', () => {
   const page = read('docs/cluster-spec.md');
-  expect(withFieldTables(page)).toBe(page);
+  expect(withTables(page, fieldTable)).toBe(page);
   const documented = [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, path]) => path);
   const leaves = fields.filter(([, field]) => field['properties'] === undefined).map(([path]) => path);
   // One row stands for the fields of a kubeconfig within another field.

@@ -1,0 +1,74 @@
+import * as z from 'zod/mini';
+import { answerShape } from '../lib/allocate/answer.ts';
+import { requestShape } from '../lib/allocate/request.ts';
+import { writtenSpecShape } from '../lib/cluster/cluster-spec.ts';
+import { withoutIntegerBounds } from '../lib/cluster/shapes.ts';
+import { clusterEventShape } from '../lib/dispatch/cluster-events.ts';
+
+// The published JSON Schemas (draft 2020-12).
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+const HEAD = {
+  title: 'Cluster spec of kube-bootstrap-controller',
+  description:
+    'A control plane and how it is maintained. docs/cluster-spec.md explains each field. Rules about two fields at once are checked when the spec is read.',
+};
+
+/** If nothing is published, no API server is required and leases are ignored. */
+const SERVERS_REQUIRED = {
+  if: {
+    properties: { endpoints: { properties: { reconciler: { const: 'none' } }, required: ['reconciler'] } },
+    required: ['endpoints'],
+  },
+  else: {
+    required: ['apiServers'],
+    properties: {
+      apiServers: { minItems: 1 },
+      endpoints: { properties: { leaseSeconds: { minimum: 1, maximum: 86_400 } } },
+    },
+  },
+};
+
+/**
+ * Returns the schema of a cluster spec as users write it. It accepts every spec that
+ * `validateClusterSpec` accepts, and more: it is for editors only.
+ */
+export function specJsonSchema(): JsonSchema {
+  const schema = z.toJSONSchema(writtenSpecShape, { io: 'input', override });
+  return { ...HEAD, ...schema, ...SERVERS_REQUIRED };
+}
+
+/** Mappings have the defaults of their fields, and an omitted list is empty. */
+function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  withoutIntegerBounds({ jsonSchema });
+  const { default: standard } = jsonSchema;
+  const isList = Array.isArray(standard) && standard.length > 0;
+  if (typeof standard === 'object' && !isList) delete jsonSchema.default;
+}
+
+/** Returns the schema of a request. It is less strict than the checks of the function. */
+export function requestJsonSchema(): JsonSchema {
+  return {
+    title: 'Request to allocate, release or look up',
+    description: 'The event of the function allocate of kube-bootstrap-controller.',
+    ...z.toJSONSchema(requestShape, { io: 'input', override: withoutIntegerBounds }),
+  };
+}
+
+export function answerJsonSchema(): JsonSchema {
+  return {
+    title: 'Answer to a request to allocate, release or look up',
+    description: 'What the function allocate of kube-bootstrap-controller answers.',
+    ...z.toJSONSchema(answerShape, { override: withoutIntegerBounds }),
+  };
+}
+
+/** Returns the schema of the detail of an event (docs/events.md). */
+export function clusterEventJsonSchema(): JsonSchema {
+  return {
+    title: 'Change of the state of a cluster',
+    description: 'The detail of an event of kube-bootstrap-controller on the default event bus.',
+    ...z.toJSONSchema(clusterEventShape, { io: 'input' }),
+  };
+}
