@@ -3,8 +3,9 @@ import type { DeregisterRequest } from '../../lib/api-servers/deregister.ts';
 import { addressesIn, ENDPOINTS_REF, type EndpointsObject, SLICE_REF } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { tableWith } from '../repair/faults.ts';
+import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
-import { A, aHost, aServer, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
+import { A, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
 import { putLease, withdraw } from '../support/put-lease.ts';
 
 const SHARED = '10.0.0.9';

@@ -3,8 +3,7 @@ import { resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
 import type { SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
 import { newLease } from '../../lib/endpoints/next-lease.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { aServer } from '../support/endpoints-world.ts';
+import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 
 const probe = { path: '/readyz', authenticate: false };
 const dnsName: SharedHostSpec = { host: 'api.example.com', kind: 'shared', probe };

@@ -12,7 +12,7 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { LEASES } from '../../lib/table/leases.ts';
 import { fieldsIn } from '../../lib/table/stored-item.ts';
-import { aClusterSpec, type SpecFields } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aServer, type SpecFields } from '../support/a-cluster-spec.ts';
 import { CutCalls } from '../support/cut-calls.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { READY, SILENT } from '../support/endpoints-world.ts';
@@ -165,13 +165,8 @@ export class LoopWorld {
   }
 }
 
-/** API servers that answer their probes. */
 export function serversAt(...addresses: readonly string[]) {
-  return addresses.map((address) => ({
-    address,
-    kind: 'server' as const,
-    probe: { path: '/readyz', authenticate: false },
-  }));
+  return addresses.map((address) => aServer(address));
 }
 
 /** A world of API servers that answer, registered with them. */

@@ -11,7 +11,7 @@ import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
-import { aClusterSpec, type SpecFields } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost, type SpecFields } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
 import { A, B, C, READY, SHUTTING_DOWN, SILENT } from '../support/endpoints-world.ts';
 import { putLease, withdraw } from '../support/put-lease.ts';
@@ -126,19 +126,11 @@ const endpoints: readonly Subject<LoopWorld>[] = [
   pass(kubernetesService, 'a lease of an address that is not in the spec', async () => {
     const world = await settledWorld([A, B]);
     const expiresAtMs = world.clock.nowMs - 60_000;
-    await putLease(world.table, CLUSTER, {
-      address: C,
-      generation: 1,
-      source: 'probe',
-      expiresAtMs,
-      misses: 2,
-    });
+    await putLease(world.table, CLUSTER, { address: C, expiresAtMs, misses: 2 });
     return world;
   }),
   pass(kubernetesService, 'a host name whose record changed', async () => {
-    const world = await new LoopWorld().answer(READY, A, B).register({
-      apiServers: [{ host: 'api.example', kind: 'shared', probe: { path: '/readyz', authenticate: false } }],
-    });
+    const world = await new LoopWorld().answer(READY, A, B).register({ apiServers: [aHost('api.example')] });
     world.records.set('api.example', [A]);
     await world.later(kubernetesService, 2, INTERVAL_MS);
     world.records.set('api.example', [B]);

@@ -13,10 +13,10 @@ import {
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { claimCluster } from '../../lib/table/cluster-registration.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
+import { aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import type { DispatchWorld } from '../support/dispatch-world.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
-import { aServer } from '../support/endpoints-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { refreshLease } from '../support/put-lease.ts';

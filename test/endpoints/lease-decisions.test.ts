@@ -13,8 +13,7 @@ import {
 } from '../../lib/endpoints/lease-decisions.ts';
 import { publishedFamilies } from '../../lib/endpoints/objects.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { aHost, aServer } from '../support/endpoints-world.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 
 const NOW_MS = 100_000_000;

@@ -9,7 +9,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import type { Scenarios } from '../support/count-steps.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { aPassContext } from '../support/pass-context.ts';
@@ -92,12 +92,7 @@ function passOf(loop: LoopDefinition, spec: (n: number) => Partial<ClusterSpec>)
   };
 }
 
-const apiServers = (n: number) =>
-  list(n / 10, (index) => ({
-    address: address(4, index),
-    kind: 'server' as const,
-    probe: { path: '/readyz', authenticate: false },
-  }));
+const apiServers = (n: number) => list(n / 10, (index) => aServer(address(4, index)));
 const extraPorts = (n: number) => list(n / 20, (index) => ({ ...port(index), name: `x${index}` }));
 const base = aClusterSpec();
 const published = (n: number, reconciler: 'lease' | 'master-count'): Partial<ClusterSpec> => ({

@@ -8,7 +8,8 @@ import {
   sliceRef,
 } from '../../lib/endpoints/objects.ts';
 import { secondSlice } from '../../lib/endpoints/slices.ts';
-import { A, aHost, aServer, B, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
+import { aHost, aServer } from '../support/a-cluster-spec.ts';
+import { A, B, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
 
 const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
 const SECOND = sliceRef('IPv6');

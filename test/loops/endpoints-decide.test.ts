@@ -3,9 +3,9 @@ import type { Lease } from '../../lib/cluster/lease.ts';
 import { desiredService } from '../../lib/endpoints/kubernetes-service.ts';
 import { publishedFamilies } from '../../lib/endpoints/objects.ts';
 import { decide, type World } from '../../lib/loops/endpoints-decide.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import { A, aHost, aServer, B } from '../support/endpoints-world.ts';
+import { A, B } from '../support/endpoints-world.ts';
 import { aLease } from '../support/put-lease.ts';
 
 const NOW_MS = 1_000_000;

@@ -4,20 +4,9 @@ import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, SLICE_REF } from '../../lib/endpo
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
 import { OlderSpecError, portsFor } from '../../lib/loops/writes.ts';
+import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import {
-  A,
-  aHost,
-  aServer,
-  B,
-  C,
-  EndpointsWorld,
-  READY,
-  SHUTTING_DOWN,
-  SILENT,
-  settled,
-  worldOf,
-} from '../support/endpoints-world.ts';
+import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 import { withdraw } from '../support/put-lease.ts';
 
 const HOST = 'api.example.com';

@@ -4,20 +4,9 @@ import type { LookUp } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
 import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
+import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';
-import {
-  A,
-  aHost,
-  aServer,
-  B,
-  C,
-  EndpointsWorld,
-  READY,
-  SHUTTING_DOWN,
-  SILENT,
-  settled,
-  worldOf,
-} from '../support/endpoints-world.ts';
+import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 
 const HOST = 'api.example.com';
 const DAY_MS = 24 * 3_600_000;

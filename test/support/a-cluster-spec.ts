@@ -1,12 +1,22 @@
 import { parseClusterSpec } from '../../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../../cli/spec/spec-fault.ts';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 
 type Nested = 'endpoints' | 'service' | 'intervalSeconds';
 /** Fields of a spec, or of the objects in it. */
 export type SpecFields = Partial<Omit<ClusterSpec, Nested>> & {
   readonly [Name in Nested]?: Partial<ClusterSpec[Name]>;
 };
+
+const PROBE = { path: '/readyz', authenticate: false };
+
+export function aServer(address: string, kind: 'server' | 'shared' = 'server'): ApiServerSpec {
+  return { address, kind, probe: PROBE };
+}
+
+export function aHost(host: string): ApiServerSpec {
+  return { host, kind: 'shared', probe: PROBE };
+}
 
 /** A valid spec with every default, but for what a test cares about. */
 export function aClusterSpec({ endpoints, service, intervalSeconds, ...fields }: SpecFields = {}): ClusterSpec {
@@ -15,7 +25,7 @@ export function aClusterSpec({ endpoints, service, intervalSeconds, ...fields }:
     mode: 'enforce',
     allocator: 'apiserver',
     kubeconfig: { file: 'kubeconfig.yml' },
-    apiServers: [{ address: '10.9.8.7', kind: 'server', probe: { path: '/readyz', authenticate: false } }],
+    apiServers: [aServer('10.9.8.7')],
     serviceClusterIPRanges: ['10.0.0.0/24'],
     serviceNodePortRange: '30000-32767',
     endpoints: {

@@ -15,7 +15,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
-import { aClusterSpec } from './a-cluster-spec.ts';
+import { aClusterSpec, aServer } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { aPassContext } from './pass-context.ts';
@@ -29,16 +29,6 @@ export const SHUTTING_DOWN: ProbeReply = {
   status: 500,
   body: '[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed',
 };
-
-const PROBE = { path: '/readyz', authenticate: false };
-
-export function aServer(address: string, kind: 'server' | 'shared' = 'server'): ApiServerSpec {
-  return { address, kind, probe: PROBE };
-}
-
-export function aHost(host: string): ApiServerSpec {
-  return { host, kind: 'shared', probe: PROBE };
-}
 
 export const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 

@@ -202,9 +202,7 @@ export class FleetModel {
 
   async register(): Promise<void> {
     for (const name of this.#names) {
-      const probe = { path: '/readyz', authenticate: false };
-      const apiServers = [{ address: '10.9.8.7', kind: 'server', probe } as const];
-      await registerCluster(this.#table(), aClusterSpec({ name, kubeconfig: { secretsManager: name }, apiServers }));
+      await registerCluster(this.#table(), aClusterSpec({ name, kubeconfig: { secretsManager: name } }));
     }
   }
 

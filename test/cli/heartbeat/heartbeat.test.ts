@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { A, aServer, B, EndpointsWorld, READY, SHUTTING_DOWN } from '../../support/endpoints-world.ts';
+import { aServer } from '../../support/a-cluster-spec.ts';
+import { A, B, EndpointsWorld, READY, SHUTTING_DOWN } from '../../support/endpoints-world.ts';
 
 /** A is probed, B keeps its own lease. */
 function aWorld(): EndpointsWorld {
