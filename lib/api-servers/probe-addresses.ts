@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { familyOf, parseAddress } from '../allocator/ip-address.ts';
+import { canonicalAddress, familyOf, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../allocator/network.ts';
 import {
   type ApiServerSpec,
@@ -12,6 +12,7 @@ import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { hostOf } from '../cluster/hosts.ts';
 import type { Lease } from '../cluster/lease.ts';
+import { boundedText } from '../cluster/values.ts';
 import { type ExpectedAddress, publishedAddresses } from '../endpoints/lease-decisions.ts';
 import { hasMissedTwice } from '../endpoints/next-lease.ts';
 import { publishedFamilies } from '../endpoints/objects.ts';
@@ -74,10 +75,11 @@ async function resolveServer(
   const probed = (addresses: readonly string[]): ProbedAddress[] =>
     addresses.map((address) => ({ address, kind: 'shared', host, target: targetOf(address, probe, spec) }));
   let why = '';
-  const records = await lookUp(server).catch((error: unknown) => {
+  const found = await lookUp(server).catch((error: unknown) => {
     if (error instanceof ClusterError) why = ` (${error.message})`;
     return undefined;
   });
+  const records = found && [...new Set(found.map(canonicalText))];
   const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
   const { addresses, findings } = publishable(records ?? [], host, spec, ofHost);
   if (addresses.length > 0) return { addresses: probed(addresses), findings, unresolved: [] };
@@ -112,6 +114,12 @@ function publishable(records: readonly string[], host: string, spec: ClusterSpec
     findings.push({ type: 'other', message, item: host });
   }
   return { addresses: fit.flatMap((ofFamily) => ofFamily.slice(0, most)), findings };
+}
+
+/** Returns the one spelling of an address: a target group or a Service may have another, or a text that is no address. */
+function canonicalText(record: unknown): string {
+  const text = boundedText(record);
+  return canonicalAddress(text) ?? text;
 }
 
 function isFit(record: string): boolean {

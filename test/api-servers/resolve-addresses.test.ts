@@ -62,6 +62,28 @@ describe('the addresses of a source', () => {
     expect(resolved.findings).toMatchObject(findings);
   });
 
+  test('the addresses of a source are canonical and each once, as a target group or a Service may have another spelling', async () => {
+    const spec = aClusterSpec({ apiServers: [group, aServer('10.9.8.8')] });
+    const records = [
+      '::ffff:10.9.8.7',
+      '010.9.8.7',
+      '10.9.8.08',
+      ...Array.from({ length: 32 }, () => '10.9.8.7'),
+      '10.9.8.6',
+    ];
+    const { addresses, findings } = await resolveAddresses(spec, async () => records, []);
+    expect(addresses.map(({ address }) => address).sort()).toEqual(['10.9.8.6', '10.9.8.7', '10.9.8.8']);
+    expect(findings).toEqual([]);
+  });
+
+  test('the addresses of a source have no text of a Service that is no address, and its message is short', async () => {
+    const spec = aClusterSpec({ apiServers: [group] });
+    const records = [7 as unknown as string, `x\n${'y'.repeat(100_000)}`, '10.9.8.7'];
+    const { addresses, findings } = await resolveAddresses(spec, async () => records, []);
+    expect(addresses).toMatchObject([{ address: '10.9.8.7' }]);
+    expect(findings.map(({ message }) => message.length < 1_000 && !message.includes('\n'))).toEqual([true, true]);
+  });
+
   test('the addresses of a source cause at most 34 findings, however many must not be in Endpoints', async () => {
     const unfit = many.map((record) => record.replace('10.', '169.254.'));
     const spec = aClusterSpec({ apiServers: [dnsName] });
