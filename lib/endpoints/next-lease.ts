@@ -135,16 +135,26 @@ export interface Withdrawal {
   readonly goingDown?: boolean;
 }
 
-/** Returns the withdrawn lease. Keeps the observations and a later end of an active withdrawal. */
+/**
+ * Returns the withdrawn lease. Keeps the observations and a later end of an active withdrawal. A lease that expired ends when
+ * its address was last published: a tick may be about to publish it.
+ */
 export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
   const already = lease.state === 'withdrawn' ? lease : undefined;
+  const endsMs = already === undefined ? Math.max(lease.expiresAtMs, lastPublishedMs(lease, nowMs)) : lease.expiresAtMs;
   return {
     ...lease,
-    expiresAtMs: goingDown ? Math.min(lease.expiresAtMs, nowMs) : lease.expiresAtMs,
+    expiresAtMs: goingDown ? Math.min(endsMs, nowMs) : endsMs,
     state: 'withdrawn',
     withdrawnUntilMs: Math.max(untilMs, already?.withdrawnUntilMs ?? 0),
     seenDown: goingDown || (withdrawnUntil(lease, nowMs) !== undefined && already?.seenDown === true),
   } as const;
+}
+
+/** Returns when an address was last published although its lease expired: until two misses, if the lease ever was active. */
+function lastPublishedMs(lease: Lease, nowMs: number): number {
+  if (lease.generation === 0) return 0;
+  return hasMissedTwice(lease) ? Math.min(lease.missedAtMs ?? 0, nowMs) : nowMs;
 }
 
 function recordOf(lease: Lease) {

@@ -138,6 +138,33 @@ describe('deregistering an address', () => {
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
 
+  test.each([
+    ['', false],
+    [', and an earlier caller stopped after it wrote the withdrawal', true],
+  ])(
+    'a deregistration is not undone by a tick that was about to add an address with one miss whose lease expired long ago%s',
+    async (_, isRepeated) => {
+      const world = await settled();
+      await world.answer(SILENT, B).tick(60_000);
+      world.cluster.place(anEndpoints([A]));
+      const { port } = world.cluster;
+      const answers: unknown[] = [];
+      const kubernetes: ClusterPort = {
+        ...port,
+        update: async (object) => {
+          if (object.kind !== 'Endpoints') return port.update(object);
+          const { nowMs, table } = world;
+          if (isRepeated) await withdraw(table, 'demo', { address: B, untilMs: nowMs + HOUR_MS, nowMs });
+          answers.push(await ask(world));
+          return port.update(object);
+        },
+      };
+      await world.tick(1_000, { kubernetes });
+      expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: false })]);
+      expect(world.published()).toEqual([A]);
+    },
+  );
+
   test('a deregistration reports that the address may be published while a tick creates the Endpoints, and removes it when it is repeated', async () => {
     const world = await settled();
     world.cluster.remove(ENDPOINTS_REF);

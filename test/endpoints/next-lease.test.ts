@@ -236,8 +236,19 @@ describe('a withdrawal', () => {
     [
       'does not count an earlier shutdown of the server as seen down',
       shuttingDown,
-      { ...expired, ...missed(2), ...until },
+      { ...missed(2), ...until, expiresAtMs: NOW_MS },
     ],
+    [
+      'ends a lease that expired now, while one miss has not removed the address',
+      lease({ ...expired, ...missed(1) }),
+      { ...missed(1), ...until, expiresAtMs: NOW_MS },
+    ],
+    [
+      'ends a lease that expired when the second miss removed the address',
+      lease({ ...missed(2), expiresAtMs: PAST_MS - 2, missedAtMs: PAST_MS - 1 }),
+      { ...missed(2), ...until, expiresAtMs: PAST_MS - 1, missedAtMs: PAST_MS - 1 },
+    ],
+    ['keeps the end of the lease if it is repeated', lease({ ...until, ...expired }), { ...until, ...expired }],
   ])('%s', (_title, before, after) => {
     expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
   });
@@ -246,6 +257,6 @@ describe('a withdrawal', () => {
     const released = { ...until, seenDown: true };
     const going = { untilMs, goingDown: true };
     expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
-    expect(withdrawn(lease(expired), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
+    expect(withdrawn(lease({ ...until, ...expired }), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
   });
 });
