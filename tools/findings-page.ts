@@ -7,23 +7,21 @@ const TASKS = path.join(import.meta.dirname, '..', 'docs', 'tasks');
 
 const INTRODUCTION = `# Findings, states and error codes
 
-\`kbctl explain <word>\` prints the same, with the causes. To start from a finding, see [Reading a finding](tasks/reading-a-finding.md). Replace what
-is in angle brackets.
+\`kbctl explain <word>\` prints the same, with the causes. To start from a finding, see [Reading a finding](tasks/reading-a-finding.md).
 `;
 
 const SEVERITIES: readonly Severity[] = ['action required', 'resolves automatically', 'information'];
 
 /** `docs/findings.md`: every explanation, for readers. */
 export function findingsPage(): string {
-  const others =
-    'For `Full`, `Unknown`, `CorruptSnapshot` and `NoLiveLease`, see the findings. Messages of refused requests have the resolution ([codes](allocate-reference.md#refusals)).';
+  const codes =
+    '`kbctl explain` lists all, and `kbctl explain <code>` prints the causes of one and what to do. Refused requests have [codes of their own](allocate-reference.md#refusals).';
   return [
     INTRODUCTION,
     ...findings(),
     '## States\n\nOf clusters, loops, ranges and API servers.\n',
     ...tables('state'),
-    `## Error codes\n\n${others}\n`,
-    ...tables('error code'),
+    `## Error codes\n\n${codes}\n`,
   ].join('\n');
 }
 
@@ -35,10 +33,10 @@ function findings(): string[] {
   return [intro, ...urgent.map(section), ...tables('finding', SEVERITIES.slice(1))];
 }
 
-const HEADINGS = { finding: 'Findings', state: 'States', 'error code': 'Codes' } as const;
+const HEADINGS = { finding: 'Findings', state: 'States' } as const;
 
 /** One table per severity. Causes and resolutions are in `kbctl explain`. */
-function tables(kind: Explanation['kind'], severities = SEVERITIES): string[] {
+function tables(kind: keyof typeof HEADINGS, severities = SEVERITIES): string[] {
   return severities.flatMap((severity) => {
     const all = EXPLANATIONS.filter((one) => one.kind === kind && one.severity === severity);
     if (all.length === 0) return [];
@@ -49,8 +47,7 @@ function tables(kind: Explanation['kind'], severities = SEVERITIES): string[] {
 }
 
 /** Links to the alarm of a finding or state, and to the task that resolves it. */
-function links({ kind, alarm, task }: Explanation): string[] {
-  if (kind === 'error code') return [];
+function links({ alarm, task }: Explanation): string[] {
   return [
     ...(alarm === undefined ? [] : [`Alarm: [${alarm}](runbook.md#${alarm}).`]),
     ...(task === undefined ? [] : [`Task: [${taskTitle(task)}](tasks/${task}.md).`]),
