@@ -91,19 +91,17 @@ function anyOf(names: readonly string[]): string {
 /** Returns the table of docs/runbook.md, in which alarms with the same condition share a row. */
 export function alarmTable(): string[] {
   const alarms = Object.entries(ALARMS).map(([name, alarm]) => {
-    const { threshold, comparison, missing, section = name } = alarm;
+    const { threshold, comparison, section = name } = alarm;
     const sign = comparison === undefined ? '>' : comparison === 'LessThanThreshold' ? '<' : '≥';
     const limit = typeof threshold === 'number' ? threshold : '`alarmSharePercent`';
-    const condition = `${measureOf(alarm)} ${sign} ${limit} | ${spanOf(alarm)} | ${MISSING[missing]}`;
+    const condition = `${measureOf(alarm)} ${sign} ${limit} | ${spanOf(alarm)}`;
     return { link: `[${name}](#${section})`, condition };
   });
   const rows = Object.entries(Object.groupBy(alarms, ({ condition }) => condition)).map(
     ([condition, group = []]) => `| ${group.map(({ link }) => link).join(', ')} | ${condition} |`,
   );
-  return ['| alarm | fires at | in | without data |', '| --- | --- | --- | --- |', ...rows];
+  return ['| alarm | fires at | in |', '| --- | --- | --- |', ...rows];
 }
-
-const MISSING = { breaching: 'fires', notBreaching: 'ends', ignore: 'keeps its state' } as const;
 
 function measureOf({ metric }: Alarm): string {
   const [formula] = (metric['Metrics'] as readonly Fields[] | undefined) ?? [];

@@ -316,10 +316,9 @@ export function keptParameters(deployed: StackParameters, { Parameters, requeste
 
 /** Returns the table of docs/parameters.md. */
 export function parameterTable(): string[] {
-  const rows = entries.map(([name, { default: value, description, isOfToolAlone }]) => {
-    const inTemplate = isOfToolAlone ? '–' : `\`${templateName(name)}\``;
+  const rows = entries.map(([name, { default: value, description }]) => {
     const shown = name === 'secretsPrefix' ? '`kube-bootstrap-controller/<stage>/`' : value && `\`${value}\``;
-    return `| \`${name}\` | ${inTemplate} | ${shown} | ${description} |`;
+    return `| \`${name}\` | ${shown} | ${description} |`;
   });
-  return ['| parameter | in the template | default | meaning |', '| --- | --- | --- | --- |', ...rows];
+  return ['| parameter | default | meaning |', '| --- | --- | --- |', ...rows];
 }
