@@ -137,7 +137,7 @@ export function withCosts(page: string): string {
     ['and with 10,000, ', many.perSecond],
     ['with 10,000, \\d+ cost \\$', many.dollars],
     ['each API server writes, too: \\$', agentDollars().toFixed(2)],
-    ['\\| probes \\| ', probeGb(100)],
+    ['and probes have ', probeGb(100)],
     [`So up to ${Math.floor(128 / 3)} clusters have `, probeGb(1)],
     ['1,000 clusters have ', probeGb(1_000)],
     ['a cluster of 50 Services exchanges ', transferOf({ interval: 30, services: 50 })],
