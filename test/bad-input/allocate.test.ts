@@ -48,10 +48,10 @@ test.each<[string, string, () => Promise<void>, string, string]>([
     'its answer is not valid',
   ],
   ['a later record', 'requests/r1', () => replace('requests/r1', garbage, 2), 'SchemaTooNew', 'has schema 2'],
-])('%s that cannot be read is reported, and not changed', async (_, key, spoil, code, says) => {
+])('%s that cannot be read is reported, and not changed', async (_, key, spoil, code, pattern) => {
   await spoil();
   const before = await world.items();
-  const message = expect.stringMatching(new RegExp(`${CLUSTER}/${key}.*${says}`));
+  const message = expect.stringMatching(new RegExp(`${CLUSTER}/${key}.*${pattern}`));
   await expect(world.ask(request)).rejects.toMatchObject({ code, message });
   expect(await world.items()).toEqual(before);
 });

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  expect(await world.told()).not.toContain(TOKEN);
+  expect(await world.logsAndItems()).not.toContain(TOKEN);
   await world.close();
 });
 
@@ -21,11 +21,11 @@ type Misfortune = readonly [
   when: string,
   happens: (cluster: MisbehavingCluster) => unknown,
   code: string,
-  says: RegExp,
+  pattern: RegExp,
 ];
 
 /** The pass fails and changes nothing; the next one, without the fault, does its work. */
-async function expectFailureAndRecovery(loop: Loop, [, happens, code, says]: Misfortune): Promise<void> {
+async function expectFailureAndRecovery(loop: Loop, [, happens, code, pattern]: Misfortune): Promise<void> {
   await happens(world.cluster);
   const before = await world.state();
 
@@ -34,17 +34,17 @@ async function expectFailureAndRecovery(loop: Loop, [, happens, code, says]: Mis
   expect(await world.record(loop)).toMatchObject({
     outcome: 'failed',
     failuresInARow: 1,
-    error: { code, message: expect.stringMatching(says) },
+    error: { code, message: expect.stringMatching(pattern) },
   });
   expect(world.telemetry.lines[0]).toMatchObject({
     level: 'error',
     message: 'pass failed',
-    fields: { cluster: 'demo', errors: expect.arrayContaining([expect.stringMatching(says)]) },
+    fields: { cluster: 'demo', errors: expect.arrayContaining([expect.stringMatching(pattern)]) },
   });
   expect(world.telemetry.lines[0]?.fields['eventErrors']).toBeUndefined();
   expect(await world.state()).toEqual(before);
 
-  await world.cluster.mend();
+  await world.cluster.recover();
   expect(await world.tick(loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
   expect(await world.record(loop)).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
   expect(await world.state()).not.toEqual(before);
@@ -132,7 +132,7 @@ const MISFORTUNES: readonly Misfortune[] = [
     (cluster) => {
       let asked = false;
       cluster.misbehave(() => {
-        if (!asked) world.runOut();
+        if (!asked) world.expireDeadlines();
         asked = true;
         return { hang: true };
       });

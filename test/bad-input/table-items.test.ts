@@ -17,7 +17,7 @@ async function aWorld(options: Parameters<typeof aMisbehavingWorld>[0] = {}): Pr
 
 afterEach(async () => {
   for (const world of worlds.splice(0)) {
-    expect(await world.told()).not.toContain(TOKEN);
+    expect(await world.logsAndItems()).not.toContain(TOKEN);
     await world.close();
   }
 });
@@ -29,7 +29,7 @@ interface BadItem {
   readonly value: TableValue;
   readonly schema?: number;
   readonly code: string;
-  readonly says: RegExp;
+  readonly pattern: RegExp;
 }
 
 type Put = Pick<BadItem, 'key' | 'value' | 'schema'> & { readonly cluster?: string };
@@ -54,7 +54,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     key: 'ranges/serviceips',
     value: { ...stored, data: 'AAAA' },
     code: 'CorruptSnapshot',
-    says: /ranges\/serviceips does not parse: data is not of type Uint8Array.*restore its last good content, or remove it/,
+    pattern: /ranges\/serviceips does not parse: data is not of type Uint8Array.*restore its last good content, or remove it/,
   },
   {
     what: 'a range for what is no CIDR',
@@ -62,7 +62,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     key: 'ranges/serviceips',
     value: { ...stored, range: 'somewhere' },
     code: 'CorruptSnapshot',
-    says: /ranges\/serviceips is left unchanged: restore its last good content, or remove it/,
+    pattern: /ranges\/serviceips is left unchanged: restore its last good content, or remove it/,
   },
   {
     what: 'a range for what are no ports',
@@ -70,7 +70,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     key: 'ranges/servicenodeports',
     value: { ...stored, range: '10.0.0.0/24' },
     code: 'CorruptSnapshot',
-    says: /ranges\/servicenodeports is left unchanged: restore its last good content, or remove it/,
+    pattern: /ranges\/servicenodeports is left unchanged: restore its last good content, or remove it/,
   },
   {
     what: 'a range that a later version wrote',
@@ -79,7 +79,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     value: { ...stored, range: '30000-32767' },
     schema: 3,
     code: 'SchemaTooNew',
-    says: /ranges\/servicenodeports has schema 3 and this version reads 2.*deploy the newer version/,
+    pattern: /ranges\/servicenodeports has schema 3 and this version reads 2.*deploy the newer version/,
   },
   {
     what: 'a range that was saved under a later spec',
@@ -87,7 +87,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     key: 'ranges/serviceips',
     value: { ...stored, generation: 7 },
     code: 'OlderSpec',
-    says: /saved under generation 7 .*nothing was written, and the next pass reads the spec again/,
+    pattern: /saved under generation 7 .*nothing was written, and the next pass reads the spec again/,
   },
   {
     what: 'a lease that does not parse',
@@ -95,7 +95,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     key: 'masterleases',
     value: { '10.9.8.7': { ...lease, expiresAtMs: 'tomorrow' } },
     code: 'Corrupt',
-    says: /masterleases does not parse: 10\.9\.8\.7\.expiresAtMs is not of type number.*correct it, or remove it/,
+    pattern: /masterleases does not parse: 10\.9\.8\.7\.expiresAtMs is not of type number.*correct it, or remove it/,
   },
 ];
 
@@ -109,9 +109,9 @@ describe('a pass that meets', () => {
 
       expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
 
-      const error = { code: bad.code, message: expect.stringMatching(bad.says) };
+      const error = { code: bad.code, message: expect.stringMatching(bad.pattern) };
       expect(await world.record(bad.loop)).toMatchObject({ outcome: 'failed', error });
-      expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringMatching(bad.says)]);
+      expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringMatching(bad.pattern)]);
       expect(await world.state()).toEqual(before);
       expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
 
@@ -159,24 +159,24 @@ describe('a registration', () => {
   const registered = (world: MisbehavingWorld, spec: object) =>
     plainValue({ generation: 4, rangesGeneration: 3, spec: { ...world.spec({ name: 'bad' }), ...spec } });
 
-  test.each<{ what: string; value: (world: MisbehavingWorld) => TableValue; schema?: number; says: RegExp }>([
+  test.each<{ what: string; value: (world: MisbehavingWorld) => TableValue; schema?: number; pattern: RegExp }>([
     {
       what: 'that is text',
       value: () => 'mode: enforce',
-      says: /^Corrupt: Item #clusters\/bad does not parse: .*remove it/,
+      pattern: /^Corrupt: Item #clusters\/bad does not parse: .*remove it/,
     },
     {
       what: 'whose spec lacks a field',
       value: (world) => registered(world, { endpoints: undefined }),
-      says: /^Corrupt: .*spec\.endpoints is not of type object.*register the cluster again, with its whole spec/,
+      pattern: /^Corrupt: .*spec\.endpoints is not of type object.*register the cluster again, with its whole spec/,
     },
     {
       what: 'that a later version wrote',
       value: (world) => registered(world, {}),
       schema: 2,
-      says: /^SchemaTooNew: Item #clusters\/bad has schema 2.*deploy the newer version/,
+      pattern: /^SchemaTooNew: Item #clusters\/bad has schema 2.*deploy the newer version/,
     },
-  ])('$what fails alone, and is not changed', async ({ value, schema = 1, says }) => {
+  ])('$what fails alone, and is not changed', async ({ value, schema = 1, pattern }) => {
     const world = await aWorld();
     const item = await put(world, { cluster: '#clusters', key: 'bad', value: value(world), schema });
 
@@ -185,7 +185,7 @@ describe('a registration', () => {
     expect(world.telemetry.lines.find(({ fields }) => fields['cluster'] === 'bad')).toEqual({
       level: 'error',
       message: 'pass failed',
-      fields: { cluster: 'bad', errors: [expect.stringMatching(says)] },
+      fields: { cluster: 'bad', errors: [expect.stringMatching(pattern)] },
     });
     expect(await world.record('system-namespaces')).toMatchObject({ outcome: 'succeeded' });
     expect(await world.table.list('bad', '')).toEqual([]);

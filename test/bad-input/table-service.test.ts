@@ -50,14 +50,14 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  expect(await world.told()).not.toContain(TOKEN);
+  expect(await world.logsAndItems()).not.toContain(TOKEN);
   await world.close();
   proxied.destroy();
   await proxy.close();
 });
 
 /** No reply ever comes, until the time of the pass is over. */
-const hang = (): Fault[] => [{ kind: 'hang', meanwhile: () => world.runOut() }];
+const hang = (): Fault[] => [{ kind: 'hang', meanwhile: () => world.expireDeadlines() }];
 
 describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the next one succeed', (loop) => {
   test.each<[string, () => void, string, RegExp]>([
@@ -81,15 +81,15 @@ describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the ne
       'DeadlineExceeded',
       /dynamodb:Query on table "table-\d+".*aborted at the deadline.*the next pass reads again/,
     ],
-  ])('when %s', async (_, happens, code, says) => {
+  ])('when %s', async (_, happens, code, pattern) => {
     const ownName = tableName;
     const before = await world.state();
     happens();
 
-    await expect(world.tick(loop)).rejects.toMatchObject({ code, message: expect.stringMatching(says) });
+    await expect(world.tick(loop)).rejects.toMatchObject({ code, message: expect.stringMatching(pattern) });
 
     expect(world.telemetry.lines).toEqual([
-      { level: 'error', message: 'invocation failed', fields: { errors: [expect.stringMatching(says)] } },
+      { level: 'error', message: 'invocation failed', fields: { errors: [expect.stringMatching(pattern)] } },
     ]);
     expect(await world.record(loop)).toBeUndefined();
     expect(await world.state()).toEqual(before);
@@ -153,13 +153,13 @@ describe('a pass fails in its middle, changes nothing and lets the next one succ
       'DeadlineExceeded',
       /dynamodb:GetItem .*aborted at the deadline/,
     ],
-  ])('when %s', async (_, loop, plan, code, says) => {
+  ])('when %s', async (_, loop, plan, code, pattern) => {
     const before = await world.state();
     proxy.plan(...plan());
 
     expect(await world.tick(loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
 
-    const error = { code, message: expect.stringMatching(says) };
+    const error = { code, message: expect.stringMatching(pattern) };
     expect(await world.record(loop)).toMatchObject({ outcome: 'failed', failuresInARow: 1, error });
     expect(await world.state()).toEqual(before);
 

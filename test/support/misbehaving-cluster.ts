@@ -22,7 +22,7 @@ export interface MisbehavingCluster {
   /** The right one, with these fields changed. */
   kubeconfig(change?: { readonly cluster?: object; readonly user?: object }): string;
   /** Everything is as it should be again. */
-  mend(): Promise<void>;
+  recover(): Promise<void>;
   /** Every object, as it is. */
   objects(): Promise<unknown>;
   stop(): Promise<void>;
@@ -49,8 +49,8 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
     standIn,
     url: server.url,
     kubeconfigFile,
-    misbehave: (told) => {
-      fault = told;
+    misbehave: (reaction) => {
+      fault = reaction;
     },
     writeKubeconfig: (text) => (text === undefined ? rm(kubeconfigFile) : writeFile(kubeconfigFile, text)),
     kubeconfig: ({ cluster: changed, user } = {}) =>
@@ -59,7 +59,7 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
         ...(changed && { cluster: changed }),
         user: { token: TOKEN, ...user },
       }),
-    mend: async () => {
+    recover: async () => {
       fault = () => undefined;
       await writeFile(kubeconfigFile, cluster.kubeconfig());
     },
@@ -69,7 +69,7 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
       await rm(folder, { recursive: true });
     },
   };
-  await cluster.mend();
+  await cluster.recover();
   return cluster;
 }
 
