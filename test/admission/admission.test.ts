@@ -44,92 +44,88 @@ function failing(
   };
 }
 
-describe('a Service', () => {
-  test('a Service gets an address and a node port, which are allocated', async () => {
-    const world = await anAdmissionWorld();
-    expect(await world.ask(NODE_PORT)).toEqual({
-      uid: 'u-1',
-      allowed: true,
-      patchType: 'JSONPatch',
-      patch: [...set('10.0.0.17'), port(30_016)],
-    });
-    expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
-    expect(world.telemetry.lines).toEqual([
-      {
-        level: 'info',
-        message: 'admission: allocated',
-        fields: {
-          cluster: 'demo',
-          request: 'u-1',
-          operation: 'CREATE',
-          service: 'default/web',
-          clusterIPs: ['10.0.0.17'],
-          nodePorts: ['30016'],
-          retries: 0,
-        },
+test('a Service gets an address and a node port, which are allocated', async () => {
+  const world = await anAdmissionWorld();
+  expect(await world.ask(NODE_PORT)).toEqual({
+    uid: 'u-1',
+    allowed: true,
+    patchType: 'JSONPatch',
+    patch: [...set('10.0.0.17'), port(30_016)],
+  });
+  expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
+  expect(world.telemetry.lines).toEqual([
+    {
+      level: 'info',
+      message: 'admission: allocated',
+      fields: {
+        cluster: 'demo',
+        request: 'u-1',
+        operation: 'CREATE',
+        service: 'default/web',
+        clusterIPs: ['10.0.0.17'],
+        nodePorts: ['30016'],
+        retries: 0,
       },
-    ]);
-    expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
-    expect(world.telemetry.flushes.count).toBe(1);
-  });
-
-  test("a Service keeps a requested value in the client's notation", async () => {
-    const world = await anAdmissionWorld();
-    const spec = {
-      clusterIP: '010.0.0.5',
-      clusterIPs: ['010.0.0.5'],
-      type: 'NodePort',
-      ports: [{ port: 80, nodePort: 30_001 }],
-    };
-    expect(await world.ask({ spec })).toEqual({ uid: 'u-1', allowed: true });
-    expect(await takenIn(world)).toEqual(['10.0.0.5', '30001']);
-  });
-
-  test('a Service that lacks nothing is allowed without reading the table', async () => {
-    const world = await anAdmissionWorld();
-    const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'nobody is there')) };
-    await world.send({ body: '{}' }); // its token is known from here on
-    for (const spec of [{ clusterIP: 'None' }, { type: 'ExternalName', ports: [] }]) {
-      expect(await world.ask({ spec }, unreachable)).toEqual({ uid: 'u-1', allowed: true });
-    }
-    const oldSpec = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
-    const change = { spec: { ...oldSpec, selector: { a: 'b' } }, oldSpec };
-    expect(await world.ask(change, unreachable)).toMatchObject({ allowed: true });
-  });
-
-  test('a Service that drops its address or port is allowed, and both stay taken until a pass frees them', async () => {
-    const world = await anAdmissionWorld();
-    await world.ask(NODE_PORT);
-    const oldSpec = { ...BOTH, clusterIP: '10.0.0.17', ports: [{ port: 80, nodePort: 30_016 }] };
-    expect(await world.ask({ spec: { type: 'ExternalName', ports: [] }, oldSpec })).toMatchObject({ allowed: true });
-    expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
-  });
+    },
+  ]);
+  expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
+  expect(world.telemetry.flushes.count).toBe(1);
 });
 
-describe('a repeated review', () => {
-  test('a second review leaves the allocated values unchanged', async () => {
-    const world = await anAdmissionWorld();
-    await world.ask(NODE_PORT);
-    const spec = {
-      type: 'NodePort',
-      clusterIP: '10.0.0.17',
-      clusterIPs: ['10.0.0.17'],
-      ports: [{ port: 80, nodePort: 30_016 }],
-    };
-    expect(await world.ask({ uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
-    expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
-  });
+test("a Service keeps a requested value in the client's notation", async () => {
+  const world = await anAdmissionWorld();
+  const spec = {
+    clusterIP: '010.0.0.5',
+    clusterIPs: ['010.0.0.5'],
+    type: 'NodePort',
+    ports: [{ port: 80, nodePort: 30_001 }],
+  };
+  expect(await world.ask({ spec })).toEqual({ uid: 'u-1', allowed: true });
+  expect(await takenIn(world)).toEqual(['10.0.0.5', '30001']);
+});
 
-  test.each<[string, ReviewFields]>([
-    ['of another name', { name: 'copy' }],
-    ['of another namespace', { namespace: 'other' }],
-    ['without a name', { generateName: 'web' }],
-  ])('a Service %s is refused the values that it copied', async (_what, whose) => {
-    const world = await anAdmissionWorld();
-    await world.ask(NODE_PORT);
-    const { status } = await world.ask({ ...whose, spec: { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] } });
-    expect(status).toMatchObject({ code: 422 });
-  });
+test('a Service that lacks nothing is allowed without reading the table', async () => {
+  const world = await anAdmissionWorld();
+  const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'nobody is there')) };
+  await world.send({ body: '{}' }); // its token is known from here on
+  for (const spec of [{ clusterIP: 'None' }, { type: 'ExternalName', ports: [] }]) {
+    expect(await world.ask({ spec }, unreachable)).toEqual({ uid: 'u-1', allowed: true });
+  }
+  const oldSpec = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
+  const change = { spec: { ...oldSpec, selector: { a: 'b' } }, oldSpec };
+  expect(await world.ask(change, unreachable)).toMatchObject({ allowed: true });
+});
+
+test('a Service that drops its address or port is allowed, and both stay taken until a pass frees them', async () => {
+  const world = await anAdmissionWorld();
+  await world.ask(NODE_PORT);
+  const oldSpec = { ...BOTH, clusterIP: '10.0.0.17', ports: [{ port: 80, nodePort: 30_016 }] };
+  expect(await world.ask({ spec: { type: 'ExternalName', ports: [] }, oldSpec })).toMatchObject({ allowed: true });
+  expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
+});
+
+test('a second review leaves the allocated values unchanged', async () => {
+  const world = await anAdmissionWorld();
+  await world.ask(NODE_PORT);
+  const spec = {
+    type: 'NodePort',
+    clusterIP: '10.0.0.17',
+    clusterIPs: ['10.0.0.17'],
+    ports: [{ port: 80, nodePort: 30_016 }],
+  };
+  expect(await world.ask({ uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
+  expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
+});
+
+test.each<[string, ReviewFields]>([
+  ['of another name', { name: 'copy' }],
+  ['of another namespace', { namespace: 'other' }],
+  ['without a name', { generateName: 'web' }],
+])('a Service %s is refused the values that it copied', async (_what, whose) => {
+  const world = await anAdmissionWorld();
+  await world.ask(NODE_PORT);
+  const { status } = await world.ask({ ...whose, spec: { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] } });
+  expect(status).toMatchObject({ code: 422 });
 });
 
 describe('refusals in the words of the original', () => {
@@ -268,39 +264,37 @@ describe('a held item', () => {
   });
 });
 
-describe('nothing is written', () => {
-  test('a dry run returns values and refusals', async () => {
-    const world = await anAdmissionWorld();
-    await world.ask({ name: 'other' });
-    const before = await world.items();
-    expect(await world.ask({ ...NODE_PORT, dryRun: true })).toMatchObject({
-      patch: [...set('10.0.0.18'), port(30_016)],
-    });
-    expect(await world.ask({ dryRun: true, spec: { clusterIP: '10.0.0.17' } })).toMatchObject({ allowed: false });
-    expect(await world.items()).toEqual(before);
-    expect(world.telemetry.counters['allocations']).toBe(1);
+test('a dry run returns values and refusals, and writes nothing', async () => {
+  const world = await anAdmissionWorld();
+  await world.ask({ name: 'other' });
+  const before = await world.items();
+  expect(await world.ask({ ...NODE_PORT, dryRun: true })).toMatchObject({
+    patch: [...set('10.0.0.18'), port(30_016)],
   });
+  expect(await world.ask({ dryRun: true, spec: { clusterIP: '10.0.0.17' } })).toMatchObject({ allowed: false });
+  expect(await world.items()).toEqual(before);
+  expect(world.telemetry.counters['allocations']).toBe(1);
+});
 
-  test('mode observe logs the answer of enforce', async () => {
-    const world = await anAdmissionWorld({ spec: { mode: 'observe' } });
-    const before = await world.items();
-    expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
-    expect(await world.items()).toEqual(before);
-    expect(world.telemetry.lines).toMatchObject([
-      {
-        message: 'admission: observed',
-        fields: { wouldBe: 'allocated', clusterIPs: ['10.0.0.17'], nodePorts: ['30016'] },
-      },
-    ]);
-  });
+test('mode observe logs the answer of enforce, and writes nothing', async () => {
+  const world = await anAdmissionWorld({ spec: { mode: 'observe' } });
+  const before = await world.items();
+  expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
+  expect(await world.items()).toEqual(before);
+  expect(world.telemetry.lines).toMatchObject([
+    {
+      message: 'admission: observed',
+      fields: { wouldBe: 'allocated', clusterIPs: ['10.0.0.17'], nodePorts: ['30016'] },
+    },
+  ]);
+});
 
-  test('allocator apiserver leaves the allocation to the API servers', async () => {
-    const world = await anAdmissionWorld({ spec: { allocator: 'apiserver' } });
-    const before = await world.items();
-    expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
-    expect(await world.items()).toEqual(before);
-    expect(world.telemetry.lines).toMatchObject([{ fields: { reason: 'allocator: apiserver' } }]);
-  });
+test('allocator apiserver leaves the allocation to the API servers, and writes nothing', async () => {
+  const world = await anAdmissionWorld({ spec: { allocator: 'apiserver' } });
+  const before = await world.items();
+  expect(await world.ask(NODE_PORT)).toEqual({ uid: 'u-1', allowed: true });
+  expect(await world.items()).toEqual(before);
+  expect(world.telemetry.lines).toMatchObject([{ fields: { reason: 'allocator: apiserver' } }]);
 });
 
 describe('a table that cannot allocate', () => {
@@ -593,25 +587,23 @@ describe('a caller without the right request', () => {
   });
 });
 
-describe('the environment', () => {
-  const variables = {
-    ADMISSION_ON_FAILURE: 'allow',
-    ADMISSION_DEADLINE_SECONDS: '5',
-    ADMISSION_TOKEN_STORE: 'ssm',
-    SECRETS_PREFIX: 'p/',
-  };
+const SETTINGS = {
+  ADMISSION_ON_FAILURE: 'allow',
+  ADMISSION_DEADLINE_SECONDS: '5',
+  ADMISSION_TOKEN_STORE: 'ssm',
+  SECRETS_PREFIX: 'p/',
+};
 
-  test('the settings determine the answers of a stack', () => {
-    const settings = { onFailure: 'allow', deadlineMs: 5_000, tokenStore: 'ssm', secretsPrefix: 'p/' };
-    expect(admissionSettings(variables)).toEqual(settings);
-  });
+test('the settings determine the answers of a stack', () => {
+  const settings = { onFailure: 'allow', deadlineMs: 5_000, tokenStore: 'ssm', secretsPrefix: 'p/' };
+  expect(admissionSettings(SETTINGS)).toEqual(settings);
+});
 
-  test.each([
-    ['ADMISSION_ON_FAILURE', 'ignore'],
-    ['ADMISSION_DEADLINE_SECONDS', '30'],
-    ['ADMISSION_TOKEN_STORE', undefined],
-    ['SECRETS_PREFIX', ''],
-  ])('%s is not %p', (name, value) => {
-    expect(() => admissionSettings({ ...variables, [name]: value })).toThrow(name);
-  });
+test.each([
+  ['ADMISSION_ON_FAILURE', 'ignore'],
+  ['ADMISSION_DEADLINE_SECONDS', '30'],
+  ['ADMISSION_TOKEN_STORE', undefined],
+  ['SECRETS_PREFIX', ''],
+])('the setting %s is not %p', (name, value) => {
+  expect(() => admissionSettings({ ...SETTINGS, [name]: value })).toThrow(name);
 });

@@ -63,156 +63,148 @@ describe('a Service keeps its unclaimed items only while they are its own', () =
   });
 });
 
-describe('a Service that is created again', () => {
-  test('a Service that is created again gets other items the second time, as one of that name may exist, and the same ones from then on', async () => {
-    const world = await anAdmissionWorld();
-    const answers: unknown[] = [];
-    for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
-    expect(answers).toEqual(['10.0.0.17', ...Array(4).fill('10.0.0.18')]);
-    expect(Object.keys(await world.taken())).toEqual(['10.0.0.17', '10.0.0.18']);
-  });
-
-  test('a Service that is created again gets the same items until they are freed, and their strikes are cleared', async () => {
-    const world = await anAdmissionWorld();
-    for (const name of ['web', 'web', 'other']) await world.ask({ name });
-    world.clock.nowMs += 60 * 60_000;
-    const last = { atMs: 1, passId: 'p' };
-    await world.store(RANGE_KEYS.primary, { strikes: { once: fromBits([16]), twice: fromBits([17]), last } });
-    expect(addressIn(await world.ask({}))).toBe('10.0.0.18');
-    const { strikes } = await world.stored(RANGE_KEYS.primary);
-    expect(strikes).toEqual({ once: fromBits([16]), twice: NONE, last });
-  });
-
-  test('a change of it that is sent again gets the same at once', async () => {
-    const world = await anAdmissionWorld();
-    const oldSpec = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
-    const change: ReviewFields = { spec: { ...oldSpec, type: 'NodePort' }, oldSpec };
-    const first = await world.ask(change);
-    expect(first.patch).toHaveLength(1);
-    expect((await world.ask(change)).patch).toEqual(first.patch);
-  });
-
-  test('a Service that is created again does not get freed items, which another Service may have', async () => {
-    const world = await anAdmissionWorld();
-    for (const name of ['web', 'web']) await world.ask({ name });
-    const { data, unclaimed = [] } = await world.stored(RANGE_KEYS.primary);
-    await world.store(RANGE_KEYS.primary, {
-      data: subtract(data, fromBits([17])),
-      unclaimed: keepUnclaimed(unclaimed, (bit) => bit !== 17),
-    });
-    expect(addressIn(await world.ask({ name: 'other' }))).toBe('10.0.0.18');
-    expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
-  });
-
-  test('a Service that is created again keeps its items when an earlier review of the same name is refused in the next range', async () => {
-    const world = await anAdmissionWorld();
-    await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
-    const spec = { clusterIP: '10.0.0.5' };
-    let second: Answered | undefined;
-    const get: KeyValueTable['get'] = async (cluster, key) => {
-      if (key === RANGE_KEYS.nodePorts) second ??= await world.ask({ spec });
-      return world.table.get(cluster, key);
-    };
-    const refused = await world.ask({ spec: { ...spec, type: 'NodePort' } }, { ...world.table, get });
-    expect(refused).toMatchObject({ allowed: false });
-    expect(second).toMatchObject({ allowed: true });
-    expect(Object.keys(await world.taken())).toContain('10.0.0.5');
-  });
+test('a Service that is created again gets other items the second time, as one of that name may exist, and the same ones from then on', async () => {
+  const world = await anAdmissionWorld();
+  const answers: unknown[] = [];
+  for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
+  expect(answers).toEqual(['10.0.0.17', ...Array(4).fill('10.0.0.18')]);
+  expect(Object.keys(await world.taken())).toEqual(['10.0.0.17', '10.0.0.18']);
 });
 
-describe('a Service with generateName', () => {
-  test('a Service with generateName gets its name here, by which it is known when it is reviewed again', async () => {
-    const world = await anAdmissionWorld();
-    const { patch } = await world.ask({ generateName: 'web-' });
-    expect(patch).toContainEqual({ op: 'add', path: '/metadata/name', value: 'web-00001' });
-    const spec = { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] };
-    expect(await world.ask({ name: 'web-00001', uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
-  });
-
-  test('a Service with generateName is refused the value that another one of that prefix asked for', async () => {
-    const world = await anAdmissionWorld();
-    const asks: ReviewFields = { generateName: 'web-', spec: { clusterIP: '10.0.0.5' } };
-    expect(await world.ask(asks)).toMatchObject({ allowed: true });
-    expect(await world.ask(asks)).toMatchObject({ allowed: false, status: { code: 422 } });
-  });
+test('a Service that is created again gets the same items until they are freed, and their strikes are cleared', async () => {
+  const world = await anAdmissionWorld();
+  for (const name of ['web', 'web', 'other']) await world.ask({ name });
+  world.clock.nowMs += 60 * 60_000;
+  const last = { atMs: 1, passId: 'p' };
+  await world.store(RANGE_KEYS.primary, { strikes: { once: fromBits([16]), twice: fromBits([17]), last } });
+  expect(addressIn(await world.ask({}))).toBe('10.0.0.18');
+  const { strikes } = await world.stored(RANGE_KEYS.primary);
+  expect(strikes).toEqual({ once: fromBits([16]), twice: NONE, last });
 });
 
-describe('a Service that its API server refuses afterwards', () => {
-  test('a Service that its API server refuses afterwards takes nothing with more ports than a Service may ask for at once', async () => {
-    const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-32767' } });
-    expect(await world.ask(withPorts(2_767))).toMatchObject({
-      allowed: false,
-      status: {
-        code: 422,
-        message: 'Service "web" is invalid: spec.ports: Too many: 2767: must have at most 256 items',
-      },
+test('a change of a Service that is sent again gets the same items at once', async () => {
+  const world = await anAdmissionWorld();
+  const oldSpec = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'] };
+  const change: ReviewFields = { spec: { ...oldSpec, type: 'NodePort' }, oldSpec };
+  const first = await world.ask(change);
+  expect(first.patch).toHaveLength(1);
+  expect((await world.ask(change)).patch).toEqual(first.patch);
+});
+
+test('a Service that is created again does not get freed items, which another Service may have', async () => {
+  const world = await anAdmissionWorld();
+  for (const name of ['web', 'web']) await world.ask({ name });
+  const { data, unclaimed = [] } = await world.stored(RANGE_KEYS.primary);
+  await world.store(RANGE_KEYS.primary, {
+    data: subtract(data, fromBits([17])),
+    unclaimed: keepUnclaimed(unclaimed, (bit) => bit !== 17),
+  });
+  expect(addressIn(await world.ask({ name: 'other' }))).toBe('10.0.0.18');
+  expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
+});
+
+test('a Service that is created again keeps its items when an earlier review of the same name is refused in the next range', async () => {
+  const world = await anAdmissionWorld();
+  await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
+  const spec = { clusterIP: '10.0.0.5' };
+  let second: Answered | undefined;
+  const get: KeyValueTable['get'] = async (cluster, key) => {
+    if (key === RANGE_KEYS.nodePorts) second ??= await world.ask({ spec });
+    return world.table.get(cluster, key);
+  };
+  const refused = await world.ask({ spec: { ...spec, type: 'NodePort' } }, { ...world.table, get });
+  expect(refused).toMatchObject({ allowed: false });
+  expect(second).toMatchObject({ allowed: true });
+  expect(Object.keys(await world.taken())).toContain('10.0.0.5');
+});
+
+test('a Service with generateName gets its name here, by which it is known when it is reviewed again', async () => {
+  const world = await anAdmissionWorld();
+  const { patch } = await world.ask({ generateName: 'web-' });
+  expect(patch).toContainEqual({ op: 'add', path: '/metadata/name', value: 'web-00001' });
+  const spec = { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] };
+  expect(await world.ask({ name: 'web-00001', uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
+});
+
+test('a Service with generateName is refused the value that another one of that prefix asked for', async () => {
+  const world = await anAdmissionWorld();
+  const asks: ReviewFields = { generateName: 'web-', spec: { clusterIP: '10.0.0.5' } };
+  expect(await world.ask(asks)).toMatchObject({ allowed: true });
+  expect(await world.ask(asks)).toMatchObject({ allowed: false, status: { code: 422 } });
+});
+
+test('a Service that its API server refuses afterwards takes nothing with more ports than a Service may ask for at once', async () => {
+  const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-32767' } });
+  expect(await world.ask(withPorts(2_767))).toMatchObject({
+    allowed: false,
+    status: {
+      code: 422,
+      message: 'Service "web" is invalid: spec.ports: Too many: 2767: must have at most 256 items',
+    },
+  });
+  expect(await world.taken()).toEqual({});
+  expect(await world.ask(withPorts(256))).toMatchObject({ allowed: true });
+});
+
+test('a Service that its API server refuses afterwards takes nothing where its ports or its name are wrong', async () => {
+  const world = await anAdmissionWorld();
+  const twice = { type: 'NodePort', ports: [...Array(100)].map((_, index) => ({ name: `p${index}`, port: 80 })) };
+  for (const fields of [{ spec: twice }, { ...withPorts(100), name: 'A_B' }, { ...withPorts(100), name: '' }]) {
+    expect(await world.ask(fields)).toEqual({ uid: 'u-1', allowed: true });
+  }
+  expect(await world.taken()).toEqual({});
+});
+
+test('Services that are refused after the webhook do not empty a range: others have as much left as their namespace got', async () => {
+  const world = await anAdmissionWorld();
+  const answers: Answered[] = [];
+  for (let index = 0; index < 20; index++) answers.push(await world.ask({ ...withPorts(10), name: `s${index}` }));
+  expect(answers.at(-1)).toMatchObject({
+    allowed: false,
+    status: { code: 429, reason: 'TooManyRequests', message: expect.stringContaining('try again in some minutes') },
+  });
+  expect(await portsTaken(world)).toBe(60);
+  for (let index = 0; index < 3; index++) {
+    expect(await world.ask({ ...withPorts(10), namespace: 'other', name: `s${index}` })).toMatchObject({
+      allowed: true,
     });
-    expect(await world.taken()).toEqual({});
-    expect(await world.ask(withPorts(256))).toMatchObject({ allowed: true });
-  });
+  }
+  const again = await world.ask({ ...withPorts(10), name: 's1' });
+  expect(again.patch).toEqual(answers[1]?.patch?.map((each) => expect.objectContaining({ path: each.path })));
+  expect(await portsTaken(world)).toBe(90);
+});
 
-  test('a Service that its API server refuses afterwards takes nothing where its ports or its name are wrong', async () => {
-    const world = await anAdmissionWorld();
-    const twice = { type: 'NodePort', ports: [...Array(100)].map((_, index) => ({ name: `p${index}`, port: 80 })) };
-    for (const fields of [{ spec: twice }, { ...withPorts(100), name: 'A_B' }, { ...withPorts(100), name: '' }]) {
-      expect(await world.ask(fields)).toEqual({ uid: 'u-1', allowed: true });
-    }
-    expect(await world.taken()).toEqual({});
+test.each([
+  ['one namespace fills no more of what the range remembers than is left for all others', 470, false, true],
+  ['namespaces together fill no more of it than there is room for in the item', 900, true, false],
+])('%s', async (_what, count, ofTheirOwn, othersMay) => {
+  const world = await anAdmissionWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/20', 'fd00::/112'] } });
+  const bits = Array.from({ length: count }, (_, index) => 16 + index);
+  const unclaimed = bits.map((bit) => {
+    const long = `s${bit}`.padEnd(63, 'x');
+    const service = ofTheirOwn ? { namespace: long, name: 's' } : { namespace: 'busy', name: long };
+    return { ...service, reviews: 1, first: [bit], later: [] };
   });
+  await world.store(RANGE_KEYS.primary, { range: '10.0.0.0/20', data: fromBits(bits), unclaimed });
+  const refused = { allowed: false, status: { code: 429 } };
+  expect(await world.ask({ namespace: 'busy', name: 'next' })).toMatchObject(refused);
+  expect(await world.ask({ namespace: 'other', name: 'next' })).toMatchObject(othersMay ? { allowed: true } : refused);
+  // What is unclaimed is returned again.
+  const [{ namespace = '', name = '' } = {}] = unclaimed;
+  expect(await world.ask({ namespace, name })).toMatchObject({ allowed: true });
+});
 
-  test('Services that are refused after the webhook do not empty a range: others have as much left as their namespace got', async () => {
-    const world = await anAdmissionWorld();
-    const answers: Answered[] = [];
-    for (let index = 0; index < 20; index++) answers.push(await world.ask({ ...withPorts(10), name: `s${index}` }));
-    expect(answers.at(-1)).toMatchObject({
-      allowed: false,
-      status: { code: 429, reason: 'TooManyRequests', message: expect.stringContaining('try again in some minutes') },
-    });
-    expect(await portsTaken(world)).toBe(60);
-    for (let index = 0; index < 3; index++) {
-      expect(await world.ask({ ...withPorts(10), namespace: 'other', name: `s${index}` })).toMatchObject({
-        allowed: true,
-      });
-    }
-    const again = await world.ask({ ...withPorts(10), name: 's1' });
-    expect(again.patch).toEqual(answers[1]?.patch?.map((each) => expect.objectContaining({ path: each.path })));
-    expect(await portsTaken(world)).toBe(90);
-  });
+test('a Service with sixteen ports gets them even if they fill the range', async () => {
+  const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-30015' } });
+  expect(await world.ask(withPorts(16))).toMatchObject({ allowed: true });
+  expect(await portsTaken(world)).toBe(16);
+});
 
-  test.each([
-    ['one namespace fills no more of what the range remembers than is left for all others', 470, false, true],
-    ['namespaces together fill no more of it than there is room for in the item', 900, true, false],
-  ])('%s', async (_what, count, ofTheirOwn, othersMay) => {
-    const world = await anAdmissionWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/20', 'fd00::/112'] } });
-    const bits = Array.from({ length: count }, (_, index) => 16 + index);
-    const unclaimed = bits.map((bit) => {
-      const long = `s${bit}`.padEnd(63, 'x');
-      const service = ofTheirOwn ? { namespace: long, name: 's' } : { namespace: 'busy', name: long };
-      return { ...service, reviews: 1, first: [bit], later: [] };
-    });
-    await world.store(RANGE_KEYS.primary, { range: '10.0.0.0/20', data: fromBits(bits), unclaimed });
-    const refused = { allowed: false, status: { code: 429 } };
-    expect(await world.ask({ namespace: 'busy', name: 'next' })).toMatchObject(refused);
-    expect(await world.ask({ namespace: 'other', name: 'next' })).toMatchObject(
-      othersMay ? { allowed: true } : refused,
-    );
-    // What is unclaimed is returned again.
-    const [{ namespace = '', name = '' } = {}] = unclaimed;
-    expect(await world.ask({ namespace, name })).toMatchObject({ allowed: true });
-  });
-
-  test('a Service with sixteen ports gets them even if they fill the range', async () => {
-    const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-30015' } });
-    expect(await world.ask(withPorts(16))).toMatchObject({ allowed: true });
-    expect(await portsTaken(world)).toBe(16);
-  });
-
-  test('a Service that its API server refuses afterwards does not count items that a pass has seen or freed', async () => {
-    const world = await anAdmissionWorld();
-    for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
-    expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });
-    const { unclaimed: _, ...seen } = await world.stored(RANGE_KEYS.nodePorts);
-    await world.store(RANGE_KEYS.nodePorts, { ...seen, unclaimed: [] });
-    expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: true });
-  });
+test('a Service that its API server refuses afterwards does not count items that a pass has seen or freed', async () => {
+  const world = await anAdmissionWorld();
+  for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
+  expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });
+  const { unclaimed: _, ...seen } = await world.stored(RANGE_KEYS.nodePorts);
+  await world.store(RANGE_KEYS.nodePorts, { ...seen, unclaimed: [] });
+  expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: true });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { tokensNameOf } from '../../lib/admission/settings.ts';
 import { ClusterTokens } from '../../lib/admission/tokens.ts';
 import type { SecretText } from '../../lib/aws/store-client.ts';
@@ -24,136 +24,134 @@ function aWorld(texts: Record<string, SecretText | string>) {
   return { clock, reads, check, texts };
 }
 
-describe('the tokens of a cluster', () => {
-  test('a secret may contain one or two valid tokens, one per line', async () => {
-    const { check } = aWorld({ demo: `${NEW}\n  ${OLD}  \n\n`, other: `${OLD}\r\n` });
-    expect([await check(NEW), await check(OLD), await check(OLD, 'other')]).toEqual(['right', 'right', 'right']);
-  });
+test('a secret may contain one or two valid tokens, one per line', async () => {
+  const { check } = aWorld({ demo: `${NEW}\n  ${OLD}  \n\n`, other: `${OLD}\r\n` });
+  expect([await check(NEW), await check(OLD), await check(OLD, 'other')]).toEqual(['right', 'right', 'right']);
+});
 
-  test('a token of one cluster is not valid for another', async () => {
-    const { check } = aWorld({ demo: NEW, other: OLD });
-    expect([await check(NEW, 'other'), await check(OLD, 'demo')]).toEqual(['wrong', 'wrong']);
-  });
+test('a token of one cluster is not valid for another', async () => {
+  const { check } = aWorld({ demo: NEW, other: OLD });
+  expect([await check(NEW, 'other'), await check(OLD, 'demo')]).toEqual(['wrong', 'wrong']);
+});
 
-  test.each([
-    ['nothing', ' \n'],
-    ['too short a token', 'short'],
-    ['three', `${NEW}\n${OLD}\n${NEW}x`],
-    ['one with a space', `${NEW} ${OLD}`],
-  ])('%s is no way in', async (_what, text) => {
-    const { check } = aWorld({ demo: text });
-    expect(await check(NEW)).toBe('unknown');
-  });
+test.each([
+  ['nothing', ' \n'],
+  ['too short a token', 'short'],
+  ['three tokens', `${NEW}\n${OLD}\n${NEW}x`],
+  ['a token with a space', `${NEW} ${OLD}`],
+])('a secret with %s contains no valid token', async (_what, text) => {
+  const { check } = aWorld({ demo: text });
+  expect(await check(NEW)).toBe('unknown');
+});
 
-  test('a token of the wrong form causes no read', async () => {
-    const { check, reads } = aWorld({ demo: NEW });
-    expect([await check('short'), await check('a'.repeat(600))]).toEqual(['wrong', 'wrong']);
-    expect(reads).toEqual([]);
-  });
+test('a token of the wrong form causes no read', async () => {
+  const { check, reads } = aWorld({ demo: NEW });
+  expect([await check('short'), await check('a'.repeat(600))]).toEqual(['wrong', 'wrong']);
+  expect(reads).toEqual([]);
+});
 
-  test('a wrong one causes the same reads for a cluster with tokens and for an invented name', async () => {
-    const readsOf = async (cluster: string) => {
-      const { check, reads, clock } = aWorld({ demo: NEW });
-      const counts: number[] = [];
-      for (const waitedMs of [0, 0, 9_999, 1, 0, 300_000, 0]) {
-        clock.nowMs += waitedMs;
-        // The API server of the cluster sends the right one all the time.
-        expect(await check(NEW)).toBe('right');
-        const before = reads.length;
-        expect(await check(OLD, cluster)).toBe('wrong');
-        counts.push(reads.length - before);
-      }
-      return counts;
-    };
-    expect(await readsOf('invented')).toEqual(await readsOf('demo'));
-    expect(await readsOf('demo')).toEqual([1, 0, 0, 1, 0, 1, 0]);
-  });
-
-  test('wrong tokens cause a bounded number of reads, also for invented names, and displace no right one', async () => {
-    const { check, reads, clock } = aWorld({ demo: NEW, other: NEW });
-    await check(NEW);
-    for (let name = 0; name < 3_000; name += 1) expect(await check(OLD, `invented-${name}`)).toBe('wrong');
-    expect(reads).toHaveLength(1_000);
-    clock.nowMs += 10_000;
-    for (let name = 0; name < 3_000; name += 1) await check(OLD, `invented-${name}`);
-    for (let guess = 0; guess < 10; guess += 1) await check(`${OLD}-${guess}`);
-    expect(reads).toHaveLength(1_020);
-
-    expect(await check(NEW)).toBe('right');
-    expect(reads).toHaveLength(1_020);
-    clock.nowMs += 500;
-    expect(await check(NEW, 'other')).toBe('right');
-    expect(reads).toHaveLength(1_021);
-  });
-
-  test('tokens are read once in five minutes, and at most once in ten seconds because of wrong ones', async () => {
+test('a wrong token causes the same reads for a cluster with tokens and for an invented name', async () => {
+  const readsOf = async (cluster: string) => {
     const { check, reads, clock } = aWorld({ demo: NEW });
-    for (let asked = 0; asked < 3; asked++) await check(NEW);
-    expect(reads).toHaveLength(1);
-    for (let asked = 0; asked < 3; asked++) await check(OLD);
-    expect(reads).toHaveLength(2);
-    clock.nowMs += 10_000;
-    for (let asked = 0; asked < 3; asked++) await check(OLD);
-    expect(reads).toHaveLength(3);
-    clock.nowMs += 300_000;
-    await check(NEW);
-    expect(reads).toHaveLength(4);
-  });
+    const counts: number[] = [];
+    for (const waitedMs of [0, 0, 9_999, 1, 0, 300_000, 0]) {
+      clock.nowMs += waitedMs;
+      // The API server of the cluster sends the right one all the time.
+      expect(await check(NEW)).toBe('right');
+      const before = reads.length;
+      expect(await check(OLD, cluster)).toBe('wrong');
+      counts.push(reads.length - before);
+    }
+    return counts;
+  };
+  expect(await readsOf('invented')).toEqual(await readsOf('demo'));
+  expect(await readsOf('demo')).toEqual([1, 0, 0, 1, 0, 1, 0]);
+});
 
-  test('a new one is let in soon after it is written', async () => {
-    const { check, clock, texts } = aWorld({ demo: OLD });
-    await check(OLD);
-    texts['demo'] = `${NEW}\n${OLD}`;
-    clock.nowMs += 10_000;
-    expect([await check(NEW), await check(OLD)]).toEqual(['right', 'right']);
-    texts['demo'] = NEW;
-    clock.nowMs += 300_000;
-    expect([await check(NEW), await check(OLD)]).toEqual(['right', 'wrong']);
-  });
+test('wrong tokens cause a bounded number of reads, also for invented names, and displace no right one', async () => {
+  const { check, reads, clock } = aWorld({ demo: NEW, other: NEW });
+  await check(NEW);
+  for (let name = 0; name < 3_000; name += 1) expect(await check(OLD, `invented-${name}`)).toBe('wrong');
+  expect(reads).toHaveLength(1_000);
+  clock.nowMs += 10_000;
+  for (let name = 0; name < 3_000; name += 1) await check(OLD, `invented-${name}`);
+  for (let guess = 0; guess < 10; guess += 1) await check(`${OLD}-${guess}`);
+  expect(reads).toHaveLength(1_020);
 
-  test('a store that fails keeps known tokens valid for a quarter of an hour', async () => {
-    const { check, clock, texts } = aWorld({ demo: NEW });
-    await check(NEW);
-    texts['demo'] = { outcome: 'failed', reason: 'ThrottlingException' };
-    clock.nowMs += 300_000;
-    expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
-    clock.nowMs += 600_000;
-    expect(await check(NEW)).toBe('unknown');
-  });
+  expect(await check(NEW)).toBe('right');
+  expect(reads).toHaveLength(1_020);
+  clock.nowMs += 500;
+  expect(await check(NEW, 'other')).toBe('right');
+  expect(reads).toHaveLength(1_021);
+});
 
-  test('a failing store is read once in ten seconds, whatever the number of requests', async () => {
-    const { check, clock, texts, reads } = aWorld({ demo: { outcome: 'failed', reason: 'ThrottlingException' } });
-    for (let asked = 0; asked < 3; asked++) expect(await check(NEW)).toBe('unknown');
-    expect(reads).toHaveLength(1);
-    clock.nowMs += 10_000;
-    texts['demo'] = NEW;
-    expect(await check(NEW)).toBe('right');
-    texts['demo'] = 'no token';
-    clock.nowMs += 300_000;
-    for (const token of [OLD, NEW, OLD, NEW]) await check(token);
-    expect(reads).toHaveLength(3);
-    expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
-  });
+test('tokens are read once in five minutes, and at most once in ten seconds because of wrong ones', async () => {
+  const { check, reads, clock } = aWorld({ demo: NEW });
+  for (let asked = 0; asked < 3; asked++) await check(NEW);
+  expect(reads).toHaveLength(1);
+  for (let asked = 0; asked < 3; asked++) await check(OLD);
+  expect(reads).toHaveLength(2);
+  clock.nowMs += 10_000;
+  for (let asked = 0; asked < 3; asked++) await check(OLD);
+  expect(reads).toHaveLength(3);
+  clock.nowMs += 300_000;
+  await check(NEW);
+  expect(reads).toHaveLength(4);
+});
 
-  test('a read that ran out of time does not keep the next request from reading', async () => {
-    const controller = new AbortController();
-    const answers: SecretText[] = [
-      { outcome: 'failed', reason: 'AbortError' },
-      { outcome: 'read', text: NEW },
-    ];
-    const read = async () => answers.shift() ?? { outcome: 'absent' as const };
-    const tokens = new ClusterTokens({ read, nameOf: (cluster) => cluster, nowMs: () => 0 });
-    controller.abort();
-    const check = (signal: AbortSignal) => tokens.check('demo', NEW, signal);
-    expect(await check(controller.signal)).toMatchObject({ outcome: 'unknown' });
-    expect(await check(new AbortController().signal)).toEqual({ outcome: 'right' });
-  });
+test('a new token is valid soon after it is written', async () => {
+  const { check, clock, texts } = aWorld({ demo: OLD });
+  await check(OLD);
+  texts['demo'] = `${NEW}\n${OLD}`;
+  clock.nowMs += 10_000;
+  expect([await check(NEW), await check(OLD)]).toEqual(['right', 'right']);
+  texts['demo'] = NEW;
+  clock.nowMs += 300_000;
+  expect([await check(NEW), await check(OLD)]).toEqual(['right', 'wrong']);
+});
 
-  test.each([
-    ['secretsManager', 'p/admission/demo'],
-    ['ssm', '/p/admission/demo'],
-  ] as const)('the tokens of a cluster are kept in %s as %s', (tokenStore, name) => {
-    const settings = { onFailure: 'refuse', deadlineMs: 1, tokenStore, secretsPrefix: 'p/' } as const;
-    expect(tokensNameOf(settings, 'demo')).toBe(name);
-  });
+test('a store that fails keeps known tokens valid for a quarter of an hour', async () => {
+  const { check, clock, texts } = aWorld({ demo: NEW });
+  await check(NEW);
+  texts['demo'] = { outcome: 'failed', reason: 'ThrottlingException' };
+  clock.nowMs += 300_000;
+  expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
+  clock.nowMs += 600_000;
+  expect(await check(NEW)).toBe('unknown');
+});
+
+test('a failing store is read once in ten seconds, whatever the number of requests', async () => {
+  const { check, clock, texts, reads } = aWorld({ demo: { outcome: 'failed', reason: 'ThrottlingException' } });
+  for (let asked = 0; asked < 3; asked++) expect(await check(NEW)).toBe('unknown');
+  expect(reads).toHaveLength(1);
+  clock.nowMs += 10_000;
+  texts['demo'] = NEW;
+  expect(await check(NEW)).toBe('right');
+  texts['demo'] = 'no token';
+  clock.nowMs += 300_000;
+  for (const token of [OLD, NEW, OLD, NEW]) await check(token);
+  expect(reads).toHaveLength(3);
+  expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
+});
+
+test('a read that ran out of time does not keep the next request from reading', async () => {
+  const controller = new AbortController();
+  const answers: SecretText[] = [
+    { outcome: 'failed', reason: 'AbortError' },
+    { outcome: 'read', text: NEW },
+  ];
+  const read = async () => answers.shift() ?? { outcome: 'absent' as const };
+  const tokens = new ClusterTokens({ read, nameOf: (cluster) => cluster, nowMs: () => 0 });
+  controller.abort();
+  const check = (signal: AbortSignal) => tokens.check('demo', NEW, signal);
+  expect(await check(controller.signal)).toMatchObject({ outcome: 'unknown' });
+  expect(await check(new AbortController().signal)).toEqual({ outcome: 'right' });
+});
+
+test.each([
+  ['secretsManager', 'p/admission/demo'],
+  ['ssm', '/p/admission/demo'],
+] as const)('the tokens of a cluster are kept in %s as %s', (tokenStore, name) => {
+  const settings = { onFailure: 'refuse', deadlineMs: 1, tokenStore, secretsPrefix: 'p/' } as const;
+  expect(tokensNameOf(settings, 'demo')).toBe(name);
 });

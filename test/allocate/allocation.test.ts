@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { answerShape } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
@@ -37,311 +37,305 @@ function countingWrites(table: KeyValueTable) {
   return { through, writes };
 }
 
-describe('A request to allocate', () => {
-  test('a request to allocate allocates in every range with one write each, and answers in the order of the request', async () => {
-    const world = await anAllocateWorld();
-    const { through, writes } = countingWrites(world.table);
-    const items = [
-      port(30_001),
-      { range: IPV6, next: true },
-      ip('10.0.0.1'),
-      { range: PORT, next: true, count: 2 },
-    ] as const;
-    expect(await world.ask({ items: [...items] }, through)).toEqual({
-      requestId: 'r1',
-      cluster: CLUSTER,
-      operation: 'allocate',
-      outcome: 'done',
-      items: [
-        { range: PORT, value: 30_001, outcome: 'allocated', hold: HELD },
-        { range: IPV6, value: 'fd00::101', outcome: 'allocated', hold: HELD },
-        { range: IP, value: '10.0.0.1', outcome: 'allocated', hold: HELD },
-        { range: PORT, value: 30_016, outcome: 'allocated', hold: HELD },
-        { range: PORT, value: 30_017, outcome: 'allocated', hold: HELD },
-      ],
-    });
-    expect(writes).toEqual([
-      'requests/r1',
-      RANGE_KEYS.secondary,
-      RANGE_KEYS.primary,
-      RANGE_KEYS.nodePorts,
-      'requests/r1',
-    ]);
-    expect(await world.taken()).toEqual({
-      '10.0.0.1': 'r1',
-      'fd00::101': 'r1',
-      '30001': 'r1',
-      '30016': 'r1',
-      '30017': 'r1',
-    });
+test('a request to allocate allocates in every range with one write each, and answers in the order of the request', async () => {
+  const world = await anAllocateWorld();
+  const { through, writes } = countingWrites(world.table);
+  const items = [
+    port(30_001),
+    { range: IPV6, next: true },
+    ip('10.0.0.1'),
+    { range: PORT, next: true, count: 2 },
+  ] as const;
+  expect(await world.ask({ items: [...items] }, through)).toEqual({
+    requestId: 'r1',
+    cluster: CLUSTER,
+    operation: 'allocate',
+    outcome: 'done',
+    items: [
+      { range: PORT, value: 30_001, outcome: 'allocated', hold: HELD },
+      { range: IPV6, value: 'fd00::101', outcome: 'allocated', hold: HELD },
+      { range: IP, value: '10.0.0.1', outcome: 'allocated', hold: HELD },
+      { range: PORT, value: 30_016, outcome: 'allocated', hold: HELD },
+      { range: PORT, value: 30_017, outcome: 'allocated', hold: HELD },
+    ],
   });
-
-  test.each([
-    ['2026-02-01T00:00:00+01:00', '2026-01-31T23:00:00.000Z', { untilMs: Date.parse('2026-01-31T23:00:00Z') }],
-    ['forever', 'forever', {}],
-  ] as const)('a request to allocate holds canonical addresses for the owner until %s', async (until, shown, end) => {
-    const world = await anAllocateWorld();
-    const terms = { owner: 'team-a', takenUpBy: 'owner' } as const;
-    expect(
-      await world.ask({ items: [{ range: IPV6, value: 'FD00:0::0:7' }], hold: { ...terms, until } }),
-    ).toMatchObject({ items: [{ value: 'fd00::7', hold: { ...terms, until: shown } }] });
-    const { holds } = await world.stored(RANGE_KEYS.secondary);
-    expect(holds).toEqual([{ ...terms, ...end, requestId: 'r1', items: ['fd00::7'] }]);
-  });
-
-  test('a repeated request gets the same answer and writes nothing, for a day', async () => {
-    const world = await anAllocateWorld();
-    const first = await world.ask({ items: [NEXT_IP] });
-    await world.ask({ requestId: 'r2', ...release(ip('10.0.0.17')) });
-    const before = await world.items();
-    world.clock.nowMs += 24 * 60 * MINUTE_MS - 1;
-    expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
-    expect(await world.items()).toEqual(before);
-    world.clock.nowMs += 1;
-    expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
-  });
-
-  test('a request to allocate is answered again while the cluster is only observed, because it was done before', async () => {
-    const world = await anAllocateWorld();
-    const first = await world.ask({ items: [NEXT_IP] });
-    await setClusterMode(world.table, CLUSTER, 'observe');
-    expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
-    expect(await world.ask({ requestId: 'r2', items: [NEXT_IP] })).toMatchObject({ error: { code: 'ObserveOnly' } });
-  });
-
-  test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
-    ['is only observed', ({ table }) => setClusterMode(table, CLUSTER, 'observe')],
-    ['was not repaired for three intervals', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
-  ])('a request that has begun is not refused while the cluster %s, because it may hold items', async (_, close) => {
-    const world = await anAllocateWorld({ isRepaired: false });
-    await world.repair(world.clock.nowMs);
-    const request = { items: [ip('10.0.0.17'), port(30_016)] };
-    const isLost = ({ key }: { readonly key: string }) => key === RANGE_KEYS.nodePorts;
-    const lossy: KeyValueTable = {
-      ...world.table,
-      put: async (content, previous) => {
-        if (isLost(content)) throw new TableError('Unavailable', 'no answer');
-        return world.table.put(content, previous);
-      },
-    };
-    await expect(world.ask(request, lossy)).rejects.toMatchObject({ code: 'Unavailable' });
-    await close(world);
-    await expect(world.ask(request)).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringContaining('was not finished, invoke it again with the same requestId'),
-    });
-    expect(await world.taken()).toEqual({ '10.0.0.17': 'r1' });
-  });
-
-  test('a refused request gets upstream’s message, and releases its items', async () => {
-    const world = await anAllocateWorld();
-    await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
-    const error = { code: 'AlreadyAllocated', message: 'provided port is already allocated' };
-    expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toEqual({
-      requestId: 'r1',
-      cluster: CLUSTER,
-      operation: 'allocate',
-      outcome: 'refused',
-      items: [
-        { range: IP, outcome: 'refused' },
-        { range: PORT, value: 30_002, outcome: 'refused' },
-        { range: PORT, value: 30_001, outcome: 'refused', error },
-      ],
-      error,
-    });
-    expect(await world.taken()).toEqual({ '30001': undefined });
-    // The refusal is the answer to this id, also when the port is free by now.
-    await world.store(RANGE_KEYS.nodePorts, { data: fromBits([]) });
-    expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toMatchObject({
-      outcome: 'refused',
-      replayed: true,
-    });
+  expect(writes).toEqual([
+    'requests/r1',
+    RANGE_KEYS.secondary,
+    RANGE_KEYS.primary,
+    RANGE_KEYS.nodePorts,
+    'requests/r1',
+  ]);
+  expect(await world.taken()).toEqual({
+    '10.0.0.1': 'r1',
+    'fd00::101': 'r1',
+    '30001': 'r1',
+    '30016': 'r1',
+    '30017': 'r1',
   });
 });
 
-describe('A request to allocate is refused', () => {
-  test.each<[string, Partial<AllocateRequest>, string]>([
-    ['a value outside its range', { items: [ip('10.0.1.1')] }, 'NotInRange'],
-    ['what is no address', { items: [ip('ten')] }, 'NotInRange'],
-    ['a port outside its range', { items: [port(80)] }, 'NotInRange'],
-    ['a value twice', { items: [ip('10.0.0.1'), ip('10.0.0.1')] }, 'AlreadyAllocated'],
-    [
-      'a hold that was over a moment ago',
-      { items: [NEXT_IP], hold: { owner: 'a', until: '2026-01-01T12:00:00Z' } },
-      'BadHold',
+test.each([
+  ['2026-02-01T00:00:00+01:00', '2026-01-31T23:00:00.000Z', { untilMs: Date.parse('2026-01-31T23:00:00Z') }],
+  ['forever', 'forever', {}],
+] as const)('a request to allocate holds canonical addresses for the owner until %s', async (until, shown, end) => {
+  const world = await anAllocateWorld();
+  const terms = { owner: 'team-a', takenUpBy: 'owner' } as const;
+  expect(await world.ask({ items: [{ range: IPV6, value: 'FD00:0::0:7' }], hold: { ...terms, until } })).toMatchObject({
+    items: [{ value: 'fd00::7', hold: { ...terms, until: shown } }],
+  });
+  const { holds } = await world.stored(RANGE_KEYS.secondary);
+  expect(holds).toEqual([{ ...terms, ...end, requestId: 'r1', items: ['fd00::7'] }]);
+});
+
+test('a repeated request gets the same answer and writes nothing, for a day', async () => {
+  const world = await anAllocateWorld();
+  const first = await world.ask({ items: [NEXT_IP] });
+  await world.ask({ requestId: 'r2', ...release(ip('10.0.0.17')) });
+  const before = await world.items();
+  world.clock.nowMs += 24 * 60 * MINUTE_MS - 1;
+  expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
+  expect(await world.items()).toEqual(before);
+  world.clock.nowMs += 1;
+  expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
+});
+
+test('a request to allocate is answered again while the cluster is only observed, because it was done before', async () => {
+  const world = await anAllocateWorld();
+  const first = await world.ask({ items: [NEXT_IP] });
+  await setClusterMode(world.table, CLUSTER, 'observe');
+  expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
+  expect(await world.ask({ requestId: 'r2', items: [NEXT_IP] })).toMatchObject({ error: { code: 'ObserveOnly' } });
+});
+
+test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
+  ['is only observed', ({ table }) => setClusterMode(table, CLUSTER, 'observe')],
+  ['was not repaired for three intervals', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
+])('a request that has begun is not refused while the cluster %s, because it may hold items', async (_, close) => {
+  const world = await anAllocateWorld({ isRepaired: false });
+  await world.repair(world.clock.nowMs);
+  const request = { items: [ip('10.0.0.17'), port(30_016)] };
+  const isLost = ({ key }: { readonly key: string }) => key === RANGE_KEYS.nodePorts;
+  const lossy: KeyValueTable = {
+    ...world.table,
+    put: async (content, previous) => {
+      if (isLost(content)) throw new TableError('Unavailable', 'no answer');
+      return world.table.put(content, previous);
+    },
+  };
+  await expect(world.ask(request, lossy)).rejects.toMatchObject({ code: 'Unavailable' });
+  await close(world);
+  await expect(world.ask(request)).rejects.toMatchObject({
+    code: 'Unavailable',
+    message: expect.stringContaining('was not finished, invoke it again with the same requestId'),
+  });
+  expect(await world.taken()).toEqual({ '10.0.0.17': 'r1' });
+});
+
+test('a refused request gets upstream’s message, and releases its items', async () => {
+  const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
+  const error = { code: 'AlreadyAllocated', message: 'provided port is already allocated' };
+  expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toEqual({
+    requestId: 'r1',
+    cluster: CLUSTER,
+    operation: 'allocate',
+    outcome: 'refused',
+    items: [
+      { range: IP, outcome: 'refused' },
+      { range: PORT, value: 30_002, outcome: 'refused' },
+      { range: PORT, value: 30_001, outcome: 'refused', error },
     ],
-  ])('%s', async (_, request, code) => {
-    const world = await anAllocateWorld();
-    expect(await world.ask(request)).toMatchObject({ outcome: 'refused', error: { code } });
-    expect(await world.taken()).toEqual({});
+    error,
   });
-
-  test('a full range refuses a request, and nothing is allocated', async () => {
-    const world = await anAllocateWorld();
-    await world.store(RANGE_KEYS.primary, { data: fromBits(Array.from({ length: 253 }, (_, bit) => bit)) });
-    const answer = await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
-    expect(answer).toMatchObject({
-      outcome: 'refused',
-      items: [
-        { outcome: 'refused' },
-        { outcome: 'refused', error: { code: 'Full', message: 'range is full: 1 free, 2 requested' } },
-      ],
-      error: { code: 'Full', message: 'range is full: 1 free, 2 requested' },
-    });
-    expect(answer.items[0]).not.toHaveProperty('error');
-    expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual([]);
-  });
-
-  test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateRequest>, string, string]>([
-    [
-      'no cluster of the name',
-      {},
-      { cluster: 'dem' },
-      'NotRegistered',
-      'cluster dem is not registered; did you mean demo?',
-    ],
-    [
-      'the function does not suggest names of other clusters',
-      { environment: { stack: 'kbc-prod' } },
-      { cluster: 'dem' },
-      'NotRegistered',
-      'cluster dem is not registered',
-    ],
-    ['no cluster at all like it', {}, { cluster: 'xyz' }, 'NotRegistered', 'cluster xyz is not registered'],
-    [
-      'the cluster’s own API servers allocate',
-      { spec: { allocator: 'apiserver' } },
-      {},
-      'NotSupported',
-      'cluster demo has "allocator: apiserver": this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"',
-    ],
-    [
-      'the cluster is only observed',
-      { spec: { mode: 'observe' } },
-      {},
-      'ObserveOnly',
-      'cluster demo has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"',
-    ],
-    [
-      'there is no secondary range',
-      { spec: { serviceClusterIPRanges: ['10.0.0.0/24'] } },
-      { items: [{ range: IPV6, next: true }] },
-      'NoSecondaryRange',
-      'cluster demo has one range of cluster IPs, 10.0.0.0/24: it has no secondaryserviceips',
-    ],
-  ])('a request is refused when %s, and nothing is written', async (_, options, request, code, message) => {
-    const world = await anAllocateWorld(options);
-    const before = await world.items();
-    const answer = await world.ask({ items: [NEXT_IP], ...request });
-    expect(answer).toMatchObject({ outcome: 'refused', items: [{ outcome: 'refused' }], error: { code, message } });
-    expect(await world.items()).toEqual(before);
-  });
-
-  test('a request is refused when another stack owns the cluster, and nothing is written', async () => {
-    const world = await anAllocateWorld({ environment: { stack: 'ours' } });
-    await takeOverCluster(world.table, CLUSTER, 'theirs');
-    const before = await world.items();
-    expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({
-      outcome: 'refused',
-      error: {
-        code: 'OtherStack',
-        message: 'cluster demo belongs to the stack theirs: invoke the allocate function of that stack',
-      },
-    });
-    expect(await world.items()).toEqual(before);
-    await takeOverCluster(world.table, CLUSTER, 'ours');
-    expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
-  });
-
-  test('a caller without a key of the cluster cannot allocate there, and no answer or item contains the key', async () => {
-    const callerKeys = [createHash('sha256').update(KEY).digest('hex')];
-    const world = await anAllocateWorld({ environment: { stack: 'ours' }, spec: { callerKeys } });
-    const before = await world.items();
-    for (const operation of ['allocate', 'release', 'lookUp'] as const) {
-      const items = operation === 'allocate' ? [NEXT_IP] : [ip('10.0.0.9')];
-      for (const callerKey of [undefined, 'k'.repeat(64)]) {
-        const asked = { operation, items, ...(callerKey !== undefined && { callerKey }) };
-        expect(await world.ask(asked)).toMatchObject({ outcome: 'refused', error: { code: 'CallerRefused' } });
-      }
-    }
-    expect(await world.items()).toEqual(before);
-    const answer = await world.ask({ items: [NEXT_IP], callerKey: KEY });
-    expect(answer).toMatchObject({ outcome: 'done' });
-    expect(JSON.stringify([answer, await world.items(), world.telemetry.lines])).not.toContain(KEY);
-  });
-
-  test.each([
-    { of: IP, words: 'serviceipallocations' },
-    { of: PORT, words: 'servicenodeportallocations' },
-  ] as const)('a request is refused until a pass has saved $of, and its id stays free', async ({ of, words }) => {
-    const world = await anAllocateWorld();
-    await registerCluster(world.table, aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] }));
-    const items: AllocateRequest['items'] = [{ range: of, next: true }];
-    expect(await world.ask({ items })).toMatchObject({
-      outcome: 'refused',
-      error: { code: 'NotReady', message: `cannot allocate resources of type ${words} at this time` },
-    });
-    await world.store(RANGE_KEYS.primary, { range: '10.1.0.0/24', generation: 2 });
-    await world.store(RANGE_KEYS.nodePorts, { range: '30000-32767', generation: 2 });
-    expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
-  });
-
-  test('a request is refused under an id that another request had within a day', async () => {
-    const world = await anAllocateWorld();
-    await world.ask({ items: [NEXT_IP] });
-    const before = await world.items();
-    for (const other of [{ items: [NEXT_IP, NEXT_IP] }, release(ip('10.0.0.17'))]) {
-      expect(await world.ask({ ...other, items: [...other.items] })).toMatchObject({
-        outcome: 'refused',
-        error: { code: 'RequestIdTaken', message: expect.stringMatching(/another request to cluster demo/) },
-      });
-    }
-    expect(await world.items()).toEqual(before);
-  });
-
-  test('a request is refused under an id that still holds items after its day, so that nothing is allocated twice', async () => {
-    const world = await anAllocateWorld();
-    await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } });
-    world.clock.nowMs += 25 * 60 * MINUTE_MS;
-    const before = await world.items();
-    expect(await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } })).toMatchObject({
-      outcome: 'refused',
-      error: { code: 'RequestIdTaken', message: expect.stringMatching(/still holds items in cluster demo/) },
-    });
-    expect(await world.items()).toEqual(before);
+  expect(await world.taken()).toEqual({ '30001': undefined });
+  // The refusal is the answer to this id, also when the port is free by now.
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([]) });
+  expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toMatchObject({
+    outcome: 'refused',
+    replayed: true,
   });
 });
 
-describe('A request to release', () => {
-  test('a request to release frees allocated items with their holds, and does not change others', async () => {
-    const world = await anAllocateWorld();
-    await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
-    await world.ask({ items: [ip('10.0.0.1')] });
-    const items = [ip('10.0.0.1'), port(30_001), port(30_003), port(80), port(30_001)];
-    expect(await world.ask({ requestId: 'r2', ...release(...items) })).toEqual({
-      requestId: 'r2',
-      cluster: CLUSTER,
-      operation: 'release',
-      outcome: 'done',
-      items: [
-        { range: IP, value: '10.0.0.1', outcome: 'released' },
-        { range: PORT, value: 30_001, outcome: 'released' },
-        { range: PORT, value: 30_003, outcome: 'free' },
-        { range: PORT, value: 80, outcome: 'notInRange' },
-        { range: PORT, value: 30_001, outcome: 'free' },
-      ],
-    });
-    expect(await world.taken()).toEqual({ '30002': undefined });
-  });
+test.each<[string, Partial<AllocateRequest>, string]>([
+  ['a value outside its range', { items: [ip('10.0.1.1')] }, 'NotInRange'],
+  ['a text that is not an address', { items: [ip('ten')] }, 'NotInRange'],
+  ['a port outside its range', { items: [port(80)] }, 'NotInRange'],
+  ['one value twice', { items: [ip('10.0.0.1'), ip('10.0.0.1')] }, 'AlreadyAllocated'],
+  [
+    'a hold that expired a moment ago',
+    { items: [NEXT_IP], hold: { owner: 'a', until: '2026-01-01T12:00:00Z' } },
+    'BadHold',
+  ],
+])('a request for %s is refused', async (_, request, code) => {
+  const world = await anAllocateWorld();
+  expect(await world.ask(request)).toMatchObject({ outcome: 'refused', error: { code } });
+  expect(await world.taken()).toEqual({});
+});
 
-  test('a repeated release gets the same answer, and releases nothing of the next owner', async () => {
-    const world = await anAllocateWorld();
-    await world.ask({ items: [ip('10.0.0.1')] });
-    const first = await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) });
-    await world.ask({ requestId: 'r3', items: [ip('10.0.0.1')] });
-    expect(await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) })).toEqual({ ...first, replayed: true });
-    expect(await world.taken()).toEqual({ '10.0.0.1': 'r3' });
+test('a full range refuses a request, and nothing is allocated', async () => {
+  const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.primary, { data: fromBits(Array.from({ length: 253 }, (_, bit) => bit)) });
+  const answer = await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
+  expect(answer).toMatchObject({
+    outcome: 'refused',
+    items: [
+      { outcome: 'refused' },
+      { outcome: 'refused', error: { code: 'Full', message: 'range is full: 1 free, 2 requested' } },
+    ],
+    error: { code: 'Full', message: 'range is full: 1 free, 2 requested' },
   });
+  expect(answer.items[0]).not.toHaveProperty('error');
+  expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual([]);
+});
+
+test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateRequest>, string, string]>([
+  [
+    'no cluster of the name',
+    {},
+    { cluster: 'dem' },
+    'NotRegistered',
+    'cluster dem is not registered; did you mean demo?',
+  ],
+  [
+    'the function does not suggest names of other clusters',
+    { environment: { stack: 'kbc-prod' } },
+    { cluster: 'dem' },
+    'NotRegistered',
+    'cluster dem is not registered',
+  ],
+  ['no cluster at all like it', {}, { cluster: 'xyz' }, 'NotRegistered', 'cluster xyz is not registered'],
+  [
+    'the cluster’s own API servers allocate',
+    { spec: { allocator: 'apiserver' } },
+    {},
+    'NotSupported',
+    'cluster demo has "allocator: apiserver": this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"',
+  ],
+  [
+    'the cluster is only observed',
+    { spec: { mode: 'observe' } },
+    {},
+    'ObserveOnly',
+    'cluster demo has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"',
+  ],
+  [
+    'there is no secondary range',
+    { spec: { serviceClusterIPRanges: ['10.0.0.0/24'] } },
+    { items: [{ range: IPV6, next: true }] },
+    'NoSecondaryRange',
+    'cluster demo has one range of cluster IPs, 10.0.0.0/24: it has no secondaryserviceips',
+  ],
+])('a request is refused when %s, and nothing is written', async (_, options, request, code, message) => {
+  const world = await anAllocateWorld(options);
+  const before = await world.items();
+  const answer = await world.ask({ items: [NEXT_IP], ...request });
+  expect(answer).toMatchObject({ outcome: 'refused', items: [{ outcome: 'refused' }], error: { code, message } });
+  expect(await world.items()).toEqual(before);
+});
+
+test('a request is refused when another stack owns the cluster, and nothing is written', async () => {
+  const world = await anAllocateWorld({ environment: { stack: 'ours' } });
+  await takeOverCluster(world.table, CLUSTER, 'theirs');
+  const before = await world.items();
+  expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({
+    outcome: 'refused',
+    error: {
+      code: 'OtherStack',
+      message: 'cluster demo belongs to the stack theirs: invoke the allocate function of that stack',
+    },
+  });
+  expect(await world.items()).toEqual(before);
+  await takeOverCluster(world.table, CLUSTER, 'ours');
+  expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
+});
+
+test('a caller without a key of the cluster cannot allocate there, and no answer or item contains the key', async () => {
+  const callerKeys = [createHash('sha256').update(KEY).digest('hex')];
+  const world = await anAllocateWorld({ environment: { stack: 'ours' }, spec: { callerKeys } });
+  const before = await world.items();
+  for (const operation of ['allocate', 'release', 'lookUp'] as const) {
+    const items = operation === 'allocate' ? [NEXT_IP] : [ip('10.0.0.9')];
+    for (const callerKey of [undefined, 'k'.repeat(64)]) {
+      const asked = { operation, items, ...(callerKey !== undefined && { callerKey }) };
+      expect(await world.ask(asked)).toMatchObject({ outcome: 'refused', error: { code: 'CallerRefused' } });
+    }
+  }
+  expect(await world.items()).toEqual(before);
+  const answer = await world.ask({ items: [NEXT_IP], callerKey: KEY });
+  expect(answer).toMatchObject({ outcome: 'done' });
+  expect(JSON.stringify([answer, await world.items(), world.telemetry.lines])).not.toContain(KEY);
+});
+
+test.each([
+  { of: IP, words: 'serviceipallocations' },
+  { of: PORT, words: 'servicenodeportallocations' },
+] as const)('a request is refused until a pass has saved $of, and its id stays free', async ({ of, words }) => {
+  const world = await anAllocateWorld();
+  await registerCluster(world.table, aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] }));
+  const items: AllocateRequest['items'] = [{ range: of, next: true }];
+  expect(await world.ask({ items })).toMatchObject({
+    outcome: 'refused',
+    error: { code: 'NotReady', message: `cannot allocate resources of type ${words} at this time` },
+  });
+  await world.store(RANGE_KEYS.primary, { range: '10.1.0.0/24', generation: 2 });
+  await world.store(RANGE_KEYS.nodePorts, { range: '30000-32767', generation: 2 });
+  expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
+});
+
+test('a request is refused under an id that another request had within a day', async () => {
+  const world = await anAllocateWorld();
+  await world.ask({ items: [NEXT_IP] });
+  const before = await world.items();
+  for (const other of [{ items: [NEXT_IP, NEXT_IP] }, release(ip('10.0.0.17'))]) {
+    expect(await world.ask({ ...other, items: [...other.items] })).toMatchObject({
+      outcome: 'refused',
+      error: { code: 'RequestIdTaken', message: expect.stringMatching(/another request to cluster demo/) },
+    });
+  }
+  expect(await world.items()).toEqual(before);
+});
+
+test('a request is refused under an id that still holds items after its day, so that nothing is allocated twice', async () => {
+  const world = await anAllocateWorld();
+  await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } });
+  world.clock.nowMs += 25 * 60 * MINUTE_MS;
+  const before = await world.items();
+  expect(await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } })).toMatchObject({
+    outcome: 'refused',
+    error: { code: 'RequestIdTaken', message: expect.stringMatching(/still holds items in cluster demo/) },
+  });
+  expect(await world.items()).toEqual(before);
+});
+
+test('a request to release frees allocated items with their holds, and does not change others', async () => {
+  const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1, 2]) });
+  await world.ask({ items: [ip('10.0.0.1')] });
+  const items = [ip('10.0.0.1'), port(30_001), port(30_003), port(80), port(30_001)];
+  expect(await world.ask({ requestId: 'r2', ...release(...items) })).toEqual({
+    requestId: 'r2',
+    cluster: CLUSTER,
+    operation: 'release',
+    outcome: 'done',
+    items: [
+      { range: IP, value: '10.0.0.1', outcome: 'released' },
+      { range: PORT, value: 30_001, outcome: 'released' },
+      { range: PORT, value: 30_003, outcome: 'free' },
+      { range: PORT, value: 80, outcome: 'notInRange' },
+      { range: PORT, value: 30_001, outcome: 'free' },
+    ],
+  });
+  expect(await world.taken()).toEqual({ '30002': undefined });
+});
+
+test('a repeated release gets the same answer, and releases nothing of the next owner', async () => {
+  const world = await anAllocateWorld();
+  await world.ask({ items: [ip('10.0.0.1')] });
+  const first = await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) });
+  await world.ask({ requestId: 'r3', items: [ip('10.0.0.1')] });
+  expect(await world.ask({ requestId: 'r2', ...release(ip('10.0.0.1')) })).toEqual({ ...first, replayed: true });
+  expect(await world.taken()).toEqual({ '10.0.0.1': 'r3' });
 });
 
 test('A release of several ranges returns the refusal of one range and the released items of the others', async () => {
@@ -365,137 +359,129 @@ test('A release of several ranges returns the refusal of one range and the relea
   });
 });
 
-describe('A request to look up', () => {
-  test('a look-up returns the state of each item, and writes nothing', async () => {
-    const world = await anAllocateWorld();
-    await world.ask({ items: [ip('10.0.0.1')], hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner' } });
-    await world.store(RANGE_KEYS.nodePorts, {
-      data: fromBits([17]),
-      strikes: { once: fromBits([17]), twice: fromBits([]) },
-    });
-    const before = await world.items();
-    const items = [port(30_017), ip('010.0.0.1'), ip('10.0.0.2'), ip('10.0.0.255'), port(80)];
-    expect(await world.ask({ requestId: 'r2', operation: 'lookUp', items })).toEqual({
-      requestId: 'r2',
-      cluster: CLUSTER,
-      operation: 'lookUp',
-      outcome: 'done',
-      items: [
-        { range: PORT, value: 30_017, outcome: 'taken', strikes: 1, band: 'dynamic' },
-        {
-          range: IP,
-          value: '10.0.0.1',
-          outcome: 'taken',
-          strikes: 0,
-          band: 'static',
-          hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner', requestId: 'r1' },
-        },
-        { range: IP, value: '10.0.0.2', outcome: 'free', strikes: 0, band: 'static' },
-        {
-          range: IP,
-          value: '10.0.0.255',
-          outcome: 'notInRange',
-          error: { code: 'NotInRange', message: expect.any(String) },
-        },
-        {
-          range: PORT,
-          value: 80,
-          outcome: 'notInRange',
-          error: { code: 'NotInRange', message: expect.any(String) },
-        },
-      ],
-    });
-    expect(await world.items()).toEqual(before);
+test('a look-up returns the state of each item, and writes nothing', async () => {
+  const world = await anAllocateWorld();
+  await world.ask({ items: [ip('10.0.0.1')], hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner' } });
+  await world.store(RANGE_KEYS.nodePorts, {
+    data: fromBits([17]),
+    strikes: { once: fromBits([17]), twice: fromBits([]) },
   });
-
-  test('a request to look up is answered where the cluster is only observed, and refused where the table allocates nothing', async () => {
-    const request: Partial<AllocateRequest> = { operation: 'lookUp', items: [ip('10.0.0.1')] };
-    const observed = await anAllocateWorld({ spec: { mode: 'observe' } });
-    expect(await observed.ask(request)).toMatchObject({ outcome: 'done' });
-    const foreign = await anAllocateWorld({ spec: { allocator: 'apiserver' } });
-    expect(await foreign.ask(request)).toMatchObject({ outcome: 'refused', error: { code: 'NotSupported' } });
-  });
-});
-
-describe('A dry run', () => {
-  test.each<[string, Partial<AllocateRequest>]>([
-    ['of a request that is done', { items: [NEXT_IP, ip('10.0.0.1')] }],
-    ['of a request that is refused', { items: [NEXT_IP, ip('10.0.1.1')] }],
-    ['of a release', release(ip('10.0.0.3'))],
-  ])('%s answers as it would, and writes nothing', async (_, request) => {
-    const world = await anAllocateWorld();
-    await world.store(RANGE_KEYS.primary, { data: fromBits([2]) });
-    const before = await world.items();
-    const tried = await world.ask({ ...request, dryRun: true });
-    expect(await world.items()).toEqual(before);
-    expect(tried).toEqual({ ...(await world.ask(request)), dryRun: true });
-  });
-
-  test('a dry run of an answered request returns that answer', async () => {
-    const world = await anAllocateWorld();
-    const answer = await world.ask({ items: [NEXT_IP] });
-    expect(await world.ask({ items: [NEXT_IP], dryRun: true })).toEqual({ ...answer, replayed: true, dryRun: true });
-  });
-});
-
-describe('The log of an invocation', () => {
-  test('the log of an invocation is one line and the metrics of the allocation', async () => {
-    const world = await anAllocateWorld();
-    await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
-    expect(world.telemetry.invocations).toEqual([{ loop: 'allocate' }]);
-    expect(world.telemetry.lines).toEqual([
+  const before = await world.items();
+  const items = [port(30_017), ip('010.0.0.1'), ip('10.0.0.2'), ip('10.0.0.255'), port(80)];
+  expect(await world.ask({ requestId: 'r2', operation: 'lookUp', items })).toEqual({
+    requestId: 'r2',
+    cluster: CLUSTER,
+    operation: 'lookUp',
+    outcome: 'done',
+    items: [
+      { range: PORT, value: 30_017, outcome: 'taken', strikes: 1, band: 'dynamic' },
       {
-        level: 'info',
-        message: 'allocate: done',
-        fields: { cluster: CLUSTER, request: 'r1', operation: 'allocate', items: 2, retries: 0 },
+        range: IP,
+        value: '10.0.0.1',
+        outcome: 'taken',
+        strikes: 0,
+        band: 'static',
+        hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner', requestId: 'r1' },
       },
-    ]);
-    expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
+      { range: IP, value: '10.0.0.2', outcome: 'free', strikes: 0, band: 'static' },
+      {
+        range: IP,
+        value: '10.0.0.255',
+        outcome: 'notInRange',
+        error: { code: 'NotInRange', message: expect.any(String) },
+      },
+      {
+        range: PORT,
+        value: 80,
+        outcome: 'notInRange',
+        error: { code: 'NotInRange', message: expect.any(String) },
+      },
+    ],
   });
+  expect(await world.items()).toEqual(before);
+});
 
-  test('the log of an invocation counts refusals by their code, and neither replays nor dry runs', async () => {
-    const world = await anAllocateWorld();
-    const request = { items: [ip('10.0.1.1')] };
-    await world.ask({ ...request, dryRun: true });
-    await world.ask(request);
-    await world.ask(request);
-    const fields = { cluster: CLUSTER, request: 'r1', operation: 'allocate', items: 1, retries: 0 };
-    const reason = expect.stringMatching(/^NotInRange: the provided IP \(10\.0\.1\.1\) is not in the valid range/);
-    expect(world.telemetry.lines).toEqual(
-      [{ dryRun: true }, {}, { replayed: true }].map((how) => ({
-        level: 'warn',
-        message: 'allocate: refused',
-        fields: { ...fields, reason, ...how },
-      })),
-    );
-    expect(world.telemetry.counters).toEqual({
-      allocations: 0,
-      allocationRetries: 0,
-      'allocationsRefused{type=NotInRange}': 1,
-    });
-  });
+test('a request to look up is answered where the cluster is only observed, and refused where the table allocates nothing', async () => {
+  const request: Partial<AllocateRequest> = { operation: 'lookUp', items: [ip('10.0.0.1')] };
+  const observed = await anAllocateWorld({ spec: { mode: 'observe' } });
+  expect(await observed.ask(request)).toMatchObject({ outcome: 'done' });
+  const foreign = await anAllocateWorld({ spec: { allocator: 'apiserver' } });
+  expect(await foreign.ask(request)).toMatchObject({ outcome: 'refused', error: { code: 'NotSupported' } });
+});
 
-  test('an invalid event is logged by its fault, never whole', async () => {
-    const world = await anAllocateWorld();
-    await expect(world.send({ owner: 'x'.repeat(10_240) })).rejects.toMatchObject({ code: 'BadEvent' });
-    expect(world.telemetry.lines).toMatchObject([{ level: 'error', message: 'invocation failed' }]);
-    expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(2_000);
+test.each<[string, Partial<AllocateRequest>]>([
+  ['of a request that is done', { items: [NEXT_IP, ip('10.0.0.1')] }],
+  ['of a request that is refused', { items: [NEXT_IP, ip('10.0.1.1')] }],
+  ['of a release', release(ip('10.0.0.3'))],
+])('a dry run %s answers as the request would, and writes nothing', async (_, request) => {
+  const world = await anAllocateWorld();
+  await world.store(RANGE_KEYS.primary, { data: fromBits([2]) });
+  const before = await world.items();
+  const tried = await world.ask({ ...request, dryRun: true });
+  expect(await world.items()).toEqual(before);
+  expect(tried).toEqual({ ...(await world.ask(request)), dryRun: true });
+});
+
+test('a dry run of an answered request returns that answer', async () => {
+  const world = await anAllocateWorld();
+  const answer = await world.ask({ items: [NEXT_IP] });
+  expect(await world.ask({ items: [NEXT_IP], dryRun: true })).toEqual({ ...answer, replayed: true, dryRun: true });
+});
+
+test('the log of an invocation is one line and the metrics of the allocation', async () => {
+  const world = await anAllocateWorld();
+  await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
+  expect(world.telemetry.invocations).toEqual([{ loop: 'allocate' }]);
+  expect(world.telemetry.lines).toEqual([
+    {
+      level: 'info',
+      message: 'allocate: done',
+      fields: { cluster: CLUSTER, request: 'r1', operation: 'allocate', items: 2, retries: 0 },
+    },
+  ]);
+  expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
+});
+
+test('the log of an invocation counts refusals by their code, and neither replays nor dry runs', async () => {
+  const world = await anAllocateWorld();
+  const request = { items: [ip('10.0.1.1')] };
+  await world.ask({ ...request, dryRun: true });
+  await world.ask(request);
+  await world.ask(request);
+  const fields = { cluster: CLUSTER, request: 'r1', operation: 'allocate', items: 1, retries: 0 };
+  const reason = expect.stringMatching(/^NotInRange: the provided IP \(10\.0\.1\.1\) is not in the valid range/);
+  expect(world.telemetry.lines).toEqual(
+    [{ dryRun: true }, {}, { replayed: true }].map((how) => ({
+      level: 'warn',
+      message: 'allocate: refused',
+      fields: { ...fields, reason, ...how },
+    })),
+  );
+  expect(world.telemetry.counters).toEqual({
+    allocations: 0,
+    allocationRetries: 0,
+    'allocationsRefused{type=NotInRange}': 1,
   });
 });
 
-describe('Every answer', () => {
-  test.each<[string, Partial<AllocateRequest>]>([
-    ['done', { items: [NEXT_IP, port(30_001)] }],
-    ['refused', { items: [NEXT_IP, port(80)] }],
-    ['tried', { items: [NEXT_IP], dryRun: true }],
-    ['released', release(ip('10.0.0.9'), port(80))],
-    ['looked up', { operation: 'lookUp', items: [ip('10.0.0.9'), port(80)] }],
-    ['to a cluster that is none', { cluster: 'none', items: [NEXT_IP] }],
-  ])('%s is one of docs/allocate-answer.schema.json, and is read back unchanged', async (_, request) => {
-    const world = await anAllocateWorld();
-    for (const answer of [await world.ask(request), await world.ask(request)]) {
-      expect(schemaFaults(answerJsonSchema(), answer)).toEqual([]);
-      expect(answerShape.parse(JSON.parse(JSON.stringify(answer)))).toEqual(answer);
-    }
-  });
+test('an invalid event is logged by its fault, never whole', async () => {
+  const world = await anAllocateWorld();
+  await expect(world.send({ owner: 'x'.repeat(10_240) })).rejects.toMatchObject({ code: 'BadEvent' });
+  expect(world.telemetry.lines).toMatchObject([{ level: 'error', message: 'invocation failed' }]);
+  expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(2_000);
+});
+
+test.each<[string, Partial<AllocateRequest>]>([
+  ['to a request that is done', { items: [NEXT_IP, port(30_001)] }],
+  ['to a request that is refused', { items: [NEXT_IP, port(80)] }],
+  ['to a dry run', { items: [NEXT_IP], dryRun: true }],
+  ['to a release', release(ip('10.0.0.9'), port(80))],
+  ['to a look-up', { operation: 'lookUp', items: [ip('10.0.0.9'), port(80)] }],
+  ['about a cluster that does not exist', { cluster: 'none', items: [NEXT_IP] }],
+])('an answer %s matches docs/allocate-answer.schema.json, and is read back unchanged', async (_, request) => {
+  const world = await anAllocateWorld();
+  for (const answer of [await world.ask(request), await world.ask(request)]) {
+    expect(schemaFaults(answerJsonSchema(), answer)).toEqual([]);
+    expect(answerShape.parse(JSON.parse(JSON.stringify(answer)))).toEqual(answer);
+  }
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Backoff } from '../../lib/allocate/allocation.ts';
 
 function aBackoff() {
@@ -12,48 +12,46 @@ function aBackoff() {
   return { backoff, waited };
 }
 
-describe('Backoff', () => {
-  test('starts at once without contention', async () => {
-    const { backoff, waited } = aBackoff();
-    expect(await waited(() => backoff.begin())).toEqual([]);
-  });
+test('a first attempt starts at once without contention', async () => {
+  const { backoff, waited } = aBackoff();
+  expect(await waited(() => backoff.begin())).toEqual([]);
+});
 
-  test('waits a random part of a time that doubles with each loss, and is never above one second', async () => {
-    const { backoff, waited } = aBackoff();
-    for (let atMost = 40; atMost < 100_000; atMost *= 2) {
-      const [wait = Number.NaN] = await waited(() => backoff.lost(0, 10));
-      expect(wait).toBeGreaterThanOrEqual(0);
-      expect(wait).toBeLessThan(Math.min(atMost, 1_000));
-    }
-  });
+test('a lost attempt waits a random part of a time that doubles with each loss, and is never above one second', async () => {
+  const { backoff, waited } = aBackoff();
+  for (let atMost = 40; atMost < 100_000; atMost *= 2) {
+    const [wait = Number.NaN] = await waited(() => backoff.lost(0, 10));
+    expect(wait).toBeGreaterThanOrEqual(0);
+    expect(wait).toBeLessThan(Math.min(atMost, 1_000));
+  }
+});
 
-  test.each([
-    { tookMs: 100, longestMs: 5_000 },
-    { tookMs: 10_000, longestMs: 8_000 },
-  ])('waits for at most $longestMs ms when an attempt takes $tookMs ms', async ({ tookMs, longestMs }) => {
-    const { backoff, waited } = aBackoff();
-    for (let losses = 0; losses < 20; losses++) {
-      const [wait = Number.NaN] = await waited(() => backoff.lost(0, tookMs));
-      expect(wait).toBeLessThan(longestMs);
-    }
-  });
+test.each([
+  { tookMs: 100, longestMs: 5_000 },
+  { tookMs: 10_000, longestMs: 8_000 },
+])('a lost attempt that took $tookMs ms waits for at most $longestMs ms', async ({ tookMs, longestMs }) => {
+  const { backoff, waited } = aBackoff();
+  for (let losses = 0; losses < 20; losses++) {
+    const [wait = Number.NaN] = await waited(() => backoff.lost(0, tookMs));
+    expect(wait).toBeLessThan(longestMs);
+  }
+});
 
-  test('waits less after each further loss of the same request', async () => {
-    const { backoff, waited } = aBackoff();
-    for (let losses = 0; losses < 10; losses++) await backoff.lost(0, 10);
-    for (let attempt = 1; attempt < 50; attempt++) {
-      const [wait = Number.NaN] = await waited(() => backoff.lost(attempt, 10));
-      expect(wait).toBeLessThan(1_000 / (attempt + 1));
-    }
-  });
+test('an attempt waits less after each further loss of the same request', async () => {
+  const { backoff, waited } = aBackoff();
+  for (let losses = 0; losses < 10; losses++) await backoff.lost(0, 10);
+  for (let attempt = 1; attempt < 50; attempt++) {
+    const [wait = Number.NaN] = await waited(() => backoff.lost(attempt, 10));
+    expect(wait).toBeLessThan(1_000 / (attempt + 1));
+  }
+});
 
-  test('makes the next caller wait as well, until as many attempts succeeded as were lost', async () => {
-    const { backoff, waited } = aBackoff();
-    for (let losses = 0; losses < 3; losses++) await backoff.lost(0, 10);
-    for (let wins = 0; wins < 3; wins++) {
-      expect(await waited(() => backoff.begin())).toHaveLength(1);
-      backoff.won();
-    }
-    expect(await waited(() => backoff.begin())).toEqual([]);
-  });
+test('a lost attempt makes the next caller wait as well, until as many attempts succeeded as were lost', async () => {
+  const { backoff, waited } = aBackoff();
+  for (let losses = 0; losses < 3; losses++) await backoff.lost(0, 10);
+  for (let wins = 0; wins < 3; wins++) {
+    expect(await waited(() => backoff.begin())).toHaveLength(1);
+    backoff.won();
+  }
+  expect(await waited(() => backoff.begin())).toEqual([]);
 });

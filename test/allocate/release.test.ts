@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
@@ -44,39 +44,37 @@ async function changeHands(world: AllocateWorld): Promise<void> {
   expect(await world.ask({ requestId: 'r3', items })).toMatchObject({ outcome: 'done' });
 }
 
-describe('A release that loses its write and waits', () => {
-  test('a release that loses its write and waits does not release an address that has its next owner, and its retry must wait', async () => {
-    const world = await withTaken('former');
-    let again: Answer | undefined;
-    const meanwhile = async () => {
-      again = await world.ask(release);
-      await changeHands(world);
-    };
-    const answer = await world.ask(release, losing(world.table, meanwhile));
-    expect(again).toMatchObject({ outcome: 'refused', error: { code: 'InProgress' } });
-    expect(again).not.toHaveProperty('replayed');
-    const error = { code: 'NotHeld', message: `${IP} is not held as it was when this request began: look it up` };
-    expect(answer).toMatchObject({ outcome: 'refused', items: [{ outcome: 'refused', error }], error });
-    expect(await world.taken()).toEqual({ [IP]: 'r3' });
-    expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
-  });
+test('a release that loses its write and waits does not release an address that has its next owner, and its retry must wait', async () => {
+  const world = await withTaken('former');
+  let again: Answer | undefined;
+  const meanwhile = async () => {
+    again = await world.ask(release);
+    await changeHands(world);
+  };
+  const answer = await world.ask(release, losing(world.table, meanwhile));
+  expect(again).toMatchObject({ outcome: 'refused', error: { code: 'InProgress' } });
+  expect(again).not.toHaveProperty('replayed');
+  const error = { code: 'NotHeld', message: `${IP} is not held as it was when this request began: look it up` };
+  expect(answer).toMatchObject({ outcome: 'refused', items: [{ outcome: 'refused', error }], error });
+  expect(await world.taken()).toEqual({ [IP]: 'r3' });
+  expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
+});
 
-  test('a release that loses its write and waits writes nothing when its time is over, after which its repetition is answered', async () => {
-    const world = await withTaken();
-    let again: Answer | undefined;
-    const meanwhile = async () => {
-      world.clock.nowMs += TIME_MS;
-      again = await world.ask(release);
-      await changeHands(world);
-      // A Service takes it up.
-      await world.store(RANGE_KEYS.primary, { holds: [] });
-    };
-    await expect(world.ask(release, losing(world.table, meanwhile))).rejects.toMatchObject({
-      code: 'DeadlineExceeded',
-    });
-    expect(again).toMatchObject({ outcome: 'done', items: [{ outcome: 'unknown' }] });
-    expect(await world.taken()).toEqual({ [IP]: undefined });
+test('a release that loses its write and waits writes nothing when its time is over, after which its repetition is answered', async () => {
+  const world = await withTaken();
+  let again: Answer | undefined;
+  const meanwhile = async () => {
+    world.clock.nowMs += TIME_MS;
+    again = await world.ask(release);
+    await changeHands(world);
+    // A Service takes it up.
+    await world.store(RANGE_KEYS.primary, { holds: [] });
+  };
+  await expect(world.ask(release, losing(world.table, meanwhile))).rejects.toMatchObject({
+    code: 'DeadlineExceeded',
   });
+  expect(again).toMatchObject({ outcome: 'done', items: [{ outcome: 'unknown' }] });
+  expect(await world.taken()).toEqual({ [IP]: undefined });
 });
 
 test('A release that an older version began is in progress for 30 seconds', async () => {
@@ -94,34 +92,32 @@ test('A release that an older version began is in progress for 30 seconds', asyn
   expect(await world.taken()).toEqual({ [IP]: undefined });
 });
 
-describe('A release that names an owner', () => {
-  test('a release that names an owner releases the items of that owner', async () => {
-    const world = await withTaken('team-a');
-    expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'released' }] });
-    expect(await world.taken()).toEqual({});
-  });
+test('a release that names an owner releases the items of that owner', async () => {
+  const world = await withTaken('team-a');
+  expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'released' }] });
+  expect(await world.taken()).toEqual({});
+});
 
-  test.each([
-    ['what another owner holds', 'team-b'],
-    ['what is not held', undefined],
-  ])('a release that names an owner refuses %s', async (_, holder) => {
-    const world = await withTaken(holder);
-    const error = { code: 'NotHeld', message: `${IP} is not held by team-a as when this request began: look it up` };
-    expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ outcome: 'refused', items: [{ error }] });
-    expect(Object.keys(await world.taken())).toEqual([IP]);
-  });
+test.each([
+  ['what another owner holds', 'team-b'],
+  ['what is not held', undefined],
+])('a release that names an owner refuses %s', async (_, holder) => {
+  const world = await withTaken(holder);
+  const error = { code: 'NotHeld', message: `${IP} is not held by team-a as when this request began: look it up` };
+  expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ outcome: 'refused', items: [{ error }] });
+  expect(Object.keys(await world.taken())).toEqual([IP]);
+});
 
-  test('a release that names an owner reports free items as free', async () => {
-    const world = await anAllocateWorld();
-    expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'free' }] });
-  });
+test('a release that names an owner reports free items as free', async () => {
+  const world = await anAllocateWorld();
+  expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ items: [{ outcome: 'free' }] });
+});
 
-  test('a release with the same id for another owner is another request', async () => {
-    const world = await withTaken('team-a');
-    await world.ask({ ...release, owner: 'team-b' });
-    expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ error: { code: 'RequestIdTaken' } });
-    expect(Object.keys(await world.taken())).toEqual([IP]);
-  });
+test('a release with the same id for another owner is another request', async () => {
+  const world = await withTaken('team-a');
+  await world.ask({ ...release, owner: 'team-b' });
+  expect(await world.ask({ ...release, owner: 'team-a' })).toMatchObject({ error: { code: 'RequestIdTaken' } });
+  expect(Object.keys(await world.taken())).toEqual([IP]);
 });
 
 test('two owners that use one request id do not get the same address', async () => {

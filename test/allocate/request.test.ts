@@ -18,114 +18,108 @@ function faultOf(event: unknown): string {
   throw new Error('expected a fault');
 }
 
-describe('A request', () => {
-  test.each([
-    ['for any address', good],
-    ['for any three ports', { ...good, items: [{ range: 'servicenodeports', next: true, count: 3 }] }],
-    ['for an address by its text', { ...good, items: [{ range: 'secondaryserviceips', value: 'fd00::1' }] }],
-    ['for a port by its number', { ...good, items: [{ range: 'servicenodeports', value: 30_080 }] }],
-    ['with an id of 63 letters', { ...good, requestId: 'x'.repeat(63) }],
-    ['with an owner', { ...good, hold: { owner: 'team-a' } }],
-    ['with a hold until a time', { ...good, hold: { owner: 'a', until: '2026-01-31T12:00:00Z', takenUpBy: 'owner' } }],
-    ['with a hold for good', { ...good, hold: { owner: 'a', until: 'forever' } }],
-    ['for 256 addresses', { ...good, items: [{ ...NEXT, count: 256 }] }],
-    ['to release', { ...good, operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }] }],
-    ['for a Service with a label', { ...good, takeUp: { holdOwner: 'team-a' } }],
-    ['that only tries', { ...good, dryRun: true }],
-  ])('%s is a valid request', (_, event) => {
-    expect(parseRequest(event)).toEqual(event);
-    expect(schemaFaults(schema, event)).toEqual([]);
-  });
+test.each([
+  ['for any address', good],
+  ['for any three ports', { ...good, items: [{ range: 'servicenodeports', next: true, count: 3 }] }],
+  ['for an address by its text', { ...good, items: [{ range: 'secondaryserviceips', value: 'fd00::1' }] }],
+  ['for a port by its number', { ...good, items: [{ range: 'servicenodeports', value: 30_080 }] }],
+  ['with an id of 63 letters', { ...good, requestId: 'x'.repeat(63) }],
+  ['with an owner', { ...good, hold: { owner: 'team-a' } }],
+  ['with a hold until a time', { ...good, hold: { owner: 'a', until: '2026-01-31T12:00:00Z', takenUpBy: 'owner' } }],
+  ['with a hold for good', { ...good, hold: { owner: 'a', until: 'forever' } }],
+  ['for 256 addresses', { ...good, items: [{ ...NEXT, count: 256 }] }],
+  ['to release', { ...good, operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }] }],
+  ['for a Service with a label', { ...good, takeUp: { holdOwner: 'team-a' } }],
+  ['that only tries', { ...good, dryRun: true }],
+])('a request %s is valid', (_, event) => {
+  expect(parseRequest(event)).toEqual(event);
+  expect(schemaFaults(schema, event)).toEqual([]);
+});
 
-  test.each<[string, unknown, string]>([
-    ['no object', 'allocate', 'the event is not of type object'],
-    ['without an id', { ...good, requestId: undefined }, 'requestId is not of type string'],
-    ['with an id of 64 letters', { ...good, requestId: 'x'.repeat(64) }, 'requestId is not 1 to 63 of A-Z'],
-    ['with another operation', { ...good, operation: 'take' }, 'operation is none of allocate, release, lookUp'],
-    ['with another range', { ...good, items: [{ range: 'ips', next: true }] }, 'items.0.range is none of serviceips'],
-    ['with nothing wanted', { ...good, items: [] }, 'items is empty'],
-    ['with an item that says nothing', { ...good, items: [{ range: 'serviceips' }] }, 'items.0 needs either "value"'],
-    [
-      'with an item that says both',
-      { ...good, items: [{ ...NEXT, value: '10.0.0.1' }] },
-      'items.0 needs either "value", an address or port, or "next"',
-    ],
-    ['with next: false', { ...good, items: [{ range: 'serviceips', next: false }] }, 'items.0.next is not true'],
-    [
-      'with a port as text',
-      { ...good, items: [{ range: 'servicenodeports', value: '30080' }] },
-      'items.0.value is not the number of a port',
-    ],
-    [
-      'with an address as a number',
-      { ...good, items: [{ range: 'serviceips', value: 1 }] },
-      'items.0.value is not the text of an address',
-    ],
-    ['with a count of 257', { ...good, items: [{ ...NEXT, count: 257 }] }, 'items.0.count is above 256'],
-    ['with a field that is none', { ...good, holder: 'a' }, '"holder" is not known'],
-    ['with a hold of nobody', { ...good, hold: {} }, 'hold.owner is not of type string'],
-    [
-      'with a hold until tomorrow',
-      { ...good, hold: { owner: 'a', until: 'tomorrow' } },
-      'hold.until is neither "forever" nor a time such as 2026-01-31T12:00:00Z',
-    ],
-    [
-      'with a hold for some',
-      { ...good, hold: { owner: 'a', takenUpBy: 'some' } },
-      'hold.takenUpBy is none of any, owner',
-    ],
-    ['for a Service of another label', { ...good, takeUp: { owner: 'a' } }, 'takeUp: "owner" is not known'],
-    ['for a name that no cluster has', { ...good, cluster: '#clusters' }, 'cluster is not the name of a cluster'],
-  ])('%s is refused', (_, event, fault) => {
-    expect(faultOf(event)).toContain(`docs/allocate-request.schema.json): ${fault}`);
-    expect(schemaFaults(schema, JSON.parse(JSON.stringify(event)))).not.toEqual([]);
-  });
+test.each<[string, unknown, string]>([
+  ['that is not an object', 'allocate', 'the event is not of type object'],
+  ['without an id', { ...good, requestId: undefined }, 'requestId is not of type string'],
+  ['with an id of 64 letters', { ...good, requestId: 'x'.repeat(64) }, 'requestId is not 1 to 63 of A-Z'],
+  ['with another operation', { ...good, operation: 'take' }, 'operation is none of allocate, release, lookUp'],
+  ['with another range', { ...good, items: [{ range: 'ips', next: true }] }, 'items.0.range is none of serviceips'],
+  ['with nothing wanted', { ...good, items: [] }, 'items is empty'],
+  ['with an item that says nothing', { ...good, items: [{ range: 'serviceips' }] }, 'items.0 needs either "value"'],
+  [
+    'with an item that says both',
+    { ...good, items: [{ ...NEXT, value: '10.0.0.1' }] },
+    'items.0 needs either "value", an address or port, or "next"',
+  ],
+  ['with next: false', { ...good, items: [{ range: 'serviceips', next: false }] }, 'items.0.next is not true'],
+  [
+    'with a port as text',
+    { ...good, items: [{ range: 'servicenodeports', value: '30080' }] },
+    'items.0.value is not the number of a port',
+  ],
+  [
+    'with an address as a number',
+    { ...good, items: [{ range: 'serviceips', value: 1 }] },
+    'items.0.value is not the text of an address',
+  ],
+  ['with a count of 257', { ...good, items: [{ ...NEXT, count: 257 }] }, 'items.0.count is above 256'],
+  ['with a field that is none', { ...good, holder: 'a' }, '"holder" is not known'],
+  ['with a hold of nobody', { ...good, hold: {} }, 'hold.owner is not of type string'],
+  [
+    'with a hold until tomorrow',
+    { ...good, hold: { owner: 'a', until: 'tomorrow' } },
+    'hold.until is neither "forever" nor a time such as 2026-01-31T12:00:00Z',
+  ],
+  [
+    'with a hold for some',
+    { ...good, hold: { owner: 'a', takenUpBy: 'some' } },
+    'hold.takenUpBy is none of any, owner',
+  ],
+  ['for a Service of another label', { ...good, takeUp: { owner: 'a' } }, 'takeUp: "owner" is not known'],
+  ['for a name that no cluster has', { ...good, cluster: '#clusters' }, 'cluster is not the name of a cluster'],
+])('a request %s is refused', (_, event, fault) => {
+  expect(faultOf(event)).toContain(`docs/allocate-request.schema.json): ${fault}`);
+  expect(schemaFaults(schema, JSON.parse(JSON.stringify(event)))).not.toEqual([]);
+});
 
-  test.each<[string, unknown, string]>([
-    [
-      'for 200 twice',
-      {
-        ...good,
-        items: [
-          { ...NEXT, count: 200 },
-          { ...NEXT, count: 200 },
-        ],
-      },
-      'items requests 400 addresses and ports, but the limit is 256',
-    ],
-    ['to release any', { ...good, operation: 'release' }, 'items.0.next is only for "allocate"'],
-    [
-      'to release with a hold',
-      { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], hold: { owner: 'a' } },
-      'hold is only for "allocate"',
-    ],
-    [
-      'for an owner, without a hold',
-      { ...good, owner: 'a' },
-      'owner is only for "release": to allocate, set hold.owner',
-    ],
-    [
-      'to release for a Service',
-      { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], takeUp: {} },
-      'takeUp is only for "allocate"',
-    ],
-    [
-      'for a value several times',
-      { ...good, items: [{ range: 'serviceips', value: '10.0.0.1', count: 2 }] },
-      'items.0.count is only for "next"',
-    ],
-  ])('%s is refused, which no schema can express', (_, event, fault) => {
-    expect(faultOf(event)).toContain(fault);
-  });
+test.each<[string, unknown, string]>([
+  [
+    'for 200 twice',
+    {
+      ...good,
+      items: [
+        { ...NEXT, count: 200 },
+        { ...NEXT, count: 200 },
+      ],
+    },
+    'items requests 400 addresses and ports, but the limit is 256',
+  ],
+  ['to release any', { ...good, operation: 'release' }, 'items.0.next is only for "allocate"'],
+  [
+    'to release with a hold',
+    { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], hold: { owner: 'a' } },
+    'hold is only for "allocate"',
+  ],
+  ['for an owner, without a hold', { ...good, owner: 'a' }, 'owner is only for "release": to allocate, set hold.owner'],
+  [
+    'to release for a Service',
+    { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], takeUp: {} },
+    'takeUp is only for "allocate"',
+  ],
+  [
+    'for a value several times',
+    { ...good, items: [{ range: 'serviceips', value: '10.0.0.1', count: 2 }] },
+    'items.0.count is only for "next"',
+  ],
+])('a request %s is refused, which no schema can express', (_, event, fault) => {
+  expect(faultOf(event)).toContain(fault);
+});
 
-  test('a refusal lists all faults of the request, or the first of very many', () => {
-    expect(faultOf({ operation: 'take', items: [{}] })).toMatch(
-      /requestId is not.*; cluster is not.*; operation is none.*; items\.0\.range is none/,
-    );
-    const many = faultOf({ ...good, items: Array(5_000).fill({ range: 'x' }) });
-    expect(many).toMatch(/items\.19\.range [^;]*; and 4980 more$/);
-    expect(many.length).toBeLessThan(2_000);
-  });
+test('a refusal lists all faults of the request, or the first of very many', () => {
+  expect(faultOf({ operation: 'take', items: [{}] })).toMatch(
+    /requestId is not.*; cluster is not.*; operation is none.*; items\.0\.range is none/,
+  );
+  const many = faultOf({ ...good, items: Array(5_000).fill({ range: 'x' }) });
+  expect(many).toMatch(/items\.19\.range [^;]*; and 4980 more$/);
+  expect(many.length).toBeLessThan(2_000);
 });
 
 test('A request has one item for each address and port, in its order', () => {

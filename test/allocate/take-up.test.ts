@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
@@ -37,88 +37,86 @@ async function holders({ stored }: AllocateWorld): Promise<Record<string, readon
 const AS_IT_WAS = { '10.0.0.1': 'kbctl-1', '10.0.0.2': 'kbctl-1', '30001': undefined };
 const BEFORE = await holders(await aWorld());
 
-describe('A request for a Service', () => {
-  test('claims a held item with its own hold, and keeps the rest of the earlier hold', async () => {
-    const world = await aWorld();
-    expect(await world.ask({ items: [IP, NEXT_PORT], takeUp: {} })).toMatchObject({
-      outcome: 'done',
-      items: [
-        { value: '10.0.0.1', outcome: 'allocated', hold: { owner: 'r1', takenUpBy: 'any' } },
-        { value: 30_016, outcome: 'allocated' },
-      ],
-    });
-    expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1', '30016': 'r1' });
+test('a request for a Service claims a held item with its own hold, and keeps the rest of the earlier hold', async () => {
+  const world = await aWorld();
+  expect(await world.ask({ items: [IP, NEXT_PORT], takeUp: {} })).toMatchObject({
+    outcome: 'done',
+    items: [
+      { value: '10.0.0.1', outcome: 'allocated', hold: { owner: 'r1', takenUpBy: 'any' } },
+      { value: 30_016, outcome: 'allocated' },
+    ],
   });
+  expect(await world.taken()).toEqual({ ...AS_IT_WAS, '10.0.0.1': 'r1', '30016': 'r1' });
+});
 
-  test('a request for a Service gets the same answer when it is sent again, and allocates nothing twice', async () => {
-    const world = await aWorld();
-    const request = { items: [IP], takeUp: {} };
-    const answer = await world.ask(request);
-    const before = await world.items();
-    expect(await world.ask(request)).toEqual({ ...answer, replayed: true });
-    expect(await world.ask({ items: [IP] })).toMatchObject({ error: { code: 'RequestIdTaken' } });
-    expect(await world.items()).toEqual(before);
-  });
+test('a request for a Service gets the same answer when it is sent again, and allocates nothing twice', async () => {
+  const world = await aWorld();
+  const request = { items: [IP], takeUp: {} };
+  const answer = await world.ask(request);
+  const before = await world.items();
+  expect(await world.ask(request)).toEqual({ ...answer, replayed: true });
+  expect(await world.ask({ items: [IP] })).toMatchObject({ error: { code: 'RequestIdTaken' } });
+  expect(await world.items()).toEqual(before);
+});
 
-  test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
-    ['the owner’s takes up what is the owner’s', { takenUpBy: 'owner' }, { holdOwner: 'team-a' }, 'done'],
-    ['another’s does not', { takenUpBy: 'owner' }, { holdOwner: 'team-b' }, 'refused'],
-    ['any takes up what is for any', { takenUpBy: 'any' }, { holdOwner: 'team-b' }, 'done'],
-    ['none takes up what is over', { untilMs: Date.parse('2026-01-01T12:00:00Z') }, {}, 'refused'],
-    ['what is none takes up nothing', {}, undefined, 'refused'],
-  ])('a request for a Service whose %s', async (_, terms, takeUp, outcome) => {
-    const world = await aWorld({ ...FORMER, ...terms });
-    const before = await holders(world);
-    const answer = await world.ask({ items: [IP], ...(takeUp && { takeUp }) });
-    expect(answer.outcome).toBe(outcome);
-    if (outcome === 'done') return;
-    expect(answer.error).toMatchObject({ code: 'AlreadyAllocated', message: 'provided IP is already allocated' });
-    expect(await holders(world)).toEqual(before);
-  });
+test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
+  ['has the label of the owner claims what is for the owner', { takenUpBy: 'owner' }, { holdOwner: 'team-a' }, 'done'],
+  ['has another label does not', { takenUpBy: 'owner' }, { holdOwner: 'team-b' }, 'refused'],
+  ['has any label claims what is for any', { takenUpBy: 'any' }, { holdOwner: 'team-b' }, 'done'],
+  ['comes after the end of the hold claims nothing', { untilMs: Date.parse('2026-01-01T12:00:00Z') }, {}, 'refused'],
+  ['is not named claims nothing', {}, undefined, 'refused'],
+])('a request for a Service that %s', async (_, terms, takeUp, outcome) => {
+  const world = await aWorld({ ...FORMER, ...terms });
+  const before = await holders(world);
+  const answer = await world.ask({ items: [IP], ...(takeUp && { takeUp }) });
+  expect(answer.outcome).toBe(outcome);
+  if (outcome === 'done') return;
+  expect(answer.error).toMatchObject({ code: 'AlreadyAllocated', message: 'provided IP is already allocated' });
+  expect(await holders(world)).toEqual(before);
+});
 
-  test('claims nothing that another request allocated for its Service, which may not exist yet', async () => {
-    const world = await aWorld();
-    await world.ask({ items: [{ range: 'serviceips', value: '10.0.0.9' }], takeUp: {} });
-    await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.10' }] });
-    const ask = (requestId: string, value: string) =>
-      world.ask({ requestId, items: [{ range: 'serviceips', value }], takeUp: {} });
-    expect(await ask('r3', '10.0.0.9')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
-    expect(await ask('r4', '10.0.0.10')).toMatchObject({ outcome: 'done' });
-    expect(await ask('r5', '10.0.0.10')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
-  });
+test('a request for a Service claims nothing that another request allocated for its Service, which may not exist yet', async () => {
+  const world = await aWorld();
+  await world.ask({ items: [{ range: 'serviceips', value: '10.0.0.9' }], takeUp: {} });
+  await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.10' }] });
+  const ask = (requestId: string, value: string) =>
+    world.ask({ requestId, items: [{ range: 'serviceips', value }], takeUp: {} });
+  expect(await ask('r3', '10.0.0.9')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+  expect(await ask('r4', '10.0.0.10')).toMatchObject({ outcome: 'done' });
+  expect(await ask('r5', '10.0.0.10')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
+});
 
-  test('a request for a Service does not claim a hold that was prolonged meanwhile', async () => {
-    const world = await aWorld();
-    const prolonging: KeyValueTable = {
-      ...world.table,
-      put: async (content, previous) => {
-        if (content.key === 'requests/r1' && previous === undefined) {
-          await world.store(RANGE_KEYS.primary, { holds: [{ ...FORMER, untilMs: world.clock.nowMs + 5 * HOLD_MS }] });
-        }
-        return world.table.put(content, previous);
-      },
-    };
-    const answer = await world.ask({ items: [IP], takeUp: {} }, prolonging);
-    expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
-    expect((await world.stored(RANGE_KEYS.primary)).holds).toMatchObject([{ untilMs: expect.any(Number) }]);
-  });
+test('a request for a Service does not claim a hold that was prolonged meanwhile', async () => {
+  const world = await aWorld();
+  const prolonging: KeyValueTable = {
+    ...world.table,
+    put: async (content, previous) => {
+      if (content.key === 'requests/r1' && previous === undefined) {
+        await world.store(RANGE_KEYS.primary, { holds: [{ ...FORMER, untilMs: world.clock.nowMs + 5 * HOLD_MS }] });
+      }
+      return world.table.put(content, previous);
+    },
+  };
+  const answer = await world.ask({ items: [IP], takeUp: {} }, prolonging);
+  expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
+  expect((await world.stored(RANGE_KEYS.primary)).holds).toMatchObject([{ untilMs: expect.any(Number) }]);
+});
 
-  test('a refused request leaves the earlier hold unchanged', async () => {
-    const world = await aWorld();
-    expect(await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} })).toMatchObject({ outcome: 'refused' });
-    expect(await holders(world)).toEqual(BEFORE);
-    expect(await world.taken()).toEqual(AS_IT_WAS);
-  });
+test('a refused request leaves the earlier hold unchanged', async () => {
+  const world = await aWorld();
+  expect(await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} })).toMatchObject({ outcome: 'refused' });
+  expect(await holders(world)).toEqual(BEFORE);
+  expect(await world.taken()).toEqual(AS_IT_WAS);
+});
 
-  test.each<[string, AllocateRequest['items']]>([
-    ['done', [IP, NEXT_PORT]],
-    ['refused', [IP, TAKEN_PORT]],
-  ])('a dry run answers like the real request when the item is %s, and writes nothing', async (outcome, items) => {
-    const world = await aWorld();
-    const before = await world.items();
-    const tried = await world.ask({ items, takeUp: {}, dryRun: true });
-    expect(await world.items()).toEqual(before);
-    expect(tried).toEqual({ ...(await world.ask({ items, takeUp: {} })), dryRun: true });
-    expect(tried.outcome).toBe(outcome);
-  });
+test.each<[string, AllocateRequest['items']]>([
+  ['done', [IP, NEXT_PORT]],
+  ['refused', [IP, TAKEN_PORT]],
+])('a dry run answers like the real request when the item is %s, and writes nothing', async (outcome, items) => {
+  const world = await aWorld();
+  const before = await world.items();
+  const tried = await world.ask({ items, takeUp: {}, dryRun: true });
+  expect(await world.items()).toEqual(before);
+  expect(tried).toEqual({ ...(await world.ask({ items, takeUp: {} })), dryRun: true });
+  expect(tried.outcome).toBe(outcome);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
@@ -40,88 +40,86 @@ const anItem = fc.constantFrom<AllocateRequest['items'][number]>(
 );
 const someItems = fc.array(anItem, { minLength: 1, maxLength: 3 });
 
-describe('The same request at once', () => {
-  test('two invocations have one answer and hold exactly its items, in any order of steps', async () => {
-    const property = fc.asyncProperty(
-      fc.scheduler(),
-      someItems,
-      someItems,
-      fc.integer({ min: 0, max: 4 }),
-      async (scheduler, items, others, free) => {
-        const world = await withFree(free);
-        const table = stepping(world.table, scheduler);
-        const asked = [
-          ...[1, 2, 3].map(() => world.ask({ items }, table)),
-          world.ask({ requestId: 'r2', items: others }, table),
-        ];
-        const [first, second, third, other] = await scheduler.waitFor(Promise.all(asked));
-        if (first === undefined || second === undefined || third === undefined || other === undefined) return;
-        expect(plain(second)).toEqual(plain(first));
-        expect(plain(third)).toEqual(plain(first));
-        // At most one of them settled it: the others say so.
-        expect([first, second, third].filter(({ replayed }) => replayed !== true).length).toBeLessThanOrEqual(1);
-        expect(await held(world, 'r1')).toEqual(valuesIn(first));
-        expect(await held(world, 'r2')).toEqual(valuesIn(other));
-        expect(plain(await world.ask({ items }))).toEqual(plain(first));
-      },
-    );
-    await fc.assert(property, { numRuns: runs(40) });
-  });
-
-  test('two invocations, one of which ends early, have one answer, and nothing outlives its hold and a pass', async () => {
-    const property = fc.asyncProperty(
-      fc.scheduler(),
-      someItems,
-      fc.integer({ min: 0, max: 4 }),
-      fc.integer({ min: 0, max: 20 }),
-      fc.constantFrom('failedBefore' as const, 'failedAfter' as const),
-      async (scheduler, items, free, at, end) => {
-        const world = await withFree(free);
-        const before = await world.taken();
-        const table = stepping(world.table, scheduler);
-        const ends = world.ask({ items }, new CutCalls(at, end).table(table)).catch(() => undefined);
-        const answers = await scheduler.waitFor(Promise.all([ends, world.ask({ items }, table)]));
-        const again = plain(await world.ask({ items }));
-        for (const answer of answers) if (answer !== undefined) expect(plain(answer)).toEqual(again);
-        const mine = await held(world, 'r1');
-        expect(mine).toEqual(expect.arrayContaining(valuesIn(again)));
-        world.clock.nowMs += HOLD_MS;
-        await repairPass(world);
-        // No Service took anything up.
-        expect(await held(world, 'r1')).toEqual([]);
-        expect(Object.keys(await world.taken()).length).toBeLessThanOrEqual(Object.keys(before).length);
-      },
-    );
-    await fc.assert(property, { numRuns: runs(40) });
-  });
-
-  test('two releases have at most one answer, and free nothing that was allocated later', async () => {
-    const release: Partial<AllocateRequest> = {
-      operation: 'release',
-      items: [
-        { range: 'serviceips', value: '10.0.0.17' },
-        { range: 'servicenodeports', value: 30_001 },
-      ],
-    };
-    const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
-      const world = await withFree(0);
+test('two invocations of one request have one answer and hold exactly its items, in any order of steps', async () => {
+  const property = fc.asyncProperty(
+    fc.scheduler(),
+    someItems,
+    someItems,
+    fc.integer({ min: 0, max: 4 }),
+    async (scheduler, items, others, free) => {
+      const world = await withFree(free);
       const table = stepping(world.table, scheduler);
-      const [first, second] = await scheduler.waitFor(
-        Promise.all([world.ask(release, table), world.ask(release, table)]),
-      );
-      if (first === undefined || second === undefined) return;
-      const again = plain(await world.ask(release));
-      expect(again.outcome).toBe('done');
-      for (const answer of [first, second]) {
-        if (answer.error?.code !== 'InProgress') expect(plain(answer)).toEqual(again);
-      }
-      expect(await world.taken()).not.toHaveProperty(['10.0.0.17']);
-      await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.17' }] });
-      expect(plain(await world.ask(release))).toEqual(again);
-      expect(await held(world, 'r2')).toEqual(['10.0.0.17']);
-    });
-    await fc.assert(property, { numRuns: runs(20) });
+      const asked = [
+        ...[1, 2, 3].map(() => world.ask({ items }, table)),
+        world.ask({ requestId: 'r2', items: others }, table),
+      ];
+      const [first, second, third, other] = await scheduler.waitFor(Promise.all(asked));
+      if (first === undefined || second === undefined || third === undefined || other === undefined) return;
+      expect(plain(second)).toEqual(plain(first));
+      expect(plain(third)).toEqual(plain(first));
+      // At most one of them settled it: the others say so.
+      expect([first, second, third].filter(({ replayed }) => replayed !== true).length).toBeLessThanOrEqual(1);
+      expect(await held(world, 'r1')).toEqual(valuesIn(first));
+      expect(await held(world, 'r2')).toEqual(valuesIn(other));
+      expect(plain(await world.ask({ items }))).toEqual(plain(first));
+    },
+  );
+  await fc.assert(property, { numRuns: runs(40) });
+});
+
+test('two invocations of one request, one of which ends early, have one answer, and nothing outlives its hold and a pass', async () => {
+  const property = fc.asyncProperty(
+    fc.scheduler(),
+    someItems,
+    fc.integer({ min: 0, max: 4 }),
+    fc.integer({ min: 0, max: 20 }),
+    fc.constantFrom('failedBefore' as const, 'failedAfter' as const),
+    async (scheduler, items, free, at, end) => {
+      const world = await withFree(free);
+      const before = await world.taken();
+      const table = stepping(world.table, scheduler);
+      const ends = world.ask({ items }, new CutCalls(at, end).table(table)).catch(() => undefined);
+      const answers = await scheduler.waitFor(Promise.all([ends, world.ask({ items }, table)]));
+      const again = plain(await world.ask({ items }));
+      for (const answer of answers) if (answer !== undefined) expect(plain(answer)).toEqual(again);
+      const mine = await held(world, 'r1');
+      expect(mine).toEqual(expect.arrayContaining(valuesIn(again)));
+      world.clock.nowMs += HOLD_MS;
+      await repairPass(world);
+      // No Service took anything up.
+      expect(await held(world, 'r1')).toEqual([]);
+      expect(Object.keys(await world.taken()).length).toBeLessThanOrEqual(Object.keys(before).length);
+    },
+  );
+  await fc.assert(property, { numRuns: runs(40) });
+});
+
+test('two releases have at most one answer, and free nothing that was allocated later', async () => {
+  const release: Partial<AllocateRequest> = {
+    operation: 'release',
+    items: [
+      { range: 'serviceips', value: '10.0.0.17' },
+      { range: 'servicenodeports', value: 30_001 },
+    ],
+  };
+  const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
+    const world = await withFree(0);
+    const table = stepping(world.table, scheduler);
+    const [first, second] = await scheduler.waitFor(
+      Promise.all([world.ask(release, table), world.ask(release, table)]),
+    );
+    if (first === undefined || second === undefined) return;
+    const again = plain(await world.ask(release));
+    expect(again.outcome).toBe('done');
+    for (const answer of [first, second]) {
+      if (answer.error?.code !== 'InProgress') expect(plain(answer)).toEqual(again);
+    }
+    expect(await world.taken()).not.toHaveProperty(['10.0.0.17']);
+    await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.17' }] });
+    expect(plain(await world.ask(release))).toEqual(again);
+    expect(await held(world, 'r2')).toEqual(['10.0.0.17']);
   });
+  await fc.assert(property, { numRuns: runs(20) });
 });
 
 test('One of two requests for the last free address gets it, and the other is refused because the range is full', async () => {

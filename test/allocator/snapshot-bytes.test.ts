@@ -50,29 +50,27 @@ describe('The bytes of a snapshot', () => {
 const sets = fc.uniqueArray(fc.integer({ min: 0, max: 400 })).map((bits) => new Set(bits));
 const ascending = (...bits: number[]) => [...new Set(bits)].toSorted((a, b) => a - b);
 
-describe('Sets in the byte format of a snapshot', () => {
-  test('sets in the byte format of a snapshot are combined as sets are', () => {
-    fc.assert(
-      fc.property(sets, sets, fc.integer({ min: 0, max: 401 }), (one, other, bit) => {
-        const [a, b] = [fromBits(one), fromBits(other)];
-        expect([...bitsOf(union(a, b))]).toEqual(ascending(...one, ...other));
-        expect([...bitsOf(intersect(a, b))]).toEqual(ascending(...one).filter((each) => other.has(each)));
-        expect([...bitsOf(subtract(a, b))]).toEqual(ascending(...one).filter((each) => !other.has(each)));
-        expect(equalBits(a, b)).toBe(`${ascending(...one)}` === `${ascending(...other)}`);
-        expect(equalBits(a, new Uint8Array([0, ...a]))).toBe(true);
-        expect(hasBit(a, bit)).toBe(one.has(bit));
-        expect(popCount(a)).toBe(one.size);
-      }),
-    );
-  });
+test('sets in the byte format of a snapshot are combined as sets are', () => {
+  fc.assert(
+    fc.property(sets, sets, fc.integer({ min: 0, max: 401 }), (one, other, bit) => {
+      const [a, b] = [fromBits(one), fromBits(other)];
+      expect([...bitsOf(union(a, b))]).toEqual(ascending(...one, ...other));
+      expect([...bitsOf(intersect(a, b))]).toEqual(ascending(...one).filter((each) => other.has(each)));
+      expect([...bitsOf(subtract(a, b))]).toEqual(ascending(...one).filter((each) => !other.has(each)));
+      expect(equalBits(a, b)).toBe(`${ascending(...one)}` === `${ascending(...other)}`);
+      expect(equalBits(a, new Uint8Array([0, ...a]))).toBe(true);
+      expect(hasBit(a, bit)).toBe(one.has(bit));
+      expect(popCount(a)).toBe(one.size);
+    }),
+  );
+});
 
-  test('the bytes of a snapshot are those of a big integer with the same bits', () => {
-    fc.assert(
-      fc.property(sets, (bits) => {
-        const number = [...bits].reduce((sum, bit) => sum | (1n << BigInt(bit)), 0n);
-        const digits = number === 0n ? '' : number.toString(16);
-        expect(hex(fromBits(bits))).toBe(digits.padStart(digits.length + (digits.length % 2), '0'));
-      }),
-    );
-  });
+test('the bytes of a snapshot are those of a big integer with the same bits', () => {
+  fc.assert(
+    fc.property(sets, (bits) => {
+      const number = [...bits].reduce((sum, bit) => sum | (1n << BigInt(bit)), 0n);
+      const digits = number === 0n ? '' : number.toString(16);
+      expect(hex(fromBits(bits))).toBe(digits.padStart(digits.length + (digits.length % 2), '0'));
+    }),
+  );
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
@@ -270,38 +270,36 @@ afterAll(async () => {
   await Promise.all(etcds.map((etcd) => etcd.stop()));
 });
 
-describe('the IPAddresses of a real API server without its own repair', () => {
-  test('a pass in observe reports every wrong IPAddress, and writes neither objects nor events', async () => {
-    const before = await recorded(ours);
-    const { findings, errors } = await handlers.run('cluster-ip-repair');
-    expect(errors).toEqual([]);
-    expect(findings.toSorted()).toEqual(ROWS.flatMap(({ found = [] }) => found).toSorted());
-    expect(await recorded(ours)).toEqual(before);
-    expect(await eventsBy('kube-bootstrap-controller/cluster-ip-repair', ours)).toEqual([]);
-  });
+test('a pass in observe reports every wrong IPAddress, and writes neither objects nor events', async () => {
+  const before = await recorded(ours);
+  const { findings, errors } = await handlers.run('cluster-ip-repair');
+  expect(errors).toEqual([]);
+  expect(findings.toSorted()).toEqual(ROWS.flatMap(({ found = [] }) => found).toSorted());
+  expect(await recorded(ours)).toEqual(before);
+  expect(await eventsBy('kube-bootstrap-controller/cluster-ip-repair', ours)).toEqual([]);
+});
 
-  test('two passes with repair.ipAddresses leave the same IPAddresses and events as upstream’s own repair', async () => {
-    await handlers.register({ mode: 'enforce', repair: { ipAddresses: true } });
-    expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });
-    expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });
-    // Upstream checks a Service again when it changes, or after three minutes.
-    await eventually(async () => expect(await upstream.request('GET', '/readyz')).toMatchObject({ status: 200 }));
-    await etcds[1]?.putServices(services);
+test('two passes with repair.ipAddresses leave the same IPAddresses and events as upstream’s own repair', async () => {
+  await handlers.register({ mode: 'enforce', repair: { ipAddresses: true } });
+  expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });
+  expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });
+  // Upstream checks a Service again when it changes, or after three minutes.
+  await eventually(async () => expect(await upstream.request('GET', '/readyz')).toMatchObject({ status: 200 }));
+  await etcds[1]?.putServices(services);
 
-    const objects = await recorded(ours);
-    const events = await eventsBy('kube-bootstrap-controller/cluster-ip-repair', ours);
-    await eventually(async () => {
-      expect(await recorded(upstream)).toEqual(objects);
-      expect(await eventsBy('ipallocator-repair-controller', upstream)).toEqual(events);
-    });
+  const objects = await recorded(ours);
+  const events = await eventsBy('kube-bootstrap-controller/cluster-ip-repair', ours);
+  await eventually(async () => {
+    expect(await recorded(upstream)).toEqual(objects);
+    expect(await eventsBy('ipallocator-repair-controller', upstream)).toEqual(events);
   });
+});
 
-  test('the next pass has only findings that require action', async () => {
-    const { changes, findings, errors } = await handlers.run('cluster-ip-repair');
-    expect({ changes, errors }).toEqual({ changes: [], errors: [] });
-    const staying = ROWS.flatMap(({ found = [] }) => found).filter((text) =>
-      /^(invalid|outOfRange|duplicate)/.test(text),
-    );
-    expect(findings.toSorted()).toEqual(staying.toSorted());
-  });
+test('the next pass has only findings that require action', async () => {
+  const { changes, findings, errors } = await handlers.run('cluster-ip-repair');
+  expect({ changes, errors }).toEqual({ changes: [], errors: [] });
+  const staying = ROWS.flatMap(({ found = [] }) => found).filter((text) =>
+    /^(invalid|outOfRange|duplicate)/.test(text),
+  );
+  expect(findings.toSorted()).toEqual(staying.toSorted());
 });

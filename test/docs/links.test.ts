@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 
 const REPOSITORY = path.join(import.meta.dirname, '../..');
 const pages = ['', 'docs', 'docs/adr', 'docs/tasks', 'test'].flatMap((folder) =>
@@ -9,10 +9,8 @@ const pages = ['', 'docs', 'docs/adr', 'docs/tasks', 'test'].flatMap((folder) =>
     .map((file) => path.join(folder, file)),
 );
 
-describe('every relative link leads to a file, and every anchor to a heading, in', () => {
-  test.each(pages)('%s', (page) => {
-    expect(deadLinks(page, readFileSync(path.join(REPOSITORY, page), 'utf8'))).toEqual([]);
-  });
+test.each(pages)('in %s every relative link leads to a file, and every anchor to a heading', (page) => {
+  expect(deadLinks(page, readFileSync(path.join(REPOSITORY, page), 'utf8'))).toEqual([]);
 });
 
 test('every path in CONTRIBUTING.md exists, and its picture has every folder of lib', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
@@ -70,40 +70,38 @@ test('a table that is lost is replaced by an empty one, which allocates nothing 
   expect(world.published()?.subsets).toEqual(endpoints);
 });
 
-describe('A table that is restored unchanged', () => {
-  test('a backup of an hour ago allocates nothing before its next passes, although allocation was not closed', async () => {
-    const world = await atWork();
-    const backup = copyOf(world.store);
-    world.clock.nowMs += 60 * MINUTE_MS;
-    await passes(world);
-    for (const name of ['c', 'd', 'e']) await createService(world, name);
-    world.useTable(backup);
-    await opensWithItsPasses(world);
-  });
+test('a backup of an hour ago allocates nothing before its next passes, although allocation was not closed', async () => {
+  const world = await atWork();
+  const backup = copyOf(world.store);
+  world.clock.nowMs += 60 * MINUTE_MS;
+  await passes(world);
+  for (const name of ['c', 'd', 'e']) await createService(world, name);
+  world.useTable(backup);
+  await opensWithItsPasses(world);
+});
 
-  test('a backup of five minutes ago allocates nothing before its next passes once allocation is closed', async () => {
-    const world = await atWork();
-    const backup = copyOf(world.store);
-    world.clock.nowMs += 5 * MINUTE_MS;
-    await passes(world);
-    for (const name of ['c', 'd', 'e']) await createService(world, name);
-    world.useTable(backup);
-    await closeAllocation(world.table, CLUSTER);
-    await opensWithItsPasses(world);
-  });
+test('a backup of five minutes ago allocates nothing before its next passes once allocation is closed', async () => {
+  const world = await atWork();
+  const backup = copyOf(world.store);
+  world.clock.nowMs += 5 * MINUTE_MS;
+  await passes(world);
+  for (const name of ['c', 'd', 'e']) await createService(world, name);
+  world.useTable(backup);
+  await closeAllocation(world.table, CLUSTER);
+  await opensWithItsPasses(world);
+});
 
-  test('a backup in a table of another stack allocates nothing before that stack takes over and its passes end', async () => {
-    const world = await atWork();
-    const backup = copyOf(world.store);
-    await createService(world, 'c');
-    world.useTable(backup);
-    world.stack = 'restored';
-    await closeAllocation(world.table, CLUSTER);
-    await passes(world);
-    expect(await allocatesNothingUsed(world)).toBe(0);
-    await takeOverCluster(world.table, CLUSTER, world.stack);
-    await opensWithItsPasses(world);
-  });
+test('a backup in a table of another stack allocates nothing before that stack takes over and its passes end', async () => {
+  const world = await atWork();
+  const backup = copyOf(world.store);
+  await createService(world, 'c');
+  world.useTable(backup);
+  world.stack = 'restored';
+  await closeAllocation(world.table, CLUSTER);
+  await passes(world);
+  expect(await allocatesNothingUsed(world)).toBe(0);
+  await takeOverCluster(world.table, CLUSTER, world.stack);
+  await opensWithItsPasses(world);
 });
 
 test('a table after the deletion of items allocates no used address, whichever they are, before and after its next passes', async () => {
@@ -127,30 +125,28 @@ test('a table after the deletion of items allocates no used address, whichever t
   }
 });
 
-describe('Two deployments for one cluster by mistake', () => {
-  test('the second one observes and allocates nothing on the same table', async () => {
-    const world = await atWork();
-    world.stack = 'second';
-    const before = await world.state();
-    await passes(world);
-    expect(await allocatesNothingUsed(world)).toBe(0);
-    expect(await world.state()).toEqual(before);
-  });
+test('a second deployment for one cluster observes and allocates nothing on the same table', async () => {
+  const world = await atWork();
+  world.stack = 'second';
+  const before = await world.state();
+  await passes(world);
+  expect(await allocatesNothingUsed(world)).toBe(0);
+  expect(await world.state()).toEqual(before);
+});
 
-  test('the second one sees the Services of the first after each of its passes with its own table', async () => {
-    const world = await atWork();
-    const [first, second] = [world.store, memoryStore()];
-    world.useTable(second);
-    world.stack = 'second';
-    await world.register(SPEC);
-    for (const store of [second, first, second, first]) {
-      world.useTable(store);
-      world.stack = store === first ? 'prod' : 'second';
-      world.clock.nowMs += 3 * MINUTE_MS;
-      await passes(world);
-      const used = world.services.flatMap(({ clusterIPs }) => clusterIPs);
-      await createService(world, `s-${world.services.length}`);
-      expect(used).not.toContain(world.services.at(-1)?.clusterIP);
-    }
-  });
+test('a second deployment for one cluster with its own table sees the Services of the first after each of its passes', async () => {
+  const world = await atWork();
+  const [first, second] = [world.store, memoryStore()];
+  world.useTable(second);
+  world.stack = 'second';
+  await world.register(SPEC);
+  for (const store of [second, first, second, first]) {
+    world.useTable(store);
+    world.stack = store === first ? 'prod' : 'second';
+    world.clock.nowMs += 3 * MINUTE_MS;
+    await passes(world);
+    const used = world.services.flatMap(({ clusterIPs }) => clusterIPs);
+    await createService(world, `s-${world.services.length}`);
+    expect(used).not.toContain(world.services.at(-1)?.clusterIP);
+  }
 });

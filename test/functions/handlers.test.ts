@@ -1,41 +1,37 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../functions');
 
-describe('functions', () => {
-  test.each(readdirSync(FOLDER))('%s fails with the variable that its environment lacks', async (file) => {
-    const { handler } = await import(join(FOLDER, file));
-    const invocation = handler({}, { getRemainingTimeInMillis: () => 30_000 });
-    await expect(invocation).rejects.toMatchObject({
-      code: 'BadEnvironment',
-      message: expect.stringContaining('TABLE_NAME'),
-    });
+test.each(readdirSync(FOLDER))('the function %s fails with the variable that its environment lacks', async (file) => {
+  const { handler } = await import(join(FOLDER, file));
+  const invocation = handler({}, { getRemainingTimeInMillis: () => 30_000 });
+  await expect(invocation).rejects.toMatchObject({
+    code: 'BadEnvironment',
+    message: expect.stringContaining('TABLE_NAME'),
   });
 });
 
-describe('loop handlers', () => {
-  test.each(LOOPS)('%s runs the loop of its name', async (loop) => {
-    const { environment, telemetry } = aDispatchWorld();
-    const context = { getRemainingTimeInMillis: () => 30_000, environment };
-    expect(await LOOP_HANDLERS[loop]({}, context)).toEqual({ passes: 0, failed: 0, skipped: 0 });
-    expect(telemetry.invocations).toEqual([{ loop }]);
-  });
+test.each(LOOPS)('the handler %s runs the loop of its name', async (loop) => {
+  const { environment, telemetry } = aDispatchWorld();
+  const context = { getRemainingTimeInMillis: () => 30_000, environment };
+  expect(await LOOP_HANDLERS[loop]({}, context)).toEqual({ passes: 0, failed: 0, skipped: 0 });
+  expect(telemetry.invocations).toEqual([{ loop }]);
+});
 
-  test('system-namespaces creates the namespaces of a cluster', async () => {
-    const { environment, register, created } = aDispatchWorld();
-    await register({ name: 'demo' });
-    const event = { 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' };
-    await LOOP_HANDLERS['system-namespaces'](event, { getRemainingTimeInMillis: () => 30_000, environment });
-    expect(created.get('demo')?.map(({ metadata }) => metadata.name)).toEqual([
-      'kube-system',
-      'kube-public',
-      'default',
-      'kube-node-lease',
-    ]);
-  });
+test('system-namespaces creates the namespaces of a cluster', async () => {
+  const { environment, register, created } = aDispatchWorld();
+  await register({ name: 'demo' });
+  const event = { 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' };
+  await LOOP_HANDLERS['system-namespaces'](event, { getRemainingTimeInMillis: () => 30_000, environment });
+  expect(created.get('demo')?.map(({ metadata }) => metadata.name)).toEqual([
+    'kube-system',
+    'kube-public',
+    'default',
+    'kube-node-lease',
+  ]);
 });

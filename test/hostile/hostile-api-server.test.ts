@@ -54,31 +54,29 @@ describe.each(ATTACKS)('$name', (attack) => {
   });
 });
 
-describe('bytes in flight', () => {
-  const LIMIT = 100;
+const LIMIT_BYTES = 100;
 
-  test('one API server may take all the room that others do not use', () => {
-    const inFlight = new BytesInFlight(LIMIT);
-    inFlight.add('one', 100);
-    expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');
-    inFlight.remove('one', 50);
-    expect(() => inFlight.add('one', 50)).not.toThrow();
-  });
+test('one API server may take all the room that others do not use', () => {
+  const inFlight = new BytesInFlight(LIMIT_BYTES);
+  inFlight.add('one', 100);
+  expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');
+  inFlight.remove('one', 50);
+  expect(() => inFlight.add('one', 50)).not.toThrow();
+});
 
-  test('one greedy API server does not take the memory share of another', () => {
-    const inFlight = new BytesInFlight(LIMIT);
-    inFlight.add('greedy', 100);
-    expect(() => inFlight.add('modest', 50)).not.toThrow();
-    expect(() => inFlight.add('greedy', 1)).toThrow();
-    expect(() => inFlight.add('modest', 1)).toThrow();
-  });
+test('one greedy API server does not take the memory share of another', () => {
+  const inFlight = new BytesInFlight(LIMIT_BYTES);
+  inFlight.add('greedy', 100);
+  expect(() => inFlight.add('modest', 50)).not.toThrow();
+  expect(() => inFlight.add('greedy', 1)).toThrow();
+  expect(() => inFlight.add('modest', 1)).toThrow();
+});
 
-  test('bytes in flight are given back when a reply is whole, and when it fails', async () => {
-    const inFlight = new BytesInFlight(LIMIT);
-    await readWhole([Buffer.alloc(100)], 'one', inFlight);
-    await expect(readWhole(broken(), 'one', inFlight)).rejects.toThrow('broken');
-    expect(() => inFlight.add('one', 100)).not.toThrow();
-  });
+test('bytes in flight are given back when a reply is whole, and when it fails', async () => {
+  const inFlight = new BytesInFlight(LIMIT_BYTES);
+  await readWhole([Buffer.alloc(100)], 'one', inFlight);
+  await expect(readWhole(broken(), 'one', inFlight)).rejects.toThrow('broken');
+  expect(() => inFlight.add('one', 100)).not.toThrow();
 });
 
 function* broken(): Generator<Uint8Array> {

@@ -101,24 +101,22 @@ describe('a list that is read while it arrives', () => {
   });
 });
 
-describe('Endpoints', () => {
-  test('Endpoints with thousands of ports and addresses are refused before they are repacked', async () => {
-    const attack = endpoints([{ notReadyAddresses: addresses(4_000), ports: ports(4_000) }]);
-    await expect(read('Endpoints', attack)).rejects.toMatchObject({
-      code: 'ReplyTooLarge',
-      message: expect.stringContaining('4000 entries in subsets[].notReadyAddresses'),
-    });
+test('Endpoints with thousands of ports and addresses are refused before they are repacked', async () => {
+  const attack = endpoints([{ notReadyAddresses: addresses(4_000), ports: ports(4_000) }]);
+  await expect(read('Endpoints', attack)).rejects.toMatchObject({
+    code: 'ReplyTooLarge',
+    message: expect.stringContaining('4000 entries in subsets[].notReadyAddresses'),
   });
+});
 
-  test('Endpoints with many subsets after repacking are refused, although no list is long', async () => {
-    const shared = { addresses: addresses(900), ports: ports(50) };
-    const own = ports(50).map((port, index) => ({ addresses: addresses(1, 2_000 + index), ports: [port] }));
-    await expect(read('Endpoints', endpoints([shared, ...own]))).rejects.toMatchObject({
-      code: 'ReplyTooLarge',
-      message: expect.stringContaining(
-        '45050 entries in subsets[].addresses of Endpoints, repacked, (the limit is 10000)',
-      ),
-    });
+test('Endpoints with many subsets after repacking are refused, although no list is long', async () => {
+  const shared = { addresses: addresses(900), ports: ports(50) };
+  const own = ports(50).map((port, index) => ({ addresses: addresses(1, 2_000 + index), ports: [port] }));
+  await expect(read('Endpoints', endpoints([shared, ...own]))).rejects.toMatchObject({
+    code: 'ReplyTooLarge',
+    message: expect.stringContaining(
+      '45050 entries in subsets[].addresses of Endpoints, repacked, (the limit is 10000)',
+    ),
   });
 });
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
   badHold,
@@ -35,119 +35,110 @@ function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): rea
   );
 }
 
-describe('the terms of a hold', () => {
-  test.each([
-    { owner: 'a', why: 'one letter' },
-    { owner: 'Team-1_x.y', why: 'all that may stand in the middle' },
-    { owner: 'x'.repeat(63), why: '63 letters' },
-  ])('a hold may name an owner of $why', ({ owner }) => {
-    expect(badHold({ ...TERMS, owner })).toBeUndefined();
-  });
+test.each([
+  { owner: 'a', why: 'one letter' },
+  { owner: 'Team-1_x.y', why: 'all that may stand in the middle' },
+  { owner: 'x'.repeat(63), why: '63 letters' },
+])('a hold may name an owner of $why', ({ owner }) => {
+  expect(badHold({ ...TERMS, owner })).toBeUndefined();
+});
 
-  test.each([
-    { owner: '', why: 'nothing' },
-    { owner: 'x'.repeat(64), why: '64 letters' },
-    { owner: '-a', why: 'a dash first' },
-    { owner: 'a.', why: 'a dot last' },
-    { owner: 'a b', why: 'two words' },
-    { owner: 'a\n', why: 'a line' },
-    { owner: 'é', why: 'another alphabet' },
-    { owner: 'x'.repeat(80), why: '80 letters' },
-    { owner: 'x'.repeat(81), why: '81 letters' },
-    { owner: 'x'.repeat(10_240), why: '10 KB' },
-  ])('a hold may not name an owner of $why', ({ owner }) => {
-    const refusal = badHold({ ...TERMS, owner });
-    expect(refusal).toMatchObject({ code: 'BadHold', message: expect.stringContaining('1 to 63 of') });
-    expect(refusal?.message.length).toBeLessThan(300);
-    expect(refusal?.message.startsWith(JSON.stringify(owner.length > 80 ? `${owner.slice(0, 80)}…` : owner))).toBe(
-      true,
-    );
-  });
+test.each([
+  { owner: '', why: 'nothing' },
+  { owner: 'x'.repeat(64), why: '64 letters' },
+  { owner: '-a', why: 'a dash first' },
+  { owner: 'a.', why: 'a dot last' },
+  { owner: 'a b', why: 'two words' },
+  { owner: 'a\n', why: 'a line' },
+  { owner: 'é', why: 'another alphabet' },
+  { owner: 'x'.repeat(80), why: '80 letters' },
+  { owner: 'x'.repeat(81), why: '81 letters' },
+  { owner: 'x'.repeat(10_240), why: '10 KB' },
+])('a hold may not name an owner of $why', ({ owner }) => {
+  const refusal = badHold({ ...TERMS, owner });
+  expect(refusal).toMatchObject({ code: 'BadHold', message: expect.stringContaining('1 to 63 of') });
+  expect(refusal?.message.length).toBeLessThan(300);
+  expect(refusal?.message.startsWith(JSON.stringify(owner.length > 80 ? `${owner.slice(0, 80)}…` : owner))).toBe(true);
+});
 
-  test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('a hold may not end at %s', (untilMs) => {
-    expect(badHold({ ...TERMS, untilMs })).toMatchObject({ code: 'BadHold' });
-  });
+test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('a hold may not end at %s', (untilMs) => {
+  expect(badHold({ ...TERMS, untilMs })).toMatchObject({ code: 'BadHold' });
+});
 
-  test('a hold may end at the first millisecond of 1970', () => {
-    expect(badHold({ ...TERMS, untilMs: 0 })).toBeUndefined();
-  });
+test('a hold may end at the first millisecond of 1970', () => {
+  expect(badHold({ ...TERMS, untilMs: 0 })).toBeUndefined();
+});
 
-  test('a hold may not name an empty request', () => {
-    const message = 'the id of a request must not be empty: set one, or none';
-    expect(badHold({ ...TERMS, requestId: '' })).toMatchObject({ code: 'BadHold', message });
-  });
+test('a hold may not name an empty request', () => {
+  const message = 'the id of a request must not be empty: set one, or none';
+  expect(badHold({ ...TERMS, requestId: '' })).toMatchObject({ code: 'BadHold', message });
+});
 
-  test.each([
-    { untilMs: undefined, over: false },
-    { untilMs: 11, over: false },
-    { untilMs: 10, over: true },
-    { untilMs: 9, over: true },
-  ])('terms that end at $untilMs have expired at 10: $over', ({ untilMs, over }) => {
-    expect(isOver({ ...TERMS, ...(untilMs !== undefined && { untilMs }) }, 10)).toBe(over);
-  });
+test.each([
+  { untilMs: undefined, over: false },
+  { untilMs: 11, over: false },
+  { untilMs: 10, over: true },
+  { untilMs: 9, over: true },
+])('terms that end at $untilMs have expired at 10: $over', ({ untilMs, over }) => {
+  expect(isOver({ ...TERMS, ...(untilMs !== undefined && { untilMs }) }, 10)).toBe(over);
+});
 
-  test.each([
-    { takenUpBy: 'any' as const, label: undefined, may: true },
-    { takenUpBy: 'any' as const, label: 'team-b', may: true },
-    { takenUpBy: 'owner' as const, label: 'team-a', may: true },
-    { takenUpBy: 'owner' as const, label: 'team-b', may: false },
-    { takenUpBy: 'owner' as const, label: '', may: false },
-    { takenUpBy: 'owner' as const, label: undefined, may: false },
-  ])(
-    'terms that allow $takenUpBy let a Service with the label $label claim them: $may',
-    ({ takenUpBy, label, may }) => {
-      expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
-    },
+test.each([
+  { takenUpBy: 'any' as const, label: undefined, may: true },
+  { takenUpBy: 'any' as const, label: 'team-b', may: true },
+  { takenUpBy: 'owner' as const, label: 'team-a', may: true },
+  { takenUpBy: 'owner' as const, label: 'team-b', may: false },
+  { takenUpBy: 'owner' as const, label: '', may: false },
+  { takenUpBy: 'owner' as const, label: undefined, may: false },
+])('terms that allow $takenUpBy let a Service with the label $label claim them: $may', ({ takenUpBy, label, may }) => {
+  expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
+});
+
+test('every held item has the terms of its last hold, and no other item is held', () => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      const last = new Map<string, HoldTerms>();
+      for (const [items, on] of all) {
+        for (const each of items) {
+          if (on === null) last.delete(each);
+          else last.set(each, on);
+        }
+      }
+      const holds = heldAfter(all);
+      expect(new Set(holdsByItem(holds).keys())).toEqual(new Set(last.keys()));
+      for (const [each, on] of last) expect(holdOn(holds, each)).toMatchObject(on);
+    }),
   );
 });
 
-describe('the holds of a range', () => {
-  test('every held item has the terms of its last hold, and no other item is held', () => {
-    fc.assert(
-      fc.property(steps, (all) => {
-        const last = new Map<string, HoldTerms>();
-        for (const [items, on] of all) {
-          for (const each of items) {
-            if (on === null) last.delete(each);
-            else last.set(each, on);
-          }
-        }
-        const holds = heldAfter(all);
-        expect(new Set(holdsByItem(holds).keys())).toEqual(new Set(last.keys()));
-        for (const [each, on] of last) expect(holdOn(holds, each)).toMatchObject(on);
-      }),
-    );
-  });
+test('the holds of a range have no item twice, no empty hold, and no two holds on the same terms', () => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      const holds = heldAfter(all);
+      const items = holds.flatMap((hold) => hold.items);
+      expect(new Set(items).size).toBe(items.length);
+      expect(holds.every((hold) => hold.items.length > 0)).toBe(true);
+      expect(new Set(holds.map(({ items: _, ...on }) => JSON.stringify(on, Object.keys(on).sort()))).size).toBe(
+        holds.length,
+      );
+    }),
+  );
+});
 
-  test('the holds have no item twice, no empty hold, and no two holds on the same terms', () => {
-    fc.assert(
-      fc.property(steps, (all) => {
-        const holds = heldAfter(all);
-        const items = holds.flatMap((hold) => hold.items);
-        expect(new Set(items).size).toBe(items.length);
-        expect(holds.every((hold) => hold.items.length > 0)).toBe(true);
-        expect(new Set(holds.map(({ items: _, ...on }) => JSON.stringify(on, Object.keys(on).sort()))).size).toBe(
-          holds.length,
-        );
-      }),
-    );
-  });
-
-  test('holds are equal in any order, and differ when one item is on other terms', () => {
-    fc.assert(
-      fc.property(steps, item, terms, (all, changed, on) => {
-        const holds = heldAfter(all);
-        expect(
-          sameHolds(
-            holds,
-            holds.toReversed().map((hold) => ({ ...hold, items: hold.items.toReversed() })),
-          ),
-        ).toBe(true);
-        const others = withHold(holds, [changed], { ...on, owner: 'c' });
-        expect(sameHolds(holds, others)).toBe(false);
-        expect(sameHolds(others, holds)).toBe(false);
-        expect(sameHolds(withoutHolds(others, [changed]), withoutHolds(holds, [changed]))).toBe(true);
-      }),
-    );
-  });
+test('holds are equal in any order, and differ when one item is on other terms', () => {
+  fc.assert(
+    fc.property(steps, item, terms, (all, changed, on) => {
+      const holds = heldAfter(all);
+      expect(
+        sameHolds(
+          holds,
+          holds.toReversed().map((hold) => ({ ...hold, items: hold.items.toReversed() })),
+        ),
+      ).toBe(true);
+      const others = withHold(holds, [changed], { ...on, owner: 'c' });
+      expect(sameHolds(holds, others)).toBe(false);
+      expect(sameHolds(others, holds)).toBe(false);
+      expect(sameHolds(withoutHolds(others, [changed]), withoutHolds(holds, [changed]))).toBe(true);
+    }),
+  );
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { bitsOf, fromBits, hasBit, intersect, subtract, union } from '../../lib/allocator/snapshot-bytes.ts';
 import { holdOn, holdsByItem, isSurelyOver } from '../../lib/range/hold.ts';
@@ -51,7 +51,7 @@ type Scenario = ReturnType<typeof scenario> & { readonly claimed: readonly numbe
 
 /** Checks each result of merging a decision onto what others wrote meanwhile. */
 function law(title: string, check: (given: Scenario) => void): void {
-  test(title, () => {
+  test(`the result of a pass, merged into the newest range, ${title}`, () => {
     fc.assert(
       fc.property(standings, claims, changes, (start, claimed, later) => {
         check({ ...scenario(start, claimed, later), claimed });
@@ -62,126 +62,124 @@ function law(title: string, check: (given: Scenario) => void): void {
 
 const strikesOf = ({ strikes: { once, twice } }: StoredRange) => [[...bitsOf(once)], [...bitsOf(twice)]];
 
-describe('the result of a pass, merged into the newest range', () => {
-  law('meets the invariants of a range', ({ result }) => expectSound(result));
+law('meets the invariants of a range', ({ result }) => expectSound(result));
 
-  law('frees nothing that was taken or held since the read', ({ newest, touched, result }) => {
-    for (const at of touched) if (hasBit(newest.data, at)) expect(hasBit(result.data, at)).toBe(true);
-  });
+law('frees nothing that was taken or held since the read', ({ newest, touched, result }) => {
+  for (const at of touched) if (hasBit(newest.data, at)) expect(hasBit(result.data, at)).toBe(true);
+});
 
-  law('has what the list proves, without strikes', ({ claimed, result: { data, strikes } }) => {
-    const proved = fromBits(claimed);
-    expect(subtract(proved, data)).toEqual(NONE);
-    expect(intersect(proved, union(strikes.once, strikes.twice))).toEqual(NONE);
-  });
+law('has what the list proves, without strikes', ({ claimed, result: { data, strikes } }) => {
+  const proved = fromBits(claimed);
+  expect(subtract(proved, data)).toEqual(NONE);
+  expect(intersect(proved, union(strikes.once, strikes.twice))).toEqual(NONE);
+});
 
-  law('takes nothing that neither the newest nor the list has taken', ({ newest, claimed, result }) => {
-    expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
-  });
+law('takes nothing that neither the newest nor the list has taken', ({ newest, claimed, result }) => {
+  expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
+});
 
-  law('is the whole decision for items that no other writer touched', ({ decided: { next }, touched, result }) => {
-    for (const at of all.filter((each) => !touched.has(each))) {
-      const standing = ({ data, strikes, holds }: StoredRange) => [
-        ...[data, strikes.once, strikes.twice].map((bits) => hasBit(bits, at)),
-        holdOn(holds, text(at))?.owner,
-      ];
-      expect(standing(result)).toEqual(standing(next));
-    }
-  });
+law('is the whole decision for items that no other writer touched', ({ decided: { next }, touched, result }) => {
+  for (const at of all.filter((each) => !touched.has(each))) {
+    const standing = ({ data, strikes, holds }: StoredRange) => [
+      ...[data, strikes.once, strikes.twice].map((bits) => hasBit(bits, at)),
+      holdOn(holds, text(at))?.owner,
+    ];
+    expect(standing(result)).toEqual(standing(next));
+  }
+});
 
-  law('gives what was allocated after the read one strike at most', ({ touched, result }) => {
-    for (const at of touched) expect(hasBit(result.strikes.twice, at)).toBe(false);
-  });
+law('gives what was allocated after the read one strike at most', ({ touched, result }) => {
+  for (const at of touched) expect(hasBit(result.strikes.twice, at)).toBe(false);
+});
 
-  law('has every hold that was made or changed since the read, with its item', ({ read, newest, result }) => {
-    for (const [item, hold] of holdsByItem(newest.holds)) {
-      const before = holdOn(read.holds, item);
-      if (before !== undefined && before.untilMs === hold.untilMs && before.owner === hold.owner) continue;
-      expect(holdOn(result.holds, item)).toMatchObject({ owner: 'b', requestId: hold.requestId });
-      expect(hasBit(result.data, Number(item) - 30_000)).toBe(true);
-    }
-  });
+law('has every hold that was made or changed since the read, with its item', ({ read, newest, result }) => {
+  for (const [item, hold] of holdsByItem(newest.holds)) {
+    const before = holdOn(read.holds, item);
+    if (before !== undefined && before.untilMs === hold.untilMs && before.owner === hold.owner) continue;
+    expect(holdOn(result.holds, item)).toMatchObject({ owner: 'b', requestId: hold.requestId });
+    expect(hasBit(result.data, Number(item) - 30_000)).toBe(true);
+  }
+});
 
-  law('has no hold that the newest does not have, and none that was over at the read', ({ newest, result }) => {
-    const held = holdsByItem(newest.holds);
-    for (const [item, hold] of holdsByItem(result.holds)) {
-      expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
-    }
-  });
+law('has no hold that the newest does not have, and none that was over at the read', ({ newest, result }) => {
+  const held = holdsByItem(newest.holds);
+  for (const [item, hold] of holdsByItem(result.holds)) {
+    expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
+  }
+});
 
-  test('a merged range has no strike on an item that was allocated after the read', () => {
-    const read = rangeOf(['once', 'twice', 'once']);
-    const again: readonly Change[] = [0, 1].flatMap((bit): Change[] => [
-      ['release', bit],
-      ['take', bit],
-    ]);
-    const newest = again.reduce(changed, read);
-    expect(strikesOf(merged(newest, read, decide(read, [], true)))).toEqual([[2], []]);
-  });
+test('a merged range has no strike on an item that was allocated after the read', () => {
+  const read = rangeOf(['once', 'twice', 'once']);
+  const again: readonly Change[] = [0, 1].flatMap((bit): Change[] => [
+    ['release', bit],
+    ['take', bit],
+  ]);
+  const newest = again.reduce(changed, read);
+  expect(strikesOf(merged(newest, read, decide(read, [], true)))).toEqual([[2], []]);
+});
 
-  test('a merged range keeps all strikes of another pass that struck since the read', () => {
-    fc.assert(
-      fc.property(standings, standings, claims, (start, later, claimed) => {
-        const isHeld = (is: Standing) => HELD[is] !== undefined;
-        const read = rangeOf(start.map((is) => (isHeld(is) ? 'taken' : is)));
-        const newest = rangeOf(
-          later.map((is) => (isHeld(is) ? 'taken' : is)),
-          { atMs: 90_000, passId: 'another' },
-        );
-        const proved = fromBits(claimed);
-        const result = merged(newest, read, decide(read, claimed));
-        expect(result.data).toEqual(union(newest.data, proved));
-        expect(result.strikes).toEqual({
-          once: subtract(newest.strikes.once, proved),
-          twice: subtract(newest.strikes.twice, proved),
-          last: newest.strikes.last,
-        });
-      }),
-    );
-  });
+test('a merged range keeps all strikes of another pass that struck since the read', () => {
+  fc.assert(
+    fc.property(standings, standings, claims, (start, later, claimed) => {
+      const isHeld = (is: Standing) => HELD[is] !== undefined;
+      const read = rangeOf(start.map((is) => (isHeld(is) ? 'taken' : is)));
+      const newest = rangeOf(
+        later.map((is) => (isHeld(is) ? 'taken' : is)),
+        { atMs: 90_000, passId: 'another' },
+      );
+      const proved = fromBits(claimed);
+      const result = merged(newest, read, decide(read, claimed));
+      expect(result.data).toEqual(union(newest.data, proved));
+      expect(result.strikes).toEqual({
+        once: subtract(newest.strikes.once, proved),
+        twice: subtract(newest.strikes.twice, proved),
+        last: newest.strikes.last,
+      });
+    }),
+  );
+});
 
-  test('a merge ends holds also when another pass struck since the read', () => {
-    const read = rangeOf(['over', 'held', 'owned', 'twice']);
-    const newest = { ...read, strikes: { ...read.strikes, last: { atMs: 0, passId: 'another' } } };
-    const result = merged(newest, read, decide(read, [1]));
-    expect([...bitsOf(result.data)]).toEqual([1, 2, 3]);
-    expect([...holdsByItem(result.holds).keys()]).toEqual(['30002']);
-    expect(strikesOf(result)).toEqual([[], [3]]);
-  });
+test('a merge ends holds also when another pass struck since the read', () => {
+  const read = rangeOf(['over', 'held', 'owned', 'twice']);
+  const newest = { ...read, strikes: { ...read.strikes, last: { atMs: 0, passId: 'another' } } };
+  const result = merged(newest, read, decide(read, [1]));
+  expect([...bitsOf(result.data)]).toEqual([1, 2, 3]);
+  expect([...holdsByItem(result.holds).keys()]).toEqual(['30002']);
+  expect(strikesOf(result)).toEqual([[], [3]]);
+});
 
-  test('the merged range is the newest one with the claims of the list, when nothing was stored at the read', () => {
-    const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
-    const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
-    expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);
-    expect([strikesOf(result), result.holds]).toEqual([[[], [5]], newest.holds]);
-  });
+test('the merged range is the newest one with the claims of the list, when nothing was stored at the read', () => {
+  const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
+  const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
+  expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);
+  expect([strikesOf(result), result.holds]).toEqual([[[], [5]], newest.holds]);
+});
 
-  test('judges no leak by numbers of another range', () => {
-    const read = { ...rangeOf(['twice', 'twice', 'twice']), range: '29999-30010' };
-    const newest = rangeOf(['twice', 'twice', 'twice']);
-    expect([...bitsOf(merged(newest, read, decide(read, [])).data)]).toEqual([0, 1, 2]);
-  });
+test('a merge judges no leak by numbers of another range', () => {
+  const read = { ...rangeOf(['twice', 'twice', 'twice']), range: '29999-30010' };
+  const newest = rangeOf(['twice', 'twice', 'twice']);
+  expect([...bitsOf(merged(newest, read, decide(read, [])).data)]).toEqual([0, 1, 2]);
+});
 
-  test('a merged range has the generation of the pass', () => {
-    const read = rangeOf([]);
-    expect(merged({ ...read, generation: 0 }, read, decide(read, [])).generation).toBe(1);
-  });
+test('a merged range has the generation of the pass', () => {
+  const read = rangeOf([]);
+  expect(merged({ ...read, generation: 0 }, read, decide(read, [])).generation).toBe(1);
+});
 
-  test.each([
-    { name: 'of a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
-    { name: 'of other items', newest: { range: '30000-30031' }, refusal: 'otherRange' },
-    { name: 'of another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
-  ])('nothing is merged when the newest range is $name', ({ newest, refusal }) => {
-    const read = rangeOf(['twice']);
-    expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBe(refusal);
-  });
+test.each([
+  { name: 'of a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
+  { name: 'of other items', newest: { range: '30000-30031' }, refusal: 'otherRange' },
+  { name: 'of another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
+])('nothing is merged when the newest range is $name', ({ newest, refusal }) => {
+  const read = rangeOf(['twice']);
+  expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBe(refusal);
+});
 
-  test('a merged range keeps items as unclaimed that admission allocated since the read, except those of a Service and freed ones', () => {
-    const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
-    const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
-    const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };
-    const result = merged(newest, read, decide(read, [0]));
-    expect([...bitsOf(result.data)]).toEqual([0, 2, 3]);
-    expect(result.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [2, 3] }]);
-  });
+test('a merged range keeps items as unclaimed that admission allocated since the read, except those of a Service and freed ones', () => {
+  const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
+  const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
+  const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };
+  const result = merged(newest, read, decide(read, [0]));
+  expect([...bitsOf(result.data)]).toEqual([0, 2, 3]);
+  expect(result.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [2, 3] }]);
 });

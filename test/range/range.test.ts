@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { mergeOntoNewest } from '../../lib/range/merge.ts';
@@ -45,28 +45,26 @@ const byPass = fc.tuple(claims, fc.boolean()).map(([claimed, isLate]): Write => 
   };
 });
 
-describe('A range', () => {
-  test('a range keeps its invariants through each write, and no write changes the value that it began with', () => {
-    fc.assert(
-      fc.property(standings, fc.array(fc.oneof(byCaller, byReview, byPass), { maxLength: 12 }), (start, writes) => {
-        const read = rangeOf(start);
-        writes.reduce((range, write) => {
-          const before = structuredClone(range);
-          const after = write(range, read);
-          expect(range).toEqual(before);
-          expectSound(after);
-          return after;
-        }, read);
-      }),
-    );
-  });
+test('a range keeps its invariants through each write, and no write changes the value that it began with', () => {
+  fc.assert(
+    fc.property(standings, fc.array(fc.oneof(byCaller, byReview, byPass), { maxLength: 12 }), (start, writes) => {
+      const read = rangeOf(start);
+      writes.reduce((range, write) => {
+        const before = structuredClone(range);
+        const after = write(range, read);
+        expect(range).toEqual(before);
+        expectSound(after);
+        return after;
+      }, read);
+    }),
+  );
+});
 
-  test('a range refuses an item that is outside it or allocated, and reports which was allocated', () => {
-    const range = asRange(rangeOf(['taken', 'free']));
-    expect(range.take(29_999)).toMatchObject({ code: 'NotInRange' });
-    expect(range.take(30_000)).toMatchObject({ code: 'AlreadyAllocated' });
-    const taken = range.take(30_001);
-    if (isRefused(taken)) throw taken;
-    expect([taken.item, taken.range.has(30_001), range.has(30_001)]).toEqual([30_001, true, false]);
-  });
+test('a range refuses an item that is outside it or allocated, and reports which was allocated', () => {
+  const range = asRange(rangeOf(['taken', 'free']));
+  expect(range.take(29_999)).toMatchObject({ code: 'NotInRange' });
+  expect(range.take(30_000)).toMatchObject({ code: 'AlreadyAllocated' });
+  const taken = range.take(30_001);
+  if (isRefused(taken)) throw taken;
+  expect([taken.item, taken.range.has(30_001), range.has(30_001)]).toEqual([30_001, true, false]);
 });
