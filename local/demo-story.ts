@@ -5,7 +5,6 @@ import {
   deleteService,
   deleteServicesIn,
   fillRange,
-  holdAddress,
   leak,
   makeService,
   restoreCopy,
@@ -48,18 +47,6 @@ export const STORY: readonly StoryEvent[] = [
     outlook: 'within 15 s both are reported; at the third sighting, within 45 s, they are freed',
   },
   {
-    atSeconds: 14,
-    what: 'the Endpoints default/kubernetes are deleted',
-    act: (world) => deleteAt(world, '/api/v1/namespaces/default/endpoints/kubernetes'),
-    outlook: 'within 10 s kubernetes-service creates them again',
-  },
-  {
-    atSeconds: 20,
-    what: 'an address is held for billing, for 30 s and without a Service',
-    act: (world) => holdAddress(world, 'billing', 30),
-    outlook: 'this is no leak and not reported; after the hold, within 50 s, the address is freed',
-  },
-  {
     atSeconds: 26,
     what: `the API server ${STOPPING} stops`,
     act: ({ apiServers }) => apiServers.stop(STOPPING),
@@ -70,15 +57,6 @@ export const STORY: readonly StoryEvent[] = [
     what: 'the namespace kube-node-lease is deleted',
     act: (world) => deleteAt(world, '/api/v1/namespaces/kube-node-lease'),
     outlook: 'within 15 s system-namespaces creates it again',
-  },
-  {
-    atSeconds: 42,
-    what: 'the Service shop/web-3 is deleted, shop/gifts and shop/news are created',
-    act: async (world) => {
-      await deleteService(world, 'shop', 'web-3');
-      for (const name of ['gifts', 'news']) await makeService(world, 'shop', name);
-    },
-    outlook: 'addresses are released and allocated at once: this needs no loop',
   },
   {
     atSeconds: 50,

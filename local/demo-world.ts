@@ -100,14 +100,6 @@ export async function leak({ allocation }: DemoWorld): Promise<{ readonly addres
   return { address, port: allocated(await allocation.allocatePort(undefined)) };
 }
 
-/**
- * Allocates an address for an owner, without a Service.
- * @returns the address
- */
-export async function holdAddress({ allocation, nowMs }: DemoWorld, owner: string, seconds: number): Promise<string> {
-  return allocated(await allocation.hold({ owner, untilMs: nowMs() + seconds * 1000, takenUpBy: 'owner' }));
-}
-
 function allocated<Item>(result: Given<Item>): Item {
   if ('item' in result) return result.item;
   throw new Error(result.message);

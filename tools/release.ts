@@ -31,17 +31,7 @@ writeFileSync(
 const copied = ['deploy/policies', 'deploy/terraform', '.cache/maps', 'tools/symbolise.mjs'];
 for (const name of copied) cpSync(path.join(root, name), path.join(folder, path.basename(name)), { recursive: true });
 run(process.execPath, 'tools/build-cli.mjs', '--whole', path.join(folder, 'kbctl.mjs'));
-const sbom = [
-  'sbom',
-  '--package-lock-only',
-  '--omit',
-  'dev',
-  '--sbom-format',
-  'cyclonedx',
-  '--sbom-type',
-  'application',
-];
-writeFileSync(path.join(folder, 'sbom.cdx.json'), run('npm', ...sbom));
+writeFileSync(path.join(folder, 'sbom.cdx.json'), run('npm', 'run', '--silent', 'sbom'));
 
 const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.\w+$/.test(name))

@@ -1,12 +1,12 @@
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { type Document, isScalar, LineCounter, parseAllDocuments } from 'yaml';
+import { type Document, isScalar, parseAllDocuments } from 'yaml';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { failureCode } from '../errors.ts';
 import { API_VERSION } from '../output.ts';
-import { parseClusterSpec, placed, positionOf } from '../spec/parse-cluster-spec.ts';
-import { describeFaults, type SpecPath } from '../spec/spec-fault.ts';
+import { parseClusterSpec } from '../spec/parse-cluster-spec.ts';
+import { describeFaults } from '../spec/spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from '../spec/validate-cluster-spec.ts';
 import { writtenSpec } from '../spec/written-spec.ts';
 
@@ -95,11 +95,11 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
 
 /**
  * Returns each spec or its faults: of each YAML document, and of each cluster that `kbctl cluster get -o yaml` or
- * `-o json` printed. Faults have the line numbers of the file. A text that is not YAML is read as one spec, for its faults.
+ * `-o json` printed. Faults have the line numbers of the file, except those of printed specs. A text that is not YAML is read as one
+ * spec, for its faults.
  */
 function resultsIn(text: string): SpecResult[] {
-  const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines });
+  const documents = parseAllDocuments(text);
   if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return [parseClusterSpec(text)];
   const filled = documents.filter(
     ({ contents }) => contents !== null && !(isScalar(contents) && contents.value === null),
@@ -109,32 +109,22 @@ function resultsIn(text: string): SpecResult[] {
     const [start, , end] = document.range;
     const own =
       filled.length === 1 ? text : '\n'.repeat(text.slice(0, start).split('\n').length - 1) + text.slice(start, end);
-    return printedSpecs(document, lines) ?? [parseClusterSpec(own)];
+    return printedSpecs(document) ?? [parseClusterSpec(own)];
   });
 }
 
 /** Returns the specs of a document that kbctl printed; `undefined` for any other document. */
-function printedSpecs(document: Document, lines: LineCounter): SpecResult[] | undefined {
+function printedSpecs(document: Document): SpecResult[] | undefined {
   try {
     const printed = document.toJS() as { readonly kind?: unknown; readonly apiVersion?: unknown };
     if (printed.apiVersion !== API_VERSION) return undefined;
-    const isList = printed.kind === 'ClusterList';
-    const clusters = isList ? (printed as Printed).items : [printed as Printed['items'][number]];
-    return clusters.map(({ spec }, index) => {
-      const around = isList ? ['items', index, 'spec'] : ['spec'];
-      const written: unknown = JSON.parse(JSON.stringify(writtenSpec(spec)));
-      return placed(validateClusterSpec(written), (at) => positionOf([...around, ...printedPath(at)], document, lines));
-    });
+    const clusters =
+      printed.kind === 'ClusterList' ? (printed as Printed).items : [printed as Printed['items'][number]];
+    return clusters.map(({ spec }) => validateClusterSpec(JSON.parse(JSON.stringify(writtenSpec(spec)))));
   } catch {
     // It is read as a spec, whose faults are reported.
     return undefined;
   }
-}
-
-/** A file names the ranges differently from what kbctl prints. */
-function printedPath([field, ...rest]: SpecPath): SpecPath {
-  if (field === undefined) return [];
-  return [field === 'serviceClusterIPRange' ? 'serviceClusterIPRanges' : field, ...rest];
 }
 
 interface Printed {

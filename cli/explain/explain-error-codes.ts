@@ -26,12 +26,7 @@ const OF_FAILING_PASSES = group(
     },
     Unavailable: {
       title: 'The table or the API server cannot be reached',
-      what: 'No connection, no DNS answer, or a status of 500 or above; a write may have been made.',
-      causes: [
-        'The API server is down, or its URL is unreachable from the functions.',
-        'A security group, route or firewall blocks it.',
-        'The VPC has no endpoint or NAT gateway to AWS.',
-      ],
+      what: 'No connection, no DNS answer, or a status of 500 or above; a write may have been made. The API server may be down, or a security group, route, firewall or missing VPC endpoint blocks it.',
       resolution: [DOCTOR],
     },
     ItemTooLarge: {
@@ -54,18 +49,12 @@ const OF_FAILING_PASSES = group(
     },
     Unexpected: {
       title: 'An unexpected error',
-      what: 'A `TypeError` or the like, or an unknown answer of AWS.',
-      causes: ['A defect of this project.', 'The keys of the table are not `cluster` and `key`.'],
+      what: 'A `TypeError` or the like, an unknown answer of AWS, or a table whose keys are not `cluster` and `key`.',
       resolution: [RUNS, step('Report it with its stack trace from the log.')],
     },
     Unauthorized: {
       title: 'The API server does not accept the credential (401)',
-      what: 'The kubeconfig was read again, and refused again.',
-      causes: [
-        'The token expired, or its service account was deleted.',
-        'The kubeconfig is of another cluster.',
-        'With `webIdentity`: the AuthenticationConfiguration of the API server has another issuer, audience or role.',
-      ],
+      what: 'The kubeconfig was read again, and refused again: its token expired, its service account was deleted, or it is of another cluster. With `webIdentity`, the AuthenticationConfiguration of the API server has another issuer, audience or role.',
       resolution: [
         step(
           'Create a token and replace the kubeconfig (docs/kubeconfig-secret.md). It is read within a minute.',
@@ -80,8 +69,7 @@ const OF_FAILING_PASSES = group(
     },
     TlsFailure: {
       title: 'The certificate of the API server is not valid',
-      what: 'No request was sent.',
-      causes: ['It lacks the host of the server URL, has expired, or is of another CA.', 'A proxy terminates TLS.'],
+      what: 'It lacks the host of the server URL, has expired, or is of another CA, or a proxy terminates TLS. No request was sent.',
       resolution: [DOCTOR, step('Correct the CA or the server URL in the kubeconfig.')],
     },
     MalformedReply: {
@@ -91,11 +79,7 @@ const OF_FAILING_PASSES = group(
     },
     ReplyTooLarge: {
       title: 'The answer of an API server is too large',
-      what: 'The limits are 2 MiB for an object, and 64 MiB and 100,000 Services for the list (8 MiB as JSON); the error has the limit. Nothing was changed.',
-      causes: [
-        'The server URL leads to another, perhaps hostile, server.',
-        'An object or one of its fields is larger than a pass reads: the error names both.',
-      ],
+      what: 'The limits are 2 MiB for an object, and 64 MiB and 100,000 Services for the list (8 MiB as JSON); the error has the limit and the object. The server URL may lead to another, perhaps hostile, server. Nothing was changed.',
       resolution: [
         step('Measure the list.', "kubectl get --raw '/api/v1/services' | wc -c"),
         step('Remove the object, or correct the server URL.'),
@@ -103,12 +87,7 @@ const OF_FAILING_PASSES = group(
     },
     Rejected: {
       title: 'The API server rejected a request',
-      what: 'The error has its message. That request changed nothing.',
-      causes: [
-        'An admission webhook or policy refuses it.',
-        'The API server is too old.',
-        'A name in `systemNamespaces` is not valid.',
-      ],
+      what: 'The error has its message: an admission webhook or policy refuses it, the API server is too old, or a name in `systemNamespaces` is not valid. That request changed nothing.',
       resolution: [
         RUNS,
         step('List the webhooks.', 'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations'),
@@ -116,11 +95,7 @@ const OF_FAILING_PASSES = group(
     },
     BadKubeconfig: {
       title: 'The kubeconfig cannot be used',
-      what: 'It cannot be read, does not parse, or uses a refused feature: `exec`, files, a proxy, http.',
-      causes: [
-        'The secret does not exist in this region.',
-        'The functions may not read it: its name must start with `secretsPrefix`.',
-      ],
+      what: 'It cannot be read (the name of its secret must start with `secretsPrefix`), does not parse, or uses a refused feature: `exec`, files, a proxy, http.',
       resolution: [
         DOCTOR,
         step(
@@ -136,11 +111,7 @@ const OF_FAILING_PASSES = group(
     },
     Invalid: {
       title: 'The API server refused an object as invalid',
-      what: 'The error has its message. The finding `invalid` is unrelated.',
-      causes: [
-        'The first address of `serviceClusterIPRange`, or `service.nodePort`, is taken or not allowed.',
-        'The cluster does not have the IP family of the Service.',
-      ],
+      what: 'The error has its message: the first address of `serviceClusterIPRange`, or `service.nodePort`, is taken or not allowed, or the cluster does not have the IP family. The finding `invalid` is unrelated.',
       resolution: [RUNS, step('See which Service has the address.', 'kbctl show ip <cluster> <item>'), APPLY_SPEC],
     },
   },
@@ -151,21 +122,12 @@ const OF_LATER_PASSES = group(
   {
     Throttled: {
       title: 'The table or the API server throttled requests',
-      what: 'Retries failed until the deadline; a write may have been made.',
-      causes: [
-        'The API server is busy, or gives this user little priority.',
-        'The table, the account or the secret store is at its limits.',
-      ],
+      what: 'The API server is busy, or the table, the account or the secret store is at its limits. Retries failed until the deadline; a write may have been made.',
       resolution: [step('If it stays, raise the limits that the error names.')],
     },
     DeadlineExceeded: {
       title: 'The deadline of the pass was exceeded',
-      what: 'The error names the call; a write may have been made.',
-      causes: [
-        'The API server or the table answers slowly.',
-        'There are many Services, and the function has too little memory.',
-        'A tick had too many clusters.',
-      ],
+      what: 'The error names the call, which was answered slowly; a write may have been made. The function may have too little memory for many Services, or a tick too many clusters.',
       resolution: [REPEATS, step('Raise `memorySize` in `serverless.yml`, or the parameter `tickConcurrency`.')],
     },
     Contended: {
@@ -185,33 +147,22 @@ const OF_LATER_PASSES = group(
     },
     Conflict: {
       title: 'Another writer changed or created an object first',
-      what: 'A user, a controller or an API server that starts wrote it at the same time. It was not overwritten.',
-      causes: ['Two owners write the endpoints: see `twoOwners`.'],
+      what: 'A user, a controller or an API server that starts wrote it at the same time. It was not overwritten. For endpoints, see `twoOwners`.',
       resolution: [REPEATS],
     },
     NamespaceUnavailable: {
       title: 'The namespace `default` does not exist',
-      what: 'The kubernetes Service needs it. The loop `system-namespaces` creates it.',
-      causes: ['The cluster is new.', 'It is being deleted, or missing in `systemNamespaces`.'],
+      what: 'The kubernetes Service needs it. The loop `system-namespaces` creates it in a new cluster, unless it is being deleted or missing in `systemNamespaces`.',
       resolution: [step('Create it, if it does not appear.', 'kubectl create namespace default')],
     },
     NotReady: {
       title: 'Nothing can be allocated or released in the range yet',
-      what: 'A pass in `enforce` must save the range after each change, and have succeeded within three intervals.',
-      causes: [
-        'The cluster is new, its spec or ranges were changed, or the table was restored.',
-        'Passes are paused, fail, or only observe.',
-      ],
+      what: 'A pass in `enforce` must save the range after each change of the spec or the table, and have succeeded within three intervals.',
       resolution: [RUN_PASSES, step('If it stays, check the passes.', 'kbctl status <cluster>')],
     },
     TooManyUnclaimed: {
       title: 'New Services of a namespace took too much of a range',
-      what: 'Until a pass sees them, they may take at most what is left for others. The Service was refused (429).',
-      causes: [
-        'Services are refused after the webhook, and created again.',
-        'Many Services are created at once in a small range.',
-        'Repair passes do not run.',
-      ],
+      what: 'Until a pass sees them, they may take at most what is left for others. The Service was refused (429). Services may be refused after the webhook and created again, or repair passes do not run.',
       resolution: [RUN_PASSES],
     },
     InProgress: {

@@ -23,7 +23,7 @@ export function ownAddress(option: string): string {
   }
   const choice = chooseAdvertiseAddress(readHostNetwork());
   if (choice.outcome === 'chosen') return choice.address;
-  throw configurationError(`No address of this host can be chosen: ${choice.error.message} Use --address IP.`);
+  throw configurationError(`No address of this host can be chosen: ${choice.message} Use --address IP.`);
 }
 
 /** Returns the API server of the spec with this address. @throws CliError when it cannot have a lease of its own */

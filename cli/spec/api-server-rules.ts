@@ -31,7 +31,7 @@ export function withAutoAddress(value: unknown, { autoAddress }: SpecOptions): {
   if (autoAddress === undefined || !servers.some(isAuto)) return { value, refusal: NOT_HERE };
 
   const choice = autoAddress();
-  if (choice.outcome === 'none') return { value, refusal: choice.error.message };
+  if (choice.outcome === 'none') return { value, refusal: choice.message };
   const chosen = servers.map((server) => (isAuto(server) ? { ...server, address: choice.address } : server));
   return { value: { ...Object(value), apiServers: chosen }, refusal: NOT_HERE };
 }

@@ -1,22 +1,9 @@
 import { addressOf, formatAddress, formatIPv4, type IPFamily, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { isGlobalUnicast, networkOf } from '../../lib/allocator/network.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
-import { CodedError } from '../../lib/cluster/coded-error.ts';
 
-export type AddressChoiceErrorCode =
-  /** Upstream's `IsNoRoutesError`: there is no default route. */
-  | 'NoDefaultRoutes'
-  /** A route table that does not parse. */
-  | 'BadRoutes'
-  /** An interface that does not exist, or whose address does not parse. */
-  | 'BadInterface'
-  /** No address of this host can be published. */
-  | 'NoAddress';
-
-/** The reason why no address was chosen. Messages are those of `k8s.io/apimachinery/pkg/util/net`. */
-export class AddressChoiceError extends CodedError<AddressChoiceErrorCode> {
-  override readonly name = 'AddressChoiceError';
-}
+/** The reason why no address was chosen, in the words of `k8s.io/apimachinery/pkg/util/net`. */
+class NoAddress extends Error {}
 
 export const IPV4_ROUTE_FILE = '/proc/net/route';
 export const IPV6_ROUTE_FILE = '/proc/net/ipv6_route';
@@ -40,11 +27,10 @@ function readDefaultRoutes(ipv4Table: string, ipv6Table: string): readonly Defau
   try {
     routes.push(...parseDefaultRoutes(ipv6Table, 'IPv6'));
   } catch (error) {
-    if (!(error instanceof AddressChoiceError)) throw error;
+    if (!(error instanceof NoAddress)) throw error;
   }
   if (routes.length > 0) return routes;
-  const message = `no default routes found in "${IPV4_ROUTE_FILE}" or "${IPV6_ROUTE_FILE}"`;
-  throw new AddressChoiceError('NoDefaultRoutes', message);
+  throw new NoAddress(`no default routes found in "${IPV4_ROUTE_FILE}" or "${IPV6_ROUTE_FILE}"`);
 }
 
 /** The indexes of the fields of a line. */
@@ -70,11 +56,11 @@ function parseDefaultRoutes(table: string, family: IPFamily): DefaultRoute[] {
 
 /** Returns the canonical text of a hexadecimal address of a route table: IPv4 has its bytes in reverse. */
 function parseRouteAddress(hex: string, family: IPFamily): string {
-  if (hex === '') throw badRoutes('input is nil');
+  if (hex === '') throw new NoAddress('input is nil');
   const stranger = /[^0-9a-f]/iu.exec(hex)?.[0];
-  if (stranger !== undefined) throw badRoutes(`encoding/hex: invalid byte: ${unicodeText(stranger)}`);
-  if (hex.length % 2 !== 0) throw badRoutes('encoding/hex: odd length hex string');
-  if (hex.length !== (family === 'IPv4' ? 8 : 32)) throw badRoutes(`invalid ${family} address in route`);
+  if (stranger !== undefined) throw new NoAddress(`encoding/hex: invalid byte: ${unicodeText(stranger)}`);
+  if (hex.length % 2 !== 0) throw new NoAddress('encoding/hex: odd length hex string');
+  if (hex.length !== (family === 'IPv4' ? 8 : 32)) throw new NoAddress(`invalid ${family} address in route`);
   if (family === 'IPv6') return formatAddress(addressOf(BigInt(`0x${hex}`)));
   const reversed = hex.replace(/(..)(..)(..)(..)/, '$4$3$2$1');
   return formatIPv4(Number.parseInt(reversed, 16));
@@ -90,10 +76,6 @@ function linesOf(table: string): string[] {
 function unicodeText(character: string): string {
   const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return `U+${code} '${character}'`;
-}
-
-function badRoutes(message: string): AddressChoiceError {
-  return new AddressChoiceError('BadRoutes', message);
 }
 
 /** A network interface, in the order of the host's list. */
@@ -114,7 +96,7 @@ export interface HostNetwork {
 /** `address`: canonical text. */
 export type AddressChoice =
   | { readonly outcome: 'chosen'; readonly address: string }
-  | { readonly outcome: 'none'; readonly error: AddressChoiceError };
+  | { readonly outcome: 'none'; readonly message: string };
 
 /** IPv4 is preferred, as by an API server without a bind address. */
 const FAMILIES: readonly IPFamily[] = ['IPv4', 'IPv6'];
@@ -131,10 +113,10 @@ export function chooseAdvertiseAddress(host: HostNetwork): AddressChoice {
         ? chooseByInterface(interfaces)
         : chooseByRoute(readDefaultRoutes(routes.ipv4, routes.ipv6 ?? ''), interfaces);
     return { outcome: 'chosen', address };
-  } catch (cause) {
-    if (!(cause instanceof AddressChoiceError)) throw cause;
-    const message = `Unable to find suitable network address.error='${cause.message}'. Try to set the AdvertiseAddress directly or provide a valid BindAddress to fix this.`;
-    return { outcome: 'none', error: new AddressChoiceError(cause.code, message, { cause }) };
+  } catch (error) {
+    if (!(error instanceof NoAddress)) throw error;
+    const message = `Unable to find suitable network address.error='${error.message}'. Try to set the AdvertiseAddress directly or provide a valid BindAddress to fix this.`;
+    return { outcome: 'none', message };
   }
 }
 
@@ -149,12 +131,12 @@ function chooseByRoute(routes: readonly DefaultRoute[], interfaces: readonly Hos
       if (found !== undefined) return found;
     }
   }
-  throw noAddress('unable to select an IP from default routes.');
+  throw new NoAddress('unable to select an IP from default routes.');
 }
 
 /** Returns the first suitable address of any interface that is up and not a loopback. */
 function chooseByInterface(interfaces: readonly HostInterface[]): string {
-  if (interfaces.length === 0) throw noAddress('no interfaces found on host.');
+  if (interfaces.length === 0) throw new NoAddress('no interfaces found on host.');
   const candidates = interfaces.filter(({ up, loopback, pointToPoint }) => up && !loopback && !pointToPoint);
   for (const family of FAMILIES) {
     for (const { name, addresses } of candidates) {
@@ -162,12 +144,12 @@ function chooseByInterface(interfaces: readonly HostInterface[]): string {
       if (found !== undefined) return found;
     }
   }
-  throw noAddress('no acceptable interface with global unicast address found on host');
+  throw new NoAddress('no acceptable interface with global unicast address found on host');
 }
 
 function addressOfInterface(name: string, interfaces: readonly HostInterface[], family: IPFamily): string | undefined {
   const found = interfaces.find((candidate) => candidate.name === name);
-  if (found === undefined) throw new AddressChoiceError('BadInterface', 'route ip+net: no such network interface');
+  if (found === undefined) throw new NoAddress('route ip+net: no such network interface');
   return found.up ? firstGlobalAddress(found.addresses, family) : undefined;
 }
 
@@ -178,19 +160,13 @@ function addressOfLoopback(interfaces: readonly HostInterface[], family: IPFamil
     .find((address) => address !== undefined);
 }
 
-/** Returns the canonical text. @throws AddressChoiceError if an earlier text is not a CIDR. */
+/** Returns the canonical text. @throws NoAddress if an earlier text is not a CIDR. */
 function firstGlobalAddress(addresses: readonly string[], family: IPFamily, beginning = ''): string | undefined {
   for (const text of addresses) {
     const network = networkOf(text);
-    if (isRefused(network)) {
-      throw new AddressChoiceError('BadInterface', `${beginning}${network.message}`);
-    }
+    if (isRefused(network)) throw new NoAddress(`${beginning}${network.message}`);
     const address = parseAddress(text.slice(0, text.indexOf('/')));
     if (address?.family === family && isGlobalUnicast(address)) return formatAddress(address);
   }
   return undefined;
-}
-
-function noAddress(message: string): AddressChoiceError {
-  return new AddressChoiceError('NoAddress', message);
 }

@@ -5,8 +5,8 @@ import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts';
 
 /**
- * Parses a cluster spec from YAML: {@link validateClusterSpec}, with the line and column of each fault. Text that is
- * not YAML, or has more than plain values (tags, two documents, duplicate keys), is a fault too.
+ * Parses a cluster spec from YAML: {@link validateClusterSpec}, with the line and column of each fault, in the order of
+ * the file. Text that is not YAML, or has more than plain values (tags, two documents, duplicate keys), is a fault too.
  */
 export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): SpecResult {
   if (yamlText.length > LONGEST_SPEC_TEXT) {
@@ -17,13 +17,9 @@ export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): S
   const read = readYaml(yamlText, lines);
   if ('faults' in read) return read;
 
-  return placed(validateClusterSpec(read.value, options), (at) => positionOf(at, read.document, lines));
-}
-
-/** Returns the result with the position of each fault, in the order of the file. */
-export function placed(result: SpecResult, positionAt: (at: SpecPath) => Position): SpecResult {
+  const result = validateClusterSpec(read.value, options);
   if (!('faults' in result)) return result;
-  const faults = result.faults.map((found) => ({ ...found, position: positionAt(found.at) }));
+  const faults = result.faults.map((found) => ({ ...found, position: positionOf(found.at, read.document, lines) }));
   return { faults: faults.sort((one, other) => inFileOrder(one.position, other.position)) };
 }
 
@@ -74,7 +70,7 @@ function inFileOrder(one: Position, other: Position): number {
 }
 
 /** Returns where the key of a field is, or that of the nearest one around it that the file has. */
-export function positionOf(at: SpecPath, document: Document, lines: LineCounter): Position {
+function positionOf(at: SpecPath, document: Document, lines: LineCounter): Position {
   for (let length = at.length; length > 0; length--) {
     const offset = offsetOf(document, at.slice(0, length));
     if (offset !== undefined) return place(offset, lines);

@@ -2,7 +2,6 @@ import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/range/configured-range.ts';
-import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { AllocateOptions } from '../../lib/range/operations.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -17,17 +16,12 @@ export interface TableAllocationOptions {
   readonly nowMs: () => number;
 }
 
-export interface TableAllocation extends ServiceAllocator {
-  /** Holds an address, or any if none is given, for an owner and without a Service. */
-  hold(hold: HoldTerms, address?: string): Promise<Given<string>>;
-}
-
 /**
  * Allocates like an API server without etcd: from the table, and only from a range whose repair has succeeded within
  * its last three intervals. The registration is read each time: a new generation closes allocation, and one of its
  * passes opens it.
  */
-export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocationOptions): TableAllocation {
+export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocationOptions): ServiceAllocator {
   const over = <Item>(rangeOf: (registered: RegisteredCluster) => ConfiguredRange<Item> | undefined) => {
     const open = async () => {
       const registered = await readCluster(table, cluster);
@@ -61,6 +55,5 @@ export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocation
     allocatePort: (port, holdOwner) => ports.allocate(port, claimOf(holdOwner)),
     releaseAddress: addresses.release,
     releasePort: ports.release,
-    hold: (hold, address) => addresses.allocate(address, { hold }),
   };
 }

@@ -4,8 +4,8 @@ import { closeAllocation } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
-import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
-import { itemsIn, pickLowest } from '../support/ranges.ts';
+import { addressesOf } from '../support/kbctl-ranges.ts';
+import { itemsIn } from '../support/ranges.ts';
 import { repairedAt } from '../support/run-records.ts';
 import { aTable, readyStandIn } from '../support/stand-in.ts';
 
@@ -36,9 +36,6 @@ async function takenIn(table: KeyValueTable, key: RangeKey): Promise<readonly (s
   if (read === undefined) throw new Error(`${key} was never saved`);
   return itemsIn(read.stored);
 }
-
-const allocationOver = (table: KeyValueTable) =>
-  tableAllocation({ table, cluster: 'main', pick: pickLowest, nowMs: Date.now });
 
 describe('Services of an API server that allocates through the table', () => {
   test('a range of 29 bits has six addresses, the next Service is refused because it is full, and a deletion makes room', async () => {
@@ -94,12 +91,6 @@ describe('Services of an API server that allocates through the table', () => {
       const reply = await create(server, 'late', { clusterIP });
       expect([reply.status, reply.message]).toEqual([500, expect.stringMatching(/no pass of cluster-ip-repair has/)]);
     }
-    const held = await allocationOver(table).hold({
-      owner: 'billing',
-      takenUpBy: 'any',
-      untilMs: Date.now() + 3_600_000,
-    });
-    expect(held).toMatchObject({ code: 'NotReady' });
     expect(await remove(server, 'before')).toMatchObject({ status: 200 });
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
     await repairedAt(table, Date.now());
@@ -140,7 +131,8 @@ describe('Services of an API server that allocates through the table', () => {
     const table = aTable();
     const server = await readyStandIn({ table });
     const clusterIP = '10.0.0.9';
-    await allocationOver(table).hold({ owner: 'billing', takenUpBy, untilMs: Date.now() + 60_000 }, clusterIP);
+    const hold = { owner: 'billing', takenUpBy, untilMs: Date.now() + 60_000 };
+    await (await addressesOf(table, 'main')).allocate([{ value: clusterIP }], { hold });
     const labels = label && { 'kube-bootstrap-controller/hold-owner': label };
     const service = { metadata: { name: 'web', labels }, spec: { clusterIP, ports: [{ port: 80 }] } };
     expect(await call(server, 'POST', SERVICES, service)).toMatchObject({ status });

@@ -5,19 +5,19 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { CLUSTER } from './kbctl-world.ts';
 import { allocationsOf, type SingleAllocations, seededPick } from './ranges.ts';
 
-/** The addresses of the world's cluster, by its registration as it is now. */
-export async function addressesOf(table: KeyValueTable): Promise<SingleAllocations<string>> {
-  const range = addressRange(await registered(table), RANGE_KEYS.primary, seededPick(1));
+/** The addresses of a cluster, by its registration as it is now. */
+export async function addressesOf(table: KeyValueTable, cluster = CLUSTER): Promise<SingleAllocations<string>> {
+  const range = addressRange(await registered(table, cluster), RANGE_KEYS.primary, seededPick(1));
   if (range === undefined) throw new Error('expected a primary range');
   return allocationsOf(table, range);
 }
 
 export async function portsOf(table: KeyValueTable): Promise<SingleAllocations<number>> {
-  return allocationsOf(table, nodePortRange(await registered(table), seededPick(1)));
+  return allocationsOf(table, nodePortRange(await registered(table, CLUSTER), seededPick(1)));
 }
 
-async function registered(table: KeyValueTable): Promise<RegisteredCluster> {
-  const cluster = await readCluster(table, CLUSTER);
-  if (cluster === undefined) throw new Error(`expected ${CLUSTER} to be registered`);
+async function registered(table: KeyValueTable, name: string): Promise<RegisteredCluster> {
+  const cluster = await readCluster(table, name);
+  if (cluster === undefined) throw new Error(`expected ${name} to be registered`);
   return cluster;
 }

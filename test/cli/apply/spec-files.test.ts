@@ -68,20 +68,13 @@ describe('Spec files', () => {
     });
   });
 
-  test('faults of specs that kbctl printed have the line numbers of the output', async () => {
-    const one = { apiVersion: 'kbctl/v1', kind: 'Cluster', spec: aClusterSpec({ maxEventsPerPass: -7 }) };
-    const ranged = aClusterSpec({ name: 'b', serviceClusterIPRanges: ['10.0.0.0/99'] });
-    const items = [{ spec: aClusterSpec() }, { spec: ranged }];
+  test('faults of specs that kbctl printed have the names of their fields', async () => {
+    const items = [{ spec: aClusterSpec({ maxEventsPerPass: -7 }) }, { spec: aClusterSpec({ name: 'B' }) }];
     const list = { apiVersion: 'kbctl/v1', kind: 'ClusterList', items };
-    for (const [printed, faulty] of [
-      [one, 'maxEventsPerPass: -7'],
-      [list, 'serviceClusterIPRanges:'],
-    ] as const) {
-      const stdin = stringify(printed);
-      const line = stdin.split('\n').findLastIndex((text) => text.includes(faulty)) + 1;
-      const { faults } = await read(['-'], { stdin });
-      expect(faults).toEqual([expect.stringMatching(new RegExp(`\\n {2}${line}:\\d+ `))]);
-    }
+    expect(await read(['-'], { stdin: stringify(list) })).toMatchObject({
+      names: [],
+      faults: [expect.stringContaining('maxEventsPerPass: -7 is not'), expect.stringContaining('name: "B" is not')],
+    });
   });
 
   test('a file that is named twice, or also through its folder or a link, is read once', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { AddressChoiceError } from '../../../cli/spec/host-address.ts';
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import { aSpec, faultsOf, minimal, validSpec } from './spec-support.ts';
 
@@ -392,10 +391,7 @@ describe('an address "auto"', () => {
   });
 
   test('the fault of an address "auto" is the reason why no address could be chosen', () => {
-    const autoAddress = () => {
-      const error = new AddressChoiceError('NoAddress', 'no interfaces found on host.');
-      return { outcome: 'none' as const, error };
-    };
+    const autoAddress = () => ({ outcome: 'none' as const, message: 'no interfaces found on host.' });
     expect(faultsOf(automatic, { autoAddress })).toEqual(['apiServers[0].address: no interfaces found on host.']);
   });
 
