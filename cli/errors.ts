@@ -1,6 +1,6 @@
 import { isNativeError } from 'node:util/types';
 import { ClusterError } from '../lib/kubernetes/cluster-port.ts';
-import { TableError } from '../lib/table/errors.ts';
+import { TableError } from '../lib/table/key-value-table.ts';
 
 export const EXIT = {
   fine: 0,

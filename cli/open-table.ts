@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { unlessAborted } from '../lib/cluster/unless-aborted.ts';
+import { unlessAborted } from '../lib/cluster/async.ts';
 import { CLUSTERS } from '../lib/table/clusters.ts';
-import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
 import type { Audience } from '../lib/table/dynamodb-errors.ts';
-import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import { createDynamoClient, dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { MOST_SKEW_MS, type ServerClock, serverClock } from '../lib/table/server-clock.ts';
 import { findRunning, type Running } from '../local/running.ts';

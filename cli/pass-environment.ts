@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { kubeconfigSources } from '../lib/aws/read-kubeconfig.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { createEnvironment } from '../lib/environment/create-environment.ts';
+import { createEnvironment } from '../lib/environment/cluster-connections.ts';
 import { loadKubeconfigFile } from '../lib/kubernetes/kubeconfig.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { kubeconfigLoader, kubeconfigPlace, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';

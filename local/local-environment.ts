@@ -3,7 +3,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { KubeconfigSources } from '../lib/aws/read-kubeconfig.ts';
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
-import { createEnvironment } from '../lib/environment/create-environment.ts';
+import { createEnvironment } from '../lib/environment/cluster-connections.ts';
 import { type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { DispatchError } from '../lib/runtime/errors.ts';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
-import { TableError } from '../lib/table/errors.ts';
+import { TableError } from '../lib/table/key-value-table.ts';
 import { announcement } from './announcement.ts';
 import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
 import { createTable } from './create-table.ts';

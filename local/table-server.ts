@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isNativeError } from 'node:util/types';
 import { type DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
-import { createDynamoClient } from '../lib/table/dynamodb-client.ts';
+import { createDynamoClient } from '../lib/table/dynamodb-table.ts';
 import { ownFolder } from './data-folder.ts';
 import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
 import { StartError } from './start-options.ts';

@@ -3,7 +3,7 @@ import { alarms } from '../deploy/alarms.ts';
 import { PARAMETERS } from '../deploy/parameters.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import { COUNTED_AT_ONCE } from '../lib/dispatch/fleet-figures.ts';
-import { concurrencyFor } from '../lib/dispatch/plan-ticks.ts';
+import { concurrencyFor } from '../lib/dispatch/ticks.ts';
 
 /** Dollars of us-east-1, on demand, without free tiers and discounts for quantity. */
 export const PRICES = {

@@ -5,8 +5,8 @@ import { ipAlreadyAllocated, ipNotInRange } from '../../lib/allocator/ip-range.t
 import type { Network } from '../../lib/allocator/network.ts';
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
+import { eachOf } from '../../lib/cluster/async.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { eachOf } from '../../lib/cluster/each-of.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';

@@ -4,7 +4,7 @@ import { type AllocateRequest, requestShape } from '../../lib/allocate/request.t
 import { shapeFaults } from '../../lib/cluster/shapes.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 import type { Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';

@@ -1,5 +1,5 @@
+import { eachOf } from '../../lib/cluster/async.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { eachOf } from '../../lib/cluster/each-of.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { LOOP_DEFINITIONS } from '../../local/loop-handlers.ts';

@@ -1,7 +1,7 @@
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { sameSpec } from '../../lib/table/cluster-registration.ts';
 import { listClusters, type RegisteredCluster } from '../../lib/table/clusters.ts';
-import type { TableError } from '../../lib/table/errors.ts';
+import type { TableError } from '../../lib/table/key-value-table.ts';
 import type { Cli } from '../cli.ts';
 import { type FieldDifference, specDifference } from '../spec/written-spec.ts';
 import type { SpecFile } from './spec-files.ts';

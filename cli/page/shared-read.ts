@@ -1,4 +1,4 @@
-import { unlessAborted } from '../../lib/cluster/unless-aborted.ts';
+import { unlessAborted } from '../../lib/cluster/async.ts';
 
 /** A longer read is aborted. */
 const TIMEOUT_MS = 10_000;

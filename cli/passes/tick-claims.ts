@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
-import { decodeItem } from '../../lib/table/decode-item.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { decodeItem } from '../../lib/table/stored-item.ts';
 
 /** A cluster name cannot begin with "#". */
 const TICKS = '#ticks';

@@ -1,11 +1,10 @@
+import { eachOf } from '../../lib/cluster/async.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { eachOf } from '../../lib/cluster/each-of.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { ListedCluster, Pause } from '../../lib/table/clusters.ts';
-import { TableError } from '../../lib/table/errors.ts';
-import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type Item, type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { decodeLeases, LEASES } from '../../lib/table/leases.ts';
 import { decodeRange } from '../../lib/table/ranges.ts';
 import { decodeRunRecord, type RunRecords, runKey } from '../../lib/table/run-records.ts';

@@ -1,4 +1,4 @@
-import { eachOf } from '../../lib/cluster/each-of.ts';
+import { eachOf } from '../../lib/cluster/async.ts';
 import { pauseInForce } from '../../lib/dispatch/due.ts';
 import { ALL_CLUSTERS, CLUSTERS, clustersIn, listClusters } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

@@ -2,11 +2,11 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type ReadSecretText, secretTextReader } from '../aws/store-client.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
+import { unlessAborted } from '../cluster/async.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
-import { TableError } from '../table/errors.ts';
+import { TableError } from '../table/key-value-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
 import {

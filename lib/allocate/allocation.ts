@@ -5,7 +5,7 @@ import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
-import { TableError } from '../table/errors.ts';
+import { TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/run-records.ts';
 import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';

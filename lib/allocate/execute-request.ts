@@ -1,5 +1,5 @@
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
-import { TableError } from '../table/errors.ts';
+import { TableError } from '../table/key-value-table.ts';
 import {
   corruptAnswer,
   isKept,

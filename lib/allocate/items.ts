@@ -2,7 +2,7 @@ import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type HoldTerms, holdOn, isOver } from '../range/hold.ts';
 import type { Released } from '../range/operations.ts';
 import type { ItemState } from '../range/range.ts';
-import { TableError } from '../table/errors.ts';
+import { TableError } from '../table/key-value-table.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
 import type { AllocateRequest, ItemValue } from './request.ts';

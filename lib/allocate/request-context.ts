@@ -1,8 +1,7 @@
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../range/hold.ts';
 import type { HoldClaim } from '../range/operations.ts';
-import type { TableError } from '../table/errors.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
 import { type RequestRecord, readRequest } from '../table/requests.ts';
 import type { OpenRange } from './open-range.ts';
 import type { AllocateRequest, ItemValue, RangeName, RequestedItem } from './request.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalAddress, familyOf, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../allocator/network.ts';
+import { eachOf } from '../cluster/async.ts';
 import {
   type ApiServerSpec,
   type ClusterSpec,
@@ -8,7 +9,6 @@ import {
   type ProbeSpec,
   type SharedHostSpec,
 } from '../cluster/cluster-spec.ts';
-import { eachOf } from '../cluster/each-of.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { hostOf } from '../cluster/hosts.ts';
 import type { Lease } from '../cluster/lease.ts';

@@ -1,6 +1,6 @@
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
-import { CodedError } from '../cluster/coded-error.ts';
-import { batchesOf } from '../cluster/each-of.ts';
+import { batchesOf } from '../cluster/async.ts';
+import { CodedError } from '../cluster/values.ts';
 import { storeClientOptions } from './store-client.ts';
 
 /** Publishes changes of clusters. An event may be received twice. */

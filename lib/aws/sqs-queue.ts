@@ -1,7 +1,7 @@
 import { GetQueueAttributesCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
-import { CodedError } from '../cluster/coded-error.ts';
-import { batchesOf, eachOf } from '../cluster/each-of.ts';
-import { type CallLimits, clientOptions } from './client-options.ts';
+import { batchesOf, eachOf } from '../cluster/async.ts';
+import { CodedError } from '../cluster/values.ts';
+import { type CallLimits, clientOptions } from './sdk.ts';
 
 export interface OutgoingMessage {
   readonly body: string;

@@ -1,7 +1,7 @@
 import { isNativeError } from 'node:util/types';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { type CallLimits, clientOptions } from './client-options.ts';
+import { type CallLimits, clientOptions } from './sdk.ts';
 
 /** A secret store in one region, with one role. */
 export interface StoreClient {

@@ -1,7 +1,7 @@
 import { DescribeTargetHealthCommand, ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2';
-import { badStoredKubeconfig, callFailure } from './call-failure.ts';
-import { isDenied, nameOfError } from './sdk-errors.ts';
+import { isDenied, nameOfError } from './sdk.ts';
 import { storeClientOptions } from './store-client.ts';
+import { badStoredKubeconfig, callFailure } from './stored-kubeconfig.ts';
 
 /** Returns the ids of the healthy targets of a target group: addresses, if its targets are. Throws a `ClusterError`. */
 export type HealthyTargets = (arn: string, signal: AbortSignal) => Promise<readonly string[]>;

@@ -1,6 +1,6 @@
 import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
+import { unlessAborted } from '../cluster/async.ts';
 import type { ClusterSpec, SharedHostSpec } from '../cluster/cluster-spec.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { type EndpointSliceObject, SERVICE_NAME_LABEL, type ServiceObject } from '../endpoints/objects.ts';
 import { ClusterError, type ClusterPort, type HostResolver, type LookUp } from '../kubernetes/cluster-port.ts';
 import type { Environment } from '../runtime/environment.ts';

@@ -1,9 +1,14 @@
+import { eachOf, unlessAborted } from '../cluster/async.ts';
 import { type ClusterSpec, STACK_LOOP } from '../cluster/cluster-spec.ts';
-import { eachOf } from '../cluster/each-of.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { writesOf } from '../loops/writes.ts';
-import { CLOSING_MS, CONCURRENT_PASSES, PASS_BUDGET_MS, RECORDING_MS } from '../runtime/budgets.ts';
-import { withDeadline, withinDeadline } from '../runtime/deadline.ts';
+import {
+  CLOSING_MS,
+  CONCURRENT_PASSES,
+  PASS_BUDGET_MS,
+  RECORDING_MS,
+  withDeadline,
+  withinDeadline,
+} from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { claimCluster } from '../table/cluster-registration.ts';
 import { type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
@@ -12,10 +17,10 @@ import { type ReadRunRecord, readRunRecord } from '../table/run-records.ts';
 import { changesOf, publishChanges } from './cluster-events.ts';
 import { isDue, isUnreachable, pauseInForce } from './due.ts';
 import { countPass, logPass, logUnstartedPass } from './log-pass.ts';
-import type { SetApart } from './plan-ticks.ts';
 import { type EndedPass, recordPass } from './record-pass.ts';
 import { type LoopInvocation, runPass } from './run-pass.ts';
 import { containAccident } from './suspects.ts';
+import type { SetApart } from './ticks.ts';
 
 /** The values that all attempts of one invocation share. */
 export interface Batch extends LoopInvocation {

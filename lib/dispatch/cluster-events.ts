@@ -1,8 +1,7 @@
 import * as z from 'zod/mini';
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { RECORDING_MS } from '../runtime/budgets.ts';
-import { withDeadline } from '../runtime/deadline.ts';
+import { RECORDING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { cutFinding, cutLines, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
 import { describeError, errorSentence } from '../telemetry/describe-error.ts';

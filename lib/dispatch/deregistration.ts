@@ -1,13 +1,12 @@
 import * as z from 'zod/mini';
 import { type DeregisterRequest, type DeregisterResult, deregister } from '../api-servers/deregister.ts';
+import { unlessAborted } from '../cluster/async.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { shapeFaults } from '../cluster/shapes.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
-import { ANSWERING_MS } from '../runtime/budgets.ts';
 import { CALLER_KEY, callerRefusal } from '../runtime/caller-keys.ts';
-import { pause, withDeadline, withinDeadline } from '../runtime/deadline.ts';
+import { ANSWERING_MS, pause, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { otherOwner, readCluster } from '../table/clusters.ts';

@@ -1,14 +1,12 @@
 import { type Loop, STACK_LOOP } from '../cluster/cluster-spec.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
-import { CONCURRENT_PASSES, LISTING_MS } from '../runtime/budgets.ts';
-import { pause } from '../runtime/deadline.ts';
+import { CONCURRENT_PASSES, LISTING_MS, pause } from '../runtime/deadline.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
 import type { Pause } from '../table/clusters.ts';
-import { TableError } from '../table/errors.ts';
+import { TableError } from '../table/key-value-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
-import type { Attempt, Batch } from './attempt.ts';
-import { attemptApart, type NamedAttempt } from './attempt.ts';
+import { type Attempt, attemptApart, type Batch, type NamedAttempt } from './attempt.ts';
 import { ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';

@@ -1,6 +1,9 @@
 import * as z from 'zod/mini';
+import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { shapeFaults } from '../cluster/shapes.ts';
+import { jsonIn } from '../cluster/values.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 
 export interface ReceivedMessage {
   readonly body: string;
@@ -66,4 +69,120 @@ function badEvent(faults: string): DispatchError {
     `The event must be a schedule's (EventBridge, "Scheduled Event" with its time), a queue's (SQS), or ` +
       `{"clusters": ["name"], "force": true}, both optional: ${faults}`,
   );
+}
+
+/** One tick of a loop for some of its clusters, as it waits in the loop's queue. */
+export interface TickMessage {
+  readonly loop: Loop;
+  readonly dueAtMs: number;
+  readonly clusters: readonly string[];
+  /** The end of a series of ticks for a suspect: each tick up to this time is queued when the previous one ended. */
+  readonly followedUntilMs?: number;
+}
+
+export type ReceivedTick =
+  | { readonly outcome: 'due'; readonly tick: TickMessage }
+  /** The next tick has already arrived. */
+  | { readonly outcome: 'late'; readonly tick: TickMessage; readonly lateMs: number }
+  | { readonly outcome: 'unreadable'; readonly reason: string };
+
+const SCHEMA = 1;
+
+const tick = z.looseObject({
+  schema: z.literal(SCHEMA, `is not ${SCHEMA}, the one that this version reads`),
+  loop: z.string(),
+  dueAtMs: z.number(),
+  clusters: z.array(clusterName).check(z.minLength(1, 'names no cluster')),
+  followedUntilMs: z.exactOptional(z.number()),
+});
+
+export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessage): string {
+  return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters, followedUntilMs });
+}
+
+/** Part of a fleet whose health is counted. A version that does not know it must not take it for a tick. */
+export interface CountMessage {
+  readonly dueAtMs: number;
+  readonly names: readonly string[];
+}
+
+const count = z.looseObject({
+  schema: z.literal(SCHEMA),
+  dueAtMs: z.number(),
+  count: z.array(clusterName).check(z.minLength(1)),
+});
+
+export function countBody({ dueAtMs, names }: CountMessage): string {
+  return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
+}
+
+/** The next minute has its own message for these clusters. */
+const LONGEST_COUNT_MS = 60_000;
+
+/** Parses the body of a message that `loop` received. */
+export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
+  const parsed = tick.safeParse(jsonIn(body));
+  if (!parsed.success)
+    return { outcome: 'unreadable', reason: `Not a tick message: ${shapeFaults(parsed.error, 'the event')}` };
+  const { dueAtMs, clusters, followedUntilMs } = parsed.data;
+  if (parsed.data.loop !== loop) {
+    return { outcome: 'unreadable', reason: `A tick of the loop ${parsed.data.loop}, but this is ${loop}` };
+  }
+  const received = { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) };
+  const lateMs = nowMs - dueAtMs;
+  if (lateMs > longestLateMs(received)) return { outcome: 'late', tick: received, lateMs };
+  return { outcome: 'due', tick: received };
+}
+
+/** A tick is late when the next one was due. The next one of suspects comes after this one, or in the next minute. */
+function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
+  return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
+}
+
+/** The parsed messages of an invocation. */
+export interface ReceivedTicks {
+  /** Ticks that are due. */
+  readonly ticks: readonly TickMessage[];
+  /** Ticks whose process ended before their passes did. */
+  readonly interrupted: readonly TickMessage[];
+  /** Names of the clusters whose health this invocation counts. */
+  readonly counted: readonly string[];
+}
+
+/** Returns the names in a message to count health, none if it is too late, and `undefined` for other messages. */
+function partIn({ body, isRedelivered }: ReceivedMessage, nowMs: number): readonly string[] | undefined {
+  const { data } = count.safeParse(jsonIn(body));
+  if (data === undefined) return undefined;
+  return isRedelivered || nowMs - data.dueAtMs > LONGEST_COUNT_MS ? [] : data.count;
+}
+
+/** Returns the ticks of the messages that a loop received. Those that are late or unreadable are logged, counted and dropped. */
+export function receivedTicks(
+  loop: Loop,
+  messages: readonly ReceivedMessage[],
+  nowMs: number,
+  telemetry: Telemetry,
+): ReceivedTicks {
+  const ticks: TickMessage[] = [];
+  const interrupted: TickMessage[] = [];
+  const counted: string[] = [];
+  for (const message of messages) {
+    const { body, isRedelivered } = message;
+    const received = receiveTick(body, loop, nowMs);
+    const part = received.outcome === 'unreadable' ? partIn(message, nowMs) : undefined;
+    if (part !== undefined) {
+      counted.push(...part);
+    } else if (received.outcome === 'unreadable') {
+      telemetry.count('unreadableTicks', 1);
+      telemetry.log('error', 'message dropped', { errors: [received.reason] });
+    } else if (isRedelivered) {
+      interrupted.push(received.tick);
+    } else if (received.outcome === 'due') {
+      ticks.push(received.tick);
+    } else {
+      telemetry.count('lateTicks', 1);
+      telemetry.log('warn', 'tick dropped', { lateMs: received.lateMs, clusters: received.tick.clusters });
+    }
+  }
+  return { ticks, interrupted, counted };
 }

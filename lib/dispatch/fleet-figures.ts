@@ -1,6 +1,6 @@
+import { batchesOf, eachOf } from '../cluster/async.ts';
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
-import { batchesOf, eachOf } from '../cluster/each-of.ts';
-import { CONCURRENT_READS, FIGURES_MS } from '../runtime/budgets.ts';
+import { CONCURRENT_READS, FIGURES_MS } from '../runtime/deadline.ts';
 import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
 import { otherOwner, type Pause, readListed, readPauseOfAll } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
@@ -9,8 +9,8 @@ import { errorSentence } from '../telemetry/describe-error.ts';
 import { type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
 import { type ClusterSummary, clusterSummary, type ShortClusterList } from './cluster-list.ts';
 import { OVERDUE_PERIODS, overdueAfterMs, pauseInForce } from './due.ts';
+import { countBody } from './event.ts';
 import { someOf } from './log-pass.ts';
-import { countBody } from './tick-message.ts';
 import { sendTicks } from './ticks.ts';
 
 interface NamedHealth extends ClusterHealth {

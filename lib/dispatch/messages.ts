@@ -1,16 +1,14 @@
-import { LISTING_MS } from '../runtime/budgets.ts';
+import { LISTING_MS } from '../runtime/deadline.ts';
 import { withinInvocation } from '../runtime/invocation.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { attemptAll, type NamedAttempt } from './attempt.ts';
-import type { ReceivedMessage } from './event.ts';
+import { type ReceivedMessage, receivedTicks, type TickMessage } from './event.ts';
 import { reportNamed } from './fleet-figures.ts';
 import { logUnstartedPass } from './log-pass.ts';
-import { followingTick } from './plan-ticks.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { containAccident, proveSuspects } from './suspects.ts';
-import { receivedTicks, type TickMessage } from './tick-message.ts';
-import { queueTicks, sendTicks } from './ticks.ts';
+import { followingTick, queueTicks, sendTicks } from './ticks.ts';
 
 /** The result of an invocation, for its log line. */
 export interface Outcome {

@@ -3,8 +3,7 @@ import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import { FINDINGS_THAT_STAY, type Finding, type FindingType } from '../cluster/finding.ts';
 import type { EventsReport } from '../kubernetes/write-events.ts';
 import type { PassReport } from '../loops/pass.ts';
-import { RECORDING_MS } from '../runtime/budgets.ts';
-import { withinDeadline } from '../runtime/deadline.ts';
+import { RECORDING_MS, withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import {
   cutLines,

@@ -1,5 +1,5 @@
+import { unlessAborted } from '../cluster/async.ts';
 import type { Finding } from '../cluster/finding.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
 import type { ClusterPort, Prober } from '../kubernetes/cluster-port.ts';
 import { planEvents } from '../kubernetes/events.ts';
 import { type EventsReport, writeEvents } from '../kubernetes/write-events.ts';

@@ -1,6 +1,6 @@
+import { eachOf } from '../cluster/async.ts';
 import type { Loop } from '../cluster/cluster-spec.ts';
-import { eachOf } from '../cluster/each-of.ts';
-import { CONCURRENT_READS, QUEUEING_MS, RECORDING_MS } from '../runtime/budgets.ts';
+import { CONCURRENT_READS, QUEUEING_MS, RECORDING_MS } from '../runtime/deadline.ts';
 import { withinInvocation } from '../runtime/invocation.ts';
 import { type Accident, afterAccident, listFleetNotes, type Suspect, writeSuspect } from '../table/fleet-notes.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
@@ -8,9 +8,8 @@ import { readRunRecord } from '../table/run-records.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { isUnreachable } from './due.ts';
 import { someOf } from './log-pass.ts';
-import { MOST_ALONE, NONE_APART, plannedTick, type SetApart } from './plan-ticks.ts';
 import type { LoopInvocation } from './run-pass.ts';
-import { sendTicks } from './ticks.ts';
+import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
 /** Returns the clusters of the loop that do not share messages; none if that cannot be read. */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {

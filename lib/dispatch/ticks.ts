@@ -1,11 +1,169 @@
 import type { OutgoingMessage, Unsent } from '../aws/sqs-queue.ts';
-import type { Loop } from '../cluster/cluster-spec.ts';
-import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS } from '../runtime/budgets.ts';
-import { withDeadline } from '../runtime/deadline.ts';
+import { batchesOf } from '../cluster/async.ts';
+import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
+import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
+import type { Suspect } from '../table/fleet-notes.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
+import { type TickMessage, tickBody } from './event.ts';
 import { someOf } from './log-pass.ts';
-import { NONE_APART, type PlannedTick, planTicks, type SetApart, type Ticking } from './plan-ticks.ts';
+
+/** The shortest period of a schedule. */
+const SCHEDULE_MS = 60_000;
+
+export interface Ticking {
+  readonly name: string;
+  readonly intervalSeconds: Readonly<Record<Loop, number>>;
+}
+
+/** Clusters that do not share the messages of the others. */
+export interface SetApart {
+  /** Clusters whose last pass of the loop got no answer. */
+  readonly unreachable: ReadonlySet<string>;
+  /** Clusters whose passes still run alone. */
+  readonly suspects: ReadonlyMap<string, Suspect>;
+}
+
+export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map() };
+
+export interface PlannedTick extends OutgoingMessage {
+  readonly tick: TickMessage;
+  /** The present tick; the others follow within the minute. */
+  readonly isFirst: boolean;
+}
+
+/** A message of clusters that answer is done within a quarter of the shortest interval. */
+const MESSAGES_OF_A_SLOT = 4;
+const LEAST_CONCURRENCY = 10;
+/** The number of messages of single suspects that any stack can process in an interval besides the others. */
+export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
+
+/** The seconds over which ticks of many clusters are spread: no more than the shortest interval. */
+const SPREAD_SECONDS = 10;
+
+/** Returns how many messages a loop's function must process at the same time (`tickConcurrency`) for so many clusters. */
+export function concurrencyFor(clusters: number, clustersPerTick: number): number {
+  return Math.max(LEAST_CONCURRENCY, slotsFor(clusters, clustersPerTick));
+}
+
+function slotsFor(clusters: number, clustersPerTick: number): number {
+  return Math.ceil(clusters / clustersPerTick / MESSAGES_OF_A_SLOT);
+}
+
+interface PlanOptions {
+  readonly dueAtMs: number;
+  readonly nowMs: number;
+  readonly clustersPerTick: number;
+  readonly apart: SetApart;
+}
+
+/**
+ * Returns the ticks that the minute's invocation queues: those until the next minute, and of several clusters the one that
+ * is due now as well, before the others. A time that has passed is left out, because the tick of now is nearer.
+ *
+ * Clusters that give no answer use up the time of a whole pass, and suspects may use up that of a process. They have
+ * messages of their own, after the others of that time, and one tick in each minute. A suspect has one to itself.
+ */
+export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
+  const { dueAtMs, nowMs, apart } = options;
+  const isSuspect = ({ name }: Ticking) => apart.suspects.has(name);
+  const isDead = ({ name }: Ticking) => apart.unreachable.has(name);
+  const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
+  const dead = all.filter((one) => !isSuspect(one) && isDead(one));
+  const fromMs = Math.min(dueAtMs, nowMs);
+  /** Returns the ticks of now, some of which are seconds later. */
+  const nowOf = (some: readonly Ticking[]) =>
+    spread(some, some.length, options).flatMap(([ms, ofSecond]) =>
+      ticksAt(loop, Math.max(nowMs, fromMs + ms), ofSecond, options).map((tick) => ({ ...tick, isFirst: true })),
+    );
+  const isFrequent = ({ intervalSeconds }: Ticking) => intervalSeconds[loop] * 1000 < SCHEDULE_MS;
+  const frequent = spread(clusters.filter(isFrequent), clusters.length, options);
+  const later = laterTimes(loop, fromMs).flatMap((atMs) =>
+    frequent.flatMap(([ms, ofSecond]) => (atMs + ms > nowMs ? ticksAt(loop, atMs + ms, ofSecond, options) : [])),
+  );
+  const alone = inTurn(all, options);
+  return [
+    ...(all.length > 1 ? nowOf(clusters) : []),
+    ...nowOf(dead),
+    ...alone.slice(0, MOST_ALONE).flatMap((one) => ticksAt(loop, nowMs, [one], options, fromMs + SCHEDULE_MS)),
+    ...ticksAt(loop, nowMs, alone.slice(MOST_ALONE), options, fromMs + SCHEDULE_MS),
+    ...later,
+  ];
+}
+
+/**
+ * Spreads clusters, a part of `all`, by a hash of the name, so that each keeps its second when others come and go.
+ * Simultaneous ticks of a fleet would be more than Lambda's pollers receive in time, and would read all registrations
+ * in one second. Clusters whose messages are all processed at once are not spread: that would need more messages.
+ */
+function spread(
+  some: readonly Ticking[],
+  all: number,
+  { clustersPerTick }: PlanOptions,
+): readonly (readonly [ms: number, clusters: readonly Ticking[]])[] {
+  if (Math.ceil(all / clustersPerTick) <= LEAST_CONCURRENCY) return [[0, some]];
+  return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
+}
+
+/** FNV-1a, whose low bits differ for names that differ in their last letter. */
+function secondOf(name: string): number {
+  let hash = 0x811c9dc5;
+  for (const letter of name) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
+  return (hash >>> 0) % SPREAD_SECONDS;
+}
+
+/**
+ * Returns the suspects that have a tick in this minute. Each that is not proven may keep a process for the minute: they take
+ * turns in the processes that the other clusters do not need. If that many are not proven, or most clusters, it is no fault
+ * of a tenant, and all have their tick.
+ */
+function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
+  const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
+  const proven = all.filter((one) => stateOf(one) === 'proven');
+  const others = all.filter((one) => stateOf(one) === 'unproven' || stateOf(one) === 'again');
+  const needed = slotsFor(all.length - others.length, clustersPerTick);
+  const most = Math.max(1, concurrencyFor(all.length, clustersPerTick) - needed);
+  if (others.length <= most || others.length > Math.min(MOST_ALONE, all.length / 2)) return [...proven, ...others];
+  const turn = (Math.floor(nowMs / SCHEDULE_MS) * most) % others.length;
+  return [...proven, ...[...others, ...others].slice(turn, turn + most)];
+}
+
+function laterTimes(loop: Loop, fromMs: number): number[] {
+  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
+  const times: number[] = [];
+  for (let offsetMs = everyMs; offsetMs < SCHEDULE_MS; offsetMs += everyMs) times.push(fromMs + offsetMs);
+  return times;
+}
+
+function ticksAt(
+  loop: Loop,
+  dueAtMs: number,
+  clusters: readonly Ticking[],
+  { nowMs, clustersPerTick }: Pick<PlanOptions, 'nowMs' | 'clustersPerTick'>,
+  followedUntilMs?: number,
+): PlannedTick[] {
+  const followed = followedUntilMs !== undefined && { followedUntilMs };
+  return batchesOf(clusters, clustersPerTick).map((batch) =>
+    plannedTick({ loop, dueAtMs, clusters: batch.map(({ name }) => name), ...followed }, nowMs),
+  );
+}
+
+/** Returns the message of a tick. */
+export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
+  const delaySeconds = Math.ceil((tick.dueAtMs - nowMs) / 1000);
+  return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };
+}
+
+/**
+ * Returns the next tick of suspects whose passes ended: suspects that end their process have none until the next
+ * minute.
+ */
+export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
+  const { loop, dueAtMs, followedUntilMs = 0 } = tick;
+  const everyMs = SCHEDULE_SECONDS[loop] * 1000;
+  const nextMs = dueAtMs + everyMs * Math.max(1, Math.ceil((nowMs - dueAtMs) / everyMs));
+  return nextMs < followedUntilMs ? [plannedTick({ ...tick, dueAtMs: nextMs }, nowMs)] : [];
+}
 
 export interface HandedOut<Cluster> {
   /** Clusters whose present tick this invocation must run itself. */

@@ -1,6 +1,6 @@
+import { unlessAborted } from '../cluster/async.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { addressLookUp } from '../dispatch/address-look-up.ts';
 import { clusterSummary } from '../dispatch/cluster-list.ts';
 import { healthOf } from '../dispatch/fleet-figures.ts';

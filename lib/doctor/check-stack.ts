@@ -1,5 +1,5 @@
 import type { QueueDepth } from '../aws/sqs-queue.ts';
-import { concurrencyFor } from '../dispatch/plan-ticks.ts';
+import { concurrencyFor } from '../dispatch/ticks.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { describeError } from '../telemetry/describe-error.ts';

@@ -1,9 +1,7 @@
 import * as z from 'zod/mini';
-import { eachOf } from '../cluster/each-of.ts';
+import { eachOf, unlessAborted } from '../cluster/async.ts';
 import { shapeFaults } from '../cluster/shapes.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
-import { ANSWERING_MS, CONCURRENT_PASSES } from '../runtime/budgets.ts';
-import { withDeadline, withinDeadline } from '../runtime/deadline.ts';
+import { ANSWERING_MS, CONCURRENT_PASSES, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { clusterName, DispatchError } from '../runtime/errors.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { type ListedCluster, listClusters, type Pause } from '../table/clusters.ts';

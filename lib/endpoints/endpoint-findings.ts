@@ -1,10 +1,9 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
-import { isoTime } from '../cluster/values.ts';
+import { CodedError, isoTime } from '../cluster/values.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';

@@ -1,20 +1,28 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import { setLatest } from '../cluster/values.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import type { Prober } from '../kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
+import { dnsHostResolver, dnsLookup } from '../kubernetes/dns.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import { KeptConnections } from '../kubernetes/kept-connections.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type Transport } from '../kubernetes/transport.ts';
-import type { ClusterAccess, ConnectOptions } from '../runtime/environment.ts';
+import { startDeadline } from '../runtime/deadline.ts';
+import type { ClusterAccess, ConnectOptions, Environment } from '../runtime/environment.ts';
 import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { VERSION } from '../runtime/version.ts';
-import { answeringServer, orOther, otherServers } from './other-server.ts';
-import { type PassKubeconfig, renewingProber, renewingTransport } from './pass-kubeconfig.ts';
+import {
+  answeringServer,
+  orOther,
+  otherServers,
+  type PassKubeconfig,
+  renewingProber,
+  renewingTransport,
+} from './pass-transport.ts';
 import { ReadPacer } from './read-pacer.ts';
 
 export interface ClusterConnectionsOptions {
@@ -242,4 +250,28 @@ function warnOnce(warn: (text: string) => void): (text: string) => void {
     if (!warned.has(text)) warn(text);
     warned.add(text);
   };
+}
+
+/** The differences of a deployed function, a local run and a command: everything else is the same for all of them. */
+export interface EnvironmentParts
+  extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline'>,
+    Partial<Pick<Environment, 'nowMs' | 'startDeadline'>> {
+  readonly loadKubeconfig: LoadKubeconfig;
+}
+
+/** Creates the environment of invocations. `close` ends every connection to API servers. */
+export function createEnvironment({ loadKubeconfig, nowMs = Date.now, ...parts }: EnvironmentParts): {
+  readonly environment: Environment;
+  readonly close: () => Promise<void>;
+} {
+  const connections = new ClusterConnections({ nowMs, loadKubeconfig });
+  const environment: Environment = {
+    startDeadline,
+    newPassId: randomUUID,
+    ...parts,
+    nowMs,
+    connect: (spec, options) => connections.connect(spec, options),
+    resolveHost: (signal) => dnsHostResolver(dnsLookup(signal)),
+  };
+  return { environment, close: () => connections.close() };
 }

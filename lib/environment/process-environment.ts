@@ -4,8 +4,7 @@ import type { TableEnvironment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import type { Handler, LambdaContext } from '../runtime/invocation.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
-import { createDynamoClient } from '../table/dynamodb-client.ts';
-import { dynamoDbTable } from '../table/dynamodb-table.ts';
+import { createDynamoClient, dynamoDbTable } from '../table/dynamodb-table.ts';
 import { serverClock } from '../table/server-clock.ts';
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
 

@@ -1,6 +1,6 @@
 import type { SharedHostSpec } from '../cluster/cluster-spec.ts';
-import { CodedError } from '../cluster/coded-error.ts';
 import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { CodedError } from '../cluster/values.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 
 /** The kinds that the loops read or write. */

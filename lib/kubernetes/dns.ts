@@ -3,8 +3,8 @@ import { Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
+import { unlessAborted } from '../cluster/async.ts';
 import { isLocalAddress } from '../cluster/hosts.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
 import { ClusterError, type HostResolver } from './cluster-port.ts';
 
 const NEVER = new AbortController().signal;

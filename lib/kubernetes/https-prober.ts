@@ -1,5 +1,5 @@
+import { unlessAborted } from '../cluster/async.ts';
 import { isLocalHost } from '../cluster/hosts.ts';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
 import { localRefused } from './dns.ts';

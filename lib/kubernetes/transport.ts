@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream';
 import { isNativeError } from 'node:util/types';
 import { createGunzip } from 'node:zlib';
-import { unlessAborted } from '../cluster/unless-aborted.ts';
+import { unlessAborted } from '../cluster/async.ts';
 import { setLatest } from '../cluster/values.ts';
 import { HttpClient } from './http-client.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';

@@ -1,4 +1,4 @@
-import { eachOf } from '../cluster/each-of.ts';
+import { eachOf } from '../cluster/async.ts';
 import type { EventSighting } from '../cluster/finding.ts';
 import { ClusterError, type ClusterPort } from './cluster-port.ts';
 import type { EventPlan, EventSeries, EventWrite } from './events.ts';

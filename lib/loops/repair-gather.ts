@@ -1,13 +1,12 @@
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
-import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
+import { CodedError } from '../cluster/values.ts';
 import type { AuditLedger } from '../repair/audit.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
 import { type Ledger, RepairError, type Walk } from '../repair/walk.ts';
-import { TableError } from '../table/errors.ts';
-import type { Item as TableItem } from '../table/key-value-table.ts';
+import { TableError, type Item as TableItem } from '../table/key-value-table.ts';
 import { decodeRange, type ReadRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
 import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';

@@ -1,5 +1,5 @@
 import { familyOf } from '../allocator/ip-address.ts';
-import { eachOf } from '../cluster/each-of.ts';
+import { eachOf } from '../cluster/async.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import {
   ADDRESS_MANAGED_BY_LABEL,

@@ -1,11 +1,11 @@
 import type { Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
-import { CodedError } from '../cluster/coded-error.ts';
+import { CodedError } from '../cluster/values.ts';
 import { ClusterError, type ServiceSelection } from '../kubernetes/cluster-port.ts';
 import type { AuditLedger } from '../repair/audit.ts';
 import type { RangeWords } from '../repair/claim-findings.ts';
 import type { Ledger, MakeRange, Walk } from '../repair/walk.ts';
-import { TableError } from '../table/errors.ts';
+import { TableError } from '../table/key-value-table.ts';
 
 /** The differences between the repairs of cluster IPs and of node ports. */
 export interface RepairKind<Item> {

@@ -1,8 +1,8 @@
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type MergeRefusal, mergeOntoNewest } from '../range/merge.ts';
 import { RepairError } from '../repair/walk.ts';
-import { TableError } from '../table/errors.ts';
 import { guaranteedUpdate } from '../table/guaranteed-update.ts';
+import { TableError } from '../table/key-value-table.ts';
 import { decodeRange, rangeContent, saveRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
 import { type Decision, decideFresh, type Save } from './repair-decide.ts';

@@ -1,5 +1,5 @@
 import type { AllocatorOfRecord, Mode } from '../cluster/cluster-spec.ts';
-import { CodedError } from '../cluster/coded-error.ts';
+import { CodedError } from '../cluster/values.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { withholdWrites } from '../kubernetes/withhold-writes.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';

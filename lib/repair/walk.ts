@@ -1,8 +1,8 @@
 import type { RangeAllocator } from '../allocator/range-allocator.ts';
 import type { Refusal } from '../allocator/refusal.ts';
-import { CodedError } from '../cluster/coded-error.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
+import { CodedError } from '../cluster/values.ts';
 
 export type RepairErrorCode =
   /** An allocator reported that its range is full while more claims followed. */

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { CodedError } from '../cluster/coded-error.ts';
+import { CodedError } from '../cluster/values.ts';
 
 export type DispatchErrorCode =
   | 'BadEvent'

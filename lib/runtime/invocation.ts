@@ -1,8 +1,7 @@
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
-import { ANSWERING_MS, CLOSING_MS, MEASURING_MS } from './budgets.ts';
-import { withinDeadline } from './deadline.ts';
+import { ANSWERING_MS, CLOSING_MS, MEASURING_MS, withinDeadline } from './deadline.ts';
 import type { Environment, TableEnvironment } from './environment.ts';
 
 export interface Invocation<Of extends TableEnvironment = Environment> {

@@ -12,9 +12,8 @@ import {
   type Registration,
   tombstoneContent,
 } from './clusters.ts';
-import { TableError } from './errors.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
-import type { Item, KeyValueTable } from './key-value-table.ts';
+import { type Item, type KeyValueTable, TableError } from './key-value-table.ts';
 import { fieldsIn, plainValue, sameValue } from './stored-item.ts';
 
 export interface RegisterOptions extends UpdateOptions {

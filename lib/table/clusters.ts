@@ -1,10 +1,8 @@
 import * as z from 'zod/mini';
 import { BOUNDS, fieldOver, type OverBoundField } from '../cluster/bounds.ts';
 import { type ClusterSpec, clusterSpecShape } from '../cluster/cluster-spec.ts';
-import { count, decodeItem } from './decode-item.ts';
-import { TableError } from './errors.ts';
-import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
-import { fieldsIn, plainValue } from './stored-item.ts';
+import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
+import { count, decodeItem, fieldsIn, plainValue } from './stored-item.ts';
 
 const pauseShape = z.object({
   paused: z.exactOptional(z.object({ untilMs: z.number(), reason: z.string(), by: z.string() })),

@@ -1,6 +1,6 @@
 import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
-import { attemptsOf, isNotAuthenticated, isThrottled, nameOfError, statusOf } from '../aws/sdk-errors.ts';
-import { TableError, type TableErrorCode } from './errors.ts';
+import { attemptsOf, isNotAuthenticated, isThrottled, nameOfError, statusOf } from '../aws/sdk.ts';
+import { TableError, type TableErrorCode } from './key-value-table.ts';
 
 /** The actions of the table, by their IAM names. */
 export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem'}`;

@@ -1,6 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { TableError } from './errors.ts';
-import type { Item, TableValue } from './key-value-table.ts';
+import { type Item, TableError, type TableValue } from './key-value-table.ts';
 import { definedFields, fieldsIn, isList } from './stored-item.ts';
 
 type Attributes = Record<string, AttributeValue>;

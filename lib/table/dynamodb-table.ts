@@ -1,13 +1,14 @@
 import {
   type AttributeValue,
   DeleteItemCommand,
-  type DynamoDBClient,
+  DynamoDBClient,
+  type DynamoDBClientConfig,
   GetItemCommand,
   PutItemCommand,
   QueryCommand,
   type QueryCommandOutput,
 } from '@aws-sdk/client-dynamodb';
-import { attemptsOf } from '../aws/sdk-errors.ts';
+import { attemptsOf, type CallLimits, clientOptions } from '../aws/sdk.ts';
 import {
   type Audience,
   isFailedCondition,
@@ -17,9 +18,43 @@ import {
   tableErrorOf,
 } from './dynamodb-errors.ts';
 import { attributesOf, itemFrom, keyOf } from './dynamodb-items.ts';
-import type { TableError } from './errors.ts';
-import type { Item, KeyValueTable } from './key-value-table.ts';
+import type { Item, KeyValueTable, TableError } from './key-value-table.ts';
 import { itemOf, provenOutcome } from './stored-item.ts';
+
+export interface DynamoClientOptions extends Partial<CallLimits> {
+  /** Default: that of the AWS SDK. */
+  readonly region?: string;
+  /** A profile of the AWS CLI. */
+  readonly profile?: string;
+  readonly endpoint?: string;
+  readonly credentials?: NonNullable<DynamoDBClientConfig['credentials']>;
+}
+
+const LIMITS: CallLimits = {
+  maxAttempts: 3,
+  maxRetryDelayMs: 1_000,
+  connectionTimeoutMs: 500,
+  requestTimeoutMs: 1_500,
+};
+
+/**
+ * Creates the client of a process. With the default limits a call ends within about 7 s, which fits a pass of ten; the
+ * deadline of the pass may end it sooner.
+ */
+export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
+  const { region, profile, endpoint, credentials } = options;
+  return new DynamoDBClient({
+    ...(region !== undefined && { region }),
+    ...(profile !== undefined && { profile }),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(credentials !== undefined && { credentials }),
+    logger: QUIET,
+    ...clientOptions({ ...LIMITS, ...options }),
+  });
+}
+
+/** Without `info`, which the SDK calls for every request after copying each item. */
+const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
 
 export interface DynamoDbTableOptions {
   /** Shared by all passes of a process. */

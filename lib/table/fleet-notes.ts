@@ -1,8 +1,7 @@
 import * as z from 'zod/mini';
 import type { Loop } from '../cluster/cluster-spec.ts';
-import { count, decodeItem } from './decode-item.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
-import { plainValue } from './stored-item.ts';
+import { count, decodeItem, plainValue } from './stored-item.ts';
 
 /** A cluster name cannot begin with "#". */
 const FLEET = '#fleet';

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TableError } from './errors.ts';
-import type { Item, KeyValueTable, NewItem } from './key-value-table.ts';
+import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
 import { sameValue } from './stored-item.ts';
 
 type Content = Omit<NewItem, 'cluster' | 'key'>;

@@ -1,3 +1,5 @@
+import { CodedError } from '../cluster/values.ts';
+
 /** The value of an attribute. Binary stays binary: a /16 takes 8 KB, not 11 KB of base64. */
 export type TableValue =
   | null
@@ -62,4 +64,28 @@ export interface KeyValueTable {
   pages?(cluster: string, prefix: string, beforeNext?: () => Promise<void>): AsyncIterable<readonly Item[]>;
   put(item: NewItem, previous: Item | undefined): Promise<WriteResult<Item>>;
   delete(previous: Item): Promise<WriteResult<undefined>>;
+}
+
+export type TableErrorCode =
+  /** The table does not exist in this region and account. */
+  | 'TableMissing'
+  | 'AccessDenied'
+  | 'Throttled'
+  /** Network faults and 5xx. A write may have happened. */
+  | 'Unavailable'
+  | 'DeadlineExceeded'
+  /** An item is larger than the table allows. */
+  | 'ItemTooLarge'
+  /** An item's schema is newer than this code. */
+  | 'SchemaTooNew'
+  | 'Corrupt'
+  /** A guaranteed update lost every attempt, or its outcome is unclear. The next pass reads again. */
+  | 'Contended'
+  /** The registration that the caller wanted to replace has changed. */
+  | 'ChangedMeanwhile'
+  | 'Unexpected';
+
+/** An unexpected error of the table. The message states what failed and what to do next. */
+export class TableError extends CodedError<TableErrorCode> {
+  override readonly name = 'TableError';
 }

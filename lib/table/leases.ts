@@ -1,9 +1,8 @@
 import * as z from 'zod/mini';
 import { afterChanges, endOf, type Lease, type LeaseChanges } from '../cluster/lease.ts';
-import { count, decodeItem } from './decode-item.ts';
 import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
-import { fieldsIn, sameValue } from './stored-item.ts';
+import { count, decodeItem, fieldsIn, sameValue } from './stored-item.ts';
 
 /** The key of the item with all leases of a cluster, by address: a pass writes them with one put (docs/adr/0018). */
 export const LEASES = 'masterleases';

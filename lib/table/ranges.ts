@@ -3,10 +3,9 @@ import { popCount, subtract, trimmed } from '../allocator/snapshot-bytes.ts';
 import type { RangeKey } from '../cluster/spec-ranges.ts';
 import { type Hold, termsOf } from '../range/hold.ts';
 import type { LeakStrikes, StoredRange, Unclaimed } from '../range/stored-range.ts';
-import { binary, count, decodeItem } from './decode-item.ts';
 import { changesNothing } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
-import { storedSize } from './stored-item.ts';
+import { binary, count, decodeItem, storedSize } from './stored-item.ts';
 
 /** The second has holds. `given` may be missing: a version that does not know it drops it, and forgetting it is safe. */
 const SCHEMA = 2;

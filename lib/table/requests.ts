@@ -1,10 +1,8 @@
 import * as z from 'zod/mini';
 import type { Hold } from '../range/hold.ts';
-import { decodeItem } from './decode-item.ts';
-import { TableError } from './errors.ts';
-import type { Item, KeyValueTable, WriteResult } from './key-value-table.ts';
+import { type Item, type KeyValueTable, TableError, type WriteResult } from './key-value-table.ts';
 import { holdShape } from './ranges.ts';
-import { plainValue } from './stored-item.ts';
+import { decodeItem, plainValue } from './stored-item.ts';
 
 const holds: z.ZodMiniType<readonly Hold[]> = z.array(holdShape);
 const holdsByRange = z.record(z.string(), holds);

@@ -3,10 +3,15 @@ import { type Refusal, refused } from '../allocator/refusal.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
 import { type RangeKey, repairLoopOf } from '../cluster/spec-ranges.ts';
-import { count, decodeItem } from './decode-item.ts';
-import { TableError } from './errors.ts';
-import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
-import { plainValue } from './stored-item.ts';
+import {
+  type Item,
+  type KeyValueTable,
+  type NewItem,
+  TableError,
+  type TableValue,
+  type WriteResult,
+} from './key-value-table.ts';
+import { count, decodeItem, plainValue } from './stored-item.ts';
 
 const time = z.number();
 const lines = z.readonly(z.array(z.string()));

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { tokenRequester } from '../../lib/aws/request-token.ts';
+import { tokenRequester } from '../../lib/aws/read-kubeconfig.ts';
 import { type AwsAnswer, type FakeAws, issuedToken, noAws, startFakeAws, stsError } from '../support/fake-aws.ts';
 
 const AUDIENCE = 'https://203.0.113.10:6443';

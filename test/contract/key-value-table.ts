@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { TableError } from '../../lib/table/errors.ts';
-import type { Item, KeyValueTable, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
+import type { Item, KeyValueTable, TableError, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
 
 export interface TableUnderTest {
   /** A view of the one table, whose clock stands at `NOW_MS` and whose calls the signal ends. */

@@ -17,8 +17,7 @@ import {
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
 import { type Pause, readCluster } from '../../lib/table/clusters.ts';
-import { TableError } from '../../lib/table/errors.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { isRangeKey } from '../../lib/table/ranges.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 import { aDispatchWorld, aDispatchWorldOf, aReport } from '../support/dispatch-world.ts';
 
 /** What a loop does in each cluster, by name; the rest have nothing to do. */

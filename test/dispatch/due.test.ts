@@ -4,7 +4,7 @@ import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-sp
 import { isDue, isDueAtEveryTick, isWithoutAnswer, pauseInForce, spacingMs } from '../../lib/dispatch/due.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { DispatchError } from '../../lib/runtime/errors.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const specWith = (loop: Loop, seconds: number) => aClusterSpec({ intervalSeconds: { [loop]: seconds } });

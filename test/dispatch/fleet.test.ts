@@ -4,7 +4,7 @@ import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseAllClusters, pauseCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';

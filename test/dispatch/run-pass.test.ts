@@ -4,10 +4,9 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import type { DispatchWorld } from '../support/dispatch-world.ts';
-import { aDispatchWorld, aDispatchWorldOf, aReport } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aDispatchWorldOf, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 
 const MINUTE = 60_000;
 

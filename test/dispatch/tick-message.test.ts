@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
-import { receiveTick, tickBody } from '../../lib/dispatch/tick-message.ts';
+import { receiveTick, tickBody } from '../../lib/dispatch/event.ts';
 
 const DUE = 1_790_000_000_000;
 const body = (overrides: object = {}) =>

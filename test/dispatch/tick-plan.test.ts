@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { followingTick, NONE_APART, planTicks, type SetApart } from '../../lib/dispatch/plan-ticks.ts';
+import { followingTick, NONE_APART, planTicks, type SetApart } from '../../lib/dispatch/ticks.ts';
 import type { Suspect } from '../../lib/table/fleet-notes.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 

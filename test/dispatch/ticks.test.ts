@@ -2,15 +2,13 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
-import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
+import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
-import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
-import type { DispatchWorld } from '../support/dispatch-world.ts';
-import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
-import type { MemoryQueue } from '../support/memory-queue.ts';
-import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
+import { TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
+import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { downQueue, type MemoryQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
 
 const FLEET = Array.from({ length: CONCURRENT_PASSES * 2 + 3 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
 

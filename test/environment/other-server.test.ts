@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
-import { orOther, otherServers } from '../../lib/environment/other-server.ts';
+import { orOther, otherServers } from '../../lib/environment/pass-transport.ts';
 import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { tokenRequester } from '../../lib/aws/request-token.ts';
+import { tokenRequester } from '../../lib/aws/read-kubeconfig.ts';
 import { LONGEST_TOKEN } from '../../lib/cluster/bounds.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { issuedToken, startFakeAws } from '../support/fake-aws.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import type { LookUp } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassContext } from '../../lib/loops/pass.ts';
-import { PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
+import { PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
 import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints } from '../support/an-endpoints.ts';

@@ -4,7 +4,7 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
-import { TableError, type TableErrorCode } from '../../lib/table/errors.ts';
+import { TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
 import { brokenList, tableWith } from '../repair/faults.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

@@ -3,7 +3,7 @@ import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { clusterIpRebuild } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRebuild } from '../../lib/loops/node-port-repair.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, listing, RepairCluster, storedRange } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

@@ -7,7 +7,7 @@ import { clusterIpRepair, clusterIps } from '../../lib/loops/cluster-ip-repair.t
 import { nodePortRepair, nodePorts } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { repairPass } from '../../lib/loops/repair.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 import { tableWith } from '../repair/faults.ts';
 import { countsByType, RepairCluster } from '../repair/repair-cluster.ts';
 import { service, withAddresses, withNodePorts } from '../repair/services.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { unlessAborted } from '../../lib/cluster/unless-aborted.ts';
+import { unlessAborted } from '../../lib/cluster/async.ts';
 import { type Deadline, pause, startDeadline } from '../../lib/runtime/deadline.ts';
 
 describe('unlessAborted', () => {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import type { InvocationContext } from '../../lib/runtime/invocation.ts';
-import { TableError } from '../../lib/table/errors.ts';
-import type { DispatchWorld } from '../support/dispatch-world.ts';
-import { aDispatchWorld, aReport } from '../support/dispatch-world.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
+import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 
 const handler = loopHandler({ id: 'system-namespaces', run: async () => aReport() });
 

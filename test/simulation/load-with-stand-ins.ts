@@ -18,7 +18,7 @@ export function itemFrom(attributes: Attributes): Item {
 function newItemFrom(attributes: Attributes): Item {`,
   },
   {
-    file: 'lib/table/decode-item.ts',
+    file: 'lib/table/stored-item.ts',
     find: 'const parsed = shape.safeParse(item.value);',
     replace: `const shapes = decoded.get(item) ?? new Map();
   decoded.set(item, shapes);
@@ -26,7 +26,7 @@ function newItemFrom(attributes: Attributes): Item {`,
   shapes.set(shape, parsed);`,
   },
   {
-    file: 'lib/table/decode-item.ts',
+    file: 'lib/table/stored-item.ts',
     find: 'const FIRST_SCHEMA = 1;',
     replace: `const FIRST_SCHEMA = 1;
 const decoded = new WeakMap();`,

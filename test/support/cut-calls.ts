@@ -1,8 +1,6 @@
-import type { MessageQueue } from '../../lib/aws/sqs-queue.ts';
-import { QueueError } from '../../lib/aws/sqs-queue.ts';
+import { type MessageQueue, QueueError } from '../../lib/aws/sqs-queue.ts';
 import { ClusterError, type ClusterPort, type HostResolver, type Prober } from '../../lib/kubernetes/cluster-port.ts';
-import { TableError } from '../../lib/table/errors.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { tableThrough } from './table-through.ts';
 
 /** How the one call ends at which a run is cut, after which the process continues. */

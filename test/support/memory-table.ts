@@ -1,5 +1,4 @@
-import { TableError } from '../../lib/table/errors.ts';
-import type { Item, KeyValueTable, WriteResult } from '../../lib/table/key-value-table.ts';
+import { type Item, type KeyValueTable, TableError, type WriteResult } from '../../lib/table/key-value-table.ts';
 import { itemOf, storedForm, storedSize } from '../../lib/table/stored-item.ts';
 
 const MAX_ITEM_BYTES = 400 * 1024;

@@ -1,5 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { createDynamoClient, type DynamoClientOptions } from '../../lib/table/dynamodb-client.ts';
+import { createDynamoClient, type DynamoClientOptions } from '../../lib/table/dynamodb-table.ts';
 
 /** A client as in production, but for its waits between attempts, and for timeouts that no busy machine reaches. */
 export function testDynamoClient(endpoint: string, options: DynamoClientOptions = {}): DynamoDBClient {

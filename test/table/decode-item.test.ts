@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import * as z from 'zod/mini';
-import { decodeItem } from '../../lib/table/decode-item.ts';
+import { decodeItem } from '../../lib/table/stored-item.ts';
 
 const REMEDY = 'It was not changed; correct it, or remove it to start again.';
 

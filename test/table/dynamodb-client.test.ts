@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createDynamoClient } from '../../lib/table/dynamodb-client.ts';
+import { createDynamoClient } from '../../lib/table/dynamodb-table.ts';
 
 const randomly = Math.random;
 

@@ -1,7 +1,7 @@
 import { DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { describe, expect, test } from '@jest/globals';
 import { type Audience, isRefusal, regionOf, type TableAction, tableErrorOf } from '../../lib/table/dynamodb-errors.ts';
-import { TableError } from '../../lib/table/errors.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 
 interface Answer {
   readonly status?: number;

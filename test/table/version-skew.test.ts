@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { countBody, receivedTicks, receiveTick, tickBody } from '../../lib/dispatch/tick-message.ts';
+import { countBody, receivedTicks, receiveTick, tickBody } from '../../lib/dispatch/event.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { listFleetNotes, writeSuspect } from '../../lib/table/fleet-notes.ts';

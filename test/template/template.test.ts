@@ -6,7 +6,7 @@ import { releaseTemplate } from '../../deploy/release-template.ts';
 import { nameReplacedResources } from '../../deploy/replaced-resources.ts';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { listPausesMs } from '../../lib/dispatch/cluster-list.ts';
-import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/budgets.ts';
+import { CLOSING_MS, LISTING_MS, PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
 import { readZip, unreadableIn } from '../../tools/read-zip.mjs';
 import { isGranted, type Statement } from '../support/emulator-policy.ts';
 import { type Resource, resolveTemplate, type Template } from '../support/resolve-template.ts';

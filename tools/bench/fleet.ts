@@ -1,6 +1,6 @@
 // Fleets on a virtual clock, one of ten clusters of which gives no answer. Passes and dispatch are the real ones, the table is in memory.
-import { concurrencyFor } from '../../lib/dispatch/plan-ticks.ts';
-import { CONCURRENT_PASSES } from '../../lib/runtime/budgets.ts';
+import { concurrencyFor } from '../../lib/dispatch/ticks.ts';
+import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import { aFleet, quantile, VirtualClock } from '../../test/support/fleet-model.ts';
 
 /** Long enough for the processes to have read most of the kubeconfigs. */

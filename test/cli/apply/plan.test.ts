@@ -3,7 +3,7 @@ import { clusterOfStep, type FoundRegistration, intention, planApply } from '../
 import type { SpecFile } from '../../../cli/apply/spec-files.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import type { RegisteredCluster } from '../../../lib/table/clusters.ts';
-import { TableError } from '../../../lib/table/errors.ts';
+import { TableError } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
 function fileOf(name: string, fields: Partial<ClusterSpec> = {}): SpecFile {

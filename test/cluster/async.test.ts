@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { eachOf } from '../../lib/cluster/each-of.ts';
+import { eachOf } from '../../lib/cluster/async.ts';
 
 test('one slow element does not keep the others waiting', async () => {
   const slow = Promise.withResolvers<void>();

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { renewingTransport } from '../../lib/environment/pass-kubeconfig.ts';
+import { renewingTransport } from '../../lib/environment/pass-transport.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 
 const { signal } = new AbortController();
