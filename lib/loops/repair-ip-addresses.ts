@@ -1,4 +1,4 @@
-import { familyOf } from '../allocator/ip-address.ts';
+import { canonicalAddress, familyOf } from '../allocator/ip-address.ts';
 import { eachOf } from '../cluster/async.ts';
 import type { Finding, FindingType } from '../cluster/finding.ts';
 import {
@@ -136,7 +136,7 @@ export class AddressRepair {
     const services = new Map<string, ServiceClaim>();
     for (const key of keys) {
       const service = await readService(kubernetes, key);
-      if (service !== undefined) services.set(serviceKey(service), service);
+      if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
     }
     const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
     const now = [...addressFaults({ ...view, nowMs: nowMs(), services, addresses })];
@@ -191,6 +191,14 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
   const ref: ObjectRef = { kind: 'Service', namespace, name };
   const object = await kubernetes.get(ref);
   return object && serviceInJson(object);
+}
+
+/**
+ * Upstream deletes the record of an address that its Service spells otherwise, and creates it again at once. Here another
+ * Service could get the address before the next pass.
+ */
+function inOneSpelling(service: ServiceClaim): ServiceClaim {
+  return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };
 }
 
 function isSameFault(one: AddressFault, other: AddressFault): boolean {

@@ -108,7 +108,7 @@ function claimFault(
   const parent = serviceKey(record.parent);
   const referenced = referencesService(record) ? view.services.get(parent) : undefined;
   if (referenced === undefined) return wrongReference(service, item);
-  if (parent !== key && referenced.clusterIPs.includes(item)) return assignedTwice(service, item, parent);
+  if (parent !== key && hasAddress(referenced, item)) return assignedTwice(service, item, parent);
   return hasLabels(record) ? undefined : { item, correction: 'relabel' };
 }
 
@@ -123,6 +123,11 @@ function judgeRecord(record: IPAddressRecord, { services, nowMs }: AddressView):
   if (service.type === 'ExternalName' && ageMs < REQUEST_GRACE_MS) return undefined;
   if (createdAtMs > service.createdAtMs && ageMs < ROLLBACK_GRACE_MS) return undefined;
   return strayReference(record);
+}
+
+/** Returns whether a Service has a canonical address, in any spelling. */
+function hasAddress({ clusterIPs }: ServiceClaim, address: string): boolean {
+  return clusterIPs.some((text) => text === address || canonicalAddress(text) === address);
 }
 
 function referencesService({ parent: { group, resource } }: IPAddressRecord): boolean {

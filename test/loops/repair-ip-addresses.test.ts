@@ -98,6 +98,20 @@ describe('a pass over the IPAddresses of a cluster', () => {
       [],
       ipAddress('s'),
     ],
+    [
+      'leaves the IPAddress of a Service alone that spells its address otherwise',
+      [service('s', '10.0.0.005'), ipAddress('s')],
+      [],
+      [],
+      ipAddress('s'),
+    ],
+    [
+      'keeps the IPAddress of an address that two Services have and spell differently',
+      [service('s', '10.0.0.005'), service('t', ITEM), ipAddress('s')],
+      [],
+      ['ClusterIPAlreadyAllocated'],
+      ipAddress('s'),
+    ],
     ['deletes the IPAddress of no Service', [ipAddress('gone')], ['delete'], ['IPAddressNotAllocated'], undefined],
     [
       'deletes the IPAddress of a Service without a cluster IP, which is not listed',
