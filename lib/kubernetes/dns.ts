@@ -1,6 +1,6 @@
-import { lookup } from 'node:dns';
-import { Resolver } from 'node:dns/promises';
-import type { LookupFunction } from 'node:net';
+import type { LookupAddress } from 'node:dns';
+import { lookup as promisedLookup, Resolver } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import { unlessAborted } from '../cluster/async.ts';
@@ -14,9 +14,12 @@ export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 /** The name exists, but has no record of this kind. */
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** Queries each name server of the machine for 1 s, then for 2 s. The signal ends queries under way. */
+/** Each name server of the machine has 1 s to answer, then 2 s. */
+const QUERIES = { timeout: 1_000, tries: 2 };
+
+/** Looks up records. The signal ends queries under way. */
 export function dnsLookup(deadline: AbortSignal): RecordLookup {
-  const resolver = new Resolver({ timeout: 1_000, tries: 2 });
+  const resolver = new Resolver(QUERIES);
   deadline.addEventListener('abort', () => resolver.cancel(), { once: true });
   return resolver;
 }
@@ -54,13 +57,37 @@ export function localRefused(host: string): ClusterError {
   );
 }
 
-/** Looks up a host as `dns.lookup`, without local addresses, so that no name can lead to one. */
+/**
+ * Looks up a host without local addresses, so that no name can lead to one. `dns.lookup` has two threads for all look-ups of
+ * a process, and a name whose name servers are silent keeps one for ten seconds. It is only for addresses and names without a
+ * dot, which no name server of a tenant answers.
+ */
 export const remoteLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, found) => {
-    if (error) return callback(error, '');
-    const remote = found.filter(({ address }) => !isLocalAddress(address));
-    const [first] = remote;
-    if (first === undefined) return callback(localRefused(hostname), '');
-    return options.all ? callback(null, remote) : callback(null, first.address, first.family);
-  });
+  const isAsked = hostname.includes('.') && isIP(hostname) === 0;
+  const found = isAsked ? recordsOf(hostname) : promisedLookup(hostname, { all: true });
+  found.then(
+    (addresses) => {
+      const remote = addresses.filter(({ address }) => !isLocalAddress(address));
+      const [first] = remote;
+      if (first === undefined) return callback(localRefused(hostname), '');
+      return options.all ? callback(null, remote) : callback(null, first.address, first.family);
+    },
+    (error: NodeJS.ErrnoException) => callback(error, ''),
+  );
 };
+
+/** Returns the records of both kinds, or of one if the look-up of the other fails: enough for a connection. */
+async function recordsOf(host: string): Promise<LookupAddress[]> {
+  const resolver = new Resolver(QUERIES);
+  const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  const found = [
+    ...(ipv4.status === 'fulfilled' ? ipv4.value : []).map((address) => ({ address, family: 4 })),
+    ...(ipv6.status === 'fulfilled' ? ipv6.value : []).map((address) => ({ address, family: 6 })),
+  ];
+  if (found.length > 0) return found;
+  const failures = [ipv4, ipv6].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+  const failure = failures.find((each) => !NO_SUCH_RECORD.has(each.code)) ?? failures[0];
+  // The codes of `dns.lookup`, by which callers know that nothing was sent.
+  const code = NO_SUCH_RECORD.has(failure?.code) ? 'ENOTFOUND' : 'EAI_AGAIN';
+  throw Object.assign(new Error(`look-up of ${host}: ${failure?.code ?? 'no record'}`, { cause: failure }), { code });
+}

@@ -1,5 +1,7 @@
-import { describe, expect, test } from '@jest/globals';
-import { dnsHostResolver } from '../../lib/kubernetes/dns.ts';
+import { Resolver } from 'node:dns/promises';
+import { promisify } from 'node:util';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { dnsHostResolver, remoteLookup } from '../../lib/kubernetes/dns.ts';
 
 type Answer = readonly string[] | string;
 
@@ -40,5 +42,47 @@ describe('the addresses of a host', () => {
     const end = new AbortController();
     setImmediate(() => end.abort());
     await expect(resolve('api.example.com', end.signal)).resolves.toBeUndefined();
+  });
+});
+
+describe('the address of a connection', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
+  /** Name servers that answer so. A promise that never ends: they are silent. */
+  function nameServers(ipv4: (host: string) => Promise<string[]>, ipv6: () => Promise<string[]>): void {
+    jest.spyOn(Resolver.prototype, 'resolve4').mockImplementation(ipv4 as never);
+    jest.spyOn(Resolver.prototype, 'resolve6').mockImplementation(ipv6 as never);
+  }
+  const failing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
+  const find = promisify(remoteLookup);
+
+  test('names of a tenant whose name servers are silent delay no look-up of another cluster', async () => {
+    nameServers(
+      (host) => (host.startsWith('silent') ? new Promise(() => {}) : Promise.resolve(['203.0.113.9', '127.0.0.1'])),
+      failing('ENODATA'),
+    );
+    for (let n = 0; n < 100; n += 1) remoteLookup(`silent-${n}.example.com`, { all: true }, () => undefined);
+    expect(await find('api.example.com', { all: true })).toEqual([{ address: '203.0.113.9', family: 4 }]);
+    expect(await find('api.example.com', {})).toBe('203.0.113.9');
+  });
+
+  test.each([
+    ['ENOTFOUND', 'ENODATA', 'ENOTFOUND'],
+    ['ENODATA', 'ESERVFAIL', 'EAI_AGAIN'],
+    ['ETIMEOUT', 'ETIMEOUT', 'EAI_AGAIN'],
+  ])('the address of a connection is not found if the look-ups end with %s and %s: %s', async (ipv4, ipv6, code) => {
+    nameServers(failing(ipv4), failing(ipv6));
+    await expect(find('api.example.com', { all: true })).rejects.toMatchObject({ code });
+  });
+
+  test('the address of a connection is one of the other kind if the look-up of one kind fails', async () => {
+    nameServers(failing('ESERVFAIL'), () => Promise.resolve(['2001:db8::1']));
+    expect(await find('api.example.com', { all: true })).toEqual([{ address: '2001:db8::1', family: 6 }]);
+  });
+
+  test('the address of a connection is an address itself without a look-up', async () => {
+    expect(await find('203.0.113.9', {})).toBe('203.0.113.9');
   });
 });
