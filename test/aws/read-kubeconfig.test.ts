@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
@@ -14,6 +13,7 @@ import {
   noAws,
   startFakeAws,
 } from '../support/fake-aws.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const role = 'arn:aws:iam::123456789012:role/reader';
 const secret: StoredKubeconfig = { secretsManager: 'kbc/demo' };
@@ -113,16 +113,13 @@ describe('a kubeconfig that is kept in AWS', () => {
 describe('a user who reads it', () => {
   const file = 'AWS_SHARED_CREDENTIALS_FILE';
   const before = process.env[file];
-  let folder: string;
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'aws-profile-'));
-    process.env[file] = join(folder, 'credentials');
+    process.env[file] = join(temporaryFolder(), 'credentials');
     writeFileSync(process.env[file], '[mine]\naws_access_key_id = MINE\naws_secret_access_key = my-secret-key\n');
   });
   afterEach(() => {
     if (before === undefined) delete process.env[file];
     else process.env[file] = before;
-    rmSync(folder, { recursive: true });
   });
 
   /** Until the fake AWS stops: beside a profile they are a doubt, which the SDK tells. */

@@ -1,14 +1,14 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Cli } from '../../cli/cli.ts';
 import type { OpenTable } from '../../cli/open-table.ts';
 import { type PassEnvironmentOptions, passEnvironment } from '../../cli/pass-environment.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'plugins-'));
+const folder = temporaryFolder();
 const marker = join(folder, 'the-plugin-ran');
 const kubeconfig = join(folder, 'kubeconfig');
 const CREDENTIAL = '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"t"}}';
@@ -30,8 +30,6 @@ writeFileSync(
 );
 
 beforeEach(() => rmSync(marker, { force: true }));
-afterAll(() => rmSync(folder, { recursive: true }));
-
 const spec = specIn(
   JSON.stringify({
     name: 'lab',

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openHeldAddresses } from '../../cli/allocate/held-addresses.ts';
@@ -15,15 +14,17 @@ import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { create, untilAllowed } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** A stock API server, with its own repair of IPAddresses. */
 const { apiserver } = runningControlPlane();
-const folder = mkdtempSync(join(tmpdir(), 'held-addresses-'));
+const folder = temporaryFolder();
 const kubeconfigFile = join(folder, 'kubeconfig');
 const connections = new ClusterConnections({
   nowMs: Date.now,
   loadKubeconfig: async () => loadKubeconfigFile(kubeconfigFile),
 });
+
 let handlers: Handlers;
 
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
@@ -52,7 +53,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await handlers?.close();
   await connections.close();
-  rmSync(folder, { recursive: true });
 });
 
 function ask(request: Omit<AllocateRequest, 'cluster'>): Promise<Answer> {

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { listen } from '../../local/stand-in/api-servers.ts';
@@ -9,6 +8,7 @@ import { findBinaries, KUBERNETES_VERSION } from '../support/binaries.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 interface Server {
   readonly kubeconfigFile: string;
@@ -22,12 +22,7 @@ interface Ran {
 }
 
 const { kubectl } = findBinaries();
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kubectl-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 async function openStandIn(): Promise<Server> {
   const { url, close } = await listen(await readyStandIn(), IDENTITY);

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { EndpointSliceObject, ServiceObject } from '../../lib/endpoints/objects.ts';
@@ -8,6 +7,7 @@ import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const LOOP = 'kubernetes-service';
 const RANGES = '10.0.0.0/24,fd00:10::/112';
@@ -17,12 +17,11 @@ const ROLE = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/kube-b
 
 /** It makes the Service of one family by itself, and no endpoints. */
 const { apiserver } = runningControlPlane({ serviceClusterIPRange: RANGES });
-let folder: string;
+const folder = temporaryFolder();
 let handlers: Handlers;
 
 /* In order, each from where the one before ended. */
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'kube-bootstrap-controller-slices-'));
   const { kubeconfigYaml } = await applyShippedRbac(apiserver);
   const kubeconfigFile = join(folder, 'kubeconfig');
   await writeFile(kubeconfigFile, kubeconfigYaml);
@@ -40,7 +39,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await handlers?.close();
-  await rm(folder, { recursive: true });
 });
 
 /** The rights that the comments of deploy/rbac.yaml add. */

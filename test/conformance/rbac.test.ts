@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
@@ -22,11 +21,12 @@ import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-servi
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
 const ADDRESS = '10.9.8.7';
 
-const folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-rbac-'));
+const folder = temporaryFolder();
 const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata', users: [USER] }] };
 writeFileSync(join(folder, 'policy.json'), JSON.stringify(policy));
 const { etcd, apiserver } = runningControlPlane({
@@ -37,6 +37,7 @@ const { etcd, apiserver } = runningControlPlane({
     '--audit-log-mode=blocking',
   ],
 });
+
 let handlers: Handlers;
 /** Requests with the token that the functions have. */
 let asFunctions: RawRequests;
@@ -60,7 +61,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await handlers?.close();
   await asFunctions?.close();
-  rmSync(folder, { recursive: true });
 });
 
 describe('under deploy/rbac.yaml and a token of its service account', () => {

@@ -1,7 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -16,17 +14,17 @@ import { eventually } from '../support/eventually.ts';
 import { type KbctlProcess, startKbctl } from '../support/kbctl-process.ts';
 import { ENDPOINTS_PATH, published } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane } from '../support/running-control-plane.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ADDRESS = '10.9.8.7';
 
 const { apiserver } = runningControlPlane();
 let server: TableServer;
 let table: KeyValueTable;
-let folder: string;
+const folder = temporaryFolder();
 let processes: KbctlProcess[] = [];
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-run-'));
   server = await startTableServer({ key: 'test' });
   const client = tableServerClient(server);
   await createTable(client, LOCAL_TABLE, { pollMs: 20 });
@@ -45,7 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(processes.map((one) => one.end('SIGKILL')));
   await server?.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function start(): KbctlProcess {

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -15,6 +14,7 @@ import { type RunningFunction, runFunction } from '../support/emulator-function.
 import { receivedEvent } from '../support/memory-queue.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;
@@ -34,7 +34,7 @@ const ATTACKS = {
   'a heap bomb': 'const kept = []; for (;;) kept.push(new Array(10_000).fill(kept.length));',
 } as const;
 
-let folder: string;
+const folder = temporaryFolder();
 /** Ports of the API servers, and when each was last called. */
 const ports = new Map<string, string>();
 const calledMs = new Map<string, number[]>();
@@ -42,8 +42,6 @@ const kubeconfigs = new Map<string, string>();
 const stops: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'contained-passes-'));
-  stops.push(() => rm(folder, { recursive: true }));
   await bundleFunctions(folder, [LOOP]);
   await Promise.all(
     CLUSTERS.map(async (name) => {

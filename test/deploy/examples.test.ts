@@ -1,6 +1,4 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -10,11 +8,12 @@ import { TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const FUNCTION = 'kube-bootstrap-controller-dev-allocate:live';
 const examples = join(import.meta.dirname, '../../examples');
 
-let folder: string;
+const folder = temporaryFolder();
 let python: string;
 /** Lambda's Invoke API. */
 let api: FaultServer;
@@ -23,7 +22,6 @@ let world: AllocateWorld;
 let fails = false;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-examples-'));
   const install = join(import.meta.dirname, 'install-emulator.sh');
   python = join(execFileSync('bash', [install, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
   execFileSync('bash', [join(import.meta.dirname, 'build-examples.sh'), join(folder, 'allocate')]);
@@ -41,7 +39,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await api?.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 beforeEach(async () => {

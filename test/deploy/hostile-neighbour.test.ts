@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
@@ -16,6 +15,7 @@ import { type RunningFunction, runFunction } from '../support/emulator-function.
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ADDRESS = '10.9.8.7';
 /** Of the endpoints loop, whose interval is the shortest. */
@@ -28,7 +28,7 @@ const TABLE_NAME = 'fleet';
 const MEMORY_MB = { 'kubernetes-service': 256, 'cluster-ip-repair': 512 } as const;
 type TestedLoop = keyof typeof MEMORY_MB;
 
-let folder: string;
+const folder = temporaryFolder();
 let table: KeyValueTable;
 let hostile: HostileApiServer;
 const clusters = new Map<string, MisbehavingCluster>();
@@ -38,8 +38,6 @@ const functions = new Map<Loop, RunningFunction>();
 const stops: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'hostile-neighbour-'));
-  stops.push(() => rm(folder, { recursive: true }));
   const server = await startTableServer({ key: 'local' });
   const client = tableServerClient(server);
   stops.push(

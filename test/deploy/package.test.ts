@@ -1,26 +1,23 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const { version }: { readonly version: string } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'));
 
 /** Where the package is packed, and installed as `npm install --global` does. */
-let folder: string;
+const folder = temporaryFolder();
 
 beforeAll(() => {
-  folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-package-'));
   // Its own prepack alone, which .npmrc turns off with the scripts of dependencies.
   npm('pack', '--ignore-scripts=false', '--pack-destination', folder);
   const [tarball = ''] = readdirSync(folder);
   npm('install', '--global', '--prefix', folder, '--prefer-offline', join(folder, tarball));
 });
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function npm(...args: readonly string[]): void {
   const options = ['--no-audit', '--no-fund', '--loglevel=error'];

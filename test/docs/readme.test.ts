@@ -1,24 +1,23 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { consoleBlocks, fencedBlocks, isWhatIsPrinted, showsThat } from '../support/console-blocks.ts';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const text = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
 const blocks = fencedBlocks(text);
 const INSTALL_AND_START = 'npm ci && npm start';
 
-let folder: string;
+const folder = temporaryFolder();
 let start: ReturnType<typeof spawn>;
 let printed = '';
 
 /* Like a clone, in a folder of its own, as another run may use the repository's folder. */
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'clone-'));
   for (const name of ['cli', 'package.json']) symlinkSync(join(REPOSITORY, name), join(folder, name));
   mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
   symlinkSync(join(REPOSITORY, 'cli/kbctl.mjs'), join(folder, 'node_modules/.bin/kbctl'));
@@ -40,7 +39,6 @@ afterAll(async () => {
   // The group: npm and the processes that it started.
   if (start.pid !== undefined && ended !== undefined) process.kill(-start.pid, 'SIGINT');
   await ended;
-  rmSync(folder, { recursive: true });
 });
 
 test('npm start prints what README.md shows', async () => {

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { environmentFrom } from '../../lib/environment/cluster-environment.ts';
 import { VERSION } from '../../lib/runtime/version.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const complete = {
   TABLE_NAME: 'clusters',
@@ -31,7 +31,7 @@ describe('the environment of a deployed function', () => {
   });
 
   test('the environment of a deployed function refuses a kubeconfig of its own machine only in Lambda', async () => {
-    const folder = await mkdtemp(path.join(tmpdir(), 'task-'));
+    const folder = temporaryFolder();
     await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
     const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
     const open = (variables: object) =>
@@ -41,7 +41,6 @@ describe('the environment of a deployed function', () => {
       );
     await expect(open({ AWS_LAMBDA_RUNTIME_API: '127.0.0.1:9001' })).rejects.toMatchObject({ code: 'BadKubeconfig' });
     await expect(open({})).resolves.toMatchObject({ kubernetes: expect.anything() });
-    await rm(folder, { recursive: true });
   });
 
   test.each([

@@ -1,26 +1,23 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const SECRET = 'a-file-of-the-function';
-let folder: string;
+const folder = temporaryFolder();
 let proof: string;
 let secretFile: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'hostile-'));
   proof = join(folder, 'executed');
   secretFile = join(folder, 'secret');
   await writeFile(secretFile, SECRET);
 });
-
-afterAll(() => rm(folder, { recursive: true }));
 
 function kubeconfig(users: readonly object[], cluster: object = {}): string {
   return stringify({

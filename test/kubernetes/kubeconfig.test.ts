@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { runPlugin } from '../../local/kubeconfig-plugins.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const authority = makeAuthority('the CA of a test');
 const { cert, key: keyPem } = authority.issue(['a-user']);
@@ -96,15 +96,12 @@ describe('a kubeconfig', () => {
 });
 
 describe('a kubeconfig file', () => {
-  let folder: string;
+  const folder = temporaryFolder();
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'));
     await writeFile(join(folder, 'ca.pem'), authority.ca);
     await writeFile(join(folder, 'token'), `${SECRET}\n`);
   });
-
-  afterAll(() => rm(folder, { recursive: true }));
 
   test('a kubeconfig file may name files beside it', async () => {
     const file = join(folder, 'config');

@@ -1,21 +1,8 @@
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  realpath,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, chown, lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { keepFile } from '../../local/data-folder.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const before = process.cwd();
 let root: string;
@@ -24,7 +11,7 @@ let file: string;
 const takeAways: (() => void)[] = [];
 
 beforeEach(async () => {
-  root = await realpath(await mkdtemp(join(tmpdir(), 'keep-file-')));
+  root = temporaryFolder();
   victim = join(root, 'victim');
   file = join(root, 'data', 'running.json');
   await writeFile(victim, 'precious');
@@ -32,7 +19,6 @@ beforeEach(async () => {
 afterEach(async () => {
   process.chdir(before);
   for (const takeAway of takeAways.splice(0)) takeAway();
-  await rm(root, { recursive: true });
 });
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;

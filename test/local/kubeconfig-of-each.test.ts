@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -17,13 +16,14 @@ import { startTableServer, type TableServer, tableServerClient } from '../../loc
 import { specIn } from '../support/a-cluster-spec.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 interface Cluster {
   readonly standIn: StandInApiServer;
   readonly listening: ListeningStandIn;
 }
 
-let folder: string;
+const folder = temporaryFolder();
 let tableServer: TableServer;
 let started: Cluster;
 let beside: Cluster;
@@ -34,14 +34,12 @@ const cluster = async (): Promise<Cluster> => {
 };
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'each-'));
   tableServer = await startTableServer({ key: 'test' });
   [started, beside] = await Promise.all([cluster(), cluster()]);
 });
 
 afterAll(async () => {
   await Promise.all([started.listening.close(), beside.listening.close(), tableServer.close()]);
-  await rm(folder, { recursive: true });
 });
 
 test('a local run keeps a cluster that was applied beside its own, and each at its own API server', async () => {

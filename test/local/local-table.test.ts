@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
@@ -13,15 +12,10 @@ import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
 import { writeRunning } from '../../local/running.ts';
 import { openTableFolder, startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const KEY = newRunKey();
-let root: string;
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'local-table-'));
-});
-
-afterAll(() => rm(root, { recursive: true }));
+const root = temporaryFolder();
 
 const tableIn = ({ client, tableName }: Pick<LocalTable, 'client' | 'tableName'>): KeyValueTable =>
   dynamoDbTable({ client, tableName, deadline: new AbortController().signal, nowMs: Date.now, newWriteId: randomUUID });

@@ -1,19 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { registerStarted } from '../../local/register-started.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aTable } from '../support/stand-in.ts';
-
-let root: string;
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'register-started-'));
-});
-afterAll(() => rm(root, { recursive: true }));
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const OBSERVE = aClusterSpec({ name: 'lab', mode: 'observe' });
 const ENFORCE = { ...OBSERVE, mode: 'enforce' } as const;
@@ -21,7 +12,7 @@ const ENFORCE = { ...OBSERVE, mode: 'enforce' } as const;
 /** A table in which the file was started once, and kbctl changed something since. */
 async function changedSince(file = OBSERVE, changed = ENFORCE) {
   const table = aTable();
-  const folder = await mkdtemp(join(root, 'of-one-'));
+  const folder = temporaryFolder();
   expect((await registerStarted(table, file, folder)).notes).toEqual([]);
   await registerCluster(table, changed);
   return { table, folder, registered: async () => (await readCluster(table, 'lab'))?.spec };

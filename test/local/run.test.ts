@@ -1,7 +1,6 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
@@ -12,15 +11,12 @@ import type { StartOptions } from '../../local/start-options.ts';
 import { eventually } from '../support/eventually.ts';
 import { beginKbctl, callKbctl } from '../support/kbctl-in-process.ts';
 import { requestLocal } from '../support/request-local.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-let root: string;
+const root = temporaryFolder();
 let folders = 0;
 let data: string;
 const ends: (() => Promise<void>)[] = [];
-
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'run-'));
-});
 
 beforeEach(() => {
   folders += 1;
@@ -28,8 +24,6 @@ beforeEach(() => {
 });
 
 afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
-
-afterAll(() => rm(root, { recursive: true }));
 
 interface Begun {
   readonly said: readonly string[];

@@ -1,23 +1,22 @@
 import { once } from 'node:events';
-import { chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newRunKey } from '../../local/local-request.ts';
 import { findRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { startSilentServer } from '../support/silent-server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-let root: string;
+const root = temporaryFolder();
 let folder: string;
 let folders = 0;
 let server: TableServer;
 let facts: Parameters<typeof writeRunning>[1];
 
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'running-'));
   server = await startTableServer({ key: newRunKey() });
   facts = {
     pid: process.pid,
@@ -38,7 +37,6 @@ beforeEach(() => {
 
 afterAll(async () => {
   await server.close();
-  await rm(root, { recursive: true });
 });
 
 async function leave(content: object | string, where = folder): Promise<void> {

@@ -1,24 +1,19 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 import { serveAdmission, writeAdmissionFiles } from '../../local/serve-admission.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { freePort } from '../support/server-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const authority = makeAuthority('the test');
 const certified = authority.issue(['127.0.0.1']);
 const { environment } = aDispatchWorld();
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'serve-admission-'));
-});
-afterAll(() => rm(folder, { recursive: true }));
-
+const folder = temporaryFolder();
 test('a request without the token is refused before the handler is called, and one with it gets its answer', async () => {
   const port = await freePort('127.0.0.1');
   const events: object[] = [];

@@ -1,10 +1,9 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
@@ -26,23 +25,18 @@ import { requestLocal } from '../support/request-local.ts';
 import { freePort } from '../support/server-process.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { IDENTITY, objectsIn, readyStandIn } from '../support/stand-in.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const ENDED = /\nended; the endpoints are unchanged\.\n$/;
 const ENDED_EMBEDDED = /\nended, and the embedded cluster with it\.\n$/;
 
-let folder: string;
+const folder = temporaryFolder();
 const started: KbctlProcess[] = [];
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'npm-start-'));
-});
 
 afterEach(async () => {
   await Promise.all(started.splice(0).map((child) => child.end('SIGKILL')));
 });
-
-afterAll(() => rm(folder, { recursive: true }));
 
 function start(args: readonly string[] = [], env?: Readonly<Record<string, string>>): KbctlProcess {
   const child = startRun(args, env);

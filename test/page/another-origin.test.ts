@@ -1,9 +1,6 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
@@ -15,10 +12,11 @@ import { aFleetStatus } from '../support/a-fleet-status.ts';
 import { REBOUND_HOST, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { requestLocal } from '../support/request-local.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 jest.setTimeout(60_000);
 
-let folder: string;
+const folder = temporaryFolder();
 let attacker: Server;
 let browser: TestBrowser;
 let statusPage: PageServer | undefined;
@@ -31,7 +29,6 @@ const ended = new AbortController();
 const received: string[] = [];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'another-origin-'));
   const said: string[] = [];
   loops = run({ dataFolder: folder }, ended.signal, {
     hints: [],
@@ -60,7 +57,6 @@ afterAll(async () => {
   await local?.close();
   ended.abort();
   await loops;
-  await rm(folder, { recursive: true });
 });
 
 interface Sent {

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type DynamoClientOptions, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
@@ -10,6 +7,7 @@ import { startTableServer, type TableServer } from '../../local/table-server.ts'
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 
 const TABLE = 'kube-bootstrap-controller';
@@ -358,7 +356,7 @@ describe('createTable', () => {
 });
 
 test('a table in a folder exists again after a restart', async () => {
-  const folder = await mkdtemp(path.join(tmpdir(), 'table-'));
+  const folder = temporaryFolder();
   const run = async <T>(work: (table: KeyValueTable) => Promise<T>): Promise<T> => {
     const server = await startTableServer({ key: 'test', path: folder });
     const client = testDynamoClient(server.endpoint);
@@ -372,5 +370,4 @@ test('a table in a folder exists again after a restart', async () => {
     won(await table.put({ cluster: 'c', key: 'a', value: 1, schema: 1 }, undefined)),
   );
   expect(await run((table) => table.get('c', 'a'))).toEqual(item);
-  await rm(folder, { recursive: true });
 });

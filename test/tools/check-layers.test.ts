@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 const run = promisify(execFile);
@@ -17,7 +17,7 @@ async function write(root: string, files: Readonly<Record<string, string>>): Pro
 
 /** Exit code and everything said about a tree of these files. */
 async function checkLayers(files: Readonly<Record<string, string>>): Promise<{ code: number; text: string }> {
-  const root = await mkdtemp(path.join(os.tmpdir(), 'layers-'));
+  const root = temporaryFolder();
   try {
     await symlink(path.join(repository, 'node_modules'), path.join(root, 'node_modules'));
     await write(root, files);
@@ -26,8 +26,6 @@ async function checkLayers(files: Readonly<Record<string, string>>): Promise<{ c
   } catch (error) {
     const { code, stderr } = error as { code: number; stderr: string };
     return { code, text: stderr };
-  } finally {
-    await rm(root, { recursive: true });
   }
 }
 

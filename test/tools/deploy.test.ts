@@ -1,17 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-deploy-'));
+  folder = temporaryFolder();
   mkdirSync(join(folder, 'tools'));
   copyFileSync(join(import.meta.dirname, '..', '..', 'tools/deploy.mjs'), join(folder, 'tools/deploy.mjs'));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** What is installed under the name "serverless", and prints its arguments. */
 function install(name: string): void {

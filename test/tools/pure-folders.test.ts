@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 
@@ -19,9 +19,8 @@ const impure = [
 
 /** What the linter prints about the same lines in two folders. */
 let said = '';
-let root = '';
+const root = temporaryFolder();
 beforeAll(async () => {
-  root = await mkdtemp(path.join(os.tmpdir(), 'pure-'));
   await copyFile(path.join(repository, '.oxlintrc.json'), path.join(root, '.oxlintrc.json'));
   for (const folder of ['lib/endpoints', 'lib/table']) {
     await mkdir(path.join(root, folder), { recursive: true });
@@ -34,9 +33,6 @@ beforeAll(async () => {
     ({ stdout }) => stdout,
     (error: { stdout: string }) => error.stdout,
   );
-});
-afterAll(async () => {
-  await rm(root, { recursive: true });
 });
 
 describe('the linter', () => {

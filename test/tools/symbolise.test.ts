@@ -1,15 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { build } from 'esbuild';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-let folder: string;
+const folder = temporaryFolder();
 
 /* As in the folder of a release. */
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'symbolise-'));
   cpSync(join(import.meta.dirname, '../../tools/symbolise.mjs'), join(folder, 'symbolise.mjs'));
   writeFileSync(
     join(folder, 'doctor.ts'),
@@ -20,7 +19,6 @@ beforeAll(async () => {
   await build({ entryPoints: [join(folder, 'doctor.ts')], outfile, minify: true, sourcemap: 'external' });
   renameSync(`${outfile}.map`, join(folder, 'maps/functions/doctor.mjs.map'));
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 const symbolise = (input: string) =>
   execFileSync(process.execPath, [join(folder, 'symbolise.mjs')], { input, encoding: 'utf8' });
