@@ -29,7 +29,7 @@ export interface OpenTable {
   readonly title: string;
   /** The local run whose table it is. */
   readonly running?: Running;
-  /** Its calls are ended by the signal. */
+  /** The signal ends its calls. */
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   close(): Promise<void>;
 }

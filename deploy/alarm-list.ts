@@ -13,7 +13,7 @@ export interface Alarm {
   readonly query: string;
   readonly metric: Fields;
   readonly periodSeconds: number;
-  /** This many of the last `of` periods. */
+  /** The alarm fires if the threshold is crossed in this many of the last `of` periods. */
   readonly breaching: number;
   readonly of: number;
   /** Default: above the threshold. */

@@ -18,7 +18,7 @@ export const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doct
 /** Overrides of a resource that osls compiles; each property replaces that of its name. */
 type Extension = Partial<Pick<Resource, 'Condition' | 'Properties'>>;
 
-/** A late tick does nothing: the next one is the retry. */
+/** A late tick is dropped: the next one is the retry. */
 const RETRY_POLICY = { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 };
 
 const VPC = whether('UsesVpc', {

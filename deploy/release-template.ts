@@ -54,7 +54,7 @@ function released(resource: Resource, version: string): Resource {
   }
 }
 
-/** The version is not in the parameter: an update keeps parameters, and would keep the code. */
+/** The version is not part of the parameter: an update keeps parameters, and would keep the code of the old version. */
 function codeIn({ S3Key: key }: Fields, version: string): Fields {
   const name = String(key).split('/').at(-1);
   return { S3Bucket: ref('CodeBucket'), S3Key: substitute(`\${CodePrefix}${version}/${name}`) };

@@ -122,7 +122,7 @@ const EVENTS = policy(
   }),
 );
 
-/** Target groups of specs. The action knows no resources. */
+/** Reads the target groups of specs. IAM has no resources for this action. */
 const TARGET_GROUPS = policy('target-groups', allow(['elasticloadbalancing:DescribeTargetHealth'], ['*']));
 
 const INTERFACES = [

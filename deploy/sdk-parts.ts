@@ -1,8 +1,9 @@
 import type { Plugin } from 'esbuild';
 
 /**
- * Parts of the AWS SDK that functions need less of: Lambda has credentials in the environment, and no function reads event
- * streams. The SDK loads them with `import()`, for which esbuild would also keep whole all that they share with the clients.
+ * Smaller replacements for parts of the AWS SDK: Lambda has credentials in the environment, and no function reads event
+ * streams. The SDK loads them with `import()`, for which esbuild would also keep whole all that they share with the
+ * clients.
  */
 const REPLACEMENTS: Readonly<Record<string, string>> = {
   '@aws-sdk/credential-provider-node': "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env';",

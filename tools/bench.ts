@@ -20,7 +20,7 @@ type Row = Readonly<Record<string, string | number>>;
 
 interface Guarded {
   readonly figure: Figure;
-  /** The ratio above which `--quick` fails: some times the usual one, never a time. */
+  /** The ratio above which `--quick` fails: a multiple of the usual ratio, never a time. */
   readonly limit?: number;
 }
 

@@ -3,7 +3,7 @@ import { firstUsable, isUsableIn, lastUsable, type Network, rangeSize } from '..
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { reservedAddresses } from '../../lib/allocator/reserved-band.ts';
 
-/** `randomInt` takes less than 2^48. */
+/** The largest number of starts: `randomInt` accepts only less than 2^48. */
 const MOST_STARTS = 2n ** 47n;
 
 /**

@@ -28,7 +28,7 @@ import type { CallerTime } from '../../lib/table/range-allocations.ts';
 import { addressBand, freeAddresses } from './free-addresses.ts';
 
 const READS_AT_ONCE = 8;
-/** The list of all holds is one reply of at most 2 MiB, for the passes that end them. */
+/** The most holds of a cluster: a pass that ends holds reads all of them in one reply of at most 2 MiB. */
 const MOST_HOLDS = 1_000;
 
 interface HeldAddressesOptions {

@@ -62,7 +62,7 @@ export async function runRequest(
   }
 }
 
-/** A refusal without an entry is a finding. */
+/** The exit codes of refusals. The exit code of all others is that of a finding. */
 const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   BadHold: EXIT.usage,
   RequestIdTaken: EXIT.usage,

@@ -47,7 +47,7 @@ async function apply(cli: Cli, options: Options): Promise<ExitCode> {
   return write(cli, steps, toWrite, options);
 }
 
-/** Writes and observes; a document is printed wherever it ends. */
+/** Writes the clusters and observes them. Prints the document even if it ends early. */
 async function write(
   cli: Cli,
   all: readonly ApplyStep[],

@@ -34,7 +34,7 @@ interface Part<Row> {
   /** Returns the name that `-o name` prints for a row. */
   readonly name: (row: Row) => string;
   readonly none: string;
-  /** Rows that the API server of a named cluster has. */
+  /** Returns the rows from the API server of a named cluster. */
   readonly readCluster?: (
     cli: Cli,
     name: string,

@@ -1,6 +1,6 @@
 /**
- * What messages of upstream, of an API server and of passes contain, and the word that explains each: the first of which a
- * message has all parts.
+ * Parts of the messages of upstream, API servers and passes, and the word that explains each message. The first entry
+ * counts whose parts are all in the message.
  */
 const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
   ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
@@ -26,7 +26,7 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
   ['NotInRange', 'is not in the valid range'],
 ];
 
-/** Returns the word that explains a message which was pasted as it is: of its text, or one that it contains. */
+/** Returns the word that explains a pasted message: by the parts of its text, or a word that it contains. */
 export function wordInMessage(message: string, words: { has(word: string): boolean }): string | undefined {
   const line = message.replace(/\s+/g, ' ').trim();
   const [ofText] = MESSAGES.find(([, ...parts]) => parts.every((part) => line.includes(part))) ?? [];
@@ -36,7 +36,7 @@ export function wordInMessage(message: string, words: { has(word: string): boole
     : (ofText ?? line.split(/[^A-Za-z]+/).find((one) => isCode(one) && words.has(one)));
 }
 
-/** Matches words such as `Forbidden` and `twoOwners`, but no word of a sentence. */
+/** Matches words such as `Forbidden` and `twoOwners`, but no ordinary word. */
 function isCode(word: string): boolean {
   return /[A-Z]/.test(word) && word.length > 5;
 }

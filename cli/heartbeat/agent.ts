@@ -27,7 +27,7 @@ const SHORTEST_REFRESH_MS = 2_000;
 
 interface EndedRefresh {
   readonly isRefreshed: boolean;
-  /** Whether no refresh was written before it. */
+  /** Whether this is the first refresh that is written. */
   readonly isFirst: boolean;
   readonly everyMs: number;
 }
@@ -99,7 +99,7 @@ function unlessOfTable(error: unknown): TableError {
   throw error;
 }
 
-/** Prints each new state once, a table that does not answer like a state. */
+/** Prints each new state once. A table that does not answer counts as a state. */
 function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | TableError) => void {
   let reported = '';
   return (result) => {

@@ -36,11 +36,11 @@ export interface IpAddress {
 
 export interface ItemClaims {
   readonly services: readonly ServiceUse[];
-  /** Whether IPAddresses are the record, and that of the item was read. */
+  /** Whether IPAddresses are the record of allocations, and the IPAddress of the item was read. */
   readonly isRecordRead?: boolean;
   /** Absent: there is none, or it was not read. */
   readonly ipAddress?: IpAddress;
-  /** The hold that the IPAddress is. */
+  /** The hold that the IPAddress represents. */
   readonly hold?: Hold;
 }
 

@@ -148,7 +148,10 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   return starts.length === 0 ? '' : ago(Math.max(...starts), nowMs);
 }
 
-/** Returns the time of a loop's last success: if its last pass succeeded, a later run that leases show did too. */
+/**
+ * Returns the time of a loop's last success. If its last recorded pass succeeded, so did a later run that the leases
+ * show.
+ */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
 }

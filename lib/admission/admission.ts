@@ -35,7 +35,10 @@ export interface AdmissionOptions {
   readonly pick?: PickIndex;
   /** The end of a generated name. Default: five random letters. */
   readonly newSuffix?: () => string;
-  /** Waits after attempt number 0, 1, 2 ..., which took so long, to change a range was lost to another writer. Default: at random. */
+  /**
+   * Waits after attempt number 0, 1, 2 ... to change a range lost to another writer, by the duration of the attempt.
+   * Default: at random.
+   */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 

@@ -36,7 +36,7 @@ export type Verdict =
 
 export interface AdmitOptions extends RangesOptions {
   readonly table: KeyValueTable;
-  /** Ends a little later, to release the allocated items. */
+  /** The same table with a later deadline, to release the allocated items. */
   readonly closingTable: KeyValueTable;
   readonly stack: string | undefined;
   /** Returns a new end of a generated name. */

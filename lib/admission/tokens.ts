@@ -20,8 +20,8 @@ interface Kept {
   /** The time of the last attempt to read the tokens, and the reason if it failed. */
   readonly requestedAtMs: number;
   /**
-   * When they were last requested because of an unknown token. Reads for valid ones do not count, or their time would
-   * be visible.
+   * When they were last requested because of an unknown token. Reads for valid tokens do not count: callers could
+   * measure their time.
    */
   readonly guessedAtMs: number;
   readonly fault?: string;

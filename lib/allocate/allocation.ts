@@ -47,7 +47,7 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 /** The function's timeout is 30 s. */
 const LONGEST_MS = 25_000;
 
-/** Time limits the attempts to change a range, not their number. */
+/** The deadline limits the attempts to change a range, not a number of attempts. */
 const ATTEMPTS = 1_000;
 
 /** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
@@ -165,7 +165,7 @@ function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: T
 
 const SHORTEST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = { least: 1_000, most: 8_000 };
-/** The more callers there are, and the longer their attempts take, the further apart these must be. */
+/** The waits must grow with the number of callers and the duration of their attempts. */
 const LONGEST_WAIT_IN_ATTEMPTS = 50;
 
 /**

@@ -64,7 +64,10 @@ function usableAddresses(network: Network): number {
  * Service.
  */
 interface AddressNumbering {
-  /** Returns NaN for a text that is not an address, or of the other family; any number for an address outside. */
+  /**
+   * Returns NaN for a text that is not an address of this family. For an address outside the range, the number has no
+   * meaning.
+   */
   numberOf(address: string): number;
   /** Returns the canonical text. */
   addressAt(number: number): string;
@@ -82,8 +85,8 @@ function ipv4Numbering(network: Network): AddressNumbering {
 }
 
 /**
- * Canonical texts that differ only in a nonzero last group belong to addresses that differ only there: those need no
- * number of 128 bits.
+ * If two canonical texts differ only in a nonzero last group, so do their addresses, and no number of 128 bits is
+ * needed.
  */
 function ipv6Numbering(network: Network): AddressNumbering {
   const firstOfGroup = (network.base >> 16n) << 16n;

@@ -116,7 +116,10 @@ export function isMulticast(address: Address): boolean {
   return isIn(address, '224.0.0.0/4', 'ff00::/8');
 }
 
-/** Returns true for none of the above, nor the IPv4 broadcast address. Private ranges are global. */
+/**
+ * Returns true for an address that none of the predicates above accepts, except the IPv4 broadcast address. Private
+ * addresses are global.
+ */
 export function isGlobalUnicast(address: Address): boolean {
   return !(
     isUnspecified(address) ||

@@ -16,7 +16,7 @@ export const BOUNDS = {
     'status.conditions': 256,
   },
   Namespace: { 'spec.finalizers': 256 },
-  /** One port per number; and cluster IPs of a Service that the API would refuse, which are reported. */
+  /** One port per number. Cluster IPs are more than the API accepts, so that a pass can report such a Service. */
   Service: { 'spec.ports': 65_536, 'spec.clusterIPs': 16 },
   Endpoints: {
     subsets: 100,

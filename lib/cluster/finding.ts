@@ -16,7 +16,7 @@ export type FindingType =
   | 'nothingFree'
   /** A Service has an item that is held for another owner. */
   | 'heldByAnother'
-  /** The IPAddresses of the API servers lack the address of a Service. */
+  /** A Service has an address without an IPAddress. */
   | 'notRecorded'
   /** An IPAddress without a Service. */
   | 'leakedRecord'

@@ -69,7 +69,7 @@ function findingChanges({ report }: EndedPass, previous: RunRecord | undefined):
   ];
 }
 
-/** The key of the run record: the message of one finding may differ from pass to pass. */
+/** Returns the key of a finding, as in the run record: its message may differ from pass to pass. */
 function keyOf(finding: Finding | RecordedFinding): string {
   const { type, item, service } = cutFinding(finding);
   return JSON.stringify([type, item, service]);

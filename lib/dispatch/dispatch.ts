@@ -120,7 +120,7 @@ async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterLis
   }
 }
 
-/** Whether the table may have recovered when the ticks of this minute run. An error about its content does not pass. */
+/** Whether the table may have recovered when the ticks of this minute run. An error about an item's content stays. */
 function isPassing(error: unknown): boolean {
   const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';

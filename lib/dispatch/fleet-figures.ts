@@ -22,7 +22,7 @@ const NOTHING_WRONG: ClusterHealth = {
   ...{ withFindings: false, withTwoOwners: false, withCredentialsEnding: false, fullestRangePercent: 0 },
 };
 
-/** Counts as failing in all loops. */
+/** The health of a cluster whose records cannot be read: it counts as failing in all loops. */
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
 /** A function of 256 MB can count this many besides its ticks; more are counted in parts, by messages of the queue. */

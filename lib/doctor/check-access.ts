@@ -37,7 +37,10 @@ export async function checkKubeconfig(
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }
 
-/** Warns if the kubeconfig has one API server of several as its server: the loops that use another one are not all of them. */
+/**
+ * Warns if the server of the kubeconfig is one of several API servers: not every loop uses another one while it is
+ * down.
+ */
 export function checkServer(spec: ClusterSpec, { server }: ApiServerAccess): readonly DoctorLine[] {
   const url = new URL(server);
   const apiServers = spec.apiServers.flatMap((one) => ('address' in one && one.kind === 'server' ? [one] : []));

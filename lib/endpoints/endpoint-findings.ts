@@ -54,7 +54,7 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
   };
 }
 
-/** A server that shuts down ends within minutes of its withdrawal. */
+/** How long a withdrawal may stay unfinished before it is reported: a server that shuts down ends within minutes. */
 const DRAINED_WITHIN_MS = 600_000;
 
 /**

@@ -30,7 +30,7 @@ export interface FamilyObservation {
   readonly excluded: readonly string[];
 }
 
-/** `mirror` makes the slice `object` the mirror of the Endpoints that the write before it left. */
+/** `mirror` makes the slice `object` mirror the Endpoints as the write before it left them. */
 export type PlannedWrite =
   | SliceWrite
   | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
@@ -39,7 +39,10 @@ export type PlannedWrite =
 /** The API servers of one family, with the reasons why they are published or not. */
 export type FamilyServers = FamilyObservation & ServersOfAFamily;
 
-/** The writes of the Endpoints and their slice, or of all other slices: another writer of these is judged as one. */
+/**
+ * The writes of the Endpoints and their slice, or of all other slices. Each of the two groups has one contest with
+ * another writer.
+ */
 export interface Publication {
   readonly writes: readonly PlannedWrite[];
   /** The objects of the family as they were read. */

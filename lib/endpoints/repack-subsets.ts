@@ -1,6 +1,6 @@
 import type { EndpointAddress, EndpointPort, EndpointSubset } from './objects.ts';
 
-/** Ports that the same of the given subsets have. A subset without ports has the port `undefined`. */
+/** Ports that occur in exactly the same of the given subsets. A subset without ports has the port `undefined`. */
 interface PortGroup {
   readonly ports: (EndpointPort | undefined)[];
   readonly offeredBy: readonly EndpointSubset[];

@@ -214,7 +214,7 @@ export class ClusterConnections {
     return 'file' in spec.kubeconfig || this.#options.nowMs() - Math.max(readAtMs, askedAtMs) >= STORE_PAUSE_MS;
   }
 
-  /** Its warnings are not repeated. */
+  /** Forgets the kubeconfig, but not which of its warnings were logged. */
   #forget(opening: Opening): void {
     const { key } = opening;
     const known = this.#known.get(key);

@@ -1,7 +1,7 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord } from '../cluster/values.ts';
 
-/** What a report has of a difference. Of longer ones it counts the rest. */
+/** The most fields in the report of a difference, which counts the others, and the longest value. */
 const MOST_PARTS = 8;
 const LONGEST_VALUE = 80;
 

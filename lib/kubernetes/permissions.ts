@@ -10,7 +10,7 @@ export interface Permission {
   readonly resource: string;
   /** Absent: in every namespace, or for a kind without one. */
   readonly namespace?: string;
-  /** Absent: of any name. */
+  /** The name of the object. Absent: any name. */
   readonly name?: string;
 }
 

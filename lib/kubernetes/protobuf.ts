@@ -63,7 +63,7 @@ export class ProtobufReader {
     return text;
   }
 
-  /** Returns which of the known texts it is; -1 for any other. Makes no text of it, and moves on. */
+  /** Returns the index of the value among the known texts, -1 for any other. Advances without making a text of it. */
   indexOfText(known: readonly Uint8Array[]): number {
     const end = this.#lengthEnd();
     const start = this.#at;

@@ -102,8 +102,8 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /**
- * Parses JSON that came from a server. `undefined`: it is not JSON. Throws `OverBound` before it makes anything of a
- * text that is nested deeper, or has more values, than any object of the API.
+ * Parses JSON from a server. Returns `undefined` for a text that is not JSON. Throws `OverBound`, before it parses, for
+ * a text that is nested deeper, or has more values, than any object of the API.
  */
 export function parseBoundedJson(bytes: Uint8Array): unknown {
   let depth = 0;

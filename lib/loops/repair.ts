@@ -56,7 +56,7 @@ export async function repairPass<Item>(
   };
 }
 
-/** Saves range after range; the first that fails is the last that is tried. */
+/** Saves one range after the other, until one fails. */
 async function applyAll<Item>(
   { errors }: RepairKind<Item>,
   context: PassContext,

@@ -67,7 +67,10 @@ export function mergeOntoNewest(
   };
 }
 
-/** Returns false if the range has changed, or another pass has struck since the read: an interval has one strike. */
+/**
+ * Returns false if the range has changed, or another pass has struck since the read: each interval adds at most one
+ * strike.
+ */
 function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
   return read !== undefined && read.range === newest.range && sameLastStrike(read.strikes, newest.strikes);
 }

@@ -7,7 +7,7 @@ import { changesNothing } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
 import { binary, count, decodeItem, storedSize } from './stored-item.ts';
 
-/** The second has holds. `given` may be missing: a version that does not know it drops it, and forgetting it is safe. */
+/** Schema 2 has holds. `given` may be missing: a version that does not know it drops it, and losing it is safe. */
 const SCHEMA = 2;
 
 /** A range and its item, which is the condition of a save. */

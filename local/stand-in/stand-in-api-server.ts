@@ -55,7 +55,10 @@ interface Call {
   readonly manager: string;
 }
 
-/** Returns what a query asks for that there is none of. As in the real API, any value but these two turns a flag on. */
+/**
+ * Returns the feature that a query requests and the stand-in lacks. As in the real API, any value but these two turns a
+ * flag on.
+ */
 function missingIn(query: URLSearchParams): string | undefined {
   if (query.has('watch') && !/^(false|0)$/i.test(query.get('watch') ?? '')) return 'watch';
   return query.has('dryRun') ? 'dry run' : undefined;

@@ -98,7 +98,7 @@ function addressesIn(object: StoredObject): string[] {
   });
 }
 
-/** Returns the first three. */
+/** Returns the first three items, and the number of the others. */
 function listText(items: readonly unknown[], none = '<unset>'): string {
   const shown = items.slice(0, 3).map(String).join(',');
   return items.length > 3 ? `${shown} + ${items.length - 3} more...` : shown || none;

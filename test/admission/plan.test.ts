@@ -223,7 +223,7 @@ describe('a Service that is changed', () => {
   });
 });
 
-test('a plan with nothing to take is empty', () => {
+test('a plan is empty if the Service needs nothing', () => {
   expect(isEmpty(planOf(specOf({ clusterIP: 'None' }), undefined, IPV4))).toBe(true);
   expect(isEmpty(planOf(specOf({}), undefined, IPV4))).toBe(false);
 });

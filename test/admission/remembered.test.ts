@@ -27,7 +27,7 @@ async function portsTaken(world: AdmissionWorld): Promise<number> {
 }
 
 describe('a Service keeps its unclaimed items only while they are its own', () => {
-  test('released items are not its own: it gets them or others in a new allocation', async () => {
+  test('a Service does not keep released items: it gets them or others in a new allocation', async () => {
     const world = await anAdmissionWorld();
     await world.ask({});
     await world.store(RANGE_KEYS.primary, { data: NONE });
@@ -49,7 +49,7 @@ describe('a Service keeps its unclaimed items only while they are its own', () =
     expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual(holds);
   });
 
-  test('items of an earlier range are not its own', async () => {
+  test('a Service does not keep items of an earlier range', async () => {
     const world = await anAdmissionWorld();
     await world.ask({});
     const spec = { name: 'demo', allocator: 'table', serviceNodePortRange: '30000-30127' } as const;
@@ -133,7 +133,7 @@ test('a Service with generateName is refused the value that another one of that 
   expect(await world.ask(asks)).toMatchObject({ allowed: false, status: { code: 422 } });
 });
 
-test('a Service that its API server refuses afterwards takes nothing with more ports than a Service may ask for at once', async () => {
+test('a Service with more ports than a review may request is allocated nothing', async () => {
   const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-32767' } });
   expect(await world.ask(withPorts(2_767))).toMatchObject({
     allowed: false,
@@ -146,7 +146,7 @@ test('a Service that its API server refuses afterwards takes nothing with more p
   expect(await world.ask(withPorts(256))).toMatchObject({ allowed: true });
 });
 
-test('a Service that its API server refuses afterwards takes nothing where its ports or its name are wrong', async () => {
+test('a Service with invalid ports or an invalid name is allocated nothing', async () => {
   const world = await anAdmissionWorld();
   const twice = { type: 'NodePort', ports: [...Array(100)].map((_, index) => ({ name: `p${index}`, port: 80 })) };
   for (const fields of [{ spec: twice }, { ...withPorts(100), name: 'A_B' }, { ...withPorts(100), name: '' }]) {

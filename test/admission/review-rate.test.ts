@@ -23,7 +23,7 @@ test('a cluster that floods the webhook is refused before its body is read, and 
   expect(await flood(21)).toEqual([...Array<number>(20).fill(400), 429]);
 });
 
-test('callers without a token use up nothing of a cluster', async () => {
+test('callers without a token do not count against the rate of a cluster', async () => {
   const world = await anAdmissionWorld();
   for (let sent = 0; sent < 1_500; sent += 1) await world.send({ headers: {}, body });
   expect(await world.send({ body })).toMatchObject({ statusCode: 200 });

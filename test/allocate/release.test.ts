@@ -60,7 +60,7 @@ test('a release that loses its write and waits does not release an address that 
   expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
 });
 
-test('a release that loses its write and waits writes nothing when its time is over, after which its repetition is answered', async () => {
+test('a release that loses its write writes nothing after its deadline, and its repetition is answered', async () => {
   const world = await withTaken();
   let again: Answer | undefined;
   const meanwhile = async () => {

@@ -20,7 +20,7 @@ describe('A table whose last repair is older than three intervals, as after a re
     ['more than three intervals ago', -INTERVALS_MS - 1],
     ['in the future of this clock', INTERVALS_MS + 1],
     ['never', undefined],
-  ])('allocates nothing for requests when it was %s, until a pass has succeeded', async (_, sinceMs) => {
+  ])('a table that was %s allocates nothing for requests until a pass has succeeded', async (_, sinceMs) => {
     const world = await anAllocateWorld({ isRepaired: false });
     if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
     const before = await world.items();
@@ -30,7 +30,7 @@ describe('A table whose last repair is older than three intervals, as after a re
     expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
   });
 
-  test('replays answers, looks up and releases', async () => {
+  test('a restored table replays answers, looks up and releases', async () => {
     const world = await anAllocateWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs);
     const answer = await world.ask({ items });
@@ -42,7 +42,7 @@ describe('A table whose last repair is older than three intervals, as after a re
     expect(await ask('release')).toMatchObject({ items: [{ outcome: 'released' }] });
   });
 
-  test('allocates nothing for Services, until a pass has succeeded', async () => {
+  test('a restored table allocates nothing for Services until a pass has succeeded', async () => {
     const world = await anAdmissionWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs - INTERVALS_MS - 1);
     const refused = await world.ask();
@@ -53,7 +53,7 @@ describe('A table whose last repair is older than three intervals, as after a re
     expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
   });
 
-  test('allocates a cluster IP for a Service although the node ports were not repaired', async () => {
+  test('a restored table allocates a cluster IP for a Service although the node ports were not repaired', async () => {
     const world = await anAdmissionWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs);
     const last = await world.table.get('demo', 'runs/node-port-repair');

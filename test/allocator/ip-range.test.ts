@@ -76,7 +76,7 @@ describe('An IP range', () => {
     expect(ipRange('10.0.0.0/24').allocate(address)).toMatchObject(notInRange(shown, '10.0.0.0/24'));
   });
 
-  test('numbers the addresses of any network so that the number leads back to the address', () => {
+  test('the number of an address in any network leads back to the address', () => {
     const cidrs = fc.oneof(
       fc.tuple(fc.ipV4(), fc.integer({ min: 2, max: 30 })),
       fc.tuple(fc.ipV6(), fc.integer({ min: 2, max: 127 })),
@@ -94,7 +94,7 @@ describe('An IP range', () => {
     );
   });
 
-  test('an IP range lists addresses beyond its cap that a snapshot brought, though it does not allocate them', () => {
+  test('an IP range lists addresses of a snapshot beyond its cap, but does not allocate them', () => {
     const range = ipRange('fd00::/64');
     range.restore(fromBits([4, 65_535]));
     expect(itemsOf(range)).toEqual(['fd00::5', 'fd00::1:0']);

@@ -73,7 +73,7 @@ describe('A network', () => {
     { cidr: '10.0.0.0/24', first: '10.0.0.1', last: '10.0.0.254' },
     { cidr: '10.0.0.0/12', first: '10.0.0.1', last: '10.15.255.254' },
     { cidr: 'fc::/112', first: 'fc::1', last: 'fc::ffff' },
-  ])('$cidr has $first to $last to give', ({ cidr, first, last }) => {
+  ])('$cidr has the usable addresses $first to $last', ({ cidr, first, last }) => {
     const of = network(cidr);
     expect([firstUsable(of), lastUsable(of)]).toEqual([address(first).value, address(last).value]);
   });
@@ -103,15 +103,12 @@ describe('A network', () => {
     { cidr: 'fd00::/64', text: 'fd00::ffff:ffff:ffff:ffff', contains: true, usable: true },
     { cidr: 'fd00::/64', text: 'fd00:0:0:1::', contains: false, usable: false },
     { cidr: '2001:db8::/128', text: '2001:db8::', contains: true, usable: false },
-  ])(
-    '$cidr answers $contains and $usable when asked whether it contains $text and may give it out',
-    ({ cidr, text, contains, usable }) => {
-      expect(networkContains(network(cidr), address(text))).toBe(contains);
-      expect(isUsableIn(network(cidr), address(text))).toBe(usable);
-    },
-  );
+  ])('$cidr contains $text: $contains, and may allocate it: $usable', ({ cidr, text, contains, usable }) => {
+    expect(networkContains(network(cidr), address(text))).toBe(contains);
+    expect(isUsableIn(network(cidr), address(text))).toBe(usable);
+  });
 
-  test('contains exactly the addresses with its prefix', () => {
+  test('a network contains exactly the addresses with its prefix', () => {
     const value = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
     fc.assert(
       fc.property(value, value, fc.integer({ min: 0, max: 128 }), (one, other, prefixLength) => {

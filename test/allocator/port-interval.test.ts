@@ -54,7 +54,7 @@ describe('A port range', () => {
     expect(containsPort({ base: 100, size: 101 }, port)).toBe(contained);
   });
 
-  test('a port range may contain port 0, and of no ports contains none', () => {
+  test('a port range may contain port 0, and an empty one contains no port', () => {
     expect(containsPort({ base: 0, size: 1 }, 0)).toBe(true);
     expect(containsPort({ base: 0, size: 0 }, 0)).toBe(false);
   });

@@ -78,7 +78,7 @@ const shape = fc
   .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
 
 describe('Whatever is done to a range', () => {
-  test('has the items of a set, and those of a larger range that it was restored from', () => {
+  test('a range has the items of a set, and those of a larger range from which it was restored', () => {
     const step = fc.record({
       action: fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'),
       item: fc.nat(),
@@ -152,7 +152,7 @@ describe('allocateNext', () => {
     expect(script.asked).toEqual(asked);
   });
 
-  test('allocates nothing where restored items outside the range outnumber the usable ones', () => {
+  test('allocateNext allocates nothing if restored items outside the range outnumber the usable ones', () => {
     const range = numbered(8, 0);
     range.restore(fromBits([0, 8, 9, 10, 11, 12, 13, 14, 200]));
     expect({ used: range.used, free: range.free }).toEqual({ used: 9, free: -1 });
@@ -160,7 +160,7 @@ describe('allocateNext', () => {
     expect(itemsOf(range)).toContain(200);
   });
 
-  test('has nothing to allocate of no items', () => {
+  test('allocateNext finds nothing in a range without items', () => {
     expect(nextOf(numbered(0, 0))).toBeUndefined();
   });
 });

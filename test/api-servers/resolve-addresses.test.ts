@@ -76,7 +76,7 @@ describe('the addresses of a source', () => {
     expect(findings).toEqual([]);
   });
 
-  test('the addresses of a source have no text of a Service that is no address, and its message is short', async () => {
+  test('the addresses of a source omit a text of a Service that is not an address, and its message is short', async () => {
     const spec = aClusterSpec({ apiServers: [group] });
     const records = [7 as unknown as string, `x\n${'y'.repeat(100_000)}`, '10.9.8.7'];
     const { addresses, findings } = await resolveAddresses(spec, async () => records, []);

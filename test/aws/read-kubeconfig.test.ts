@@ -74,7 +74,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     }
   });
 
-  test("a kubeconfig that is kept in AWS is another account's through a role, which is assumed once for many reads", async () => {
+  test('a kubeconfig that is kept in AWS is read from another account through a role, which is assumed once for many reads', async () => {
     const { calls } = await anAws(echo);
     const read = aReader();
     for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);
@@ -127,7 +127,7 @@ describe('a user who reads it', () => {
     for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
   };
 
-  test('may name a profile and a region, for roles too', async () => {
+  test('a user who reads a kubeconfig may name a profile and a region, for roles too', async () => {
     const { calls } = await anAws(echo);
     withoutKeys();
     const read = kubeconfigReader({ maxAttempts: 1, profile: 'mine', region: 'eu-test-2' });
@@ -186,7 +186,8 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     await expectError(stored, answer, 'BadKubeconfig', message);
   });
 
-  test('throttling', () => expectError(secret, awsError('ThrottlingException'), 'Throttled', /next pass/));
+  test('throttling is reported with the next step', () =>
+    expectError(secret, awsError('ThrottlingException'), 'Throttled', /next pass/));
 
   test.each([
     ['a fault of AWS', awsError('InternalServiceError', 'oops', 500), /failed \(InternalServiceError\)/],
@@ -197,7 +198,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     ],
   ])('%s', (_, answer, message) => expectError(secret, answer, 'Unavailable', message));
 
-  test('a role that may not be assumed', async () => {
+  test('a role that may not be assumed is reported with its resolution', async () => {
     await anAws(() => ({
       status: 403,
       body: '<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>',
@@ -210,14 +211,14 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     });
   });
 
-  test('no server at the address', async () => {
+  test('a missing server is reported with its address', async () => {
     aws = noAws();
     await expect(aReader()(parameter, never)).rejects.toThrow(
       /no answer \(.*ECONNREFUSED.*\).*endpoint for com\.amazonaws\.eu-test-1\.ssm/,
     );
   });
 
-  test('a pass whose time is over', async () => {
+  test('a pass whose time is over is reported as such', async () => {
     await anAws(() => ({ hang: true }));
     const pass = new AbortController();
     const read = kubeconfigReader()(secret, pass.signal);

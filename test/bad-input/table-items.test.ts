@@ -128,7 +128,7 @@ test.each(BAD_ITEMS.slice(0, 1))('$what fails an audit too, which does not chang
   expect(await world.table.get(CLUSTER, bad.key)).toEqual(item);
 });
 
-test('one corrupt range of two saves neither', async () => {
+test('a pass saves neither of two ranges if one is corrupt', async () => {
   const world = await aWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] } });
   const item = await put(world, { key: 'ranges/secondaryserviceips', value: 7 });
   const before = await world.state();

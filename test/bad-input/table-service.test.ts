@@ -101,7 +101,7 @@ describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the ne
 });
 
 describe.each(LOOPS)('a pass of %s does not begin, and the next one does', (loop) => {
-  test('the table throttles the read of its record', async () => {
+  test('a pass does not begin if the table throttles the read of its record', async () => {
     const before = await world.state();
     proxy.plan('GetItem', ...throttle(ATTEMPTS));
 

@@ -148,7 +148,7 @@ test('a Service that is changed to NodePort gets a port, and one that is changed
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
 });
 
-test('dual stack gets an address of each family, at once or when it is asked for later', async () => {
+test('a dual-stack Service gets an address of each family, at once or when it requests the second later', async () => {
   const both = await create('both', { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] });
   expect(both.body.spec.ipFamilies).toEqual(['IPv6', 'IPv4']);
   expect(await create('later', {})).toMatchObject({ status: 201 });

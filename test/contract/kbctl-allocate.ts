@@ -18,7 +18,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
   };
 
   describe('kbctl allocate, before any pass', () => {
-    test('is refused in the words of the original', async () => {
+    test('kbctl allocate is refused with the message of upstream', async () => {
       await register();
       expect(await allocate('ip', CLUSTER)).toEqual({
         code: 3,

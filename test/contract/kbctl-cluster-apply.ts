@@ -27,7 +27,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual([]);
     });
 
-    test('creates only the registration, and shows what an observing pass of each loop would write', async () => {
+    test('kbctl cluster apply creates only the registration, and shows what an observing pass of each loop would write', async () => {
       const { code, stdout, stderr } = await apply('-f', 'cluster.yml');
       expect({ code, stderr }).toEqual({
         code: 0,
@@ -79,7 +79,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       });
     });
 
-    test('succeeds when a pass finds an earlier fault, and prints its resolution', async () => {
+    test('kbctl cluster apply succeeds when a pass finds an earlier fault, and prints its resolution', async () => {
       for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
       world().file('cluster.yml', world().spec({ maxEventsPerPass: 5 }));
       const { code, stdout } = await apply('-f', 'cluster.yml');
@@ -97,7 +97,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       for (const name of ['one', 'two']) world().file(`wrong/${name}.yml`, world().spec({ name: 'twice' }));
     });
 
-    test('lists every fault of every file without a table, and changes nothing', async () => {
+    test('kbctl cluster apply lists every fault of every file without a table, and changes nothing', async () => {
       const { code, stdout, stderr } = await apply('-f', 'wrong', 'cluster.yml', '--table', 'no-such-table');
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
       expect(stderr).toContain('wrong/ten.yaml: 10 faults\n  1:1   name: "Bad_Name" is not a valid cluster name\n');
@@ -243,7 +243,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await generations()).toEqual([2, 100, 2]);
     });
 
-    test('succeeds when another writer wrote the same', async () => {
+    test('kbctl cluster apply succeeds when another writer wrote the same', async () => {
       const same = specIn(world().spec({ name: 'b', maxEventsPerPass: 3 }));
       const { code } = await applyThree(() => registerCluster(world().table, same));
       expect(code).toBe(0);

@@ -20,7 +20,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster set-mode', () => {
-    test('requires that the last pass of every loop succeeded before it enforces', async () => {
+    test('kbctl cluster set-mode requires that the last pass of every loop succeeded before it enforces', async () => {
       const { table } = world();
       const run = { passId: 'p', startedAtMs: 1, durationMs: 1, mode: 'observe', observed: true } as const;
       const record = { ...run, outcome: 'succeeded', counts: {}, findings: [], failuresInARow: 0, events: {} } as const;

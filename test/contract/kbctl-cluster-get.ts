@@ -10,7 +10,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       await registerCluster(world().table, specIn(world().spec()));
     });
 
-    test('list the registered clusters', async () => {
+    test('kbctl cluster get and list print the registered clusters', async () => {
       expect(await world().kbctl(['cluster', 'get'])).toEqual({
         code: 0,
         stdout: [
@@ -22,7 +22,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       });
     });
 
-    test('print a whole spec as JSON', async () => {
+    test('kbctl cluster get and list print a whole spec as JSON', async () => {
       const { code, stdout } = await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']);
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -39,11 +39,14 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       ['one', 'json', [CLUSTER]],
       ['all', 'yaml', []],
       ['all', 'json', []],
-    ])('print the registration of %s as %s that changes nothing when it is applied again', async (_, format, names) => {
-      const { stdout: stdin } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);
-      const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin });
-      expect(applied).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
-    });
+    ])(
+      'kbctl cluster get and list print the registration of %s as %s that changes nothing when it is applied again',
+      async (_, format, names) => {
+        const { stdout: stdin } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);
+        const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin });
+        expect(applied).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
+      },
+    );
 
     test.each([
       [['cluster', 'get', 'prod-eu']],
@@ -63,7 +66,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       });
     });
 
-    test('print the resolution when the table does not answer', async () => {
+    test('kbctl cluster get and list print the resolution when the table does not answer', async () => {
       const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
       const { code, stderr } = await world().kbctl(['cluster', 'get'], { env });
       expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('run the command again') });

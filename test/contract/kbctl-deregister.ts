@@ -84,7 +84,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       });
     });
 
-    test('withdraws it before it waits for an API server that does not answer, and prints that at Ctrl-C', async () => {
+    test('kbctl deregister withdraws the address before it waits for an API server that does not answer, and prints that at Ctrl-C', async () => {
       const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
       const running = world().start(['deregister', CLUSTER, SECOND, '--kubeconfig', file]);
       await running.untilItPrints(/prod-eu-1: http/);

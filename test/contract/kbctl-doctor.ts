@@ -17,7 +17,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       );
     });
 
-    test('checks everything of a healthy cluster', async () => {
+    test('kbctl doctor checks everything of a healthy cluster', async () => {
       await registerCluster(world().table, specIn(world().spec()));
       await world().runAllLoops();
       const { code, stdout, stderr } = await world().kbctl(['doctor', CLUSTER]);

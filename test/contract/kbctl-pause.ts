@@ -17,7 +17,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   describe('kbctl pause', () => {
-    test('pauses a cluster for a day by default, in the name of the user', async () => {
+    test('kbctl pause pauses a cluster for a day by default, in the name of the user', async () => {
       const beforeMs = Date.now();
       const { code, stdout, stderr } = await kbctl('pause', 'a', '--reason', 'an upgrade');
       const { username } = userInfo();
@@ -28,7 +28,7 @@ export function describePause(world: () => KbctlWorld): void {
       expect(pause?.untilMs).toBeGreaterThanOrEqual(beforeMs + 24 * HOUR_MS);
     });
 
-    test('pauses several for a time, in another name', async () => {
+    test('kbctl pause pauses several clusters for a time, in another name', async () => {
       const { code } = await kbctl('pause', 'a', 'b', '--for', '2h', '--reason', 'more', '--by', 'the night shift');
       expect(code).toBe(0);
       for (const name of ['a', 'b']) expect(await pausedOf(name)).toMatchObject({ by: 'the night shift' });
@@ -36,7 +36,7 @@ export function describePause(world: () => KbctlWorld): void {
       expect((await kbctl('cluster', 'get')).stdout).toMatch(/\na .* more\nb .* more\n$/);
     });
 
-    test('pauses nothing with --dry-run, and prints that', async () => {
+    test('kbctl pause pauses nothing with --dry-run, and prints that', async () => {
       await kbctl('resume', 'b');
       const { code, stdout } = await kbctl('pause', 'b', '--reason', 'x', '--dry-run');
       expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/: x \(dry run\)\n$/) });
@@ -52,7 +52,7 @@ export function describePause(world: () => KbctlWorld): void {
       expect(await kbctl(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
     });
 
-    test('pauses none when one is not there', async () => {
+    test('kbctl pause pauses no cluster if one is not registered', async () => {
       const { code, stderr } = await kbctl('pause', 'b', 'c', '--reason', 'x');
       expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('Cluster "c" not found') });
       expect(await pausedOf('b')).toBeUndefined();
@@ -60,7 +60,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   describe('kbctl resume', () => {
-    test('resumes a cluster, once', async () => {
+    test('kbctl resume resumes a cluster, once', async () => {
       expect(await kbctl('resume', 'a', 'b')).toEqual({
         code: 0,
         stdout: 'a: resumed\nb: was not paused\n',
@@ -71,7 +71,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   describe('kbctl pause --all', () => {
-    test('pauses all, and is printed wherever one of them is resumed or shown', async () => {
+    test('kbctl pause --all pauses all clusters, and is printed wherever one of them is resumed or shown', async () => {
       const { stdout } = await kbctl('pause', '--all', '--for', '30m', '--reason', 'a move', '-o', 'json');
       expect(JSON.parse(stdout)).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason: 'a move' } });
       expect(await readPauseOfAll(world().table)).toMatchObject({ reason: 'a move' });

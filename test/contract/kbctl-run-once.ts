@@ -62,7 +62,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(await everything()).toEqual(before);
     });
 
-    test('strikes once, and prints how often it takes', async () => {
+    test('kbctl run-once strikes a leak once, and prints how many strikes free it', async () => {
       expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service; the third pass in a row');
       const { code, stdout } = await repair(CLUSTER, '-o', 'json');
       expect(code).toBe(0);
@@ -138,7 +138,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       await pauseCluster(world().table, CLUSTER, undefined);
     });
 
-    test('acts for the stack that owns the cluster, and prints that', async () => {
+    test('kbctl run-once acts for the stack that owns the cluster, and prints that', async () => {
       await takeOverCluster(world().table, CLUSTER, 'kbc-prod');
       world().restore('api', '10.0.0.78');
       const { stderr, stdout } = await repair(CLUSTER);
@@ -154,7 +154,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(stderr).toContain(`ranges/serviceips can be read: nothing was rebuilt. "kbctl get ranges ${CLUSTER}"`);
     });
 
-    test('resolves a corrupt snapshot, and shows the new one with --dry-run', async () => {
+    test('kbctl run-once --rebuild resolves a corrupt snapshot, and shows the new one with --dry-run', async () => {
       await corrupt();
       expect((await repair(CLUSTER)).stdout).toContain(
         `resolution: kbctl run-once cluster-ip-repair ${CLUSTER} --rebuild --dry-run`,

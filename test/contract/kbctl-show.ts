@@ -14,7 +14,7 @@ export function describeShow(world: () => KbctlWorld): void {
   const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
 
   describe('kbctl show, before any pass', () => {
-    test('reports that nothing can be allocated yet', async () => {
+    test('kbctl show reports that nothing can be allocated yet', async () => {
       await register();
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
       expect(code).toBe(0);
@@ -155,7 +155,7 @@ export function describeShow(world: () => KbctlWorld): void {
   });
 
   describe('kbctl show, where the API servers allocate', () => {
-    test('prints the claims of Services, and a note that the table is not the record', async () => {
+    test('kbctl show prints the claims of Services, and a note that the table is not the record', async () => {
       await register({ allocator: 'apiserver' });
       const { stdout } = await show('ip', CLUSTER, '10.0.0.1');
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);

@@ -8,13 +8,13 @@ import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 /** `status` and `get` on a cluster at work, in which then one address is used twice. */
 export function describeStatus(world: () => KbctlWorld): void {
   describe('kbctl status, before anything ran', () => {
-    test('prints how to register a cluster when none is', async () => {
+    test('kbctl status prints how to register a cluster when none is', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status']);
       expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
       expect(stderr).toContain('Register one with "kbctl cluster apply -f FILE"');
     });
 
-    test('shows a cluster that has had no pass yet', async () => {
+    test('kbctl status shows a cluster that has had no pass yet', async () => {
       await registerCluster(world().table, specIn(world().spec()));
       const { stdout } = await world().kbctl(['status', CLUSTER]);
       expect(stdout).toMatch(/203\.0\.113\.10 +never seen/);
@@ -54,7 +54,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       });
     });
 
-    test('shows the reason of a pause as text, whatever it contains', async () => {
+    test('kbctl status shows the reason of a pause as text, whatever it contains', async () => {
       const reason = 'x\u001b]52;c;cm0=\u0007\u202e\nerror: all is lost';
       await world().kbctl(['pause', CLUSTER, '--for', '1h', '--reason', reason]);
       for (const words of [['status', CLUSTER], ['status'], ['cluster', 'get'], ['status', CLUSTER, '-o', 'yaml']]) {

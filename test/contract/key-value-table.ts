@@ -131,7 +131,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().list(cluster, '')).toEqual([written]);
       });
 
-      test('drops the expiry when the next write has none', async () => {
+      test('a put drops the expiry when the next write has none', async () => {
         const cluster = newCluster();
         const content = { cluster, key: 'a', value: 1, schema: 1 };
         const first = won(await open().put({ ...content, expiresAtMs: NOW_MS }, undefined));
@@ -139,7 +139,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).not.toHaveProperty('expiresAtMs');
       });
 
-      test('refuses an item that is too large and keeps the present one', async () => {
+      test('a put refuses an item that is too large and keeps the present one', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const large = { cluster, key: 'a', value: new Uint8Array(410 * 1024), schema: 1 };
@@ -148,7 +148,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       });
 
       test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])(
-        'refuses the number %p, which would not come back',
+        'a put refuses the number %p, which a read would not return',
         async (value) => {
           const cluster = newCluster();
           await expect(put(cluster, 'a', { value })).rejects.toMatchObject({ code: 'Unexpected' });
@@ -297,7 +297,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         ['delete', (table, item) => table.delete(item)],
       ];
 
-      test.each(calls)('ends %s before it starts when it is over already', async (_, call) => {
+      test.each(calls)('a deadline that is over ends %s before it starts', async (_, call) => {
         const item = await put(newCluster(), 'a', 1);
         const over = AbortSignal.abort(new Error('the pass is over'));
         const expected: Partial<TableError> = { name: 'TableError', code: 'DeadlineExceeded' };

@@ -41,7 +41,7 @@ async function endOfWithdrawal(world: DispatchWorld, address: string): Promise<n
 }
 
 describe('the deregister function', () => {
-  test('withdraws the address until the requested time, and logs it', async () => {
+  test('the deregister function withdraws the address until the requested time, and logs it', async () => {
     const world = await aWorld();
     const untilMs = world.clock.nowMs + 90 * 60_000;
     const event = { cluster: 'demo', address: '10.9.8.7', untilMinutes: 90, lastOne: true };
@@ -67,7 +67,7 @@ describe('the deregister function', () => {
     expect(world.telemetry.lines[0]).toMatchObject({ level: 'warn', message: 'deregister: refused' });
   });
 
-  test('an API server that cannot be asked does not keep an address from being withdrawn', async () => {
+  test('the deregister function withdraws an address although the API server does not answer', async () => {
     const connect = () => Promise.reject(new ClusterError('BadKubeconfig', 'cannot be read'));
     const world = await aWorld({ connect });
     const answer = await ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true });
@@ -83,7 +83,7 @@ describe('the deregister function', () => {
     });
   });
 
-  test('withdraws also while the kubeconfig cannot be had, and is bounded in time', async () => {
+  test('the deregister function withdraws an address although the kubeconfig cannot be read, and is bounded in time', async () => {
     const world = await aWorld({ connect: () => new Promise(() => {}) });
     const answer = ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true });
     expect(world.deadlines.map(({ ms }) => ms)).toEqual([20_000, 20_500]);
@@ -123,7 +123,7 @@ describe('the deregister function', () => {
       return { cluster, world, published };
     }
 
-    test('it answers when they list it no longer', async () => {
+    test('the deregister function answers once the endpoints no longer contain the address', async () => {
       const { world, published } = await aPublishedWorld();
       expect(await ask(world, { cluster: 'demo', address: '10.9.8.7' })).toMatchObject({
         outcome: 'deregistered',
@@ -132,7 +132,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('it answers for the control plane that the kubeconfig leads to now, not for the one that was left', async () => {
+    test('the deregister function answers for the control plane that the kubeconfig leads to now, not for the former one', async () => {
       const { world, published } = await aPublishedWorld();
       const left = memoryCluster([anEndpoints(['10.9.8.8'])]);
       const { connect } = world.environment;
@@ -148,7 +148,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('it tries again after a second, while another writer is always faster', async () => {
+    test('the deregister function tries again after a second while another writer is always faster', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
       const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });

@@ -23,7 +23,7 @@ const fail = (error: Error) => () => Promise.reject(error);
 const MINUTE = 60_000;
 
 describe('the selection of clusters', () => {
-  test('all that are registered, when the loop never ran', async () => {
+  test('all registered clusters have a pass if the loop never ran', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop, names } = aLoop();
     expect(await world.dispatch(loop)).toEqual({ passes: 2, failed: 0, skipped: 0 });
@@ -41,7 +41,7 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['every-five-minutes', 'every-minute', 'every-minute']);
   });
 
-  test('one that is not due, when it is forced', async () => {
+  test('a cluster that is not due has a pass if it is forced', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop, names } = aLoop();
     await world.dispatch(loop);
@@ -49,7 +49,7 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['a', 'b', 'b']);
   });
 
-  test('omits a paused one, even when it is forced, and the log names it', async () => {
+  test('a paused cluster has no pass, even if it is forced, and the log names it', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const untilMs = world.clock.nowMs + MINUTE;
     await pauseCluster(world.table, 'a', { untilMs, reason: 'an upgrade', by: 'ops' });
@@ -64,7 +64,7 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['b', 'a', 'b']);
   });
 
-  test('none while all are paused', async () => {
+  test('no cluster has a pass while all are paused', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'an incident', by: 'ops' });
     const { loop, contexts } = aLoop();
@@ -88,7 +88,7 @@ describe('the selection of clusters', () => {
     });
   });
 
-  test('many, but no more than sixteen at a time', async () => {
+  test('at most sixteen clusters have a pass at the same time', async () => {
     const world = aDispatchWorld();
     const names = Array.from({ length: 40 }, (_, index) => `cluster-${String(index).padStart(2, '0')}`);
     await world.register(...names.map((name) => ({ name })));
@@ -151,7 +151,7 @@ describe('one cluster among others', () => {
     expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
   });
 
-  test('a kubeconfig whose read hangs counts too', async () => {
+  test('a read of a kubeconfig that hangs fails the pass at its deadline', async () => {
     const world = aDispatchWorld({ connect: hang });
     await world.register({ name: 'a' });
     const done = world.dispatch(aLoop().loop);
@@ -201,11 +201,11 @@ describe('the time of a pass', () => {
 });
 
 describe('a failure for all clusters fails the invocation', () => {
-  test('an event of no known kind', async () => {
+  test('an event of no known kind fails the invocation', async () => {
     await expect(aDispatchWorld().dispatch(aLoop().loop, { Records: [] })).rejects.toMatchObject({ code: 'BadEvent' });
   });
 
-  test('clusters that cannot be listed', async () => {
+  test('a cluster list that cannot be read fails the invocation', async () => {
     const missing = new TableError('TableMissing', 'no table');
     const world = aDispatchWorld();
     const list = () => Promise.reject(missing);
@@ -214,7 +214,7 @@ describe('a failure for all clusters fails the invocation', () => {
     expect(world.telemetry.counters).toEqual({ failures: 1 });
   });
 
-  test('a table that does not answer', async () => {
+  test('a table that does not answer fails the invocation', async () => {
     const world = aDispatchWorld();
     const environment = { table: () => ({ ...world.table, list: hang }) };
     const done = world.dispatch(aLoop().loop, {}, { environment });

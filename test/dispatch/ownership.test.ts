@@ -50,14 +50,14 @@ const keys = async () => (await world.table.list('demo', '')).map(({ key }) => k
 const passLines = () => world.telemetry.lines.filter(({ message }) => message.startsWith('pass '));
 
 describe('a cluster without an owner', () => {
-  test("becomes the first stack's that comes by, in the same generation", async () => {
+  test('a cluster without an owner is claimed by the first stack with a pass for it, in the same generation', async () => {
     await world.register({});
     await tick('prod');
     expect(await readCluster(world.table, 'demo')).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
     expect(await outcomeOfWrite(seen)).toBe('created');
   });
 
-  test('becomes that of one of two stacks that come at once, and the other observes', async () => {
+  test('a cluster without an owner is claimed by one of two simultaneous stacks, and the other observes', async () => {
     await world.register({});
     const outcomes: string[] = [];
     const run = async (context: PassContext) => {
@@ -69,7 +69,7 @@ describe('a cluster without an owner', () => {
   });
 
   test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as const)(
-    'has no pass of %s, which may not write registrations, until kubernetes-service has claimed it',
+    'a cluster without an owner has no pass of %s, which may not write registrations, until kubernetes-service has claimed it',
     async (loop) => {
       await world.register({});
       expect(await tick('prod', undefined, loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });

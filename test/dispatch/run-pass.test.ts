@@ -304,7 +304,7 @@ describe('the record of the endpoints loop', () => {
     { ends: 'soon', credentialEndsSoon: true, counted: { credentialsEnding: 1 } },
     { ends: 'late', credentialEndsSoon: false, counted: {} },
   ])(
-    'counts a credential that ends $ends, whether or not the pass succeeds',
+    'a pass counts a credential that ends $ends, whether or not the pass succeeds',
     async ({ credentialEndsSoon, counted }) => {
       const plain = aDispatchWorld();
       const world = aDispatchWorld({

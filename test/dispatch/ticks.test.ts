@@ -110,7 +110,7 @@ describe('passes that keep the event loop busy for longer than one may take', ()
   test.each([
     [9_000, [] as string[]],
     [9_001, ['a', 'b']],
-  ])('%i ms in a process that has run others make suspects of their clusters', async (spentMs, clusters) => {
+  ])('passes that take %i ms of a warm process make their clusters suspects: %j', async (spentMs, clusters) => {
     await world.register({ name: 'a' }, { name: 'b' });
     let busy = 0;
     const pass = async () => {
@@ -219,7 +219,7 @@ describe('a cluster list that cannot be read', () => {
 
 describe('a queue that is down', () => {
   test.each([{ names: ['a', 'b'] }, { names: FLEET }])(
-    'leaves the tick of the minute to this invocation, logged and counted',
+    'a queue that is down leaves the tick of the minute to this invocation, logged and counted',
     async ({ names }) => {
       await world.register(...names.map((name) => ({ name })));
       const summary = await invoke(schedule(), { tickQueue: downQueue });

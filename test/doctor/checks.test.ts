@@ -314,7 +314,7 @@ describe('the writers of the endpoints', () => {
     );
   });
 
-  test('a slice that another controller manages', async () => {
+  test('a slice that another controller manages is a warning', async () => {
     const slice = aSlice(['10.9.8.7']);
     const labels = { ...slice.metadata.labels, 'endpointslice.kubernetes.io/managed-by': 'another' };
     const cluster = memoryCluster([{ ...slice, metadata: { ...slice.metadata, name: 'kubernetes-x', labels } }]);

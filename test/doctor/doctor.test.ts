@@ -39,7 +39,7 @@ function ask(world: DispatchWorld, event: unknown, environment: Partial<DoctorEn
 }
 
 describe('the doctor', () => {
-  test('looks at one cluster, from the table to the owners of its endpoints', async () => {
+  test('the doctor checks one cluster, from the table to the owners of its endpoints', async () => {
     const { lines, ok } = await ask(await aWorld(), { cluster: 'one' });
     expect(lines.filter(({ level }) => level === 'fail')).toEqual([]);
     expect(ok).toBe(true);
@@ -62,7 +62,7 @@ describe('the doctor', () => {
     expect(lines.filter(({ level }) => level === 'warn').every(({ fix }) => fix !== undefined)).toBe(true);
   });
 
-  test('checks all of them, and logs the number of lines in one line', async () => {
+  test('the doctor checks all clusters, and logs the number of lines in one line', async () => {
     const world = await aWorld();
     const { lines } = await ask(world, undefined);
     expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: '2 are registered' });
@@ -96,7 +96,7 @@ describe('the doctor', () => {
     expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
   });
 
-  test('an API server that is not reached is one line, and nothing behind it is looked at', async () => {
+  test('an API server that is not reached is one line, and nothing behind it is checked', async () => {
     const { lines } = await ask(
       await aWorld(),
       { cluster: 'two' },
@@ -157,7 +157,7 @@ describe('the doctor', () => {
 });
 
 describe('its environment', () => {
-  test('contains how many ticks run at the same time, which the doctor compares with the clusters', () => {
+  test('the environment contains how many ticks run at the same time, which the doctor compares with the clusters', () => {
     expect(doctorEnvironmentFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
     expect(doctorEnvironmentFrom({}).queues).not.toHaveProperty('concurrency');
     expect(checkConcurrency(640, 16, 10)).toEqual([]);

@@ -81,7 +81,7 @@ describe('correcting the kubernetes Service', () => {
     { name: 'an application protocol', ports: [{ ...HTTPS, appProtocol: 'http' }, second] },
     { name: 'a node port', ports: [{ ...HTTPS, nodePort: 30443 }, second] },
     { name: 'a wrong type', ports: right, type: 'NodePort' },
-  ])('replaces $name, and keeps all other fields', ({ ports, type }) => {
+  ])('a correction replaces $name, and keeps all other fields', ({ ports, type }) => {
     const current = found(ports, type);
     expect(correctedService(current, desired)).toEqual({
       ...current,
@@ -92,7 +92,7 @@ describe('correcting the kubernetes Service', () => {
   test.each([
     { name: 'the same ports and type', ports: right },
     { name: 'a protocol that is left to its default', ports: [{ name: 'https', port: 443, targetPort: 6443 }, second] },
-  ])('changes nothing for $name', ({ ports }) => {
+  ])('a correction changes nothing for $name', ({ ports }) => {
     expect(correctedService(found(ports), desired)).toBeUndefined();
   });
 });

@@ -298,7 +298,7 @@ describe('the published addresses', () => {
     expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
   });
 
-  test('excludes addresses whose lease is not live; the master-count reconciler only those that reported their shutdown', () => {
+  test('the published addresses exclude those without a live lease; with the master-count reconciler, only those that reported their shutdown', () => {
     const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
     expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
     expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);

@@ -36,7 +36,7 @@ function port(text: string) {
 }
 
 describe('repacking subsets', () => {
-  test.each(['', 'a:111'])('removes a subset without an address: "%s"', (text) => {
+  test.each(['', 'a:111'])('repacking removes a subset without an address: "%s"', (text) => {
     expect(repackSubsets(subsets(text))).toEqual([]);
   });
 
@@ -54,7 +54,7 @@ describe('repacking subsets', () => {
     '1.2.3.4 a:111 b:222',
     '1.2.3.4 a:111 | 5.6.7.8 b:222',
     '!1.2.3.4/uid-1 b:222 | 1.2.3.4/uid-1 a:111',
-  ])('leaves %s unchanged', (text) => {
+  ])('repacking leaves %s unchanged', (text) => {
     expect(byContent(repackSubsets(subsets(text)))).toEqual(byContent(subsets(text)));
   });
 
@@ -82,18 +82,18 @@ describe('repacking subsets', () => {
       '!1.2.3.4 a:111 | 5.6.7.8 b:222 | !1.2.3.4 c:333 | !9.9.9.9 b:222',
       '!1.2.3.4 a:111 c:333 | 5.6.7.8 !9.9.9.9 b:222',
     ],
-  ])('repacks %s to: %s', (given, expected) => {
+  ])('repacking changes %s to: %s', (given, expected) => {
     expect(byContent(repackSubsets(subsets(given)))).toEqual(byContent(subsets(expected)));
   });
 
-  test('keeps the first record of an address with all its fields', () => {
+  test('repacking keeps the first record of an address with all its fields', () => {
     const first = { ip: '1.2.3.4', nodeName: 'a', somethingNew: true };
     const repacked = repackSubsets([{ addresses: [first, { ip: '1.2.3.4', nodeName: 'b' }], ports: [port('a:111')] }]);
     expect(repacked).toEqual([{ addresses: [first], ports: [port('a:111')] }]);
   });
 
   // The order that the original's hash gives, taken from a run of it.
-  test('sorts ports by the hash of their printed form', () => {
+  test('repacking sorts ports by the hash of their printed form', () => {
     const https = { name: 'https', port: 6443, protocol: 'TCP' };
     const extra = { name: 'extra', port: 1000, protocol: 'TCP' };
     const udp = { name: 'udp', port: 53, protocol: 'UDP' };
@@ -103,7 +103,7 @@ describe('repacking subsets', () => {
   });
 
   // What Go's spew prints of each, written out.
-  test('sorts subsets by the hash of their printed form, which contains every field', () => {
+  test('repacking sorts subsets by the hash of their printed form, which contains every field', () => {
     const ref = (n: number) => ({ kind: `K${n}`, namespace: 'ns', name: `n${n}`, uid: `u${n}`, apiVersion: 'v1' });
     const given = Array.from({ length: 24 }, (_, n) => {
       const named = { ip: `10.0.0.${n}`, hostname: `h${n}`, nodeName: `node${n}` };
@@ -146,7 +146,7 @@ describe('repacking subsets', () => {
     { maxLength: 4 },
   );
 
-  test('leaves repacked subsets unchanged', () => {
+  test('repacking leaves repacked subsets unchanged', () => {
     fc.assert(
       fc.property(anySubsets, (given) => {
         const once = repackSubsets(given);
@@ -155,7 +155,7 @@ describe('repacking subsets', () => {
     );
   });
 
-  test('has the same result for any order of the given subsets', () => {
+  test('repacking has the same result for any order of the given subsets', () => {
     fc.assert(
       fc.property(anySubsets, (given) => {
         expect(repackSubsets(given.toReversed())).toEqual(repackSubsets(given));

@@ -4,7 +4,7 @@ import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 
 describe('the slice of Endpoints', () => {
-  test('carries the target and the node of an address, and readiness, ready ones first', () => {
+  test('the slice of Endpoints has the target, the node and the readiness of each address, ready ones first', () => {
     const targetRef = { kind: 'Pod', name: 'p' };
     const endpoints: EndpointsObject = {
       ...anEndpoints([]),

@@ -143,7 +143,7 @@ describe('the connections of a process', () => {
     });
   });
 
-  test('each cluster has its own, and another context is another kubeconfig', async () => {
+  test('each cluster has its own connections, and another context is another kubeconfig', async () => {
     const { connect, reads } = aProcess();
     await connect(aClusterSpec({ name: 'a' }));
     await connect(aClusterSpec({ name: 'b' }));

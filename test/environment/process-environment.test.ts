@@ -15,13 +15,16 @@ const complete = {
 };
 
 describe('the environment of a deployed function', () => {
-  test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])('is refused without %s', (name) => {
-    const build = () => environmentFrom({ ...complete, [name]: '' });
-    expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
-    expect(build).toThrow(`The environment variable ${name} is not set`);
-  });
+  test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])(
+    'the environment of a deployed function is refused without %s',
+    (name) => {
+      const build = () => environmentFrom({ ...complete, [name]: '' });
+      expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
+      expect(build).toThrow(`The environment variable ${name} is not set`);
+    },
+  );
 
-  test('looks for kubeconfigs beside the code of the function', async () => {
+  test('the environment of a deployed function reads kubeconfigs beside the code of the function', async () => {
     const { connect } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/var/task' });
     const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
     await expect(connect(aClusterSpec({ kubeconfig: { file: 'none.yml' } }), options)).rejects.toMatchObject({
@@ -47,7 +50,7 @@ describe('the environment of a deployed function', () => {
     { url: undefined, queues: false },
     { url: '', queues: false },
     { url: 'https://sqs.eu-test-1.amazonaws.com/1/ticks', queues: true },
-  ])('queues ticks only with a queue: $url', ({ url, queues }) => {
+  ])('the environment of a deployed function queues ticks only with a queue: $url', ({ url, queues }) => {
     expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
   });
 

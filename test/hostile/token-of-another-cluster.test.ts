@@ -44,7 +44,7 @@ describe('a spec that names the API server of cluster B, with an own CA and own 
     expect(await authorizationSeen(serverOf, probeOf)).toEqual([undefined]);
   });
 
-  test('gets the token for its own server', async () => {
+  test('a spec gets the token for its own server', async () => {
     expect(await authorizationSeen((origin) => origin)).toEqual([`Bearer ${TOKEN}`]);
   });
 });

@@ -74,7 +74,7 @@ describe.each<[string, (request: SeenRequest) => Reaction, string, RegExp]>([
   ['an empty body', () => ({ body: '' }), 'MalformedReply', /unlike a Kubernetes API server/],
   ['half of a JSON', () => ({ body: '{"kind":"Service","apiVersion":"v1","meta' }), 'MalformedReply', /not all of it/],
 ])('%s', (_, react, code, message) => {
-  test.each(calls)('fails %s with a code and a message with the resolution', async (_name, call) => {
+  test.each(calls)('the reply fails %s with a code and a message with the resolution', async (_name, call) => {
     const { port, server } = await portTo(react);
     await expect(call(port)).rejects.toMatchObject({
       name: 'ClusterError',
@@ -91,7 +91,7 @@ describe.each<[string, Reaction]>([
   ['a connection that is dropped', { reset: true }],
   ['a reply that is cut off', { cutOff: { ...service, padding: 'x'.repeat(5_000) } }],
 ])('%s', (_, reaction) => {
-  test.each(calls)('is tried five times by %s, and is Unavailable then', async (_name, call) => {
+  test.each(calls)('a call that %s makes is tried five times, and is Unavailable then', async (_name, call) => {
     const { port, server, waits } = await portTo(() => reaction);
     await expect(call(port)).rejects.toMatchObject({
       code: 'Unavailable',
@@ -146,7 +146,7 @@ describe('429', () => {
     expect(server.requests.map((request) => request.method)).toEqual(['POST', 'POST']);
   });
 
-  test('a longer wait than the pass has time is left to the next one', async () => {
+  test('a wait that is longer than the time of the pass is left to the next pass', async () => {
     const { port, waits } = await portTo(() => ({ status: 429, headers: { 'retry-after': '120' }, body: 'slow' }));
     await expect(port.get(ref)).rejects.toMatchObject({
       code: 'Throttled',

@@ -105,7 +105,7 @@ test('an attempt without an answer ends at its own timeout, and is retried', asy
   await expect(port.get(ref)).resolves.toEqual(service);
 });
 
-test('an address behind which packets vanish is connected to once: a second try would take the time of other clusters', async () => {
+test('an address that drops all packets gets one connection attempt: a second one would take the time of other clusters', async () => {
   const { port, requests } = portAnswering(
     Object.assign(new Error('no connection within 3000 ms'), { code: 'CONNECT_TIMEOUT' }),
   );

@@ -43,7 +43,7 @@ describe('an API server that repeats a credential in its reply', () => {
 });
 
 describe('CredentialMask', () => {
-  test('finds the token however the reply is cut into pieces, and changes nothing else', async () => {
+  test('a CredentialMask finds the token however the reply is cut into pieces, and changes nothing else', async () => {
     const token = 'opaque-0123456789';
     const word = fc.constantFrom(token, 'opaque-', '0123456789', '"', 'é');
     await fc.assert(
@@ -61,7 +61,7 @@ describe('CredentialMask', () => {
     );
   });
 
-  test('finds a token whose characters are escaped in any way that JSON allows, also in JSON within JSON', async () => {
+  test('a CredentialMask finds a token whose characters are escaped in any way that JSON allows, also in JSON within JSON', async () => {
     const token = 'a/b"c<d>e&f-0123';
     const escapes = (character: string, how: number) => {
       const code = character.charCodeAt(0).toString(16).padStart(4, '0');

@@ -21,12 +21,12 @@ function granted({ metadata, rules = [] }: RbacObject): string[] {
 describe('deploy/rbac.yaml', () => {
   const objects = shippedRbac();
 
-  test('grants exactly the rights of the loops', () => {
+  test('deploy/rbac.yaml grants exactly the rights of the loops', () => {
     const needed = PERMISSION_GROUPS.flatMap(permissionsOf).map(permissionText);
     expect(objects.flatMap(granted).sort()).toEqual(needed.sort());
   });
 
-  test('binds each role to its one service account', () => {
+  test('deploy/rbac.yaml binds each role to its one service account', () => {
     const account = { kind: 'ServiceAccount', name: 'kube-bootstrap-controller', namespace: 'kube-system' };
     const bindings = objects.filter(({ kind }) => kind.endsWith('RoleBinding'));
     const apiGroup = 'rbac.authorization.k8s.io';

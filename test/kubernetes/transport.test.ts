@@ -254,7 +254,7 @@ describe('the description of a network error', () => {
     { address: '2001:db8::1', code: 'EAFNOSUPPORT', explains: true },
     { address: '2001:db8::1', code: 'ECONNREFUSED', explains: false },
     { address: '10.0.0.1', code: 'ENETUNREACH', explains: false },
-  ])('explains $code of $address by a missing IPv6 route: $explains', ({ address, code, explains }) => {
+  ])('the description explains $code of $address by a missing IPv6 route: $explains', ({ address, code, explains }) => {
     const described = describeNetworkError(unreachable(address, code));
     expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
     expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);

@@ -26,7 +26,7 @@ describe('the API servers of one control plane', () => {
     expect(await statusOf('192.0.2.2', `${namespaces}/shop`)).toBe(200);
   });
 
-  test('die and return alone, at the port that they had', async () => {
+  test('the API servers of one control plane stop and return one by one, each at its port', async () => {
     const url = servers.urlOf('192.0.2.2');
     await servers.stop('192.0.2.2');
     expect([await statusOf('192.0.2.1'), await statusOf('192.0.2.2')]).toEqual([200, 'silence']);

@@ -14,7 +14,7 @@ import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { jumpingClock } from './jumping-clock.ts';
 
 describe('the clock-driven runner', () => {
-  test('invokes every job once in the order given, then each at its own multiples', async () => {
+  test('the clock-driven runner invokes every job once in the order given, then each at its own multiples', async () => {
     const { clock, signal } = jumpingClock(40_000, 2);
     const calls: string[] = [];
     const job = (id: string, everyMs: number): ScheduledHandler => ({

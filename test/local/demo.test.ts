@@ -126,7 +126,7 @@ describe('the demo', () => {
   const offsets = [0, 1_700, 5_000, 9_900, 13_300, 14_999, 21_000, 29_500];
 
   test.each(offsets)(
-    'begun %d ms after a tick of all loops, gets every reaction in time, each time',
+    'the demo that begins %d ms after a tick of all loops gets every reaction in time, each time',
     async (offset) => {
       const shown = await show(offset, 388);
       expect(shown.lines.filter(({ text }) => text.includes('not done'))).toEqual([]);

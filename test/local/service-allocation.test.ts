@@ -81,7 +81,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
   });
 
-  test('get nothing while their ranges were not repaired within three intervals, but release their items', async () => {
+  test('Services get nothing while their ranges were not repaired within three intervals, but release their items', async () => {
     const table = aTable();
     const server = await readyStandIn({ table });
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };

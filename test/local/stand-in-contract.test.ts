@@ -84,7 +84,7 @@ describe('features of the stand-in API server for kubectl', () => {
     expect(await call('POST', services, service)).toMatchObject({ status: 201 });
   });
 
-  test('clears and releases the node ports of a Service that becomes a ClusterIP', async () => {
+  test('the stand-in clears and releases the node ports of a Service that becomes a ClusterIP', async () => {
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
     await call('POST', services, { metadata: { name: 'np' }, spec });
     const { status, body } = await call('PATCH', `${services}/np`, { spec: { type: 'ClusterIP' } });

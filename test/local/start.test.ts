@@ -87,7 +87,7 @@ async function expectCleanEnd(child: KbctlProcess, signal: 'SIGINT' | 'SIGTERM',
 }
 
 describe('npm start', () => {
-  test('runs the loops on an embedded cluster until Ctrl-C, and ignores KUBECONFIG', async () => {
+  test('npm start runs the loops on an embedded cluster until Ctrl-C, and ignores KUBECONFIG', async () => {
     const elsewhere = await startSilentServer();
     const KUBECONFIG = await file('elsewhere.json', kubeconfigTo(`http://${elsewhere.authority}`));
     const data = join(folder, 'embedded');
@@ -148,18 +148,21 @@ describe('npm start', () => {
   });
 
   // Node 22 strips types, and does not know "await using".
-  test.each(['20.20.2', '22.23.2'])('under Node %s, which is too old, fails with one line', async (version) => {
-    const versions = `{ value: { ...process.versions, node: '${version}' } }`;
-    const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
-    const args = ['--import', pretend, 'cli/kbctl.mjs', 'run'];
-    await expect(promisify(execFile)(process.execPath, args, { cwd: REPOSITORY })).rejects.toMatchObject({
-      code: 1,
-      stdout: '',
-      stderr: expect.stringMatching(
-        /^kube-bootstrap-controller needs Node\.js 24 or later and this is .*"npm ci".*\n$/,
-      ),
-    });
-  });
+  test.each(['20.20.2', '22.23.2'])(
+    'npm start under Node %s, which is too old, fails with one line',
+    async (version) => {
+      const versions = `{ value: { ...process.versions, node: '${version}' } }`;
+      const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
+      const args = ['--import', pretend, 'cli/kbctl.mjs', 'run'];
+      await expect(promisify(execFile)(process.execPath, args, { cwd: REPOSITORY })).rejects.toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(
+          /^kube-bootstrap-controller needs Node\.js 24 or later and this is .*"npm ci".*\n$/,
+        ),
+      });
+    },
+  );
 });
 
 describe('npm start on a cluster that is named', () => {

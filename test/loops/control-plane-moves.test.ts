@@ -151,7 +151,7 @@ describe('a repair pass after a control plane moved while its former API server 
     expect(taken).toEqual([true, true, false]);
   });
 
-  test('resets the strikes of a leak only once, although one of two warm processes still uses the former control plane', async () => {
+  test('a repair pass resets the strikes of a leak only once, although one of two warm processes still uses the former control plane', async () => {
     await allocate();
     await pass();
     const [former, current] = [connections, newProcess()];

@@ -91,7 +91,7 @@ describe('a cluster of both families', () => {
 });
 
 describe('each of two families', () => {
-  test('loses an address that is silent while another of the same family answers', async () => {
+  test('a family loses an address that is silent while another of the same family answers', async () => {
     const world = await settledDual();
     const reports = await ticks(world.answer(SILENT, W6), 3);
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
@@ -118,7 +118,7 @@ describe('each of two families', () => {
     expect(reports.at(-1)).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
   });
 
-  test('stays published and is reported when its last address left the spec', async () => {
+  test('a family stays published and is reported when its last address left the spec', async () => {
     const world = await settledDual();
     world.spec = { ...world.spec, apiServers: [A, B].map((address) => aServer(address)) };
     const reports = await ticks(world, 4);

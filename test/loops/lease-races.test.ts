@@ -125,7 +125,7 @@ describe('a tick that wrote its leases', () => {
     ['made', true],
     ['not made', false],
   ])(
-    'writes nothing to the cluster if the reply to the write of the leases was lost and the write was %s',
+    'a tick writes nothing to the cluster if the reply to the write of the leases was lost and the write was %s',
     async (_, isMade) => {
       const world = await settled();
       let puts = 0;

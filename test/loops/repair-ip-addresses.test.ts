@@ -324,7 +324,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     });
   });
 
-  test('fails, and corrects nothing, when the list of IPAddresses breaks off', async () => {
+  test('a pass fails, and corrects nothing, when the list of IPAddresses breaks off', async () => {
     const { report, changed } = await passOver([service('s', ITEM)], {
       spoil: { ipAddresses: () => brokenList('Unavailable') },
     });

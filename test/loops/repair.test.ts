@@ -51,7 +51,7 @@ const aCluster = (services: readonly ServiceClaim[] = []) =>
   new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24'], serviceNodePortRange: '100-200', services });
 
 function repairs({ loop, key, range, size, ...repair }: Repair): void {
-  test('initialises the range of an empty table', async () => {
+  test('a pass initialises the range of an empty table', async () => {
     const cluster = aCluster();
     expect(await cluster.pass(loop)).toEqual({
       changes: [`saved ${key}: 0 of ${size} taken in ${range}`],
@@ -82,7 +82,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     });
   });
 
-  test("reports in upstream's words that a save failed, and its findings", async () => {
+  test("a pass reports in upstream's words that a save failed, and its findings", async () => {
     const cluster = aCluster(repair.services);
     const cause = new TableError('Throttled', 'test error');
     const table = tableWith(cluster.table, { put: () => Promise.reject(cause) });
@@ -91,7 +91,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     expect(countsByType(report)).toMatchObject({ repair: repair.taken.length });
   });
 
-  test('does not report a claim that was allocated after the range was read', async () => {
+  test('a pass does not report a claim that was allocated after the range was read', async () => {
     const cluster = aCluster(repair.services);
     await cluster.pass(loop);
     const newest = await cluster.stored(key);
@@ -108,7 +108,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     expect(await takenIn(cluster, key)).toEqual(repair.taken);
   });
 
-  test('records the claims of Services, reports other claims, and then writes nothing', async () => {
+  test('a pass records the claims of Services, reports other claims, and then writes nothing', async () => {
     const cluster = aCluster(repair.services);
     const report = await cluster.pass(loop);
     expect(countsByType(report)).toEqual({ repair: repair.taken.length, outOfRange: 1, duplicate: 1 });
@@ -156,7 +156,7 @@ describe('cluster IP repair', () => {
     full: 'the service CIDR 192.168.1.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:192.168.1.100',
   });
 
-  test('finds that no address is left, without an abort', async () => {
+  test('a pass finds that no address is left, without an abort', async () => {
     const cluster = new RepairCluster({
       serviceClusterIPRanges: ['10.0.0.0/30'],
       services: [withAddresses('a', '10.0.0.1'), withAddresses('b', '10.0.0.2')],
@@ -195,7 +195,7 @@ describe('node port repair', () => {
 });
 
 describe('cluster IP repair in two families', () => {
-  test('initialises and saves both ranges', async () => {
+  test('a pass initialises and saves both ranges', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
     const report = await cluster.pass(clusterIpRepair);
     expect(report.changes).toEqual([

@@ -27,7 +27,7 @@ test('an IPAddress that holds an address references no Service, and its labels n
   });
 });
 
-test('an end that was edited to no time never comes, and the IPAddress of another manager is no hold', () => {
+test('a hold whose end was edited to an invalid time never ends, and the IPAddress of another manager is no hold', () => {
   const { metadata, ...object } = heldAddress('10.0.0.5', terms);
   const annotations = { 'kube-bootstrap-controller/hold-until': 'soon' };
   expect(holdIn({ ...object, metadata: { ...metadata, annotations } })).not.toHaveProperty('untilMs');

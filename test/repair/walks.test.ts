@@ -135,18 +135,21 @@ const ends: readonly (Row & { readonly reason: string; readonly note: string })[
 ];
 
 describe('a walk over Services', () => {
-  test.each(findings)('logs $name in the words of the original', ({ walk, claimed, type, message }) => {
+  test.each(findings)('a walk logs $name with the message of upstream', ({ walk, claimed, type, message }) => {
     expect(walk.visit(claimed)).toBeUndefined();
     expect(walk.findings.listed).toMatchObject([{ type, message }]);
   });
 
-  test.each(ends)('ends at $name, in the words of the original', ({ walk, claimed, type, message, reason, note }) => {
-    const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
-    expect(walk.visit(claimed)).toMatchObject({ code: type === 'full' ? 'Full' : 'Unknown', message });
-    expect(walk.findings.listed).toMatchObject([{ type, message, event: { reason, action, note } }]);
-  });
+  test.each(ends)(
+    'a walk ends at $name, with the message of upstream',
+    ({ walk, claimed, type, message, reason, note }) => {
+      const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
+      expect(walk.visit(claimed)).toMatchObject({ code: type === 'full' ? 'Full' : 'Unknown', message });
+      expect(walk.findings.listed).toMatchObject([{ type, message, event: { reason, action, note } }]);
+    },
+  );
 
-  test('regards the Service as it was listed in its events', () => {
+  test('an event of a walk refers to the Service as it was listed', () => {
     const walk = addresses('notRecorded');
     walk.visit(service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' }));
     const regarding = { apiVersion: 'v1', kind: 'Service', namespace: 'a', name: 's', uid: 'u', resourceVersion: '7' };
@@ -201,7 +204,7 @@ describe('a walk over Services', () => {
     { name: 'headless', clusterIP: 'None', clusterIPs: ['None'] },
     { name: 'without an address', clusterIP: '', clusterIPs: ['10.0.0.5'] },
     { name: 'with an empty list', clusterIP: '10.0.0.5', clusterIPs: [] },
-  ])('claims no address for a Service that is $name, and counts it', ({ clusterIP, clusterIPs }) => {
+  ])('a walk claims no address for a Service that is $name, and counts it', ({ clusterIP, clusterIPs }) => {
     const ledger = answering<string>('10.0.0.0/24', 'recorded');
     const walk = clusterIpWalk([ledger]);
     walk.visit(service('s', { clusterIP, clusterIPs }));

@@ -3,17 +3,17 @@ import { unlessAborted } from '../../lib/cluster/async.ts';
 import { type Deadline, pause, startDeadline } from '../../lib/runtime/deadline.ts';
 
 describe('unlessAborted', () => {
-  test('returns the result of the work', async () => {
+  test('unlessAborted returns the result of the work', async () => {
     expect(await unlessAborted(new AbortController().signal, () => Promise.resolve(7))).toBe(7);
   });
 
-  test('throws the error of the work', async () => {
+  test('unlessAborted throws the error of the work', async () => {
     const failure = new Error('no');
     const work = () => Promise.reject(failure);
     await expect(unlessAborted(new AbortController().signal, work)).rejects.toBe(failure);
   });
 
-  test('leaves work that hangs when the signal aborts', async () => {
+  test('unlessAborted abandons work that hangs when the signal aborts', async () => {
     const controller = new AbortController();
     const left = unlessAborted(controller.signal, () => new Promise(() => {}));
     const reason = new Error('time is over');
@@ -32,7 +32,7 @@ describe('unlessAborted', () => {
     await new Promise(setImmediate);
   });
 
-  test('begins nothing when the time is over already', async () => {
+  test('unlessAborted begins no work when the time is over already', async () => {
     let begun = false;
     const work = async () => {
       begun = true;
@@ -43,7 +43,7 @@ describe('unlessAborted', () => {
 });
 
 describe('startDeadline', () => {
-  test('aborts with an error that names the time', async () => {
+  test('a deadline aborts with an error that names the time', async () => {
     const { signal } = startDeadline(1);
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
     expect(signal.reason).toMatchObject({ code: 'DeadlineExceeded' });

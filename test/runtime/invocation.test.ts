@@ -19,25 +19,28 @@ describe('the handler of a loop', () => {
     expect(world.telemetry.flushes.count).toBe(1);
   });
 
-  test('logs how late its schedule was', async () => {
+  test('the handler of a loop logs how late its schedule was', async () => {
     const world = aDispatchWorld();
     world.clock.nowMs += 1_500;
     await handler({ 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' }, contextOf(world));
     expect(world.telemetry.lines[0]).toMatchObject({ message: 'invocation ended', fields: { lateMs: 1_500 } });
   });
 
-  test.each([2_001, -960_000])('reports that its clock is %d ms ahead of the table', async (skewMs) => {
-    const world = aDispatchWorld({ skewMs: () => skewMs });
-    await handler({}, contextOf(world));
-    expect(world.telemetry.lines).toContainEqual({
-      level: 'error',
-      message: "the clock differs from the table's",
-      fields: { skewMs },
-    });
-    expect(world.telemetry.counters).toMatchObject({ clockSkewed: 1 });
-  });
+  test.each([2_001, -960_000])(
+    'the handler of a loop reports that its clock is %d ms ahead of the table',
+    async (skewMs) => {
+      const world = aDispatchWorld({ skewMs: () => skewMs });
+      await handler({}, contextOf(world));
+      expect(world.telemetry.lines).toContainEqual({
+        level: 'error',
+        message: "the clock differs from the table's",
+        fields: { skewMs },
+      });
+      expect(world.telemetry.counters).toMatchObject({ clockSkewed: 1 });
+    },
+  );
 
-  test('respects the time that its function has left', async () => {
+  test('the handler of a loop respects the time that its function has left', async () => {
     const world = aDispatchWorld();
     await world.register({ name: 'a' });
     await handler({}, { ...contextOf(world), getRemainingTimeInMillis: () => 12_000 });
@@ -49,7 +52,7 @@ describe('the handler of a loop', () => {
     expect(handler).toHaveLength(2);
   });
 
-  test('logs a failure of the whole invocation, writes its metrics, and fails', async () => {
+  test('the handler of a loop logs a failure of the whole invocation, writes its metrics, and fails', async () => {
     const world = aDispatchWorld();
     const list = () => Promise.reject(new TableError('TableMissing', 'there is no table'));
     const environment = { ...world.environment, table: () => ({ ...world.table, list }) };

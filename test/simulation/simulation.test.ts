@@ -29,11 +29,11 @@ function historyIn(output: string): string | undefined {
 }
 
 describe('the simulation', () => {
-  test('finds nothing wrong with the first seeds', async () => {
+  test('the simulation finds nothing wrong with the first seeds', async () => {
     expect(await simulate('--runs', '8')).toContain('8 passed, 8 total');
   });
 
-  test('finds a planted defect, and replays its history to the letter', async () => {
+  test('the simulation finds a planted defect, and replays its history to the letter', async () => {
     // The first seed has everything in it for minutes, and takes ten times as long to shorten.
     const found = historyIn(await simulate('--plant', '25', '--seed', '2', '--runs', '40'));
     const [, seed = ''] = /Seed (\d+)/.exec(found ?? '') ?? [];

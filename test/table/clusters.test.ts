@@ -130,7 +130,7 @@ describe('registerCluster', () => {
     },
   );
 
-  test('replaces a registration that does not parse, in the generation after it', async () => {
+  test('registerCluster replaces a registration that does not parse, in the generation after it', async () => {
     const table = memoryTable();
     const value = { generation: 4, spec: {} };
     won(await table.put({ cluster: '#clusters', key: SPEC.name, value, schema: 1 }, undefined));
@@ -146,7 +146,7 @@ describe('registerCluster', () => {
 });
 
 describe('unregisterCluster', () => {
-  test('removes the cluster from reads and lists, and keeps its items', async () => {
+  test('unregisterCluster removes the cluster from reads and lists, and keeps its items', async () => {
     const table = await withCluster();
     const range = won(
       await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined),

@@ -171,7 +171,7 @@ describe('the error of a call to the table', () => {
     );
   });
 
-  test('asks for a region where none is set', () => {
+  test('the error of a call to the table requests a region if none is set', () => {
     const call = { action: 'dynamodb:GetItem', tableName: 't', region: undefined } as const;
     expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
   });

@@ -35,13 +35,13 @@ const increment = (current: Item | undefined) => {
 };
 
 describe('guaranteedUpdate', () => {
-  test('creates a missing item and returns the result of the change', async () => {
+  test('guaranteedUpdate creates a missing item and returns the result of the change', async () => {
     const table = memoryTable();
     expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).toBe(1);
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ value: 1, version: 1 });
   });
 
-  test("repeats the change over another writer's, and drops the earlier result", async () => {
+  test("guaranteedUpdate repeats the change over another writer's, and drops the earlier result", async () => {
     const table = memoryTable();
     const { table: contended, puts } = interfered(table, async (put, attempt) => {
       if (put <= 2) await write(table, put * 10);
@@ -52,7 +52,7 @@ describe('guaranteedUpdate', () => {
     expect(puts()).toBe(3);
   });
 
-  test('loses no change of twenty that come at once', async () => {
+  test('guaranteedUpdate loses none of twenty simultaneous changes', async () => {
     const table = memoryTable();
     const updates = Array.from({ length: 20 }, () =>
       guaranteedUpdate(table, CLUSTER, KEY, increment, { ...AT_ONCE, attempts: 20 }),
@@ -147,7 +147,7 @@ describe('guaranteedUpdate', () => {
       expect(await guaranteedUpdate(table, CLUSTER, KEY, change, options)).toBe('there is 10');
     });
 
-    test('repeats no write over it whose outcome is unclear', async () => {
+    test('guaranteedUpdate repeats no write with an unclear outcome over an item that was read a moment ago', async () => {
       const { table, options } = await recentlyRead();
       const lossy: KeyValueTable = { ...table, put: async () => ({ outcome: 'unclear' }) };
       await expect(guaranteedUpdate(lossy, CLUSTER, KEY, increment, options)).rejects.toMatchObject({
@@ -170,7 +170,7 @@ describe('guaranteedUpdate', () => {
     expect(await inner.get(CLUSTER, KEY)).toMatchObject({ value: 1 });
   });
 
-  test('passes on errors of the table', async () => {
+  test('guaranteedUpdate passes on errors of the table', async () => {
     const failure = new Error('down');
     const table = { ...memoryTable(), get: () => Promise.reject(failure) };
     await expect(guaranteedUpdate(table, CLUSTER, KEY, increment, AT_ONCE)).rejects.toBe(failure);

@@ -10,7 +10,7 @@ describeKeyValueTable('memory table', {
 });
 
 describe('a memory table without sharing', () => {
-  test('shares nothing with another', async () => {
+  test('a memory table shares nothing with another one', async () => {
     const tables = [1, 2].map(() => memoryTable({ nowMs: () => NOW_MS, newWriteId }));
     await tables[0]?.put({ cluster: 'c', key: 'k', value: 1, schema: 1 }, undefined);
     expect(await tables[1]?.list('c', '')).toEqual([]);

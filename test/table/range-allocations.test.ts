@@ -150,7 +150,7 @@ describe('A range that is not this spec’s', () => {
     expect(await table.get('c', RANGE.key)).toEqual(before);
   });
 
-  test('stays unchanged when it does not parse', async () => {
+  test('a range stays unchanged when it does not parse', async () => {
     const table = memoryTable();
     const item = won(await table.put({ cluster: 'c', key: RANGE.key, value: { data: 'x' }, schema: 1 }, undefined));
     await expect(allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).rejects.toMatchObject({ code: 'Corrupt' });

@@ -210,7 +210,7 @@ describe('A held item', () => {
     });
   });
 
-  test('a held item has terms that can be kept', async () => {
+  test('an item is not held on terms that no hold may have', async () => {
     const table = await newTable();
     const hold = { ...HOLD, owner: 'team a' };
     expect(await over(table).allocate(['next'], { hold })).toMatchObject({ code: 'BadHold' });

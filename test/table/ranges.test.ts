@@ -90,7 +90,7 @@ describeInEachTable('A stored range', (open) => {
 });
 
 describe('saveRange', () => {
-  test('creates the range if none exists', async () => {
+  test('saveRange creates the range if none exists', async () => {
     const table = memoryTable();
     expect(await readRange(table, 'c', KEY)).toBeUndefined();
     won(await saveRange(table, 'c', KEY, STORED, undefined));
@@ -161,7 +161,7 @@ describe('readRange', () => {
     expect(await table.get('c', KEY)).toEqual(item);
   });
 
-  test('forgets allocations of admission that do not parse, which is safe: the Service gets other items', async () => {
+  test('readRange forgets allocations of admission that do not parse, which is safe: the Service gets other items', async () => {
     const table = memoryTable();
     const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
     won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));

@@ -61,7 +61,7 @@ describe('A run record', () => {
     expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined)).toEqual({ outcome: 'lost' });
   });
 
-  test('remembers eight writes, so that it stays small', async () => {
+  test('a run record remembers eight writes, so that it stays small', async () => {
     const table = memoryTable();
     let item: Item | undefined;
     for (let n = 0; n < 10; n++) item = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, item));
@@ -74,7 +74,7 @@ describe('A run record', () => {
     expect(kept).toEqual(findings.slice(0, 100));
   });
 
-  test('cuts long messages, and no character in two', async () => {
+  test('a run record cuts long messages, and no character in two', async () => {
     const message = `${'x'.repeat(498)}🜲 and more`;
     const record = await written({ ...FAILED, findings: [{ type: 'other', message }], error: { code: 'x', message } });
     expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);

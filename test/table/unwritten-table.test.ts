@@ -53,7 +53,7 @@ describe('a table without writes', () => {
     expect(a === undefined ? undefined : await view.delete(a)).toEqual({ outcome: 'lost' });
   });
 
-  test('marks each write as withheld, and lets the others through', async () => {
+  test('a table without writes to some keys marks their writes as withheld, and makes the others', async () => {
     const options = { nowMs: () => 7, newWriteId: countedWriteIds(), isWithheld: (key: string) => key === 'a' };
     const some = unwrittenTable(below, options);
     const a = await some.get('demo', 'a');

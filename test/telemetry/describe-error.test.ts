@@ -85,7 +85,7 @@ describe('stackOfFault', () => {
     expect(stack?.[0]).toMatch(/^at .*describe-error\.test\.ts/);
   });
 
-  test('an expected error has no need of it', () => {
+  test('an expected error has no stack in the log', () => {
     expect(stackOfFault(new ClusterError('Forbidden', 'no'))).toBeUndefined();
   });
 });

@@ -12,14 +12,14 @@ const STACK = 'kube-bootstrap-controller-prod';
 const arn = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:123456789012:${resource}`;
 
 describe.each(readdirSync(folder).map((file) => path.basename(file, '.json')))('the policy %s', (name) => {
-  test('fits into a managed policy, and names each action', () => {
+  test('the policy of deployers fits into a managed policy, and names each action', () => {
     const { Version, Statement } = read(name);
     expect(Version).toBe('2012-10-17');
     expect(JSON.stringify({ Version, Statement }).length).toBeLessThan(MOST_CHARACTERS);
     for (const { Action } of Statement) for (const action of Action) expect(action).toMatch(/^[a-z0-9]+:[A-Z]\w+\*?$/);
   });
 
-  test('reaches nothing of another service of the account', () => {
+  test('the policy of deployers reaches nothing of another service of the account', () => {
     const elsewhere = [
       { action: 'dynamodb:PutItem', resource: arn('dynamodb', 'table/orders') },
       { action: 'lambda:InvokeFunction', resource: arn('lambda', 'function:orders-allocate') },

@@ -176,7 +176,7 @@ describe('functions', () => {
     expect(timeoutMs).toBeLessThan(Math.max(60, SCHEDULE_SECONDS[loop]) * 1000);
   });
 
-  test('nothing is retried: the next tick is the retry', () => {
+  test('Lambda retries no invocation: the next tick is the retry', () => {
     const configured = ofType(byDefault, 'AWS::Lambda::EventInvokeConfig');
     expect(configured).toHaveLength(NAMES.length);
     for (const { Properties } of configured) {
@@ -448,7 +448,7 @@ test('the table has on-demand capacity, the keys and TTL attribute of the adapte
   });
 });
 
-test('the table is an existing one where a parameter names it: it is used, and none is made', () => {
+test('the stack uses an existing table that a parameter names, and creates none', () => {
   expect(ofType(everything, 'AWS::DynamoDB::Table')).toEqual([]);
   for (const name of NAMES) {
     expect(functionOf(everything, name).Properties.Environment.Variables.TABLE_NAME).toBe('my-table');

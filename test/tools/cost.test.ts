@@ -37,7 +37,7 @@ describe('the cost of a month', () => {
     expect(totalOf(lines)).toBeCloseTo(lines.reduce((sum, { dollars }) => sum + dollars, 0));
   });
 
-  test('bills the leases of five API servers as one write unit every ten seconds, and those of seven as two', () => {
+  test('the cost of a month bills the leases of five API servers as one write unit every ten seconds, and those of seven as two', () => {
     const writes = (servers: number) =>
       monthlyCost({ clusters: 1, servers, services: 0 }).find(({ unit }) => unit === 'write units')?.quantity ?? 0;
     expect(writes(5)).toBe(writes(1));

@@ -51,11 +51,11 @@ describe('the schema', () => {
     expect(parseClusterSpec(example)).toHaveProperty('spec');
   });
 
-  test('describes every field', () => {
+  test('the schema describes every field', () => {
     expect(fields.filter(([, field]) => typeof field['description'] !== 'string').map(([path]) => path)).toEqual([]);
   });
 
-  test('the schema lets no mapping have other fields', () => {
+  test('the schema refuses unknown fields in every mapping', () => {
     const open = [['', schema] as const, ...fields.map(([path, field]) => [path, itemOf(field)] as const)]
       .filter(([, field]) => field['properties'] !== undefined && field['additionalProperties'] !== false)
       .map(([path]) => path);
@@ -151,7 +151,7 @@ describe('the schema accepts every spec that the rules accept', () => {
     .chain((names) => fc.record(Object.fromEntries(names.map((name) => [name, anyField[name] ?? fc.constant(null)]))))
     .map(aSpec);
 
-  test('for any spec', () => {
+  test('the schema accepts any spec that the rules accept', () => {
     let taken = 0;
     fc.assert(
       fc.property(anySpec, (said) => {

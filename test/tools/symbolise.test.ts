@@ -31,7 +31,7 @@ test('positions in a bundle become those in its sources', () => {
   expect(symbolise(logged)).toMatch(/^Error: a fault\n +at \w+ \(doctor\.ts:4:9\)\n +at doctor\.ts:6:1\n/);
 });
 
-test('everything else stays', () => {
+test('all other text stays unchanged', () => {
   const text =
     '{"level":"ERROR","stack":["at x (file:///var/task/functions/allocate.mjs:1:20)","node:internal:1:2"]}\n';
   expect(symbolise(text)).toBe(text);

@@ -84,7 +84,7 @@ async function modelled(callers: number, open: typeof allocations | typeof bareU
   return { totalMs, latenciesMs: latenciesMs.sort((one, other) => one - other) };
 }
 
-/** @param table that calls go through; the cluster is registered past it */
+/** @param table used by the calls; the cluster is registered without it */
 async function allocations(
   memory: KeyValueTable,
   clock: VirtualClock,

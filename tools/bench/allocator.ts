@@ -11,7 +11,7 @@ const RANGES = ['10.0.0.0/24', '10.0.0.0/12', 'fd00::/108', '30000-32767'];
 const FULL = { empty: 0, '50 % full': 2, '90 % full': 10, '99 % full': 100, '99.9 % full': 1_000 };
 const OPERATIONS = 5_000;
 
-/** Returns a row for each range, with the medians of both for each degree to which it is full. */
+/** Returns a row for each range, with the medians of both allocators at each fill level. */
 export async function ofAllocators(folder: string, rounds: number): Promise<Record<string, string>[]> {
   const program = upstreamProgram(folder, 'bench-allocator');
   const rows: Record<string, string>[] = [];

@@ -28,7 +28,10 @@ const CLIENTS = {
 
 export type StartedFunction = keyof typeof CLIENTS;
 
-/** Measures the CPU time of new processes until they have imported the bundle, which a start at a share of a core is made of. */
+/**
+ * Measures the CPU time of new processes until they have imported the bundle: most of the time of a start at a share of
+ * a core.
+ */
 export async function start(folder: string, name: StartedFunction, rounds: number): Promise<Figure> {
   // Where its imports are found.
   const clients = path.join(import.meta.dirname, '../../.cache', `clients-of-${name}.ts`);

@@ -52,7 +52,7 @@ const valuesIn = ({ items }: { readonly items: readonly { readonly value?: unkno
 const find = ({ cluster }: { cluster: MemoryCluster }, name: string) => cluster.find({ kind: 'IPAddress', name });
 
 describe('A request to allocate, where API servers allocate', () => {
-  test('holds values and free addresses of both families as IPAddresses, static bands first', async () => {
+  test('a request holds values and free addresses of both families as IPAddresses, static bands first', async () => {
     const world = await aCluster();
     const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
     expect(answer).toMatchObject({ outcome: 'done', items: [{ outcome: 'allocated', hold: HELD }, {}, {}, {}, {}] });
@@ -81,7 +81,7 @@ describe('A request to allocate, where API servers allocate', () => {
     });
   });
 
-  test('tries the next address if another writer recorded one after it was listed', async () => {
+  test('a request tries the next address if another writer recorded one after it was listed', async () => {
     const world = await aCluster();
     world.cluster.beforeWrite = (_, { metadata: { name } }) => {
       world.cluster.beforeWrite = undefined;
@@ -92,7 +92,7 @@ describe('A request to allocate, where API servers allocate', () => {
     expect(find(world, '10.0.0.1')).toMatchObject(ofService('10.0.0.1'));
   });
 
-  test('refuses a taken value, and releases what it held before', async () => {
+  test('a request with a taken value is refused, and releases what it held before', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.7'));
     for (const [index, items] of [
@@ -207,7 +207,7 @@ describe('A request to allocate, where API servers allocate', () => {
 });
 
 describe('A request to release, where API servers allocate', () => {
-  test('releases only what is held, and never the address of a Service', async () => {
+  test('a release frees only what is held, and never the address of a Service', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.7'));
     await world.ask({ items: [ip('10.0.0.5')] });
@@ -228,7 +228,7 @@ describe('A request to release, where API servers allocate', () => {
     expect(find(world, '10.0.0.7')).toBeDefined();
   });
 
-  test('releases nothing of another owner, nor a hold that changed since it was read', async () => {
+  test('a release frees nothing of another owner, and no hold that changed since it was read', async () => {
     const world = await aCluster();
     await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop' } });
     expect(await world.ask({ requestId: 'r2', owner: 'ci', ...release(ip('10.0.0.5')) })).toMatchObject({
@@ -245,7 +245,7 @@ describe('A request to release, where API servers allocate', () => {
     expect(find(world, '10.0.0.5')).toBeUndefined();
   });
 
-  test('releases a hold in a ServiceCIDR that is being deleted', async () => {
+  test('a release frees a hold in a ServiceCIDR that is being deleted', async () => {
     const hold = { owner: 'a', takenUpBy: 'any' } as const;
     const objects = [
       cidr('kubernetes', ['10.0.0.0/27']),
@@ -258,7 +258,7 @@ describe('A request to release, where API servers allocate', () => {
 });
 
 describe('A request to look up, where API servers allocate', () => {
-  test('answers what is taken, held and free', async () => {
+  test('a look-up returns which addresses are taken, held and free', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.20'));
     await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop', until: 'forever' } });

@@ -111,7 +111,7 @@ describe('an explanation', () => {
     },
   );
 
-  test('an explanation has its own word', () => {
+  test('each explanation has a word of its own', () => {
     expect(new Set(EXPLANATIONS.map(({ word }) => word)).size).toBe(EXPLANATIONS.length);
   });
 });

@@ -49,14 +49,14 @@ test('the metrics of a cluster are those of its status', async () => {
   );
 });
 
-test('the metrics end as OpenMetrics does', async () => {
+test('the metrics end with the last line that OpenMetrics requires', async () => {
   const { contentType, text } = await fleetMetrics(aFleetStatus([]));
 
   expect(contentType).toContain('application/openmetrics-text');
   expect(text.endsWith('# EOF\n')).toBe(true);
 });
 
-test('a loop succeeded when it is last known to have run, unless its last pass failed', async () => {
+test('the last success of a loop is its last known run, unless its last pass failed', async () => {
   const times = { lastSuccessAtMs: 1_000, lastRanAtMs: 5_000 };
   const success = (samples: readonly string[]) => samples.filter((line) => line.includes('last_success')).slice(0, 1);
 

@@ -107,7 +107,7 @@ describe('the key of the page', () => {
     });
   });
 
-  test('can be set, and sent as a bearer token by a scraper', async () => {
+  test('the key of the page can be set, and sent as a bearer token by a scraper', async () => {
     const key = 'k'.repeat(16);
     const server = await serve({ key });
 
@@ -193,7 +193,7 @@ test('concurrent requests share one read', async () => {
   expect(reads).toBe(1);
 });
 
-test('a table that cannot be read is an error, until it can', async () => {
+test('a table that cannot be read is an error until it can be read', async () => {
   const answers = [() => Promise.reject(new Error('no answer'))];
   const server = await serve({ readFleet: () => (answers.shift() ?? (async () => FLEET))(), freshMs: 0 });
 

@@ -97,7 +97,7 @@ describe('the default routes of a host', () => {
     expect(chosen({ ipv4: [GATEWAY, line], ipv6: [GATEWAY6] }, dual)).toBe(message);
   });
 
-  test('do not include a last line without a newline', () => {
+  test('the default routes of a host do not include a last line without a newline', () => {
     const routes = { ipv4: ipv4Table(GATEWAY).trimEnd() };
     const message = expect.stringContaining(NO_ROUTES);
     expect(chooseAdvertiseAddress({ routes, interfaces: dual })).toEqual({ outcome: 'none', message });
@@ -158,11 +158,11 @@ describe('the address of a host', () => {
       interfaces: [lo()],
       found: 'route ip+net: no such network interface',
     },
-  ])('chosen by route, with $name, is $found', ({ routes, interfaces, found }) => {
+  ])('the address chosen by a route, with $name, is $found', ({ routes, interfaces, found }) => {
     expect(chosen(routes, interfaces)).toBe(found);
   });
 
-  test('chosen by route is the loopback’s before that of the next route', () => {
+  test('the address chosen by a route is that of the loopback before that of the next route', () => {
     const interfaces = [...globalOnLoopback, { ...eth('10.9.9.9/24'), name: 'eth4' }];
     expect(chosen({ ipv4: [GATEWAY, GATEWAY.replace('eth3', 'eth4')] }, interfaces)).toBe('10.1.1.1');
   });

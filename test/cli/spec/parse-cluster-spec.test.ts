@@ -29,11 +29,11 @@ function specIn(text: string): unknown {
 }
 
 describe('the example', () => {
-  test('is a spec', () => {
+  test('the example is a spec', () => {
     expect(faultsIn(example)).toEqual([]);
   });
 
-  test('shows the defaults in its comments', () => {
+  test('the example shows the defaults in its comments', () => {
     const said = example
       .split('\n')
       .filter((line) => /^# ( +)?[a-zA-Z-]+:( |$)/.test(line))

@@ -197,7 +197,7 @@ describe('a fault', () => {
     );
   });
 
-  test('hides no other: ten at once', () => {
+  test('a fault hides no other: ten are reported at once', () => {
     const faults = faultsOf({
       name: 'Prod',
       kubeconfig: { file: 7 },
@@ -287,7 +287,7 @@ describe('API servers', () => {
     expect(faultsOf(aSpec({ apiServers: [first, second] }))).toEqual([`${path}: apiServers[0] is the same`]);
   });
 
-  test.each(['lease', 'master-count'])('must not be empty with %s', (reconciler) => {
+  test.each(['lease', 'master-count'])('the list of API servers must not be empty with %s', (reconciler) => {
     expect(faultsOf(aSpec({ apiServers: [], endpoints: { reconciler } }))).toEqual([
       'apiServers: is empty: without an API server the kubernetes Service has no endpoints',
     ]);
@@ -475,7 +475,7 @@ describe('extra ports', () => {
     expect(faultsOf(service(ports, { nodePort: 30443 }))).toEqual([]);
   });
 
-  test('conflict although there is another fault', () => {
+  test('extra ports conflict although there is another fault', () => {
     expect(faultsOf({ ...service([{ name: 'a', port: 443 }]), mode: 'x' })).toEqual([
       'mode: is "x"',
       'service.extraPorts[0].port: service.port has TCP port 443 already',
@@ -512,13 +512,13 @@ describe('times', () => {
     },
   );
 
-  test.each([0, -15, 86_401])('a lease of %d s is none', (leaseSeconds) => {
+  test.each([0, -15, 86_401])('a lease of %d s is refused', (leaseSeconds) => {
     expect(faultsOf(aSpec({ endpoints: { leaseSeconds } }))).toEqual([
       `endpoints.leaseSeconds: ${leaseSeconds} s is not a valid time for a lease`,
     ]);
   });
 
-  test('a lease is no matter where nothing is published', () => {
+  test('a lease is not checked if nothing is published', () => {
     expect(faultsOf(aSpec({ endpoints: { reconciler: 'none', leaseSeconds: 1 } }))).toEqual([]);
   });
 });

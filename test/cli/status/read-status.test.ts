@@ -181,7 +181,7 @@ describe('Reading the status', () => {
     expect(clusters[0]?.ranges[0]).not.toHaveProperty('map');
   });
 
-  test('skips an item that no version writes, and reads the known keys', async () => {
+  test('the status skips an item that no version writes, and reads the known keys', async () => {
     const table = newTable();
     await fill(table);
     const corrupt = () => {

@@ -173,7 +173,7 @@ describe('a paused cluster', () => {
     expect(new Set(status.loops.map(({ state }) => state))).toEqual(new Set(['paused']));
   });
 
-  test('still shows a lease that had expired before its last pass', () => {
+  test('a paused cluster still shows a lease that had expired before its last pass', () => {
     const startedAtMs = NOW_MS - 10 * MINUTE_MS;
     const leases = [aLease({ expiresAtMs: startedAtMs - MINUTE_MS, misses: 2 })];
     const status = statusOf({ pausedAll: pause, records: runRecords(startedAtMs), leases });
@@ -186,7 +186,7 @@ describe('a paused cluster', () => {
     expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
   });
 
-  test('still shows findings that need action, but not those of earlier probes', () => {
+  test('a paused cluster still shows findings that need action, but not those of earlier probes', () => {
     const records = runRecords(NOW_MS, {
       findings: [
         { type: 'duplicate', message: 'taken twice' },
@@ -314,7 +314,7 @@ describe('API servers', () => {
     ]);
   });
 
-  test('API servers without an active lease need attention once, not each', () => {
+  test('API servers without an active lease are one problem together', () => {
     const records = {
       ...runRecords(NOT_LONG_AGO_MS),
       'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { activeLeases: 0 } }),
