@@ -10,7 +10,7 @@ import type {
   V1ServicePort,
   V1ServiceSpec,
 } from '@kubernetes/client-node';
-import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
+import { canonicalAddress, familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { FromJson, KubernetesObject, WholeObject } from '../cluster/kubernetes-objects.ts';
 import { isRecord } from '../cluster/values.ts';
@@ -87,13 +87,13 @@ export function publishedFamilies({
   ];
 }
 
-/** Returns the addresses that Endpoints have as ready, or that an EndpointSlice has. */
+/** Returns the addresses that Endpoints have as ready, or that an EndpointSlice has, in their one spelling: another writer may have another. */
 export function addressesIn(object: EndpointsObject | EndpointSliceObject | undefined): string[] {
   const { subsets, endpoints }: Partial<EndpointsObject & EndpointSliceObject> = object ?? {};
   return [
     ...(subsets ?? []).flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)),
     ...(endpoints ?? []).flatMap(({ addresses }) => addresses),
-  ];
+  ].map((text) => canonicalAddress(text) ?? text);
 }
 
 /** Returns what Endpoints or an EndpointSlice publish: ` with 10.0.0.1, 10.0.0.2 :6443`; nothing for another object. */

@@ -4,7 +4,7 @@ import { addressesIn, ENDPOINTS_REF, type EndpointsObject, SLICE_REF } from '../
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { tableWith } from '../repair/faults.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
-import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
+import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { A, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
 import { putLease, withdraw } from '../support/put-lease.ts';
 
@@ -200,6 +200,16 @@ describe('deregistering an address', () => {
     world.cluster.writes.length = 0;
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false, changes: [] });
     expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('a deregistration reports that the address is still published if a slice of another writer spells it otherwise', async () => {
+    const world = new EndpointsWorld([aServer('fd00::1'), aServer('fd00::2')], {
+      serviceClusterIPRanges: ['fd00:10::/112'],
+    });
+    await world.answer(READY, 'fd00::1', 'fd00::2').tick();
+    const slice = aSlice(['FD00:0::2']);
+    world.cluster.place({ ...slice, addressType: 'IPv6', metadata: { ...slice.metadata, name: 'kubernetes-x7k2p' } });
+    expect(await ask(world, { address: 'fd00::2' })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
   });
 
   test('a deregistration corrects wrong ports in the same write', async () => {
