@@ -3,7 +3,7 @@ import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { failure } from '../support/api-fault-server.ts';
 import { type MisbehavingCluster, TOKEN } from '../support/misbehaving-cluster.ts';
-import { aMisbehavingWorld, type MisbehavingWorld } from '../support/misbehaving-world.ts';
+import { aMisbehavingWorld, type MisbehavingWorld } from './misbehaving-world.ts';
 
 let world: MisbehavingWorld;
 

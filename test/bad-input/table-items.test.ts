@@ -5,7 +5,7 @@ import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
 import { TOKEN } from '../support/misbehaving-cluster.ts';
-import { aMisbehavingWorld, CLUSTER, type MisbehavingWorld } from '../support/misbehaving-world.ts';
+import { aMisbehavingWorld, CLUSTER, type MisbehavingWorld } from './misbehaving-world.ts';
 
 const worlds: MisbehavingWorld[] = [];
 

@@ -7,8 +7,8 @@ import { startTableServer, type TableServer } from '../../local/table-server.ts'
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { TOKEN } from '../support/misbehaving-cluster.ts';
-import { aMisbehavingWorld, type MisbehavingWorld, type OpenTable } from '../support/misbehaving-world.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
+import { aMisbehavingWorld, type MisbehavingWorld, type OpenTable } from './misbehaving-world.ts';
 
 /** Attempts of a call, as the client makes them. */
 const ATTEMPTS = 3;

@@ -1,3 +1,3 @@
-import { describeOnDynalite } from '../support/kbctl-on-dynalite.ts';
+import { describeOnDynalite } from './kbctl-on-dynalite.ts';
 
 describeOnDynalite('ranges');

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 interface IPAddress extends KubernetesObject {
   readonly spec: { readonly parentRef: { readonly name: string } };

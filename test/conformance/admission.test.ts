@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import type { StoredServiceSpec } from '../../local/stand-in/service-storage.ts';
-import { type AdmittedControlPlane, startAdmittedControlPlane } from '../support/admitted-control-plane.ts';
 import { CLUSTER } from '../support/handlers.ts';
 import { itemsIn } from '../support/ranges.ts';
+import { type AdmittedControlPlane, startAdmittedControlPlane } from './admitted-control-plane.ts';
 
 interface Service {
   readonly metadata: { readonly name: string };

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { startAdmittedControlPlane } from '../support/admitted-control-plane.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Handlers, type Invoked, startHandlers } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
+import { startAdmittedControlPlane } from './admitted-control-plane.ts';
 
 /* A day of ordinary changes of Services against a real API server, an hour a round, while passes of both repairs run. */
 

@@ -7,7 +7,7 @@ import { ApiServerConnections, type Transport } from '../../lib/kubernetes/trans
 import { apiServerContract } from '../contract/api-server.ts';
 import { clusterPortContract } from '../contract/cluster-port.ts';
 import { storedService } from '../support/etcd-client.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 const { etcd, apiserver } = runningControlPlane();
 let transport: Transport;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 const LOOP = 'kubernetes-service';
 const [THEIRS, OURS] = ['10.9.8.7', '10.9.8.99'] as const;

@@ -11,10 +11,10 @@ import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
 import { create, untilAllowed } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 /** A stock API server, with its own repair of IPAddresses. */
 const { apiserver } = runningControlPlane();

@@ -10,7 +10,7 @@ import {
   SLICE_PATH,
   versionsOfEverything,
 } from '../support/kubernetes-service-objects.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 /** What a stock API server makes by itself and this one does not. */
 const BOOTSTRAPPED = {

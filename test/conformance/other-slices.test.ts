@@ -5,9 +5,9 @@ import type { EndpointSliceObject, ServiceObject } from '../../lib/endpoints/obj
 import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 const LOOP = 'kubernetes-service';
 const RANGES = '10.0.0.0/24,fd00:10::/112';

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 const { etcd, apiserver } = runningControlPlane({ hooksOff: true });
 /** Requests with the token that the functions have: what a thief of the kubeconfig can do. */

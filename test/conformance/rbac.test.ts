@@ -19,9 +19,9 @@ import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.t
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
 const ADDRESS = '10.9.8.7';

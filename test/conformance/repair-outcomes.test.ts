@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 type Repair = Extract<Loop, 'cluster-ip-repair' | 'node-port-repair'>;
 

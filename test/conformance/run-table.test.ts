@@ -13,8 +13,8 @@ import { findBinaries } from '../support/binaries.ts';
 import { eventually } from '../support/eventually.ts';
 import { type KbctlProcess, startKbctl } from '../support/kbctl-process.ts';
 import { ENDPOINTS_PATH, published } from '../support/kubernetes-service-objects.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 const ADDRESS = '10.9.8.7';
 

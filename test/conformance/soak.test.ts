@@ -10,7 +10,7 @@ import { type FaultProxy, startFaultProxy, TABLE_FAULTS } from '../support/fault
 import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { seededPick } from '../support/ranges.ts';
-import { runningControlPlane } from '../support/running-control-plane.ts';
+import { runningControlPlane } from './running-control-plane.ts';
 
 /* Ordinary work while connections to a real API server break in every way. `npm run soak` runs it for ten minutes. */
 

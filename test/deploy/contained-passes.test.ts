@@ -10,11 +10,11 @@ import { startTableServer, tableServerClient } from '../../local/table-server.ts
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { bundleFunctions, heapOptions } from '../support/bundled-functions.ts';
-import { type RunningFunction, runFunction } from '../support/emulator-function.ts';
 import { receivedEvent } from '../support/memory-queue.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { type RunningFunction, runFunction } from './emulator-function.ts';
 
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { consoleBlocks, fenceLanguages, showsThat } from '../support/console-blocks.ts';
-import { readLines, sumOf } from '../support/emulator-logs.ts';
 import { isGranted, notGranted, type Statement } from '../support/emulator-policy.ts';
+import { readLines, sumOf } from './emulator-logs.ts';
 
 const TABLE = 'arn:aws:dynamodb:us-east-1:123456789012:table/t';
 const SECRETS = 'arn:aws:secretsmanager:us-east-1:123456789012:secret:';

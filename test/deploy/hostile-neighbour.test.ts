@@ -11,11 +11,11 @@ import { ATTACKS, type Attack } from '../hostile/attacks.ts';
 import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { bundleFunctions, heapOptions } from '../support/bundled-functions.ts';
-import { type RunningFunction, runFunction } from '../support/emulator-function.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { type RunningFunction, runFunction } from './emulator-function.ts';
 
 const ADDRESS = '10.9.8.7';
 /** Of the endpoints loop, whose interval is the shortest. */

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { describeKbctl, SUITE_GROUPS } from '../contract/kbctl-suites.ts';
-import { type Emulator, startEmulator } from '../support/emulator.ts';
 import { notGranted } from '../support/emulator-policy.ts';
+import { type Emulator, startEmulator } from './emulator.ts';
 
 describe('kbctl, on an emulator of AWS', () => {
   let emulator: Emulator;

@@ -6,13 +6,13 @@ import { readLeases } from '../../lib/table/leases.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { KubeApiserver } from '../support/control-plane.ts';
 import { texts } from '../support/emulator-aws.ts';
-import type { AwsCall } from '../support/emulator-calls.ts';
-import { readLines, sumOf } from '../support/emulator-logs.ts';
 import { notGranted } from '../support/emulator-policy.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { versionsOf } from '../support/kubernetes-service-objects.ts';
 import { serviceAccount } from '../support/service-account.ts';
+import type { AwsCall } from './emulator-calls.ts';
+import { readLines, sumOf } from './emulator-logs.ts';
 import {
   CLUSTER,
   type ControlPlane,

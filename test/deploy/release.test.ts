@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
-import { sumOf } from '../support/emulator-logs.ts';
+import { sumOf } from './emulator-logs.ts';
 import { type Deployment, messages, STACK, startWorld, type World } from './world.ts';
 
 let world: World;

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { Item } from '../../lib/table/key-value-table.ts';
 import { LEASES, readLeases } from '../../lib/table/leases.ts';
-import { stackResources } from '../support/emulator-stack.ts';
 import { versionsOf } from '../support/kubernetes-service-objects.ts';
+import { stackResources } from './emulator-stack.ts';
 import { CLUSTER, type ControlPlane, FIRST, registerWith, SECOND, startControlPlane } from './two-api-servers.ts';
 import { type Deployment, STACK, startWorld, textsIn, type World } from './world.ts';
 

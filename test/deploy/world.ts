@@ -5,13 +5,13 @@ import { expect } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { createDynamoClient, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type Emulator, startEmulator } from '../support/emulator.ts';
 import { REGION, texts } from '../support/emulator-aws.ts';
-import { type EventSources, readSchedules, type Schedule, startEventSources } from '../support/emulator-events.ts';
-import { type LogLine, type ReadLines, readLines } from '../support/emulator-logs.ts';
 import { notGranted, type Statement } from '../support/emulator-policy.ts';
 import { copyProject, DEPLOYER, type Project, type Release } from '../support/emulator-project.ts';
-import { type DeployedFunction, readStack, type Stack } from '../support/emulator-stack.ts';
+import { type Emulator, startEmulator } from './emulator.ts';
+import { type EventSources, readSchedules, type Schedule, startEventSources } from './emulator-events.ts';
+import { type LogLine, type ReadLines, readLines } from './emulator-logs.ts';
+import { type DeployedFunction, readStack, type Stack } from './emulator-stack.ts';
 
 export const STACK = 'kube-bootstrap-controller-dev';
 

@@ -6,9 +6,9 @@ import { startTableServer, type TableServer } from '../../local/table-server.ts'
 import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { fencedBlocks } from '../support/console-blocks.ts';
-import { openTaskWorld, type TaskWorld } from '../support/task-world.ts';
 import { allocatingStory } from './allocating-story.ts';
 import { playBlock } from './play-page.ts';
+import { openTaskWorld, type TaskWorld } from './task-world.ts';
 
 const PAGE = 'docs/allocating.md';
 const read = (page: string) => readFileSync(join(import.meta.dirname, '../..', page), 'utf8');

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { commandsOf, type FencedBlock, isWhatIsPrinted } from '../support/console-blocks.ts';
-import type { TaskWorld } from '../support/task-world.ts';
+import type { TaskWorld } from './task-world.ts';
 
 export type Action = (world: TaskWorld) => unknown;
 

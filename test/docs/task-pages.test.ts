@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { fencedBlocks, pages } from '../support/console-blocks.ts';
-import { openTaskWorld, type TaskWorld } from '../support/task-world.ts';
 import { playBlock } from './play-page.ts';
 import { STORIES } from './task-stories.ts';
+import { openTaskWorld, type TaskWorld } from './task-world.ts';
 
 const FOLDER = 'docs/tasks/';
 const INDEX = `${FOLDER}README.md`;

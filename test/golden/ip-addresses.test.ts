@@ -16,7 +16,7 @@ import {
   serviceKey,
 } from '../../lib/repair/ip-addresses.ts';
 import { claimOf, isSelected, type ServiceJson } from '../repair/services.ts';
-import { goldenTests } from '../support/golden.ts';
+import { goldenTests } from './golden.ts';
 
 type ParentRef = Partial<IPAddressRecord['parent']>;
 type Labels = Readonly<Record<string, string>>;

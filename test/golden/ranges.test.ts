@@ -3,8 +3,8 @@ import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
-import { goldenTests } from '../support/golden.ts';
 import { allocateUntilFull, itemsOf, seededPick } from '../support/ranges.ts';
+import { goldenTests } from './golden.ts';
 
 interface RangeOperation<Item> {
   readonly op: 'allocate' | 'release' | 'has' | 'free' | 'used' | 'fill';

@@ -16,10 +16,10 @@ import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
-import { goldenTests } from '../support/golden.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
 import { putLease, refreshLease } from '../support/put-lease.ts';
+import { goldenTests } from './golden.ts';
 
 interface Operation {
   readonly op: 'reconcile' | 'remove' | 'stop' | 'expire';

@@ -13,8 +13,8 @@ import {
   snapshotOf,
 } from '../repair/golden-runs.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
-import { goldenTests } from '../support/golden.ts';
 import { ipRange, pickLowest, portRange } from '../support/ranges.ts';
+import { goldenTests } from './golden.ts';
 
 interface Family {
   readonly cidr: string;

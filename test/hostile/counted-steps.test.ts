@@ -9,7 +9,7 @@ const MOST_GROWTH = 2.5;
 
 /** How many times as many steps each scenario of the file takes with 2 n entries as with n. */
 function growthIn(file: string): [name: string, growth: number][] {
-  const counter = path.join(folder, '../support/count-steps.ts');
+  const counter = path.join(folder, 'count-steps.ts');
   const printed = execFileSync(
     process.execPath,
     // Code that V8 optimises loses counts of the functions that it inlines, at moments that no run shares with another.

@@ -10,9 +10,9 @@ import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
-import type { Scenarios } from '../support/count-steps.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { aPassContext } from '../support/pass-context.ts';
+import type { Scenarios } from './count-steps.ts';
 
 const list = <Entry>(n: number, entry: (index: number) => Entry) =>
   Array.from({ length: Math.floor(n) }, (_, at) => entry(at));

@@ -1,4 +1,4 @@
-import type { Scenarios } from '../support/count-steps.ts';
+import type { Scenarios } from './count-steps.ts';
 
 const list = (n: number) => Array.from({ length: n }, (_, index) => index);
 

@@ -9,10 +9,10 @@ import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
 import { run } from '../../local/run.ts';
 import { type Running, readRunning } from '../../local/running.ts';
 import { aFleetStatus } from '../support/a-fleet-status.ts';
-import { REBOUND_HOST, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { requestLocal } from '../support/request-local.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { REBOUND_HOST, startBrowser, type TestBrowser } from './browser.ts';
 
 jest.setTimeout(60_000);
 

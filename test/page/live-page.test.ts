@@ -3,7 +3,7 @@ import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import type { ClusterStatus } from '../../cli/status/cluster-status.ts';
 import { aClusterStatus, aFleetStatus, anApiServer, manyClusters, STATUS_AT_MS } from '../support/a-fleet-status.ts';
 import { eventually } from '../support/eventually.ts';
-import { type PageViewer, startViewer } from '../support/status-page.ts';
+import { type PageViewer, startViewer } from './status-page.ts';
 
 const KEY = 'a-key-that-stays';
 

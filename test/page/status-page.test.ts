@@ -10,8 +10,8 @@ import {
   manyClusters,
   STATUS_AT_MS,
 } from '../support/a-fleet-status.ts';
-import { checkAccessibility, screenshot } from '../support/browser.ts';
-import { type PageViewer, sidewaysScroll, startViewer } from '../support/status-page.ts';
+import { checkAccessibility, screenshot } from './browser.ts';
+import { type PageViewer, sidewaysScroll, startViewer } from './status-page.ts';
 
 jest.setTimeout(120_000);
 

@@ -1,4 +1,4 @@
-import type { AwsCall } from './emulator-calls.ts';
+import type { AwsCall } from '../deploy/emulator-calls.ts';
 
 type OneOrMore = string | readonly string[];
 

@@ -12,7 +12,7 @@ import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { memoryStore, memoryTable } from '../support/memory-table.ts';
 import { aLease, type LeaseFields, withdraw } from '../support/put-lease.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
-import { STORED_FORMS, type StoredForm, storedItem } from '../support/stored-items.ts';
+import { STORED_FORMS, type StoredForm, storedItem } from './stored-items.ts';
 
 /* Each release reads what the one before stored, and what the one after it stores in the same schema: docs/compatibility.md. */
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
-import type { Sample } from '../support/cloudwatch-alarms.ts';
-import { changesOf, type Minute, measured, statesOfAll } from '../support/stack-alarms.ts';
+import type { Sample } from './cloudwatch-alarms.ts';
+import { changesOf, type Minute, measured, statesOfAll } from './stack-alarms.ts';
 
 describe('alarms in the life of a stack', () => {
   /** The alarms that fired, each with the minutes in which it began and ended. */

@@ -14,7 +14,7 @@ import {
   type SampleName,
 } from '../../lib/telemetry/telemetry.ts';
 import { withTables } from '../../tools/page-tables.ts';
-import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK, type StackAlarm } from '../support/stack-alarms.ts';
+import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK, type StackAlarm } from './stack-alarms.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..');
 

@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readZip } from '../../tools/read-zip.mjs';
+import { type Aws, texts } from '../support/emulator-aws.ts';
+import type { Statement } from '../support/emulator-policy.ts';
+import { emulatedAws } from '../support/emulator-project.ts';
+import { resolveTemplate } from '../support/resolve-template.ts';
 import type { Emulator } from './emulator.ts';
-import { type Aws, texts } from './emulator-aws.ts';
 import { type Runnable, type RunningFunction, runFunction } from './emulator-function.ts';
-import type { Statement } from './emulator-policy.ts';
-import { emulatedAws } from './emulator-project.ts';
-import { resolveTemplate } from './resolve-template.ts';
 
 /** A deployed stack, read back from the emulator. */
 export interface Stack {

@@ -6,12 +6,12 @@ import { type AdmissionHandler, admission } from '../../lib/admission/admission.
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { serveAdmission, writeAdmissionFiles } from '../../local/serve-admission.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
-import { untilBootstrapped } from './bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from './control-plane.ts';
-import { aDispatchWorld, type DispatchWorld } from './dispatch-world.ts';
-import { eventually } from './eventually.ts';
-import { CLUSTER, type Handlers, startHandlers } from './handlers.ts';
-import { freePort } from './server-process.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { eventually } from '../support/eventually.ts';
+import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
+import { freePort } from '../support/server-process.ts';
 
 const TOKEN = 'only-the-api-server-of-this-test-knows-it';
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';

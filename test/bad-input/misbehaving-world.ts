@@ -6,9 +6,9 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
-import { aClusterSpec } from './a-cluster-spec.ts';
-import { aDispatchWorld, type DispatchWorld } from './dispatch-world.ts';
-import { type MisbehavingCluster, startMisbehavingCluster } from './misbehaving-cluster.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 
 export const CLUSTER = 'demo';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ACCOUNT, type Aws, REGION } from './emulator-aws.ts';
+import { ACCOUNT, type Aws, REGION } from '../support/emulator-aws.ts';
 import type { Invocation } from './emulator-function.ts';
 import type { DeployedFunction, Stack } from './emulator-stack.ts';
 

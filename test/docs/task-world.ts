@@ -6,11 +6,11 @@ import { claimCluster, registerCluster } from '../../lib/table/cluster-registrat
 import { type ApiServers, startApiServers } from '../../local/stand-in/api-servers.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import { asService, type ServiceAllocator } from '../../local/stand-in/service-storage.ts';
-import { specIn } from './a-cluster-spec.ts';
-import { emulatedAws } from './emulator-project.ts';
-import { callKbctl } from './kbctl-in-process.ts';
-import { CLUSTER, type KbctlWorld, openKbctlWorld } from './kbctl-world.ts';
-import { IDENTITY } from './stand-in.ts';
+import { specIn } from '../support/a-cluster-spec.ts';
+import { emulatedAws } from '../support/emulator-project.ts';
+import { callKbctl } from '../support/kbctl-in-process.ts';
+import { CLUSTER, type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
+import { IDENTITY } from '../support/stand-in.ts';
 
 /** The three API servers of the cluster. */
 const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'] as const;

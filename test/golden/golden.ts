@@ -29,7 +29,7 @@ export function goldenTests<Scenario, Expected>(
   check: (golden: GoldenCase<Scenario, Expected>) => void | Promise<void>,
 ): void {
   const { GOLDEN_DIR } = process.env;
-  const folder = GOLDEN_DIR ?? join(import.meta.dirname, '..', 'golden');
+  const folder = GOLDEN_DIR ?? import.meta.dirname;
   const files = readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
   const kind = basename(fileName, '.jsonl');
   const all = files.flatMap((name) => casesOf<Scenario, Expected>(join(folder, name)));

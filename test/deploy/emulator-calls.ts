@@ -1,7 +1,7 @@
 import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { ACCOUNT, REGION } from './emulator-aws.ts';
-import { serve } from './serve.ts';
+import { ACCOUNT, REGION } from '../support/emulator-aws.ts';
+import { serve } from '../support/serve.ts';
 
 /** One call of the AWS SDK, as IAM sees it. */
 export interface AwsCall {

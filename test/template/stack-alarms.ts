@@ -1,8 +1,8 @@
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import type { FleetFigure } from '../../lib/telemetry/telemetry.ts';
+import { type Resource, resolveTemplate } from '../support/resolve-template.ts';
+import { uncompiledTemplate } from '../support/uncompiled-template.ts';
 import { type AlarmState, compositeStates, type MetricAlarm, type Sample, statesOf } from './cloudwatch-alarms.ts';
-import { type Resource, resolveTemplate } from './resolve-template.ts';
-import { uncompiledTemplate } from './uncompiled-template.ts';
 
 export const STACK = 'a-stack';
 

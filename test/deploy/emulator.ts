@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Aws, awsCalls } from './emulator-aws.ts';
+import { type Aws, awsCalls } from '../support/emulator-aws.ts';
+import { freePort, startServer } from '../support/server-process.ts';
 import { type CallRecorder, startCallRecorder } from './emulator-calls.ts';
-import { freePort, startServer } from './server-process.ts';
 
-const deployTests = join(import.meta.dirname, '../deploy');
+const deployTests = import.meta.dirname;
 
 /** An AWS of one's own on a loopback port, empty. It does not outlive this process. */
 export interface Emulator {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll } from '@jest/globals';
-import { untilBootstrapped } from './bootstrapped.ts';
+import { untilBootstrapped } from '../support/bootstrapped.ts';
 import {
   type Etcd,
   type KubeApiserver,
   type KubeApiserverOptions,
   startEtcd,
   startKubeApiserver,
-} from './control-plane.ts';
+} from '../support/control-plane.ts';
 
 /**
  * Starts an etcd and an API server before the tests and stops both after them.
