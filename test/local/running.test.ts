@@ -61,10 +61,6 @@ describe('the process that runs with a folder', () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
-  test('the process that runs with a folder does not exist without a folder', async () => {
-    expect(await readRunning(folder)).toBeUndefined();
-  });
-
   test.each<[string, () => object | string]>([
     ['whose table does not answer', () => ({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' })],
     ['whose table is on another host', () => ({ schema: 1, ...facts, tableEndpoint: 'http://192.0.2.1:80' })],
