@@ -43,7 +43,6 @@ export async function passEnvironment(
   { tableUntil, clock, running }: OpenTable,
   options: PassEnvironmentOptions = {},
 ): Promise<PassEnvironment> {
-  const { nowMs, skewMs } = clock;
   const own = options.kubeconfig === undefined && options.folderOf === undefined ? running : undefined;
   const place = (spec: ClusterSpec) => {
     const given = isClusterName(spec.name) ? options.kubeconfig : undefined;
@@ -52,8 +51,8 @@ export async function passEnvironment(
   };
   const loadKubeconfig = printingServer(cli, place, loaderOf(cli, options, own));
   const { environment, close } = createEnvironment({
-    nowMs,
-    skewMs,
+    nowMs: clock.nowMs,
+    clock,
     loadKubeconfig,
     startDeadline: endingWith(cli.signal),
     telemetry: options.telemetry ?? warningTelemetry((line) => cli.output.say(line)),

@@ -1,7 +1,6 @@
 import { type Address, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import { firstUsable, isUsableIn, lastUsable, type Network, rangeSize } from '../../lib/allocator/network.ts';
-import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
-import { reservedAddresses } from '../../lib/allocator/reserved-band.ts';
+import { type PickIndex, reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 
 /** The largest number of starts: `randomInt` accepts only less than 2^48. */
 const MOST_STARTS = 2n ** 47n;

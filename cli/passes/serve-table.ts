@@ -36,7 +36,7 @@ export async function serveTable(
   });
   const { environment, close } = createEnvironment({
     nowMs: clock.nowMs,
-    skewMs: clock.skewMs,
+    clock,
     // In a pod, as in a Lambda function, no kubeconfig leads to an address of the host.
     loadKubeconfig: kubeconfigLoader('.', sources, { refuseLocal: 'KUBERNETES_SERVICE_HOST' in process.env }),
     startDeadline: endingWith(givenUpAfter(ended)),

@@ -1,6 +1,6 @@
 import type { IPFamily } from '../../lib/allocator/ip-address.ts';
 import { hostBits, type Network, rangeSize } from '../../lib/allocator/network.ts';
-import { containsPort, portIntervalText } from '../../lib/allocator/port-range.ts';
+import { containsPort, portIntervalText } from '../../lib/allocator/port-interval.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import type { AllocatorOfRecord } from '../../lib/cluster/cluster-spec.ts';
 import {

@@ -1,8 +1,8 @@
 import { usableSize } from '../../lib/allocator/intervals.ts';
 import { parseAddress } from '../../lib/allocator/ip-address.ts';
 import { type Network, networkContains, parseCidr, rangeSize } from '../../lib/allocator/network.ts';
+import { reservedAddresses } from '../../lib/allocator/range-allocator.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
-import { reservedAddresses } from '../../lib/allocator/reserved-band.ts';
 import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/service-cidr-usage.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';

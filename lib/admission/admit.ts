@@ -5,7 +5,7 @@ import type { TableEnvironment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
-import { refusalOfUnrepaired } from '../table/run-records.ts';
+import { refusalOfUnrepaired } from '../table/range-allocations.ts';
 import { dryTable } from '../table/unwritten-table.ts';
 import { type AllocationResult, allocateFor, configuredFamilies, openRanges, type RangesOptions } from './allocate.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';

@@ -6,7 +6,7 @@ import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
-import { refusalOfUnrepaired } from '../table/run-records.ts';
+import { refusalOfUnrepaired } from '../table/range-allocations.ts';
 import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, refusedAnswer } from './answer.ts';

@@ -1,8 +1,7 @@
 import { canonicalAddress, formatAddress, formatIPv4, parseAddress, parseIPv4 } from './ip-address.ts';
 import { type Network, networkOf, rangeSize } from './network.ts';
-import { type PickIndex, RangeAllocator, type RangeKind } from './range-allocator.ts';
+import { type PickIndex, RangeAllocator, type RangeKind, reservedAddresses } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
-import { reservedAddresses } from './reserved-band.ts';
 
 /** An IPv6 bitmap covers only the first addresses of its network. */
 const MOST_IPV6_ADDRESSES = 65_536;

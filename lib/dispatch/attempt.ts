@@ -10,8 +10,7 @@ import {
   withinDeadline,
 } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
-import { claimCluster } from '../table/cluster-registration.ts';
-import { type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { claimCluster, type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { writeUnreachable } from '../table/fleet-notes.ts';
 import { type ReadRunRecord, readRunRecord } from '../table/run-records.ts';
 import { changesOf, publishChanges } from './cluster-events.ts';

@@ -76,8 +76,8 @@ async function checkStack(
       ? []
       : checked('queue', () => unlessAborted(signal, () => checkQueues(queues.urls, queues.depth, signal))),
   ]);
-  const skewMs = environment.skewMs?.();
-  return [...ofTable, ...(skewMs === undefined ? [] : checkClock(skewMs)), ...ofQueues];
+  const { clock } = environment;
+  return [...ofTable, ...(clock === undefined ? [] : checkClock(clock.skewMs())), ...ofQueues];
 }
 
 interface ChosenClusters {

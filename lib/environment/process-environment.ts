@@ -3,7 +3,6 @@ import { startDeadline } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import type { Handler, LambdaContext } from '../runtime/invocation.ts';
-import { readPauseOfAll } from '../table/clusters.ts';
 import { createDynamoClient, dynamoDbTable } from '../table/dynamodb-table.ts';
 import { serverClock } from '../table/server-clock.ts';
 import { powertoolsTelemetry } from '../telemetry/powertools.ts';
@@ -40,15 +39,12 @@ export function tableEnvironmentFrom(variables: Variables): TableEnvironment {
   const client = createDynamoClient();
   // The clock of a function's host may be minutes off: holds and leases end by the clock of the table, as for commands.
   const clock = serverClock(client, Date.now);
-  const { nowMs, skewMs } = clock;
+  const { nowMs } = clock;
   const table = (deadline: AbortSignal) =>
     dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID });
   return {
     nowMs,
-    skewMs,
-    measureClock: async (signal) => {
-      if (!clock.isMeasured()) await readPauseOfAll(table(signal));
-    },
+    clock,
     startDeadline,
     telemetry: powertoolsTelemetry,
     stack,

@@ -4,6 +4,7 @@ import type { PickIndex, RangeAllocator } from '../allocator/range-allocator.ts'
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
+import { CodedError } from '../cluster/values.ts';
 import { badHold, type HoldTerms } from './hold.ts';
 import type { Requested } from './operations.ts';
 import { Range } from './range.ts';
@@ -42,9 +43,9 @@ export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickI
   return { cluster, key: RANGE_KEYS.nodePorts, rangesGeneration, emptyAllocator };
 }
 
-/** Returns the range. A validated spec has no range that does not parse. */
+/** Returns the range. Throws `Unparsable`: a validated spec has no range that does not parse. */
 function valid<Range>(range: Range | Refusal): Range {
-  if (isRefused(range)) throw new Error(range.message);
+  if (isRefused(range)) throw new CodedError(range.code, range.message);
   return range;
 }
 

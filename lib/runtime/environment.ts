@@ -4,6 +4,7 @@ import type { HealthyTargets } from '../aws/target-group.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { ServerClock } from '../table/server-clock.ts';
 import type { TelemetryFactory } from '../telemetry/telemetry.ts';
 import type { StartDeadline } from './deadline.ts';
 
@@ -25,12 +26,8 @@ export interface ConnectOptions {
 /** The external dependencies of an invocation that connects to no cluster, created once per warm function. */
 export interface TableEnvironment {
   readonly nowMs: () => number;
-  /** Measures this host's clock by the table's, once. Absent: it was measured before, or is right. */
-  readonly measureClock?: (signal: AbortSignal) => Promise<void>;
-  /**
-   * Returns the least difference of this host's clock from the table's that its replies prove. Absent: not measured.
-   */
-  readonly skewMs?: () => number;
+  /** How this host's clock differs from the table's. Absent: it is the table's. */
+  readonly clock?: Pick<ServerClock, 'isMeasured' | 'skewMs'>;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;
   /** The stack of these passes. Absent, as on a developer's machine: they write if no stack owns the cluster. */

@@ -1,3 +1,4 @@
+import { readPauseOfAll } from '../table/clusters.ts';
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import type { InvocationLabels, Telemetry } from '../telemetry/telemetry.ts';
@@ -48,7 +49,7 @@ export async function runInvocation<Result, Of extends TableEnvironment>(
   const { awsRequestId: requestId, environment } = context;
   const telemetry = environment.telemetry({ loop, ...(requestId !== undefined && { requestId }) });
   try {
-    if (environment.measureClock !== undefined) await measured(environment, environment.measureClock);
+    await measureClock(environment);
     return await work({ environment, telemetry, remainingMs: () => context.getRemainingTimeInMillis() });
   } catch (error) {
     telemetry.log('error', 'invocation failed', { errors: [errorSentence(error)] });
@@ -63,16 +64,15 @@ export async function runInvocation<Result, Of extends TableEnvironment>(
  * Measures the clock before any decision that depends on time. If the table does not answer, the calls that need it
  * fail later.
  */
-async function measured(
-  environment: TableEnvironment,
-  measureClock: NonNullable<TableEnvironment['measureClock']>,
-): Promise<void> {
-  await withinDeadline(environment, MEASURING_MS, measureClock).catch(() => undefined);
+async function measureClock(environment: TableEnvironment): Promise<void> {
+  if (environment.clock?.isMeasured() ?? true) return;
+  const read = (signal: AbortSignal) => readPauseOfAll(environment.table(signal));
+  await withinDeadline(environment, MEASURING_MS, read).catch(() => undefined);
 }
 
 /** Logs and counts only a wrong clock. */
-function reportSkew({ skewMs = () => 0 }: TableEnvironment, telemetry: Telemetry): void {
-  const aheadMs = skewMs();
+function reportSkew({ clock }: TableEnvironment, telemetry: Telemetry): void {
+  const aheadMs = clock?.skewMs() ?? 0;
   if (Math.abs(aheadMs) <= MOST_SKEW_MS) return;
   telemetry.log('error', "the clock differs from the table's", { skewMs: aheadMs });
   telemetry.count('clockSkewed', 1);

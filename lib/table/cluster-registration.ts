@@ -2,10 +2,12 @@ import type { ClusterSpec, Mode } from '../cluster/cluster-spec.ts';
 import {
   ALL_CLUSTERS,
   CLUSTERS,
+  changeRegistered,
   clusterContent,
   decodeRegistration,
   generationOf,
   type Owner,
+  ownedBy,
   type Pause,
   pauseContent,
   type RegisteredCluster,
@@ -138,21 +140,6 @@ export function pauseAllClusters(table: KeyValueTable, pause: Pause | undefined)
 }
 
 /**
- * Makes a stack the owner of a cluster without one.
- * @returns the owner; `undefined` if the cluster is not registered.
- */
-export function claimCluster(
-  table: KeyValueTable,
-  name: string,
-  stack: string,
-  options?: UpdateOptions,
-): Promise<string | undefined> {
-  const change = (known: RegisteredCluster): Change<string | undefined> =>
-    known.owner === undefined ? ownedBy(stack, known, stack) : { keep: known.owner.stack };
-  return changeRegistered(table, name, undefined, change, options);
-}
-
-/**
  * Makes that stack the owner: from its next tick on its passes write, and those of the former owner only observe.
  * @returns whether the cluster is registered.
  */
@@ -177,25 +164,6 @@ export function closeAllocation(
     return { write: clusterContent(cluster), result: cluster };
   };
   return changeRegistered<RegisteredCluster | undefined>(table, name, undefined, change, options);
-}
-
-/** Changes the registration of a name; without one, writes nothing and returns `absent`. */
-function changeRegistered<Result>(
-  table: KeyValueTable,
-  name: string,
-  absent: Result,
-  change: (known: RegisteredCluster) => Change<Result>,
-  options?: UpdateOptions,
-): Promise<Result> {
-  const update = (current: Item | undefined): Change<Result> => {
-    const known = current && decodeRegistration(current).cluster;
-    return known === undefined ? { keep: absent } : change(known);
-  };
-  return guaranteedUpdate(table, CLUSTERS, name, update, options);
-}
-
-function ownedBy<Result>(stack: string, known: RegisteredCluster, result: Result): Change<Result> {
-  return { write: clusterContent({ ...known, owner: { stack } }), result };
 }
 
 function refuseOther(name: string, now: RegisteredCluster | undefined, replaces: number | 'none' | undefined): void {

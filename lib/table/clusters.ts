@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { BOUNDS, fieldOver, type OverBoundField } from '../cluster/bounds.ts';
 import { type ClusterSpec, clusterSpecShape } from '../cluster/cluster-spec.ts';
+import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
 import { count, decodeItem, fieldsIn, plainValue } from './stored-item.ts';
 
@@ -191,4 +192,38 @@ export function decodeRegistration(item: Item): Registration {
 function tooManyEntries({ cluster, key }: Item, { field, entries, most }: OverBoundField): TableError {
   const message = `Item ${cluster}/${key} has ${entries} entries in ${field} of its spec, and at most ${most} are accepted`;
   return new TableError('Corrupt', `${message}. It was not changed; ${REGISTER_AGAIN}.`);
+}
+
+/**
+ * Makes a stack the owner of a cluster without one.
+ * @returns the owner; `undefined` if the cluster is not registered.
+ */
+export function claimCluster(
+  table: KeyValueTable,
+  name: string,
+  stack: string,
+  options?: UpdateOptions,
+): Promise<string | undefined> {
+  const change = (known: RegisteredCluster): Change<string | undefined> =>
+    known.owner === undefined ? ownedBy(stack, known, stack) : { keep: known.owner.stack };
+  return changeRegistered(table, name, undefined, change, options);
+}
+
+/** Changes the registration of a name; without one, writes nothing and returns `absent`. */
+export function changeRegistered<Result>(
+  table: KeyValueTable,
+  name: string,
+  absent: Result,
+  change: (known: RegisteredCluster) => Change<Result>,
+  options?: UpdateOptions,
+): Promise<Result> {
+  const update = (current: Item | undefined): Change<Result> => {
+    const known = current && decodeRegistration(current).cluster;
+    return known === undefined ? { keep: absent } : change(known);
+  };
+  return guaranteedUpdate(table, CLUSTERS, name, update, options);
+}
+
+export function ownedBy<Result>(stack: string, known: RegisteredCluster, result: Result): Change<Result> {
+  return { write: clusterContent({ ...known, owner: { stack } }), result };
 }

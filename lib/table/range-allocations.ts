@@ -1,4 +1,6 @@
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
+import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
+import { type RangeKey, repairLoopOf } from '../cluster/spec-ranges.ts';
 import { type ConfiguredRange, openStored, refusalBeforeReading } from '../range/configured-range.ts';
 import {
   type Allocated,
@@ -21,6 +23,7 @@ import {
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
+import { lastSuccessOf } from './run-records.ts';
 
 export interface RangeOptions extends UpdateOptions {
   /** Whether no other writer changed the range lately: then `allocate` does not read it a second time. Default: no. */
@@ -148,4 +151,39 @@ function withRoom<Item>(
   if (bytes <= MOST_HOLD_BYTES) return { result, range };
   const message = `the holds of this range would take ${bytes} bytes and have room for ${MOST_HOLD_BYTES}: release some, let some end, or hold fewer items`;
   return { result: refused('HoldsFull', message), range: before };
+}
+
+/** The age limit of the last repair of a range, in intervals of its loop. */
+const INTERVALS = 3;
+
+/**
+ * Returns the reason why nothing may be allocated from ranges whose repair has not succeeded within its last three
+ * intervals. After a restore the run record is old too, so allocation stays closed until a pass has read the Services.
+ * @throws TableError
+ */
+export async function refusalOfUnrepaired(
+  table: KeyValueTable,
+  { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
+  keys: readonly RangeKey[],
+  nowMs: number,
+): Promise<Refusal | undefined> {
+  const loops = new Set(keys.map(repairLoopOf));
+  const refusals = await Promise.all(
+    [...loops].map(async (loop) => {
+      const lastMs = await lastSuccessOf(table, name, loop);
+      const longestMs = INTERVALS * intervalSeconds[loop] * 1000;
+      // A record in the future comes from a wrong clock and does not count.
+      const isRecent = lastMs !== undefined && Math.abs(nowMs - lastMs) <= longestMs;
+      return isRecent ? undefined : unrepaired(name, loop, lastMs);
+    }),
+  );
+  return refusals.find((refusal) => refusal !== undefined);
+}
+
+function unrepaired(cluster: string, loop: Loop, lastMs: number | undefined): Refusal {
+  const last = lastMs === undefined ? 'none is recorded' : `the last one began at ${new Date(lastMs).toISOString()}`;
+  return refused(
+    'NotReady',
+    `no pass of ${loop} has succeeded within its last ${INTERVALS} intervals (${last}), so the table may not know all Services: wait for the next pass, or run "kbctl run-once ${loop} ${cluster}"`,
+  );
 }

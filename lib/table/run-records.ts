@@ -1,8 +1,6 @@
 import * as z from 'zod/mini';
-import { type Refusal, refused } from '../allocator/refusal.ts';
-import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
-import { type RangeKey, repairLoopOf } from '../cluster/spec-ranges.ts';
 import {
   type Item,
   type KeyValueTable,
@@ -95,7 +93,7 @@ export async function readRunRecord(
  * Returns when the last pass of a loop that succeeded began.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
-async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
+export async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
   const item = await table.get(cluster, runKey(loop));
   return item && decodeItem(item, successShape, SCHEMA).lastSuccessAtMs;
 }
@@ -173,39 +171,4 @@ function cut(text: string, length: number = MAX_MESSAGE_LENGTH): string {
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRunRecord(item: Item): RunRecord {
   return decodeItem(item, recordShape, SCHEMA);
-}
-
-/** The age limit of the last repair of a range, in intervals of its loop. */
-const INTERVALS = 3;
-
-/**
- * Returns the reason why nothing may be allocated from ranges whose repair has not succeeded within its last three
- * intervals. After a restore the run record is old too, so allocation stays closed until a pass has read the Services.
- * @throws TableError
- */
-export async function refusalOfUnrepaired(
-  table: KeyValueTable,
-  { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
-  keys: readonly RangeKey[],
-  nowMs: number,
-): Promise<Refusal | undefined> {
-  const loops = new Set(keys.map(repairLoopOf));
-  const refusals = await Promise.all(
-    [...loops].map(async (loop) => {
-      const lastMs = await lastSuccessOf(table, name, loop);
-      const longestMs = INTERVALS * intervalSeconds[loop] * 1000;
-      // A record in the future comes from a wrong clock and does not count.
-      const isRecent = lastMs !== undefined && Math.abs(nowMs - lastMs) <= longestMs;
-      return isRecent ? undefined : unrepaired(name, loop, lastMs);
-    }),
-  );
-  return refusals.find((refusal) => refusal !== undefined);
-}
-
-function unrepaired(cluster: string, loop: Loop, lastMs: number | undefined): Refusal {
-  const last = lastMs === undefined ? 'none is recorded' : `the last one began at ${new Date(lastMs).toISOString()}`;
-  return refused(
-    'NotReady',
-    `no pass of ${loop} has succeeded within its last ${INTERVALS} intervals (${last}), so the table may not know all Services: wait for the next pass, or run "kbctl run-once ${loop} ${cluster}"`,
-  );
 }

@@ -5,8 +5,7 @@ import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/ran
 import type { AllocateOptions } from '../../lib/range/operations.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { rangeAllocations } from '../../lib/table/range-allocations.ts';
-import { refusalOfUnrepaired } from '../../lib/table/run-records.ts';
+import { rangeAllocations, refusalOfUnrepaired } from '../../lib/table/range-allocations.ts';
 import type { Given, ServiceAllocator } from './service-storage.ts';
 
 export interface TableAllocationOptions {

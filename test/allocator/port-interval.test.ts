@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { containsPort, parsePortInterval, portIntervalText } from '../../lib/allocator/port-range.ts';
+import { containsPort, parsePortInterval, portIntervalText } from '../../lib/allocator/port-interval.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 
 describe('A port range', () => {

@@ -39,7 +39,7 @@ const spec = specIn(
   }),
 );
 
-const clock = { nowMs: Date.now, skewMs: () => 0 };
+const clock = { nowMs: Date.now, isMeasured: () => true, skewMs: () => 0 };
 
 function aCli(operands: readonly string[], table?: string): Cli {
   return {

@@ -8,7 +8,6 @@ import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import {
-  claimCluster,
   pauseAllClusters,
   pauseCluster,
   registerCluster,
@@ -16,7 +15,7 @@ import {
   takeOverCluster,
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
-import { type Pause, readCluster } from '../../lib/table/clusters.ts';
+import { claimCluster, type Pause, readCluster } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { isRangeKey } from '../../lib/table/ranges.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';

@@ -11,12 +11,11 @@ import {
   SLICE_REF,
 } from '../../lib/endpoints/objects.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { claimCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster } from '../../lib/table/clusters.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
-import type { DispatchWorld } from '../support/dispatch-world.ts';
-import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { refreshLease } from '../support/put-lease.ts';

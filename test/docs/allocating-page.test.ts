@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { reservedAddresses, reservedPorts } from '../../lib/allocator/reserved-band.ts';
+import { reservedAddresses, reservedPorts } from '../../lib/allocator/range-allocator.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';

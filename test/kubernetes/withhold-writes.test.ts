@@ -114,3 +114,61 @@ describe('a port that withholds writes', () => {
     },
   );
 });
+
+/** Returns what the report of an update has of its fields. */
+async function difference(before: object, after: object): Promise<string> {
+  const version = (fields: object, resourceVersion: string) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'kube-system', resourceVersion },
+    ...fields,
+  });
+  const reported: string[] = [];
+  const read = { get: async () => version(before, '1') } as unknown as ClusterPort;
+  const port = withholdWrites(read, (description) => reported.push(description));
+  await port.get({ kind: 'Namespace', name: 'kube-system' });
+  await port.update(version(after, '2'));
+  return reported.join().replace(/^update Namespace kube-system(: )?/, '');
+}
+
+const httpsPort = { name: 'https', port: 443, targetPort: 6443 };
+const address = (ip: string) => ({ ip });
+
+test.each([
+  ['a field', { spec: { type: 'NodePort' } }, { spec: { type: 'ClusterIP' } }, 'spec.type "NodePort" -> "ClusterIP"'],
+  ['a field that goes', { spec: { nodePort: 30443 } }, { spec: {} }, 'spec.nodePort - 30443'],
+  ['a field that comes', { spec: {} }, { spec: { type: 'ClusterIP' } }, 'spec.type + "ClusterIP"'],
+  [
+    'each field of an object that comes',
+    {},
+    { spec: { type: 'ClusterIP', selector: { a: 'b' }, ports: [{ port: 1 }] } },
+    'spec.type + "ClusterIP"; spec.selector.a + "b"; spec.ports + [{"port":1}]',
+  ],
+  ['each field of an object that goes', { spec: { a: { b: 1 } } }, {}, 'spec.a.b - 1'],
+  [
+    'one item of a list',
+    { spec: { ports: [httpsPort] } },
+    { spec: { ports: [{ ...httpsPort, targetPort: 8443 }] } },
+    'spec.ports[0].targetPort 6443 -> 8443',
+  ],
+  [
+    'items of a list',
+    { addresses: ['10.0.0.1', '10.0.0.2'].map(address) },
+    { addresses: ['10.0.0.2', '10.0.0.3', '10.0.0.4'].map(address) },
+    'addresses - {"ip":"10.0.0.1"}; addresses + {"ip":"10.0.0.3"}; addresses + {"ip":"10.0.0.4"}',
+  ],
+  ['an order', { list: [1, 2] }, { list: [2, 1] }, 'list in another order'],
+  ['nothing to the API', { subsets: null, a: { x: 1, y: 2 } }, { subsets: [], a: { y: 2, x: 1 } }, ''],
+  ['nothing that is ours', { status: { loadBalancer: {} } }, { status: {} }, ''],
+])('%s that differs is named with both values', async (_, before, after, text) => {
+  expect(await difference(before, after)).toBe(text);
+});
+
+test('the report names the first of many fields, cuts long values, and shows a deep object as one value', async () => {
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${n}`, 'x'.repeat(200)]));
+  const text = await difference({ spec: {} }, { spec: many });
+  expect(text).toMatch(/^spec\.f0 \+ "x{79}…; .*; and 12 more$/);
+  const deep = (depth: number): object => (depth === 0 ? { end: Math.PI } : { down: deep(depth - 1) });
+  expect(await difference({}, { a: deep(100) })).toMatch(/^a(\.down){7} \+ /);
+  expect(await difference({ a: deep(100) }, { a: deep(101) })).toMatch(/^a(\.down){7} .* -> /);
+});

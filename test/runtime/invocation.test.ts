@@ -29,7 +29,7 @@ describe('the handler of a loop', () => {
   test.each([2_001, -960_000])(
     'the handler of a loop reports that its clock is %d ms ahead of the table',
     async (skewMs) => {
-      const world = aDispatchWorld({ skewMs: () => skewMs });
+      const world = aDispatchWorld({ clock: { isMeasured: () => true, skewMs: () => skewMs } });
       await handler({}, contextOf(world));
       expect(world.telemetry.lines).toContainEqual({
         level: 'error',

@@ -2,12 +2,12 @@ import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
 import {
-  claimCluster,
   pauseAllClusters,
   pauseCluster,
   registerCluster,
   setClusterMode,
 } from '../../lib/table/cluster-registration.ts';
+import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
 import { LONGEST_WITHDRAWAL_MS } from './endpoint-truth.ts';
 import { RANGE_KEYS } from './stored-items.ts';

@@ -1,4 +1,5 @@
-import { claimCluster, registerCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { claimCluster } from '../../lib/table/clusters.ts';
 import { isIPv6 } from './control-plane.ts';
 import { untilConverged } from './convergence.ts';
 import { INCIDENTS } from './incidents.ts';

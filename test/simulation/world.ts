@@ -310,7 +310,8 @@ export class World {
   environmentOf(process: Process): Environment {
     const { newId, startDeadline } = process;
     const client = this.table.client(process);
-    const { nowMs, skewMs, isMeasured } = serverClock(client, process.nowMs);
+    const clock = serverClock(client, process.nowMs);
+    const { nowMs } = clock;
     const table = (deadline: AbortSignal) =>
       dynamoDbTable({ client, tableName: 't', deadline, nowMs, newWriteId: newId });
     const connections = new ClusterConnections({
@@ -319,10 +320,7 @@ export class World {
     });
     return {
       nowMs,
-      skewMs,
-      measureClock: async (signal) => {
-        if (!isMeasured()) await readPauseOfAll(table(signal));
-      },
+      clock,
       newPassId: newId,
       startDeadline,
       telemetry: () => (this.#isRecorded ? this.#telemetryOf(process) : NO_TELEMETRY),

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import {
-  claimCluster,
   closeAllocation,
   pauseAllClusters,
   pauseCluster,
@@ -10,7 +9,7 @@ import {
   takeOverCluster,
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
-import { clusterPages, listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { claimCluster, clusterPages, listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';

@@ -2,12 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import type { ConfiguredRange } from '../../lib/range/configured-range.ts';
+import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/range/configured-range.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { allocationsOf, ipRange, itemsIn } from '../support/ranges.ts';
@@ -148,6 +149,14 @@ describe('A range that is not this spec’s', () => {
       expect(refused).toMatchObject({ outcome: 'refused', ...refusal });
     }
     expect(await table.get('c', RANGE.key)).toEqual(before);
+  });
+
+  test('a range of a stored spec that does not parse is an error with a code', () => {
+    const spec = aClusterSpec({ serviceClusterIPRanges: ['10.0.0.0/99'], serviceNodePortRange: '9-1' });
+    const cluster = { spec, rangesGeneration: 1 };
+    const coded = expect.objectContaining({ code: 'Unparsable' });
+    expect(() => addressRange(cluster, RANGE_KEYS.primary, () => 0)?.emptyAllocator()).toThrow(coded);
+    expect(() => nodePortRange(cluster, () => 0).emptyAllocator()).toThrow(coded);
   });
 
   test('a range stays unchanged when it does not parse', async () => {
