@@ -10,7 +10,7 @@ import {
 } from './control-plane.ts';
 import type { Process } from './process.ts';
 import type { Server } from './servers.ts';
-import { leaseEndMsIn } from './stored-items.ts';
+import { leaseTimeIn } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
 interface Probe {
@@ -67,6 +67,8 @@ export class EndpointTruth {
   /** Of the Endpoints, and of the slices of the functions. */
   readonly #published = new Map<string, readonly string[]>();
   #restoredAtMs = Number.NEGATIVE_INFINITY;
+  /** When a deregistration of each was undone. */
+  readonly #undoneAtMs = new Map<string, number>();
   /** Until when each is out, as a deregistration answered. */
   readonly #withdrawnUntilMs = new Map<string, number>();
   /** How many deregistrations of each are under way. */
@@ -142,7 +144,7 @@ export class EndpointTruth {
     return this.#alone.get(address) === number;
   }
 
-  /** It has ended, and may have an effect until then. Without an answer, it may still mark the address. */
+  /** It has ended, and may have an effect until then. Without an answer, or repeated, it may still mark the address. */
   left(address: string, untilMs: number, unknown?: keyof typeof LATEST_MARK_MS): void {
     const { nowMs } = this.#world.clock;
     if (unknown) this.#unknownUntilMs.set(address, nowMs + LATEST_MARK_MS[unknown]);
@@ -170,8 +172,21 @@ export class EndpointTruth {
     this.#mayReturnMs.set(address, Math.max(untilMs, this.#mayReturnMs.get(address) ?? 0));
   }
 
+  /** No withdrawal keeps it out any more, unless an invocation may still mark it. */
+  returned(address: string): void {
+    this.#undoneAtMs.set(address, this.#world.clock.nowMs);
+    const isMarkedLater = (this.#unknownUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
+    if (isMarkedLater || (this.#leaving.get(address) ?? 0) > 0) return;
+    this.#withdrawnUntilMs.delete(address);
+    this.#leavingUntilMs.set(address, this.#world.clock.nowMs);
+  }
+
   isExpected(address: string): boolean {
     return this.#expected.has(address);
+  }
+
+  publishedIn(kind: string, name: string): readonly string[] {
+    return this.#published.get(`${kind}/${name}`) ?? [];
   }
 
   published(): readonly string[] {
@@ -221,6 +236,7 @@ export class EndpointTruth {
     if (this.#world.isPausedFor(call) && process.kind === 'endpoints') {
       this.#world.violate('paused', `${process.name} wrote ${kind} although passes are paused`);
     }
+    this.#world.checkMayWrite(process, call.begunAtMs, kind);
     if (now.length === 0) this.#world.violate('empty', `${kind} have no address`);
     for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, call);
     for (const address of now) if (!before.includes(address)) this.#checkAdded(address, call);
@@ -271,16 +287,22 @@ export class EndpointTruth {
   /** Whether all misses are of the time before the end of the lease that the pass has read. */
   #isEarly(misses: readonly Probe[], address: string, begunAtMs: number): boolean {
     const { table, spec } = this.#world;
-    const endMs = leaseEndMsIn(table.find(CLUSTER, 'masterleases'), address);
+    const endMs = leaseTimeIn(table.find(CLUSTER, 'masterleases'), address, 'expiresAtMs');
     const wasRead = endMs - 1000 * spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
     return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
   }
 
   #checkAdded(address: string, { sentAtMs, process }: Call): void {
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
-    const goneSinceMs = this.#notExpectedSinceMs.get(address);
     // A deregistration keeps what the leases have: the next tick removes it.
     const isTick = process.kind === 'endpoints';
+    const undoneAtMs = this.#undoneAtMs.get(address) ?? 0;
+    const isUndone = undoneAtMs > Math.max(sentAtMs - REMEMBERED_MS, this.#restoredAtMs) && undoneAtMs < sentAtMs;
+    const isAnswer = ({ atMs, status = 0 }: Probe) => atMs >= undoneAtMs - PASS_MS && ALIVE.has(status);
+    if (isTick && isUndone && !this.#probes.some((probe) => probe.address === address && isAnswer(probe))) {
+      this.#world.violate('withdrawn', `${address} was published after an undo, and has not answered since`);
+    }
+    const goneSinceMs = this.#notExpectedSinceMs.get(address);
     // An agent may have renewed its lease right before.
     const isAgents = this.#world.agents.has(address);
     // A look-up that fails says nothing: the former record stays, if it answers.

@@ -80,15 +80,16 @@ function replyIn(answer: Exchanged<HttpReply>): HttpReply {
   return answer.by === 'throttled' ? status(429, 'TooManyRequests', 'later') : status(500, 'InternalError', 'etcd');
 }
 
-/** @throws when a write of the Endpoints is to arrive later: its sender gives up */
+/** @throws when a write of Endpoints or slices is to arrive later: its sender gives up */
 function sendLate(
   world: World,
   process: Process,
   { method, path, body }: NetworkRequest,
   carryOut: () => HttpReply,
 ): void {
-  if ((method !== 'PUT' && method !== 'POST') || !/\/endpoints\b/.test(path)) return;
-  const lateMs = world.delayOfWrite?.(body ?? '');
+  const [, kind] = /\/(endpoints|endpointslices)\b/.exec(path) ?? [];
+  if ((method !== 'PUT' && method !== 'POST') || kind === undefined) return;
+  const lateMs = world.delayOfWrite?.(kind, body ?? '');
   if (lateMs === undefined) return;
   world.clock.in(lateMs, () => void carryOut());
   // It does not come to write once more.

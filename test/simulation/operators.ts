@@ -1,6 +1,6 @@
 import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts';
+import { type DeregistrationResult, deregisterAddress } from '../../lib/dispatch/deregistration.ts';
 import {
   pauseAllClusters,
   pauseCluster,
@@ -10,12 +10,18 @@ import {
 import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
 import { LONGEST_WITHDRAWAL_MS } from './endpoint-truth.ts';
+import { Process } from './process.ts';
 import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, STACK, type World } from './world.ts';
 
 /** What was begun before a change has ended after this. */
 export const DRAINED_MS = 45_000;
 const UNDO_LOST_MS = 3_000;
+const STOP_MS = 20_000;
+/** A pass began and ended. */
+const UNANSWERED_MS = 15_000;
+/** The ticks of one minute may be too late, those of the next see it down. */
+const SEEN_DOWN_MS = 75_000;
 /** Each reads the leases before another writes them. */
 const HALT_MS = 200;
 /** Longer than a run: a mark that a refusal leaves is seen in the end. */
@@ -33,8 +39,8 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
   const { table } = await world.kbctl();
   if (change.mode !== undefined) await setClusterMode(table, CLUSTER, change.mode);
   else await registerCluster(table, world.spec);
-  // As the endpoints loop would have.
-  if (!world.has('endpoints')) await claimCluster(table, CLUSTER, STACK);
+  // As the endpoints loop would have; before another stack does.
+  if (!world.has('endpoints') || world.has('otherStack')) await claimCluster(table, CLUSTER, STACK);
   world.expectAddresses();
 }
 
@@ -65,7 +71,14 @@ export async function drain(world: World, chance: Chance): Promise<void> {
   await clock.wait(chance.pick(30_000));
   // A shorter one shortens nothing.
   if (!chance.once(3)) await withdraw(world, one, 0.5, chance);
-  if (chance.once(4)) await undo(world, one);
+  if (!chance.once(3)) return;
+  // An undo alone does not publish a server that does not answer.
+  const isDown = chance.once(2);
+  if (isDown) world.servers.set(one, { state: chance.oneOf(['down', 'silent']) });
+  if (isDown) await clock.wait(UNANSWERED_MS);
+  await undo(world, one);
+  if (isDown) await clock.wait(UNANSWERED_MS);
+  if (isDown) world.servers.set(one, { state: 'up' });
 }
 
 export async function withdraw(world: World, address: string, minutes: number, chance: Chance): Promise<void> {
@@ -85,10 +98,34 @@ export async function withdraw(world: World, address: string, minutes: number, c
   if (isWithdrawn && !known.stillPublished) endpoints.withdrawn(address, askedAtMs, known.untilMs);
   // A refusal withdraws nothing. An invocation that gave no answer may still run, or have marked it.
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
-  endpoints.left(address, endsAtMs + DRAINED_MS, known ? undefined : isSingle ? 'ofOne' : 'ofRepeated');
+  endpoints.left(address, endsAtMs + DRAINED_MS, isSingle ? (known ? undefined : 'ofOne') : 'ofRepeated');
   if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && world.isMarked(address)) {
     world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
   }
+}
+
+/** A server is drained and restarts: it is published again before its withdrawal ends. */
+export async function restart(world: World, address: string, chance: Chance): Promise<void> {
+  const { clock, servers, endpoints, agents } = world;
+  const isItself = agents.has(address) && chance.once(2);
+  await (isItself ? deregisterItself(world, address) : withdraw(world, address, LONG_MIN, chance));
+  servers.set(address, { state: 'down' });
+  await clock.wait(isItself ? chance.pick(SEEN_DOWN_MS) : SEEN_DOWN_MS);
+  servers.set(address, { state: 'up' });
+  endpoints.returned(address);
+}
+
+/** As the agent beside a server does when it ends: no tick needs to see it down. */
+async function deregisterItself(world: World, address: string): Promise<void> {
+  const agent = new Process(world, `agent-${address}-ends`, 'agent');
+  const environment = world.environmentOf(agent);
+  const telemetry = environment.telemetry({ loop: 'deregister' });
+  const { signal } = agent.startDeadline(STOP_MS);
+  const request = { cluster: CLUSTER, address, goingDown: true };
+  world.endpoints.leaves(address);
+  const invocation = { environment, telemetry, remainingMs: () => STOP_MS };
+  await deregisterAddress(request, invocation, { signal, wouldWrite: () => {} });
+  world.endpoints.left(address, world.clock.nowMs);
 }
 
 /** Withdraws all at once, again and again: some are refused, and the others undone. */
@@ -134,6 +171,7 @@ async function undo(world: World, address: string): Promise<void> {
   const { spec, endpoints } = world;
   endpoints.mayReturn(address);
   const { outcome } = await undoDeregister({ spec, ...(await world.kbctl()), address });
+  if (outcome === 'undone') endpoints.returned(address);
   world.note(`undo the deregistration of ${address}: ${outcome}`);
 }
 

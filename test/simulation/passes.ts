@@ -5,11 +5,13 @@ import { rollOut } from './operators.ts';
 import { Process, type ProcessKind } from './process.ts';
 import { start } from './server-incidents.ts';
 import { INTERVAL_MS } from './settings.ts';
-import { CLUSTER, type World } from './world.ts';
+import { CLUSTER, OTHER_STACK, type World } from './world.ts';
 
 const MINUTE_MS = 60_000;
 const HEARTBEAT_MS = 10_000;
 const LEASE_MS = 15_000;
+/** Another deployment has the same table by mistake. */
+const OTHERS_MS = 20_000;
 const REPAIRS = [
   ['repair', ['ranges/serviceips', 'ranges/secondaryserviceips']],
   ['portRepair', ['ranges/servicenodeports']],
@@ -27,7 +29,14 @@ export function startPasses(world: World): void {
     if (world.has('crashLoop')) void crashLoop(world);
     for (const [index, address] of [...world.agents].entries()) void keepLease(world, address, index * 700);
   }
-  for (const { kind, run } of repairsOf(world)) void schedule(world, kind, INTERVAL_MS, run);
+  const repairs = repairsOf(world);
+  for (const { kind, run } of repairs) void schedule(world, kind, INTERVAL_MS, run);
+  if (!world.has('otherStack')) return;
+  const kinds = [...repairs.map(({ kind }) => kind), ...(world.has('endpoints') ? (['endpoints'] as const) : [])];
+  for (const kind of kinds) {
+    const invoke = () => void world.invoke(kind, { force: true }, OTHERS_MS, OTHER_STACK);
+    void schedule(world, `other ${kind}`, OTHERS_MS, invoke);
+  }
 }
 
 /** Invokes each repair now. */

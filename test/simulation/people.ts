@@ -96,6 +96,7 @@ export class People {
 
   async create(name: string, wish: Wish, chance: Chance): Promise<StoredService | undefined> {
     const { clock } = this.#world;
+    if (chance.once(8)) await this.#review({ name, chance, isDry: true, ...wish });
     for (let attempt = 1; attempt <= 4 && this.#world.isFaulty; attempt++) {
       const answered = await this.#review({ name, chance, ...wish });
       if (answered === 'refused' && chance.once(2)) return undefined;
@@ -116,9 +117,15 @@ export class People {
   place(name: string, spec: ServiceSpec, holdOwner?: string): StoredService {
     const labels = holdOwner === undefined ? {} : { labels: { [HOLD_OWNER_LABEL]: holdOwner } };
     const metadata = { namespace: NAMESPACE, name, ...labels };
-    const service = { apiVersion: 'v1', kind: 'Service', metadata, spec };
-    const stored = this.#world.servers.plane.place('services', service) as StoredService;
-    for (const item of itemsOf(stored)) this.#own(item, name);
+    return this.#placed({ apiVersion: 'v1', kind: 'Service', metadata, spec });
+  }
+
+  /** The time of its creation is that of its last change, when it got what it has. */
+  #placed(service: StoredService): StoredService {
+    const { clock, servers } = this.#world;
+    const metadata = { ...service.metadata, creationTimestamp: new Date(clock.nowMs).toISOString() };
+    const stored = servers.plane.place('services', { ...service, metadata }) as StoredService;
+    for (const item of itemsOf(stored)) this.#own(item, service.metadata.name);
     return stored;
   }
 
@@ -152,9 +159,8 @@ export class People {
     await this.#world.clock.wait(chance.pick(3_000));
     const now = this.find(name);
     const isSame = now !== undefined && now.metadata.resourceVersion === service.metadata.resourceVersion;
-    if (isSame) this.#world.servers.plane.place('services', { ...now, spec: answered } as StoredService);
     // Another life of the name may have given them up meanwhile.
-    if (isSame) for (const item of items) this.#own(item, name);
+    if (isSame) this.#placed({ ...now, spec: answered });
     this.#disown(name, [...items, ...itemsOf(service)]);
   }
 
@@ -210,6 +216,7 @@ export class People {
     oldSpec,
     holdOwner,
     chance,
+    isDry = false,
   }: ReviewRequest): Promise<ServiceSpec | 'refused' | undefined> {
     const timeoutS = chance.oneOf([3, 10]);
     const labels = holdOwner === undefined ? {} : { labels: { [HOLD_OWNER_LABEL]: holdOwner } };
@@ -217,6 +224,7 @@ export class People {
       name,
       namespace,
       spec: { ...spec },
+      dryRun: isDry,
       ...labels,
       ...(oldSpec && { oldSpec: { ...oldSpec } }),
     });
@@ -247,6 +255,7 @@ interface ReviewRequest extends Wish {
   readonly namespace?: string;
   readonly oldSpec?: ServiceSpec;
   readonly chance: Chance;
+  readonly isDry?: boolean;
 }
 
 interface Answered {

@@ -52,6 +52,8 @@ export class Pipelines {
   #holdOrTakeUp(): Promise<void> {
     const id = `r${++this.#requests}`;
     const chance = this.#chance.of(id);
+    const dry = { cluster: CLUSTER, requestId: `${id}-dry`, operation: 'allocate', dryRun: true };
+    if (chance.once(8)) void this.#world.invoke('allocate', { ...dry, items: this.#wished(chance.of('dry')) });
     const known = this.#known[chance.pick(this.#known.length)];
     return known !== undefined && chance.once(3) ? this.#takeUp(id, known, chance) : this.#hold(id, chance);
   }
@@ -115,7 +117,7 @@ export class Pipelines {
   /** Claims what is held, for a Service that is created afterwards. */
   async #takeUp(id: string, { items, ...held }: Held, chance: Chance): Promise<void> {
     const { clock } = this.#world;
-    const wanted = items.map((item) => ({ range: rangeOf(item), value: numberOrText(item) }));
+    const wanted = items.map(requestFor);
     const untilMs = clock.nowMs + 90_000;
     const takeUp = held.takenUpBy === 'owner' || chance.once(2) ? { holdOwner: held.id } : {};
     const own = await this.#allocate({ id, items: wanted, untilMs, takenUpBy: 'owner' }, chance, takeUp);
@@ -144,7 +146,7 @@ export class Pipelines {
   async #release({ id, items, untilMs, isPrivate }: Held, chance: Chance): Promise<void> {
     const { ranges, clock } = this.#world;
     const mine = items.filter((item) => ranges.ownersOf(item).some(({ owner }) => owner === id));
-    const wanted = mine.map((item) => ({ range: rangeOf(item), value: numberOrText(item) }));
+    const wanted = mine.map(requestFor);
     if (mine.length === 0) return;
     for (const item of mine) ranges.end(item, id);
     if (this.#world.has('contention')) for (const item of mine) void this.#want(item, chance.of(item));
@@ -171,8 +173,7 @@ export class Pipelines {
   /** As an API server that allocates through the table releases what a deleted Service had. It does not ask twice: later it is another's. */
   async #releaseDeleted(values: readonly string[]): Promise<void> {
     const { ranges, clock } = this.#world;
-    const free = values.filter((value) => ranges.ownersOf(value).length === 0);
-    const items = free.map((value) => ({ range: rangeOf(value), value: numberOrText(value) }));
+    const items = values.filter((value) => ranges.ownersOf(value).length === 0).map(requestFor);
     const requestId = `deleted${++this.#requests}`;
     const chance = this.#chance.of(requestId);
     if (items.length > 0) await this.#ask({ requestId, operation: 'release', items }, chance, clock.nowMs + 1);
@@ -204,7 +205,7 @@ export class Pipelines {
   /** Tries to get exactly this one. */
   async #want(value: string, chance: Chance): Promise<void> {
     const { clock } = this.#world;
-    const items = [{ range: rangeOf(value), value: numberOrText(value) }];
+    const items = [requestFor(value)];
     const tries = this.#world.has('contention') ? 12 : 1;
     for (let attempt = 1; attempt <= tries && this.#world.isFaulty; attempt++) {
       const id = `wanted${++this.#requests}`;
@@ -233,10 +234,24 @@ export class Pipelines {
         ? `${answer.outcome} ${answer.items.map(({ outcome, value }) => `${value} ${outcome}`)}`
         : answer?.message;
       this.#world.note(`${operation} ${requestId}: ${shown} ${isAnswer ? (answer.error?.code ?? '') : ''}`);
-      if (isAnswer && answer.error?.code !== 'InProgress') return answer;
+      if (isAnswer && answer.error?.code !== 'InProgress') {
+        void this.#checkSame(event, answer, chance);
+        return answer;
+      }
       await this.#world.clock.wait(chance.pick(chance.oneOf([500, 10_000])));
     }
     return undefined;
+  }
+
+  /** A request that is done, and is sent again, gets the same answer. */
+  async #checkSame(event: object, first: Answer, chance: Chance): Promise<void> {
+    if (first.outcome !== 'done' || first.operation === 'lookUp' || !chance.once(4)) return;
+    const sentAtMs = this.#world.clock.nowMs;
+    const again = await this.#world.invoke<Answer>('allocate', event);
+    if (again === undefined || again instanceof Error || this.#world.disturbedAtMs >= sentAtMs) return;
+    const [told, before] = [again, first].map(({ outcome, items }) => JSON.stringify([outcome, items]));
+    if (told === before) return;
+    this.#world.violate('toldTwice', `${first.requestId} was told ${before}, and when it asked again: ${told}`);
   }
 
   /** A refusal leaves nothing behind, where no invocation was cut off. Another one of the same request may be running. */
@@ -294,10 +309,8 @@ interface Wanted extends Pick<Held, 'id' | 'untilMs' | 'takenUpBy'> {
   readonly items: Request['items'];
 }
 
-function rangeOf(item: string): Request['items'][number]['range'] {
-  return keyOf(item).replace('ranges/', '') as Request['items'][number]['range'];
-}
-
-function numberOrText(item: string): string | number {
-  return /^\d+$/.test(item) ? Number(item) : item;
+/** The request for exactly this item. */
+function requestFor(item: string): Request['items'][number] {
+  const range = keyOf(item).replace('ranges/', '') as Request['items'][number]['range'];
+  return { range, value: range === 'servicenodeports' ? Number(item) : item };
 }

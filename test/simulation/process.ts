@@ -3,7 +3,7 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
 import type { Chance } from './clock.ts';
 import type { Fault } from './settings.ts';
-import type { World } from './world.ts';
+import { STACK, type World } from './world.ts';
 
 /** How a call to another machine ended for the caller. */
 export type Exchanged<Reply> =
@@ -57,6 +57,12 @@ export class Process {
   invokedAtMs = 0;
   /** The invocation in which it read that passes are paused. */
   sawPauseIn = -1;
+  /** Its invocation is a dry run or a look-up: nothing may be written. */
+  isReading = false;
+  /** It drops what an older version does not know. */
+  readonly isOlder: boolean;
+  /** The stack of the function; another one's may not write. */
+  stack = STACK;
   /** Of a function. */
   handler: Handler<unknown> | undefined;
   environment: Environment | undefined;
@@ -82,6 +88,7 @@ export class Process {
     this.#world = world;
     this.#chance = world.chance.of(name);
     this.#slowness = world.has('slowNetwork') ? 20 : 1;
+    this.isOlder = world.has('olderVersion') && world.chance.of(`version of ${name}`).once(2);
   }
 
   readonly nowMs = (): number => this.#world.clock.nowMs + this.skewMs;
@@ -168,7 +175,8 @@ export class Process {
     }
     if (fault === 'repeated') clock.in(this.#chance.pick(LATEST_MS), work);
     if (fault === 'lostReply') return noReply();
-    await clock.wait(this.#hopMs(fault), signal);
+    // Without faults the time of one way is enough.
+    if (this.#world.isFaulty) await clock.wait(this.#hopMs(fault), signal);
     this.#checkAlive();
     return { outcome: 'reply', reply };
   }

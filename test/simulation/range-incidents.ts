@@ -22,9 +22,11 @@ export async function observe(world: World, chance: Chance): Promise<void> {
   for (const key of RANGE_KEYS) ranges.setRecord(key, false);
   world.inChargeSinceMs = undefined;
   await apply(world, { mode: 'observe' });
+  world.observedSinceMs = clock.nowMs;
   await clock.wait(DRAINED_MS);
-  world.people.placeUnrecorded(chance);
+  if (world.has('ranges')) world.people.placeUnrecorded(chance);
   await clock.wait(10_000 + chance.pick(50_000));
+  world.observedSinceMs = Number.POSITIVE_INFINITY;
   await apply(world, { mode: 'enforce' });
   world.inChargeSinceMs = clock.nowMs;
   world.isAway = false;

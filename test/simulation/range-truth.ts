@@ -1,3 +1,5 @@
+import { itemsOf } from './control-plane.ts';
+import type { Process } from './process.ts';
 import { INTERVAL_MS } from './settings.ts';
 import type { TableWrite } from './stand-in-table.ts';
 import { hasItem, keyOf, RANGE_KEYS, type StoredRangeItem, sizeOf, storedRangeIn } from './stored-items.ts';
@@ -186,9 +188,18 @@ export class RangeTruth {
     const is = after.strikes.get(item) ?? 0;
     if (is <= counted.length) return void this.#sightings.set(item, counted.slice(0, is));
     this.#sightings.set(item, [...counted, { begunAtMs, atMs: this.#now }]);
+    this.#checkUnclaimed(item, by, begunAtMs);
     // A pass strikes at some time between its beginning and its write.
     if (is === counted.length + 1 && this.#now - lastIn(counted) >= BETWEEN_STRIKES_MS) return;
     this.#world.violate('strikes', `${by.name} struck ${item} ${is} times, after ${counted.length} strikes that count`);
+  }
+
+  /** A pass lists the Services of its own time. Of two control planes it may list the former one. */
+  #checkUnclaimed(item: string, by: Process, begunAtMs: number): void {
+    const { plane, hasMoved } = this.#world.servers;
+    const owner = plane.services().find((service) => itemsOf(service).includes(item));
+    if (hasMoved || Date.parse(owner?.metadata.creationTimestamp ?? '') >= begunAtMs || owner === undefined) return;
+    this.#world.violate('strikes', `${by.name} struck ${item}, which ${owner.metadata.name} had before the pass`);
   }
 
   /** Strikes from before a time of observing do not count after it. */

@@ -1,6 +1,6 @@
 import type { Plant } from './plants.ts';
 import { type Ran, run } from './run.ts';
-import { FAULTS, FEATURES, type LeftOut } from './settings.ts';
+import { FEATURES, type LeftOut } from './settings.ts';
 
 interface SeedsRequest {
   readonly firstSeed: number;
@@ -10,6 +10,8 @@ interface SeedsRequest {
 }
 
 const PROGRESS_EVERY_MS = 10_000;
+/** What goes wrong in a run with less may do so a little later. */
+const LATER_MS = 10_000;
 /** Of a shortened history. */
 const MOST_LINES = 60;
 
@@ -51,9 +53,11 @@ function printViolation({ settings: { seed }, violations: [first] }: Ran): void 
   console.log(`\nSeed ${seed}: ${first?.kind}: ${first?.message}`);
 }
 
-async function explain({ settings: { seed }, violations: [first] }: Ran, plant: Plant | undefined): Promise<void> {
+async function explain(ran: Ran, plant: Plant | undefined): Promise<void> {
+  const [first] = ran.violations;
   if (first === undefined) return;
-  const { shortest, without } = await shortened(seed, first.kind);
+  const { seed } = ran.settings;
+  const { shortest, without } = await shortened(ran, first.kind);
   console.log(`Without ${[...without].join(' ')}:`);
   const [line] = shortest.history.slice(-1);
   console.log(
@@ -67,15 +71,24 @@ async function explain({ settings: { seed }, violations: [first] }: Ran, plant: 
   console.log(`Replay: npm run simulate -- --seed ${seed}${planted}\n`);
 }
 
-/** Leaves out one feature, fault and incident after the other, as long as the run goes wrong in the same way. */
-async function shortened(seed: number, kind: string): Promise<{ shortest: Ran; without: LeftOut }> {
-  let without: LeftOut = new Set();
-  const full = await run(seed);
-  const incidents = full.settings.incidents.map(({ number }) => `#${number}`);
-  for (const part of [...incidents.toReversed(), ...FAULTS, ...FEATURES]) {
-    const less = new Set([...without, part]);
-    const { violations } = await run(seed, { without: less });
-    if (violations[0]?.kind === kind) without = less;
-  }
+/** Leaves out features, faults and incidents, first many at a time, as long as the run goes wrong in the same way. */
+async function shortened({ settings, virtualMs }: Ran, kind: string): Promise<{ shortest: Ran; without: LeftOut }> {
+  const { seed, incidents, faults, features } = settings;
+  let [without, longestMs]: [LeftOut, number] = [new Set(), virtualMs];
+  const leaveOut = async (parts: readonly string[]): Promise<void> => {
+    if (parts.length === 0) return;
+    const less = new Set([...without, ...parts]);
+    const ran = await run(seed, { without: less, longestMs: longestMs + LATER_MS });
+    if (ran.violations[0]?.kind === kind) {
+      [without, longestMs] = [less, ran.virtualMs];
+    } else if (parts.length > 1) {
+      const half = Math.ceil(parts.length / 2);
+      await leaveOut(parts.slice(0, half));
+      await leaveOut(parts.slice(half));
+    }
+  };
+  await leaveOut(incidents.map(({ number }) => `#${number}`).toReversed());
+  await leaveOut([...faults.keys()]);
+  await leaveOut(FEATURES.filter((feature) => features.has(feature)));
   return { shortest: await run(seed, { without, isRecorded: true }), without };
 }

@@ -3,6 +3,7 @@ import { claimCluster } from '../../lib/table/clusters.ts';
 import { isIPv6 } from './control-plane.ts';
 import { untilConverged } from './convergence.ts';
 import { INCIDENTS } from './incidents.ts';
+import { restart } from './operators.ts';
 import { startPasses } from './passes.ts';
 import { Pipelines } from './pipelines.ts';
 import { copyOf } from './range-incidents.ts';
@@ -27,10 +28,15 @@ export interface RunOptions {
   readonly without?: LeftOut;
   /** Keeps the history, which costs time. */
   readonly isRecorded?: boolean;
+  /** Ends after this time. */
+  readonly longestMs?: number;
 }
 
 /** Runs one seed: trouble for some minutes, and then as long without as it takes until everything is to be clean. */
-export async function run(seed: number, { without, isRecorded = false }: RunOptions = {}): Promise<Ran> {
+export async function run(
+  seed: number,
+  { without, isRecorded = false, longestMs = Number.POSITIVE_INFINITY }: RunOptions = {},
+): Promise<Ran> {
   const settings = settingsOf(seed, without);
   // The traces of errors that are expected would take a fifth of the time.
   Error.stackTraceLimit = isRecorded ? 10 : 0;
@@ -43,7 +49,7 @@ export async function run(seed: number, { without, isRecorded = false }: RunOpti
   void keepCopies(world);
   void sweep(world);
   void makeTrouble(world);
-  await clock.run(() => world.violations.length > 0 || world.hasEnded);
+  await clock.run(() => world.violations.length > 0 || world.hasEnded || clock.nowMs > beganAtMs + longestMs);
   const { violations, history } = world;
   return { settings, violations, history, virtualMs: clock.nowMs - beganAtMs, steps: clock.steps };
 }
@@ -57,8 +63,8 @@ async function begin(world: World): Promise<void> {
   for (const address of SPARES) servers.cut(address, true);
   const { table } = await world.kbctl();
   await registerCluster(table, world.spec);
-  // As the endpoints loop would have.
-  if (!world.has('endpoints')) await claimCluster(table, CLUSTER, STACK);
+  // As the endpoints loop would have; before another stack does.
+  if (!world.has('endpoints') || world.has('otherStack')) await claimCluster(table, CLUSTER, STACK);
   world.inChargeSinceMs = clock.nowMs;
   world.note(`seed ${world.settings.seed}: ${[...world.settings.features].join(' ')}`);
   world.note(`faults: ${[...world.settings.faults].map(([fault, rate]) => `${fault} 1/${rate}`).join(' ')}`);
@@ -100,14 +106,14 @@ async function makeTrouble(world: World): Promise<void> {
   world.isFaulty = false;
   world.calmSinceMs = clock.nowMs;
   world.note('no more trouble');
-  if (world.has('serverDiesLast') && world.has('endpoints')) killOne(world);
-  await clock.wait(LAST_LIVES_MS);
+  const last = world.has('serverDiesLast') && world.has('endpoints') ? dieOrRestart(world) : undefined;
+  await Promise.all([world.has('ranges') ? clock.wait(LAST_LIVES_MS) : undefined, last]);
   await untilConverged(world);
   world.hasEnded = true;
 }
 
-/** For good: it is to leave the endpoints. */
-function killOne(world: World): void {
+/** One server dies for good, and is to leave the endpoints; or it restarts, and is to be there. */
+async function dieOrRestart(world: World): Promise<void> {
   const { servers, spec } = world;
   const chance = world.chance.of('the last death');
   const named = spec.apiServers.flatMap((server) =>
@@ -115,8 +121,10 @@ function killOne(world: World): void {
   );
   const address = named[chance.pick(named.length)];
   if (address === undefined) return;
+  // Of many silent addresses not each is probed while it restarts.
+  if (named.length > 1 && !world.has('silentSpares') && chance.once(3)) return restart(world, address, chance);
   world.note(`${address} is dead from now on`);
-  servers.set(address, { state: chance.oneOf(['down', 'silent']) });
+  servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
 }
 
 /** The TTL of the table removes items at any time after their end. */

@@ -1,5 +1,5 @@
 import type { Chance } from './clock.ts';
-import { type Endpoints, endpointAddresses, isIPv6 } from './control-plane.ts';
+import { type Endpoints, endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
 import { apply, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
@@ -100,7 +100,7 @@ export async function agentDies(world: World, chance: Chance): Promise<void> {
   world.deadAgents.delete(address);
 }
 
-/** A write that adds an address, or creates the Endpoints, is late, and the address is drained meanwhile. */
+/** A write that adds an address to the Endpoints or their slice, or creates them, is late, and the address is drained meanwhile. */
 export async function lateAddition(world: World, chance: Chance): Promise<void> {
   const { clock, endpoints, servers } = world;
   if (world.delayOfWrite !== undefined) return;
@@ -111,11 +111,16 @@ export async function lateAddition(world: World, chance: Chance): Promise<void> 
     await clock.wait(REMOVED_AFTER_MS);
     start(world, removed);
   } else await endpointsDeleted(world, chance);
+  const late = chance.oneOf(['endpoints', 'endpointslices']);
   const added = await new Promise<string | undefined>((resolve) => {
-    world.delayOfWrite = (body) => {
-      const [address] = endpointAddresses(JSON.parse(body)).filter((each) => !endpoints.published().includes(each));
-      if (address === undefined) return undefined;
+    world.delayOfWrite = (kind, body) => {
+      const object = JSON.parse(body);
+      const [address] = [...endpointAddresses(object), ...sliceAddresses(object)].filter(
+        (each) => !endpoints.publishedIn(kind, object.metadata.name).includes(each),
+      );
+      if (address === undefined || kind !== late) return undefined;
       world.delayOfWrite = () => undefined;
+      world.note(`a write of ${kind} with ${address} is late`);
       resolve(address);
       return chance.between(3_000, LATEST_MS);
     };
@@ -134,6 +139,25 @@ export async function endpointsDeleted({ servers, endpoints }: World, chance: Ch
   servers.plane.remove('endpoints', 'default', 'kubernetes');
   if (!chance.once(4)) servers.plane.remove('endpointslices', 'default', 'kubernetes');
   if (chance.once(2)) servers.plane.remove('endpointslices', 'default', 'kubernetes-ipv6');
+}
+
+/** Another client undoes what is published, two or three times: afterwards writes that only contest are retried with backoff. */
+export async function overwrite({ servers, clock }: World, chance: Chance): Promise<void> {
+  for (let left = chance.between(2, 3); left > 0; left--) {
+    const current = servers.plane.find<Endpoints>('endpoints', 'default', 'kubernetes');
+    const [subset] = current?.subsets ?? [];
+    const addresses = subset?.addresses?.slice(0, 1);
+    const subsets = [{ ...subset, addresses }];
+    if (addresses !== undefined) servers.plane.place('endpoints', { ...current, subsets } as never);
+    await clock.wait(chance.between(11_000, 14_000));
+  }
+}
+
+/** No name is resolved for a while. */
+export async function namesFail({ servers, clock }: World, chance: Chance): Promise<void> {
+  servers.areNamesLost = true;
+  await clock.wait(chance.between(10_000, 50_000));
+  servers.areNamesLost = false;
 }
 
 /** Another client makes a slice of the Service; perhaps it deletes the others, or no server is reached now. */

@@ -39,6 +39,8 @@ export class ApiServers {
   kubeconfig: { readonly server: string; readonly ca: string; readonly token: string };
   records: readonly string[] = [ADDRESSES[3]];
   readonly formerRecords = new Set<string>();
+  /** Name servers do not answer. */
+  areNamesLost = false;
   readonly #balancers = new Map<string, ControlPlane>();
   /** Called when one is not as it should be. */
   onBad: (address: string) => void = () => {};

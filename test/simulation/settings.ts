@@ -31,6 +31,9 @@ export const FEATURES = [
   'prune',
   'longLeases',
   'brokenLists',
+  'otherStack',
+  'olderVersion',
+  'storeFails',
 ] as const;
 /** The endpoints loop, and the two repairs with the Services. */
 export const PARTS = ['endpoints', 'ranges'] as const;

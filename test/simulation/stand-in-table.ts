@@ -17,6 +17,8 @@ export interface TableWrite {
   readonly sentAtMs: number;
   /** That invocation had read by then that passes are paused. */
   readonly sawPause: boolean;
+  /** It is a dry run or a look-up. */
+  readonly isReading: boolean;
 }
 
 interface Input {
@@ -26,11 +28,13 @@ interface Input {
   readonly ExclusiveStartKey?: Attributes;
 }
 
-type Sender = Pick<TableWrite, 'by' | 'begunAtMs' | 'sentAtMs' | 'sawPause'>;
+type Sender = Omit<TableWrite, 'cluster' | 'key' | 'before' | 'after'>;
 
 /** As the SDK: what may pass is tried three times. */
 const ATTEMPTS = 3;
 const PAGE = 4;
+/** The version before this one does not know them. */
+const NEWER_FIELDS: ReadonlySet<string> = new Set(['given', 'withoutAnswer', 'busyUntilMs']);
 
 type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
 
@@ -59,8 +63,8 @@ export class StandInTable {
     const send = async (command: object, { abortSignal }: { abortSignal?: AbortSignal } = {}) => {
       const [name] = command.constructor.name.split('Command');
       const { input } = command as { readonly input: Input };
-      const { invokedAtMs: begunAtMs, sawPauseIn, invocation } = by;
-      const sender = { by, begunAtMs, sentAtMs: this.#nowMs(), sawPause: sawPauseIn === invocation };
+      const { invokedAtMs: begunAtMs, sawPauseIn, invocation, isReading } = by;
+      const sender = { by, begunAtMs, sentAtMs: this.#nowMs(), sawPause: sawPauseIn === invocation, isReading };
       for (let attempt = 1; ; attempt++) {
         const answer = await by.exchange(() => this.#apply(name ?? '', input, sender), {
           signal: abortSignal,
@@ -114,7 +118,7 @@ export class StandInTable {
     switch (name) {
       case 'GetItem':
         this.#onRead(cluster?.S ?? '', key?.S ?? '', sender.by);
-        return { Item: this.find(cluster?.S ?? '', key?.S ?? '') };
+        return { Item: seenBy(sender.by, this.find(cluster?.S ?? '', key?.S ?? '')) };
       case 'Query':
         return this.#query(input);
       default:
@@ -143,10 +147,17 @@ export class StandInTable {
     const items = this.store.get(cluster) ?? new Map<string, Attributes>();
     this.store.set(cluster, items);
     if (after === undefined) items.delete(key);
-    else items.set(key, after);
+    else items.set(key, seenBy(sender.by, after) ?? after);
     this.#onWrite({ cluster, key, before, after, ...sender });
     return {};
   }
+}
+
+/** An item as the version of the process reads and writes it: it ignores and drops what it does not know. */
+function seenBy({ isOlder }: Process, item: Attributes | undefined): Attributes | undefined {
+  if (!isOlder || item === undefined) return item;
+  const known = Object.entries(item['value']?.M ?? {}).filter(([field]) => !NEWER_FIELDS.has(field));
+  return { ...item, value: { M: Object.fromEntries(known) } };
 }
 
 function replyOf(reply: object, attempts: number): object {

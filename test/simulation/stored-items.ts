@@ -57,14 +57,9 @@ export function storedRangeIn(attributes: Attributes | undefined): StoredRangeIt
   };
 }
 
-/** Returns until when the leases have an address withdrawn. */
-export function withdrawnUntilMsIn(leases: Attributes | undefined, address: string): number {
-  return Number(leases?.['value']?.M?.[address]?.M?.['withdrawnUntilMs']?.N ?? 0);
-}
-
-/** Returns when the lease of an address ends. */
-export function leaseEndMsIn(leases: Attributes | undefined, address: string): number {
-  return Number(leases?.['value']?.M?.[address]?.M?.['expiresAtMs']?.N ?? 0);
+/** Returns a time of the lease of an address. */
+export function leaseTimeIn(leases: Attributes | undefined, address: string, field: string): number {
+  return Number(leases?.['value']?.M?.[address]?.M?.[field]?.N ?? 0);
 }
 
 /** Each line is a name, a count of reviews, and two lists of bits. */

@@ -34,31 +34,33 @@ endpoints | agents crashLoop lossyWrites ownReconcilers | twoServers rollouts sk
 endpoints | agents crashLoop busy | twoServers skewedFunctions | drainAll | some | 90 | 10
 endpoints | | agents | undoIsLost | few | 60 | 12
 endpoints | agents | rollouts twoServers lossyWrites skewedFunctions slowNetwork | drainAll drain lossyNetwork deployment | many | 90 | 4 10 20
-endpoints | rollouts | agents twoServers slowNetwork slowReads ownReconcilers | endpointsDeleted lateAddition drain | all | 120 | 4 10 20
-endpoints | | agents twoServers secondFamily | lateAddition drain drain | few | 120 | 10
+endpoints | rollouts | agents twoServers slowNetwork slowReads ownReconcilers | endpointsDeleted lateAddition drain overwrite | all | 120 | 4 10 20
+endpoints | serverDiesLast | agents twoServers secondFamily | lateAddition drain drain | few | 120 | 10
 endpoints | busy slowNetwork | twoServers halts lossyWrites | outage | few | 240 | 15
 endpoints | ownReconcilers agents crashLoop | | restore | few | 150 | 60
 endpoints | serverDiesLast silentSpares | agents lateProcesses | serverDies serverRestarts stall | few | 60 | 15
 endpoints | serverDiesLast lossyPath | agents lateProcesses twoServers | serverDies networkOutage | few | 60 | 15
-endpoints | longLeases | agents busy | probeOutage | few | 120 | 35
+endpoints | longLeases | agents busy otherStack | probeOutage overwrite | few | 120 | 35
 endpoints | secondFamily | agents twoServers prune lossyWrites serverDiesLast | drain drainAll serverDies serverRestarts lateAddition foreignSlice | few | 90 | 6 12
 endpoints | prune | agents secondFamily brokenLists twoServers | foreignSlice endpointsDeleted serverDies networkOutage outage | few | 90 | 10
 ranges | webhook slowReads busy | requests | pause | few | 90 | 8
-endpoints | | twoServers serverDiesLast agents | rotate pause | few | 60 | 15
-endpoints ranges | webhook | twoServers dns serverDiesLast oneServerKubeconfig | rotate replaceServer recordChanges loseRegistration | few | 90 | 10 30
+endpoints | | twoServers serverDiesLast agents otherStack | rotate pause observe | few | 60 | 15
+endpoints ranges | webhook | twoServers dns serverDiesLast oneServerKubeconfig olderVersion otherStack | rotate replaceServer recordChanges loseRegistration | few | 90 | 10 30
 endpoints ranges | webhook busy | serverDiesLast requests | moveControlPlane | few | 60 | 10
-ranges | webhook | requests nodePorts slowReads skewedFunctions lossyWrites busy brokenLists | observe restore repairsStop deployment loseRegistration rotate | all | 120 | 6 15 40
+ranges | webhook busy storeFails | | moveControlPlane changeRange | few | 150 | 20
+ranges | webhook | requests nodePorts slowReads skewedFunctions lossyWrites busy brokenLists olderVersion otherStack | observe restore repairsStop deployment loseRegistration rotate | all | 120 | 6 15 40
 ranges | webhook slowReads fewNames wideRange | requests dualStack skewedFunctions | stall deployment | few | 180 | 40
 ranges | webhook slowReads fewNames wideRange | | | few | 180 | 40
 ranges | requests contention busy | webhook tightRange slowReads lossyWrites slowNetwork | lossyNetwork stall deployment | all | 60 | 6 15 40
 ranges | requests contention halts busy | webhook tightRange nodePorts | | few | 60 | 20
 ranges | requests halts busy wideRange | nodePorts dualStack | | few | 60 | 20
-ranges | webhook tightRange busy lossyWrites | contention slowNetwork nodePorts | lossyNetwork stall | all | 120 | 6 15 40
+ranges | webhook tightRange busy lossyWrites | contention slowNetwork nodePorts olderVersion | lossyNetwork stall | all | 120 | 6 15 40
 ranges | webhook contention busy wideRange | nodePorts dualStack lossyWrites slowNetwork | flood flood lossyNetwork stall | few | 60 | 6 15
 ranges | webhook busy | requests contention tightRange slowReads nodePorts lossyWrites | changeRange restore observe pause | few | 120 | 6 15 40
 ranges | webhook requests busy | nodePorts brokenLists | restore | few | 60 | 15
-ranges | requests busy | webhook tightRange nodePorts | observe | few | 120 | 15
+ranges | requests busy | webhook tightRange nodePorts olderVersion otherStack | observe | few | 120 | 15
 ranges | requests busy | webhook tightRange nodePorts | restore | few | 120 | 10
+endpoints | dns serverDiesLast | agents twoServers | namesFail restore recordChanges | few | 90 | 10
 `;
 
 export const THEMES = TABLE.trim().split('\n').map(themeOf) as [Theme, ...Theme[]];
@@ -90,7 +92,7 @@ export function everything(chance: Chance): Theme {
     perhaps: FEATURES,
     incidents,
     rates: RATES['all'] as Rates,
-    longestMs: 180_000,
+    longestMs: 120_000,
     pausesMs,
   };
 }

@@ -26,11 +26,12 @@ import { ADDRESSES, ApiServers, BALANCER, HOST, SECOND_ADDRESSES, SPARES } from 
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
 import { connectNetwork } from './stand-in-http-client.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
-import { hasItem, type StoredRangeItem, storedRangeIn, withdrawnUntilMsIn } from './stored-items.ts';
+import { hasItem, leaseTimeIn, type StoredRangeItem, storedRangeIn } from './stored-items.ts';
 import { useTime } from './virtual-time.ts';
 
 export const CLUSTER = 'demo';
 export const STACK = 'prod';
+export const OTHER_STACK = 'staging';
 /** A namespace whose quota refuses its Services. */
 export const GREEDY = 'greedy';
 export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
@@ -87,13 +88,15 @@ export class World {
   onLeases: (() => void) | undefined;
   /** Called with the process that reads a registration next. */
   onRegistrationRead: ((by: Process) => void) | undefined;
-  /** Called with each write of the Endpoints: returns by how many ms it is late, while its sender gives up. */
-  delayOfWrite: ((body: string) => number | undefined) | undefined;
+  /** Called with each write of Endpoints and slices: returns by how many ms it is late, while its sender gives up. */
+  delayOfWrite: ((kind: string, body: string) => number | undefined) | undefined;
   /** Reasons why the functions do not run now. */
   stops = 0;
   /** The two repairs do not run. */
   areRepairsStopped = false;
   hasEnded = false;
+  /** Since when the cluster is only observed. */
+  observedSinceMs = Number.POSITIVE_INFINITY;
   /** When mode, ranges or allocator were changed, or the table was restored. */
   disturbedAtMs = 0;
   /** Since when the table has been in charge without another allocator, and with all its items. */
@@ -111,7 +114,7 @@ export class World {
   /** What is sent to the queue of a loop, when it is due. */
   onMessage: (body: string) => void = () => {};
   readonly #isRecorded: boolean;
-  readonly #idle = new Map<ProcessKind, Process[]>();
+  readonly #idle = new Map<string, Process[]>();
   readonly #begunAtMs = new Map<string, number>();
   readonly #onBegun = new Map<string, () => void>();
   #processes = 0;
@@ -175,7 +178,7 @@ export class World {
 
   /** Whether the table has a withdrawal of the address that ends after a time. */
   isMarked(address: string, sinceMs = this.clock.nowMs): boolean {
-    return withdrawnUntilMsIn(this.table.find(CLUSTER, 'masterleases'), address) > sinceMs;
+    return leaseTimeIn(this.table.find(CLUSTER, 'masterleases'), address, 'withdrawnUntilMs') > sinceMs;
   }
 
   /** Whether the range of the spec has the item. */
@@ -217,12 +220,19 @@ export class World {
    * Invokes a function, in a warm process if there is one. `undefined`: no answer came, because the process ended or its
    * time was over; an error of the function is an answer, too.
    */
-  async invoke<Answer>(kind: ProcessKind, event: unknown, limitMs = 30_000): Promise<Answer | Error | undefined> {
-    const process = this.#idle.get(kind)?.pop() ?? this.#start(kind);
+  async invoke<Answer>(
+    kind: ProcessKind,
+    event: unknown,
+    limitMs = 30_000,
+    stack = STACK,
+  ): Promise<Answer | Error | undefined> {
+    const pool = `${stack} ${kind}`;
+    const process = this.#idle.get(pool)?.pop() ?? this.#start(kind, stack);
     const { clock } = this;
     const endsAtMs = clock.nowMs + limitMs;
     process.invocation++;
     process.invokedAtMs = clock.nowMs;
+    process.isReading = isReading(event as object);
     process.freeze(0);
     const end = clock.at(endsAtMs, () => process.end());
     const handler = process.handler as Handler<Answer>;
@@ -235,7 +245,7 @@ export class World {
     if (process.isDead || isLate || answer instanceof Error)
       this.cutOff.add((event as { requestId?: string }).requestId);
     if (process.isDead || answer === 'died') return undefined;
-    this.#idle.set(kind, [...(this.#idle.get(kind) ?? []), process]);
+    this.#idle.set(pool, [...(this.#idle.get(pool) ?? []), process]);
     return answer;
   }
 
@@ -274,11 +284,12 @@ export class World {
     this.#idle.clear();
   }
 
-  #start(kind: ProcessKind): Process {
+  #start(kind: ProcessKind, stack: string): Process {
     const name = `${kind}-${++this.#processes}`;
     const chance = this.chance.of(name);
     const skews = [chance.between(-2_000, 2_000), -FAR_SKEW_MS, FAR_SKEW_MS] as const;
     const process = new Process(this, name, kind, this.has('skewedFunctions') ? chance.oneOf(skews) : 0);
+    process.stack = stack;
     process.handler = this.#handlerOf(process);
     process.environment = this.environmentOf(process);
     return process;
@@ -325,13 +336,13 @@ export class World {
       startDeadline,
       telemetry: () => (this.#isRecorded ? this.#telemetryOf(process) : NO_TELEMETRY),
       reportingInstance: 'simulation',
-      stack: STACK,
+      stack: process.stack,
       ...(process.kind === 'endpoints' && { tickQueue: { send: (messages) => this.#queue(process, messages) } }),
       table,
       connect: (spec, options) => connections.connect(spec, options),
       resolveHost: (signal) => async (_, given) => {
         const answer = await process
-          .exchange(() => this.servers.records, { signal: given ?? signal })
+          .exchange(() => (this.servers.areNamesLost ? undefined : this.servers.records), { signal: given ?? signal })
           .catch(() => undefined);
         return answer?.outcome === 'reply' ? answer.reply : undefined;
       },
@@ -346,6 +357,8 @@ export class World {
   }
 
   async #kubeconfig(process: Process, signal: AbortSignal): Promise<ApiServerAccess> {
+    const isDown = this.isFaulty && this.has('storeFails') && this.chance.of(`store at ${this.clock.nowMs}`).once(2);
+    if (isDown) throw new ClusterError('Unavailable', 'the store fails');
     const answer = await process.exchange(() => this.servers.kubeconfig, { signal });
     if (answer.outcome !== 'reply') throw new ClusterError('Unavailable', 'the store does not answer');
     const { server, ca, token } = answer.reply;
@@ -383,6 +396,12 @@ export class World {
     return [...this.pauses.values()].some((pause) => this.#isInForce(pause, sinceMs));
   }
 
+  /** While a cluster is observed its ranges, Endpoints and slices stay; and another stack leaves them alone. */
+  checkMayWrite(by: Process, begunAtMs: number, what: string): void {
+    if (begunAtMs > this.observedSinceMs) this.violate('observed', `${by.name} wrote ${what} of an observed cluster`);
+    if (by.stack !== STACK) this.violate('otherStack', `${by.name} wrote ${what} of another stack's cluster`);
+  }
+
   #isInForce(pause: Pause | undefined, sinceMs: number): boolean {
     return pause !== undefined && pause.fromMs < sinceMs && this.clock.nowMs < pause.untilMs - SKEW_MS;
   }
@@ -391,6 +410,8 @@ export class World {
     const { cluster, key, after, by } = write;
     if (cluster !== CLUSTER) return;
     const isRange = key.startsWith('ranges/');
+    if (write.isReading) this.violate('dryRun', `${by.name} wrote ${key} in a dry run or a look-up`);
+    this.checkMayWrite(by, isRange ? write.begunAtMs : 0, key);
     if (isRange && this.isPausedFor(write) && by.kind.endsWith('epair')) {
       this.violate('paused', `${by.name} wrote ${key} although passes are paused`);
     }
@@ -432,6 +453,10 @@ export class World {
       },
     });
   }
+}
+
+function isReading({ dryRun, operation, body = '' }: { dryRun?: true; operation?: string; body?: string }): boolean {
+  return dryRun === true || operation === 'lookUp' || body.includes('"dryRun":true');
 }
 
 function asError(error: unknown): Error {
