@@ -100,20 +100,26 @@ export function isUnspecified(address: Address): boolean {
   return address.value === 0n;
 }
 
+const LOOPBACK = networksOf('127.0.0.0/8', '::1/128');
+const LINK_LOCAL = networksOf('169.254.0.0/16', 'fe80::/10');
+const LINK_LOCAL_MULTICAST = networksOf('224.0.0.0/24', 'ff02::/16');
+const MULTICAST = networksOf('224.0.0.0/4', 'ff00::/8');
+const BROADCAST = networksOf('255.255.255.255/32');
+
 export function isLoopback(address: Address): boolean {
-  return isIn(address, '127.0.0.0/8', '::1/128');
+  return isIn(LOOPBACK, address);
 }
 
 export function isLinkLocal(address: Address): boolean {
-  return isIn(address, '169.254.0.0/16', 'fe80::/10');
+  return isIn(LINK_LOCAL, address);
 }
 
 export function isLinkLocalMulticast(address: Address): boolean {
-  return isIn(address, '224.0.0.0/24', 'ff02::/16');
+  return isIn(LINK_LOCAL_MULTICAST, address);
 }
 
 export function isMulticast(address: Address): boolean {
-  return isIn(address, '224.0.0.0/4', 'ff00::/8');
+  return isIn(MULTICAST, address);
 }
 
 /**
@@ -126,10 +132,15 @@ export function isGlobalUnicast(address: Address): boolean {
     isLoopback(address) ||
     isMulticast(address) ||
     isLinkLocal(address) ||
-    isIn(address, '255.255.255.255/32')
+    isIn(BROADCAST, address)
   );
 }
 
-function isIn(address: Address, ...networks: readonly string[]): boolean {
-  return networks.map(parseCidr).some((network) => network !== undefined && networkContains(network, address));
+/** Parses once: a name server may answer with thousands of addresses, and each is asked for. */
+function networksOf(...cidrs: readonly string[]): readonly Network[] {
+  return cidrs.map(parseCidr).filter((network) => network !== undefined);
+}
+
+function isIn(networks: readonly Network[], address: Address): boolean {
+  return networks.some((network) => networkContains(network, address));
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { canonicalAddress, familyOf, parseAddress } from '../allocator/ip-address.ts';
+import { type Address, familyOf, formatAddress, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../allocator/network.ts';
 import { eachOf } from '../cluster/async.ts';
+import { MOST_RECORDS } from '../cluster/bounds.ts';
 import {
   type ApiServerSpec,
   type ClusterSpec,
@@ -79,9 +80,9 @@ async function resolveServer(
     if (error instanceof ClusterError) why = ` (${error.message})`;
     return undefined;
   });
-  const records = found && [...new Set(found.map(canonicalText))];
+  const records = found && parsedRecords(found);
   const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
-  const { addresses, findings } = publishable(records ?? [], host, spec, ofHost);
+  const { addresses, findings } = publishable(records ?? new Map(), host, spec, ofHost);
   if (addresses.length > 0) return { addresses: probed(addresses), findings, unresolved: [] };
 
   if (records !== undefined) {
@@ -95,18 +96,19 @@ async function resolveServer(
 }
 
 /** Returns the records to publish. If there are too many, those of servers known to be alive come first. */
-function publishable(records: readonly string[], host: string, spec: ClusterSpec, ofHost: readonly Lease[]) {
+function publishable(records: ParsedRecords, host: string, spec: ClusterSpec, ofHost: readonly Lease[]) {
   const families = publishedFamilies(spec);
   const most = RECORDS_OF_A_HOST / families.length;
-  const unfit = records.filter((record) => !isFit(record)).slice(0, RECORDS_OF_A_HOST);
-  const findings = unfit.map((record): Finding => {
+  const isFit = (address: Address | undefined) => address !== undefined && isGlobalUnicast(address);
+  const unfit = [...records].filter(([, address]) => !isFit(address)).slice(0, RECORDS_OF_A_HOST);
+  const findings = unfit.map(([record]): Finding => {
     const message = `${host} resolves to ${record}, which Endpoints must not contain; correct its records or targets`;
     return { type: 'other', message, item: record };
   });
   const alive = new Set(ofHost.filter((lease) => !hasMissedTwice(lease)).map(({ address }) => address));
   const fit = families.map(({ family }) =>
-    records
-      .filter((record) => isFit(record) && familyOf(record) === family)
+    [...records]
+      .flatMap(([record, address]) => (isFit(address) && address?.family === family ? [record] : []))
       .sort((one, other) => Number(alive.has(other)) - Number(alive.has(one))),
   );
   for (const { length } of fit.filter((ofFamily) => ofFamily.length > most)) {
@@ -116,15 +118,17 @@ function publishable(records: readonly string[], host: string, spec: ClusterSpec
   return { addresses: fit.flatMap((ofFamily) => ofFamily.slice(0, most)), findings };
 }
 
-/** Returns the one spelling of an address: a target group or a Service may have another, or a text that is no address. */
-function canonicalText(record: unknown): string {
-  const text = boundedText(record);
-  return canonicalAddress(text) ?? text;
-}
+/** The records by their text: of an address its one spelling, as a target group or a Service may have another. */
+type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
-function isFit(record: string): boolean {
-  const address = parseAddress(record);
-  return address !== undefined && isGlobalUnicast(address);
+function parsedRecords(found: readonly unknown[]): ParsedRecords {
+  return new Map(
+    found.slice(0, MOST_RECORDS).map((record) => {
+      const text = boundedText(record);
+      const address = parseAddress(text);
+      return [address === undefined ? text : formatAddress(address), address];
+    }),
+  );
 }
 
 export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): ProbeTarget {

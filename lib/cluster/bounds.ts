@@ -100,5 +100,11 @@ const UNREAD: ReadonlySet<string> = new Set(['metadata.annotations', 'metadata.m
  */
 export const MOST_HOSTS = 25;
 
+/**
+ * The addresses that are read of one source: a name server answers with thousands in a reply, and a Service may have a hundred
+ * thousand. Parsing those would keep the process busy for seconds.
+ */
+export const MOST_RECORDS = 1_000;
+
 /** The length of a cluster spec as YAML: 100 API servers and 1,000 callers take 100 KB. */
 export const LONGEST_SPEC_TEXT = 256 * 1024;

@@ -4,6 +4,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { isNativeError } from 'node:util/types';
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import { unlessAborted } from '../cluster/async.ts';
+import { MOST_RECORDS } from '../cluster/bounds.ts';
 import { isLocalAddress } from '../cluster/hosts.ts';
 import { ClusterError, type HostResolver } from './cluster-port.ts';
 
@@ -42,10 +43,11 @@ export function dnsHostResolver(lookup: RecordLookup): HostResolver {
 }
 
 async function records(answer: Promise<string[]>): Promise<string[]> {
-  return answer.catch((error: unknown) => {
+  const found = await answer.catch((error: unknown) => {
     if (isNativeError(error) && 'code' in error && NO_SUCH_RECORD.has(error.code)) return [];
     throw error;
   });
+  return found.slice(0, MOST_RECORDS);
 }
 
 /** Returns the error for a connection to a local address. */
@@ -84,7 +86,7 @@ async function recordsOf(host: string): Promise<LookupAddress[]> {
     ...(ipv4.status === 'fulfilled' ? ipv4.value : []).map((address) => ({ address, family: 4 })),
     ...(ipv6.status === 'fulfilled' ? ipv6.value : []).map((address) => ({ address, family: 6 })),
   ];
-  if (found.length > 0) return found;
+  if (found.length > 0) return found.slice(0, MOST_RECORDS);
   const failures = [ipv4, ipv6].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   const failure = failures.find((each) => !NO_SUCH_RECORD.has(each.code)) ?? failures[0];
   // The codes of `dns.lookup`, by which callers know that nothing was sent.

@@ -35,7 +35,7 @@ describe('the addresses of a source', () => {
   });
 
   const known = { ...newLease('10.9.8.7'), host: dnsName.host };
-  const many = Array.from({ length: 3_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+  const many = Array.from({ length: 900 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
   test.each([
     {
       name: 'without those that Endpoints must not contain',
@@ -53,7 +53,7 @@ describe('the addresses of a source', () => {
       name: 'at most 32 of them',
       records: many,
       addresses: many.slice(0, 32),
-      findings: [{ item: dnsName.host, message: expect.stringContaining('3000 addresses') }],
+      findings: [{ item: dnsName.host, message: expect.stringContaining('900 addresses') }],
     },
   ])('the addresses of a source are its records, $name', async ({ records, addresses, findings }) => {
     const spec = aClusterSpec({ apiServers: [dnsName] });
@@ -89,6 +89,17 @@ describe('the addresses of a source', () => {
     const spec = aClusterSpec({ apiServers: [dnsName] });
     const { findings } = await resolveAddresses(spec, async () => ['127.0.0.1', ...unfit], []);
     expect(findings.length).toBeLessThanOrEqual(34);
+  });
+
+  test('the addresses of a source beyond the first 1,000 are ignored, so that no source keeps the process busy', async () => {
+    const records = Array.from({ length: 100_000 }, (_, n) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
+    const { addresses, findings } = await resolveAddresses(
+      aClusterSpec({ apiServers: [group] }),
+      async () => records,
+      [],
+    );
+    expect(addresses).toHaveLength(32);
+    expect(findings).toMatchObject([{ message: expect.stringContaining('resolves to 1000 addresses') }]);
   });
 
   test('the addresses of a source that the spec contains too are probed once, as addresses of the spec', async () => {

@@ -35,6 +35,11 @@ describe('the addresses of a host', () => {
     await expect(resolver(ipv4, ipv6)('api.example.com')).resolves.toEqual(expected);
   });
 
+  test('the addresses of a host are at most 1,000 of each kind, as parsing many keeps the process busy', async () => {
+    const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+    await expect(resolver(many, ['2001:db8::1'])('api.example.com')).resolves.toHaveLength(1_001);
+  });
+
   test('the addresses of a host are unknown when no name server answers before the time for look-ups is over', async () => {
     const never = () => new Promise<never>(() => {});
     const resolve = dnsHostResolver({ resolve4: never as never, resolve6: never as never });
