@@ -53,7 +53,7 @@ function allow(actions: readonly string[], resources: Value, condition?: Value):
   };
 }
 
-/** Without the second operator, a request without a value of the key would meet the first. */
+/** Also requires the key: `ForAllValues` alone accepts a request without a value of the key. */
 function allValues(operator: string, key: string, patterns: Value): Fields {
   return { [`ForAllValues:${operator}`]: { [key]: patterns }, Null: { [key]: 'false' } };
 }

@@ -68,7 +68,10 @@ function savedOf({ cluster, place, saved }: ItemFacts): ItemFacts['saved'] {
   return allocator === 'table' || bitIn(saved.stored.range, place) !== undefined ? saved : undefined;
 }
 
-/** Where the API servers allocate, Services are newer than the usage bitmap of the last pass, and an IPAddress is the record. */
+/**
+ * Where the API servers allocate, an IPAddress is the record, and the listed Services are newer than the usage bitmap
+ * of the last pass.
+ */
 function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | undefined): boolean | undefined {
   if (cluster.spec.allocator === 'apiserver' && claims !== undefined) {
     return claims.services.length > 0 || claims.ipAddress !== undefined;

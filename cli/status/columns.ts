@@ -34,7 +34,7 @@ export function percentText(percent: number): string {
   return percent > 0 && percent < 1 ? '<1%' : `${Math.floor(percent)}%`;
 }
 
-/** A small share of many items can be less than the tenth of a per cent of the figure. */
+/** The figure is rounded down to a tenth of a per cent, so that a small share of many items can be 0. */
 function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }

@@ -13,7 +13,7 @@ export interface StoreWords {
   readonly action: 'secretsmanager:GetSecretValue' | 'ssm:GetParameter';
   /** The name in its VPC endpoint. */
   readonly service: 'secretsmanager' | 'ssm';
-  /** The field of the cluster spec. */
+  /** The field of the cluster spec that names it. */
   readonly field: 'kubeconfig.secretsManager' | 'kubeconfig.ssm';
 }
 

@@ -134,7 +134,9 @@ export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTi
   return { outcome: 'due', tick: received };
 }
 
-/** A tick is late when the next one was due. The next one of suspects comes after this one, or in the next minute. */
+/**
+ * A tick is late once the next one is due. The next tick of suspects is queued after this one, or in the next minute.
+ */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }

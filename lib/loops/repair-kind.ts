@@ -24,7 +24,7 @@ export interface RepairKind<Item> {
   readonly startWalk: (ledgers: readonly Ledger<Item>[]) => Walk;
 }
 
-/** Upstream's errors: their beginnings, or whole messages. */
+/** Upstream's error messages, whole or their beginnings. */
 export interface RepairErrorWords {
   readonly cannotRead: string;
   readonly cannotRestore: (range: string, why: string) => string;

@@ -31,7 +31,7 @@ export async function readLeases(table: KeyValueTable, cluster: string): Promise
 export interface LeasesChanged {
   /** Addresses whose lease was changed. Empty if the outcome of the put is unclear, or the table withholds writes. */
   readonly written: ReadonlySet<string>;
-  /** The leases after the put, including a withheld one, or read again after a put that was not made. */
+  /** The leases after the put, also after a withheld one. If the put was not made, they were read again. */
   readonly present: StoredLeases;
   /** The changes that were not written although the lease is still the one that was read. */
   readonly unwritten: LeaseChanges;

@@ -43,7 +43,7 @@ function failing(
   };
 }
 
-test('a Service gets an address and a node port, which are allocated', async () => {
+test('a Service gets an address and a node port that are allocated to it', async () => {
   const world = await anAdmissionWorld();
   expect(await world.ask(NODE_PORT)).toEqual({
     uid: 'u-1',

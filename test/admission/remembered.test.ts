@@ -63,7 +63,7 @@ describe('a Service keeps its unclaimed items only while they are its own', () =
   });
 });
 
-test('a Service that is created again gets other items the second time, as one of that name may exist, and the same ones from then on', async () => {
+test('a Service that is created again gets other items, because a Service of that name may exist, and the same ones from then on', async () => {
   const world = await anAdmissionWorld();
   const answers: unknown[] = [];
   for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
@@ -118,7 +118,7 @@ test('a Service that is created again keeps its items when an earlier review of 
   expect(Object.keys(await world.taken())).toContain('10.0.0.5');
 });
 
-test('a Service with generateName gets its name here, by which it is known when it is reviewed again', async () => {
+test('a Service with generateName gets its name from the webhook, which recognizes it in the next review', async () => {
   const world = await anAdmissionWorld();
   const { patch } = await world.ask({ generateName: 'web-' });
   expect(patch).toContainEqual({ op: 'add', path: '/metadata/name', value: 'web-00001' });
@@ -126,7 +126,7 @@ test('a Service with generateName gets its name here, by which it is known when 
   expect(await world.ask({ name: 'web-00001', uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
 });
 
-test('a Service with generateName is refused the value that another one of that prefix asked for', async () => {
+test('a Service with generateName is refused the value that another Service of that prefix requested', async () => {
   const world = await anAdmissionWorld();
   const asks: ReviewFields = { generateName: 'web-', spec: { clusterIP: '10.0.0.5' } };
   expect(await world.ask(asks)).toMatchObject({ allowed: true });
@@ -200,7 +200,7 @@ test('a Service with sixteen ports gets them even if they fill the range', async
   expect(await portsTaken(world)).toBe(16);
 });
 
-test('a Service that its API server refuses afterwards does not count items that a pass has seen or freed', async () => {
+test('items that a pass has seen or freed do not count against the share of a namespace', async () => {
   const world = await anAdmissionWorld();
   for (let index = 0; index < 6; index++) await world.ask({ ...withPorts(10), name: `s${index}` });
   expect(await world.ask({ ...withPorts(10), name: 'next' })).toMatchObject({ allowed: false });

@@ -6,7 +6,7 @@ const CALLERS = 50;
 const ADDRESSES = 254;
 
 /** The handler of the function as it is deployed. The contract suite of the table has fifty writers over DynamoDB. */
-test('Fifty concurrent callers get each address of a /24 once, and the 255th learns that it is full', async () => {
+test('Fifty concurrent callers get each address of a /24 once, and the 255th request is refused because it is full', async () => {
   const world = await anAllocateWorld({ handler: allocation() });
   let asked = 0;
   const ask = (count: number) => {

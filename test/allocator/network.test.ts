@@ -37,7 +37,7 @@ describe('A network', () => {
     { text: '::ffff:10.0.0.7/120', canonical: '10.0.0.0/24' },
     { text: '::ffff:10.0.0.7/88', canonical: '::ff00:0:0/88' },
     { text: '::1/128', canonical: '::1/128' },
-  ])('written $text is $canonical', ({ text, canonical }) => {
+  ])('a network written $text is $canonical', ({ text, canonical }) => {
     expect(parseCidr(text)?.text).toBe(canonical);
   });
 

@@ -16,11 +16,14 @@ describe('A port range', () => {
     { text: ' \t80-90\n', base: 80, size: 11, shown: '80-90' },
     { text: '', base: 0, size: 0, shown: '' },
     { text: '  ', base: 0, size: 0, shown: '' },
-  ])('written $text starts at $base, has $size ports and is shown as "$shown"', ({ text, base, size, shown }) => {
-    const interval = parsePortInterval(text);
-    expect(interval).toEqual({ base, size });
-    expect(isRefused(interval) ? undefined : portIntervalText(interval)).toBe(shown);
-  });
+  ])(
+    'a port range written $text starts at $base, has $size ports and is shown as "$shown"',
+    ({ text, base, size, shown }) => {
+      const interval = parsePortInterval(text);
+      expect(interval).toEqual({ base, size });
+      expect(isRefused(interval) ? undefined : portIntervalText(interval)).toBe(shown);
+    },
+  );
 
   test.each([
     { text: 'garbage', message: 'strconv.Atoi: parsing "garbage": invalid syntax' },

@@ -77,7 +77,7 @@ const shape = fc
   .oneof(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 900, max: 2100 }), fc.constant(33_000))
   .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
 
-describe('Whatever is done to a range', () => {
+describe('A range after any operations', () => {
   test('a range has the items of a set, and those of a larger range from which it was restored', () => {
     const step = fc.record({
       action: fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'),

@@ -304,7 +304,7 @@ describe('deregistering the last live address', () => {
   });
 });
 
-describe('a deregistration is not accepted if it', () => {
+describe('a refused deregistration', () => {
   test.each([
     { name: 'names a text that is no address', given: { address: 'server-1' }, reason: 'notAnAddress' },
     { name: 'has an end in the past', given: { untilMs: 5 }, reason: 'badEnd' },

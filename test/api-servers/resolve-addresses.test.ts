@@ -84,7 +84,7 @@ describe('the addresses of a source', () => {
     expect(findings.map(({ message }) => message.length < 1_000 && !message.includes('\n'))).toEqual([true, true]);
   });
 
-  test('the addresses of a source cause at most 34 findings, however many must not be in Endpoints', async () => {
+  test('the addresses of a source cause at most 34 findings, even if more of them are invalid in Endpoints', async () => {
     const unfit = many.map((record) => record.replace('10.', '169.254.'));
     const spec = aClusterSpec({ apiServers: [dnsName] });
     const { findings } = await resolveAddresses(spec, async () => ['127.0.0.1', ...unfit], []);

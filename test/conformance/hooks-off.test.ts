@@ -74,7 +74,7 @@ test('an observing pass of every loop reports the missing objects and creates no
   expect(await writers()).toEqual(allWrittenBy(undefined));
 });
 
-test('the kubernetes-service loop alone makes the namespace and the ServiceCIDR that the Service needs', async () => {
+test('the kubernetes-service loop alone creates the namespace and the ServiceCIDR that the Service needs', async () => {
   await handlers.register({ mode: 'enforce' });
 
   const { changes, errors } = await handlers.run('kubernetes-service');

@@ -85,7 +85,7 @@ test('the second slice is deleted when the spec asks for one family again, and t
   expect((await pass()).changes).toEqual([]);
 });
 
-test('with prune, a slice of another writer is deleted; when the writer makes it again, it is named and waits', async () => {
+test('with prune, a slice of another writer is deleted; if the writer creates it again, a finding names the writer and the next deletion waits', async () => {
   await allowSlices({ verbs: ['delete'] });
   const apiServers = [{ address: FIRST, probe: { url: `${apiserver.url}/readyz` } }];
   await handlers.register({ apiServers, endpoints: { prune: true } });

@@ -63,7 +63,7 @@ afterAll(async () => {
   await asFunctions?.close();
 });
 
-describe('under deploy/rbac.yaml and a token of its service account', () => {
+describe('a token of the service account in deploy/rbac.yaml', () => {
   test('all four loops do their work on a cluster that has nothing', async () => {
     const passes = await runAllLoops(handlers);
 

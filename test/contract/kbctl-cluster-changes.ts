@@ -62,7 +62,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
     });
 
-    test('kbctl cluster set-mode reads all of them first, and reports everything that is wrong', async () => {
+    test('kbctl cluster set-mode reads all clusters first, and reports everything that is wrong', async () => {
       expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual({
         code: 3,
         stdout: '',
@@ -118,7 +118,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster delete', () => {
-    test('kbctl cluster delete deletes none when one of them is not there', async () => {
+    test('kbctl cluster delete deletes no cluster if one is not registered', async () => {
       expect(await cluster('delete', 'a', 'ownd')).toMatchObject({
         code: 3,
         stderr: 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n',
@@ -136,7 +136,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
     });
 
-    test('kbctl cluster delete accepts neither a star for all of them nor an invalid name', async () => {
+    test('kbctl cluster delete accepts neither a star for all clusters nor an invalid name', async () => {
       for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
     });

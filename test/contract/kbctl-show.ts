@@ -74,7 +74,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/);
     });
 
-    test('kbctl show ip fails when two Services have it', async () => {
+    test('kbctl show ip fails when two Services have the address', async () => {
       for (const name of ['web', 'web-copy']) world().restore(name, '10.0.0.77');
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77');
       expect(code).toBe(1);

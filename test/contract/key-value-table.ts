@@ -60,7 +60,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
-      test('a put keeps six bytes for each of the last 64 writes before, the latest last', async () => {
+      test('a put keeps six bytes for each of the 64 writes before it, the latest last', async () => {
         const cluster = newCluster();
         let item = await put(cluster, 'a', 0);
         expect(item).not.toHaveProperty('earlierWrites');

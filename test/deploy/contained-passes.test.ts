@@ -199,7 +199,7 @@ function longestSilenceMs(fromMs: number, toMs: number): number {
   return Math.max(...gaps);
 }
 
-describe('beside fifteen healthy clusters, with the CPU share of Lambda, a pass that no bound catches', () => {
+describe('a pass that no bound catches, beside fifteen healthy clusters and with the CPU share of Lambda', () => {
   test.each([
     { attack: 'an endless loop', cpuShare: 0.145 },
     { attack: 'a heap bomb', cpuShare: 0.29 },

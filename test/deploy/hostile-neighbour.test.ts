@@ -151,7 +151,7 @@ async function tick(loop: TestedLoop): Promise<void> {
   expect(harmed).toEqual([]);
 }
 
-describe('beside fifteen healthy clusters, in functions with the memory of Lambda, an API server that answers with', () => {
+describe('a hostile API server beside fifteen healthy clusters, in functions with the memory of Lambda', () => {
   test.each(ATTACKS)(
     'an API server with $name costs no other cluster an address, a pass or its interval',
     async (attack: Attack) => {

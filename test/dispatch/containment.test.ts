@@ -32,7 +32,7 @@ function longestGaps(fleet: FleetModel, count: number, fromMs: number): number[]
 
 const ATTACKS: readonly Attack[] = ['ends', 'hangs', 'blocks'];
 
-describe('clusters that share a message with', () => {
+describe('clusters that share a message with a hostile cluster', () => {
   test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile }))))(
     'clusters beside $hostile whose pass $attack their process miss the ticks of two minutes at most',
     async ({ attack, hostile }) => {

@@ -242,7 +242,7 @@ describe('the record of a pass', () => {
     expect(world.telemetry.lines[0]?.fields['errors']).toEqual(['AccessDenied: not allowed to write']);
   });
 
-  test('the record of a pass gives way to that of another pass of the loop that was faster, which is no failure', async () => {
+  test('the record of a pass is not written over that of another pass that was faster, which is no failure', async () => {
     const world = await aDispatchWorldOf({});
     const put = () => Promise.resolve({ outcome: 'lost' } as const);
     await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });

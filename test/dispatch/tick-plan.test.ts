@@ -125,7 +125,7 @@ describe('planTicks', () => {
     expect(plan.every(({ isFirst }) => !isFirst)).toBe(true);
   });
 
-  test('an event from ahead of the clock does not make ticks come later than the minute', () => {
+  test('an event that is ahead of the clock delays no tick beyond the minute', () => {
     const plan = planTicks('kubernetes-service', clusters(1), { ...AT, dueAtMs: MINUTE + 900_000 });
     expect(dueSeconds(plan)).toEqual([10, 20, 30, 40, 50]);
   });

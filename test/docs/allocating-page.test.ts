@@ -48,7 +48,7 @@ describe('The console blocks of allocating.md', () => {
   });
 });
 
-test('each request of the pages is done, with the answer that the page shows', async () => {
+test('each request on the pages succeeds with the answer on the page', async () => {
   const shown = contentOf('json').map((block) => JSON.parse(block.replaceAll('prod-eu-1', CLUSTER)) as object);
   const exchanges = shown.flatMap((request, index) =>
     'operation' in request && !('outcome' in request) ? [{ request, answer: shown[index + 1] }] : [],

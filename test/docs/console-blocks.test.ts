@@ -3,7 +3,7 @@ import { isWhatIsPrinted } from '../support/console-blocks.ts';
 
 const LEASES = 'ADDRESS   ENDS\n10.0.0.1   in 9m58s\n';
 
-describe('a page with the printed output is correct', () => {
+describe('a correct page has the printed output', () => {
   test.each([
     ['to the letter', 'nothing to do\n', ['nothing to do']],
     ['with other ages and column widths', LEASES, ['ADDRESS  ENDS', '10.0.0.1  in 14s']],
@@ -18,7 +18,7 @@ describe('a page with the printed output is correct', () => {
   });
 });
 
-describe('a page is stale if it', () => {
+describe('a stale page', () => {
   test.each([
     ['shows another number', '3 Services seen\n', ['4 Services seen']],
     ['shows another address', '10.0.0.1\n', ['10.0.0.2']],

@@ -104,7 +104,7 @@ test('a backup in a table of another stack allocates nothing before that stack t
   await opensWithItsPasses(world);
 });
 
-test('a table after the deletion of items allocates no used address, whichever they are, before and after its next passes', async () => {
+test('a table that lost any of its items allocates no used address, before and after its next passes', async () => {
   const whole = await atWork();
   const keys = [...whole.store].flatMap(([cluster, items]) =>
     [...items.keys()].filter((key) => !key.startsWith('requests/')).map((key) => [cluster, key] as const),

@@ -173,7 +173,7 @@ describe('a probe of the tick', () => {
     }
   });
 
-  test('a probe of the tick keeps the host name that the address is a record of', () => {
+  test('a probe of the tick keeps the host name of the address', () => {
     expect(nextLease(newLease(ADDRESS), { ...ready, host: 'api.example.com' }, NOW_MS).host).toBe('api.example.com');
   });
 });

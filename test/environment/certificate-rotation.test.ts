@@ -85,7 +85,7 @@ describe('the CA was rotated', () => {
     await clusters.close();
   });
 
-  test('a probe with a credential that is refused is made again with the new one', async () => {
+  test('a probe whose credential is refused is repeated with the new credential', async () => {
     const server = await serverOf(before);
     const { stored, pass, probe } = aProcess({ server: server.url, ca: before.ca, token: 'old' });
     await pass(0);

@@ -32,7 +32,7 @@ async function authorizationSeen(
   return attacker.requests.map(({ headers }) => headers['authorization']);
 }
 
-describe('a spec that names the API server of cluster B, with an own CA and own addresses', () => {
+describe('a spec that names the API server of cluster B, with a CA and addresses of its own', () => {
   const ofB = () => 'https://b.example:6443';
 
   test.each([

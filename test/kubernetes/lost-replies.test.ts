@@ -5,14 +5,14 @@ const lost = Object.assign(new Error('other side closed'), { code: 'ECONNRESET' 
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
 describe('a write with a lost reply is repeated', () => {
-  test('a create of an object that exists by then answers alreadyExists', async () => {
+  test('a create whose repetition finds the object answers alreadyExists', async () => {
     const { port, requests } = portAnswering(lost, failed(409, 'AlreadyExists'));
     await expect(port.create(service)).resolves.toEqual({ outcome: 'alreadyExists' });
     expect(requests).toHaveLength(2);
     expect(requests[1]).toEqual(requests[0]);
   });
 
-  test('an update that is a conflict by then answers conflict', async () => {
+  test('an update whose repetition is a conflict answers conflict', async () => {
     const { port } = portAnswering(lost, failed(409, 'Conflict'));
     await expect(port.update(service)).resolves.toEqual({ outcome: 'conflict' });
   });

@@ -188,7 +188,7 @@ describe('a transport', () => {
     await failed;
   });
 
-  test('a request waits once for each new connection, and not for one that another request returns', async () => {
+  test('a request sets one timer for each new connection, and none for a connection that another request returns', async () => {
     jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     stops.push(async () => void jest.useRealTimers());
     const authority = makeAuthority('the cluster');

@@ -69,7 +69,7 @@ test('a table closes the iterator of each query', async () => {
 });
 
 describe('a table on this machine', () => {
-  test('a table on this machine is that of the process that runs, which continues', async () => {
+  test('a table on this machine is that of the running process, which continues', async () => {
     const folder = join(root, 'running');
     const server = await startTableServer({ key: KEY });
     await filled(server);

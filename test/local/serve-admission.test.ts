@@ -52,7 +52,7 @@ test('a port that another process uses is named, with what to do', async () => {
   other.close();
 });
 
-test('the files name this machine and one another, and only their user can read the token', async () => {
+test('the files contain the address of this machine and refer to one another, and only their user can read the token', async () => {
   const place = { cluster: 'prod-eu-1', port: 9443, token: 'right', ca: authority.ca };
   const files = await writeAdmissionFiles(path.join(folder, 'admission'), place);
   const token = path.join(folder, 'admission', 'token');

@@ -300,7 +300,7 @@ describe('npm start on a cluster that is named', () => {
     await silent.close();
   });
 
-  describe('does not begin', () => {
+  describe('npm start that cannot begin', () => {
     const withSpec = async (fields: object) => {
       const spec = await file('cluster.yml', { ...specOf('observe', listening.url), ...fields });
       return ['-f', spec, '--data', join(folder, 'never')];

@@ -63,7 +63,7 @@ describe('a cluster of both families', () => {
     expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
   });
 
-  test('a cluster of both families has the records of both families of a host name published, half of the bound each', async () => {
+  test('a cluster of both families publishes the records of both families of a host name, half of the bound each', async () => {
     const world = dual();
     world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
     const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);

@@ -123,7 +123,7 @@ describe('an audit', () => {
     expect(await cluster.stored(PRIMARY)).toBeUndefined();
   });
 
-  test('an overtaken audit accepts the usage bitmap of the other', async () => {
+  test('an audit that another one overtakes accepts the usage bitmap of that one', async () => {
     const cluster = new RepairCluster({ allocator: 'apiserver' });
     const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
     expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });

@@ -152,7 +152,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     ]);
   });
 
-  test('a pass over the IPAddresses of a cluster reports a Service whose IPAddress references a headless one as upstream does', async () => {
+  test('a pass over the IPAddresses of a cluster reports, as upstream, a Service whose IPAddress references a headless Service', async () => {
     const { report, changed } = await passOver([service('s', ITEM), service('h', 'None'), ipAddress('h')], {
       ipAddresses: false,
     });

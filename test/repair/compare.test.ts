@@ -247,7 +247,7 @@ describe('an item that admission allocated', () => {
     expect(decided.changed).toBe(true);
   });
 
-  test('an item that admission allocated is forgotten with the range, whose bits are other items', () => {
+  test('an item that admission allocated is forgotten when the range changes, because its bits then mean other items', () => {
     const decided = compared({ taken: [2, 3, 4], stored: { unclaimed }, range: '30000-30011' });
     expect(decided.next).not.toHaveProperty('given');
     expect(bits(decided).taken).toEqual([2, 3, 4]);
@@ -322,7 +322,7 @@ describe('a held item', () => {
     });
   });
 
-  test('a held item keeps its other items when a Service claims one', () => {
+  test('a hold keeps its other items when a Service claims one', () => {
     const decided = compared({ holds: [{ ...ANY, items: ['30002', '30003'] }], claims: [[30_003, service('s')]] });
     expect(decided.next.holds).toEqual([{ ...ANY, items: ['30002'] }]);
   });

@@ -109,7 +109,7 @@ describe('guaranteedUpdate', () => {
     expect(waits).toEqual([0, 1, 2]);
   });
 
-  describe('With an item that was read a moment ago', () => {
+  describe('An item that was read a moment ago', () => {
     /** The gets of a table that has 1, after it was read as it is handed over. */
     async function recentlyRead() {
       const table = memoryTable();

@@ -81,7 +81,7 @@ describe('A run record', () => {
     expect(record?.error?.message).toHaveLength(500);
   });
 
-  test('a run record leaves a message of exactly the longest length', async () => {
+  test('a run record does not cut a message of exactly the longest length', async () => {
     const message = 'x'.repeat(500);
     expect((await written({ ...FAILED, error: { code: 'x', message } }))?.error?.message).toBe(message);
   });

@@ -35,7 +35,7 @@ test('the API of the webhook is deployed again when its policy names other VPC e
   expect(names[3]).toBe(names[0]);
 });
 
-test('the stage is at the deployment of the name', () => {
+test('the stage of the API uses the deployment of that name', () => {
   const { name, Resources } = named('AdmissionApiDeployment', { admissionVpcEndpointIds: 'vpce-1' });
   expect(name).toMatch(/^AdmissionApiDeployment[0-9a-f]{8}$/);
   expect(Resources['AdmissionApiStage']?.Properties['DeploymentId']).toEqual({ Ref: name });
@@ -52,7 +52,7 @@ test('the version of a function stays when its package is only in another place,
   expect(version({ key: 'other', zips: { 'admission.zip': 'x' } })).toBe(version());
 });
 
-test('the version of a function is the one of the alias', () => {
+test('the alias of a function refers to its version', () => {
   const { name, Resources } = named('AllocateVersion');
   expect(Resources['AllocateAlias']?.Properties['FunctionVersion']).toEqual({ 'Fn::GetAtt': [name, 'Version'] });
 });

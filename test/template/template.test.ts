@@ -207,11 +207,11 @@ describe('functions', () => {
     });
   });
 
-  test.each(LOOPS)('%s knows its own queue of ticks', (loop) => {
+  test.each(LOOPS)('%s has the URL of its own queue of ticks', (loop) => {
     expect(functionOf(byDefault, loop).Properties.Environment.Variables.TICK_QUEUE_URL).toEqual({ Ref: QUEUES[loop] });
   });
 
-  test('doctor knows the queues of all loops', () => {
+  test('doctor has the URLs of the queues of all loops', () => {
     const { TICK_QUEUE_URLS } = functionOf(byDefault, 'doctor').Properties.Environment.Variables;
     expect(TICK_QUEUE_URLS).toEqual({ 'Fn::Join': [',', Object.values(QUEUES).map((Ref) => ({ Ref }))] });
   });
@@ -517,12 +517,12 @@ const ofAdmission = ({ Resources }: Template) =>
 const apiGateway = (parameters: object) =>
   resolved({ ...WITH_ADMISSION, admissionEndpoint: 'apiGateway', ...parameters });
 
-test('the admission function is not there by default, nor is anything of it', () => {
+test('the admission function and its resources do not exist by default', () => {
   expect(ofAdmission(byDefault)).toEqual({});
   expect(JSON.stringify(byDefault.Resources)).not.toContain('-admission');
 });
 
-test('the admission function has a URL that AWS lets everyone call, in both of the ways that it asks for', () => {
+test('the admission function has a URL that everyone may call, with both permissions that AWS requires', () => {
   const { AdmissionUrl: url, ...rest } = ofAdmission(withAdmission);
   expect(url?.Properties).toMatchObject({ AuthType: 'NONE', Qualifier: 'live' });
   expect(url?.Properties).not.toHaveProperty('Cors');
@@ -556,7 +556,7 @@ test('the admission function has an API that only VPC endpoints reach, where a p
   });
 });
 
-test('the admission function is set by parameters, and reserves concurrency only if one sets it', () => {
+test('parameters configure the admission function, which reserves concurrency only if one sets it', () => {
   const { Properties } = functionOf(withAdmission, 'admission');
   expect(Properties.ReservedConcurrentExecutions).toBe('20');
   expect(Properties.Environment.Variables).toMatchObject({
@@ -640,7 +640,7 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
   });
 });
 
-test('no rule, condition or name is left that CloudFormation does not know', () => {
+test('the template has no rule, condition or name that CloudFormation does not know', () => {
   for (const template of [byDefault, everything, nothing, withAdmission]) {
     expect(JSON.stringify(template.Resources)).not.toMatch(/Fn::If|AWS::NoValue|"Condition":"/);
   }

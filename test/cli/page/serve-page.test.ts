@@ -67,11 +67,14 @@ test('the page of an unknown cluster reports that', async () => {
   });
 });
 
-test.each(['/clusters/', '/clusters/a/b', '/%ff', '//', '/a/../etc/passwd'])('nothing is at %s', async (path) => {
-  expect(await ask(await serve(), path)).toMatchObject({ status: 404 });
-});
+test.each(['/clusters/', '/clusters/a/b', '/%ff', '//', '/a/../etc/passwd'])(
+  'the path %s does not exist',
+  async (path) => {
+    expect(await ask(await serve(), path)).toMatchObject({ status: 404 });
+  },
+);
 
-test.each(['POST', 'DELETE', 'OPTIONS'])('%s changes nothing', async (method) => {
+test.each(['POST', 'DELETE', 'OPTIONS'])('the method %s is refused and changes nothing', async (method) => {
   const readFleet = () => Promise.reject(new Error('the table was read'));
   const server = await serve({ readFleet });
 

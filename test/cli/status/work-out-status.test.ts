@@ -113,7 +113,7 @@ describe('a loop', () => {
     expect(of(record)).toEqual({ state, health, attention });
   });
 
-  test('a late loop has its last time and its interval', () => {
+  test('a late loop is shown with its last run and its interval', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'node-port-repair': aRunRecord(NOW_MS - 120 * MINUTE_MS) };
     expect(statusOf({ records }).attention).toMatchObject([
       {
@@ -123,7 +123,7 @@ describe('a loop', () => {
     ]);
   });
 
-  test('a failing loop has its number of failures and the error, in one line', () => {
+  test('a failing loop is shown with its number of failures and the error, in one line', () => {
     const records = { ...runRecords(NOT_LONG_AGO_MS), 'cluster-ip-repair': failed(NOT_LONG_AGO_MS, 2) };
     const status = statusOf({ records });
     expect(status.attention).toMatchObject([
@@ -132,7 +132,7 @@ describe('a loop', () => {
     expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
   });
 
-  test('a loop that probes ran last when it refreshed a lease', () => {
+  test('the last run of a loop that probes is its last refresh of a lease', () => {
     const records = runRecords(NOW_MS - 50_000);
     const at = (leases: StatusInputs['leases']) =>
       loopOf(statusOf({ records, leases }), 'kubernetes-service')?.lastRanAtMs;
