@@ -65,7 +65,7 @@ describe.each(subjects)('$what', ({ request, outcome }) => {
             ),
           });
         });
-        if (!calls.happened) return;
+        if (!calls.happened) return expect(at).toBeGreaterThan(10);
         await check(world, calls);
       }
     };

@@ -1,15 +1,20 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { ENDS } from '../support/cut-calls.ts';
 import { PASSES } from './passes.ts';
 import { ALLOCATIONS, DEREGISTRATIONS, REVIEWS } from './requests.ts';
-import { type Subject, sweep } from './sweep.ts';
+import { runUncut, type Subject, sweep, type Uncut } from './sweep.ts';
 
 const ended = 'ends as it does uncut when any one call is %s, and it is made again';
 
 function swept<World>(subjects: readonly Subject<World>[]): void {
   describe.each(subjects)('$what', (subject) => {
+    let uncut: Uncut;
+    beforeAll(async () => {
+      uncut = await runUncut(subject);
+    });
+
     test.each(Object.entries(ENDS))(ended, async (_, end) => {
-      const { cuts, differences } = await sweep(subject, end);
+      const { cuts, differences } = await sweep(subject, end, uncut);
       expect(differences).toEqual([]);
       expect(cuts).toBeGreaterThanOrEqual(end === 'killedBefore' ? 2 : 0);
     });

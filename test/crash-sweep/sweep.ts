@@ -41,13 +41,27 @@ const ENDS_OF: { readonly [Each in End]?: RegExp } = {
   unclearAfter: TABLE_WRITES,
 };
 
+/** The calls of an uncut run, and its end state. */
+export interface Uncut {
+  readonly calls: readonly string[];
+  readonly expected: unknown;
+}
+
+export async function runUncut<World>(subject: Subject<World>): Promise<Uncut> {
+  const calls = new CutCalls();
+  const expected = await endStateAfter(subject, calls);
+  return { calls: calls.made, expected };
+}
+
 /** Cuts one run after the other, each at its next call, and compares what the next run ends with. */
-export async function sweep<World>(subject: Subject<World>, end: End): Promise<Swept> {
-  const uncut = new CutCalls();
-  const expected = await endStateAfter(subject, uncut);
+export async function sweep<World>(
+  subject: Subject<World>,
+  end: End,
+  { calls: names, expected }: Uncut,
+): Promise<Swept> {
   const differences: Difference[] = [];
   let cuts = 0;
-  for (const [at, name] of uncut.made.entries()) {
+  for (const [at, name] of names.entries()) {
     if (ENDS_OF[end]?.test(name) === false) continue;
     cuts += 1;
     const calls = new CutCalls(at, end);
