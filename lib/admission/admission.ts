@@ -7,6 +7,7 @@ import type { TableEnvironment } from '../runtime/environment.ts';
 import { DispatchError } from '../runtime/errors.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
+import { Turns } from '../table/turns.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
 import {
@@ -70,11 +71,11 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
       known ??= open(options, invocation);
       const request = httpRequestIn(event);
       if ('statusCode' in request) return logFault(invocation, request, undefined, 'not a request for a review');
-      const { settings, tokens, rate } = known;
+      const { settings, tokens, rate, turns } = known;
       const budgetMs = budgetOf(request, settings, invocation);
       const deadline = invocation.environment.startDeadline(budgetMs);
       const closing = invocation.environment.startDeadline(budgetMs + RELEASING_MS);
-      const work: Work = { invocation, settings, options, signal: deadline.signal, closing: closing.signal };
+      const work: Work = { invocation, settings, options, turns, signal: deadline.signal, closing: closing.signal };
       try {
         return await answer(request, tokens, rate, work);
       } finally {
@@ -99,6 +100,7 @@ interface Work {
   readonly invocation: Invocation<TableEnvironment>;
   readonly settings: AdmissionSettings;
   readonly options: AdmissionOptions;
+  readonly turns: Turns;
   readonly signal: AbortSignal;
   readonly closing: AbortSignal;
 }
@@ -107,7 +109,8 @@ function open(options: AdmissionOptions, { environment }: Invocation<TableEnviro
   const settings = options.settings ?? admissionSettings(process.env);
   const read = options.readTokens ?? secretTextReader(settings.tokenStore);
   const nameOf = (cluster: string) => tokensNameOf(settings, cluster);
-  return { settings, tokens: new ClusterTokens({ read, nameOf, nowMs: environment.nowMs }), rate: new Rate(REVIEWS) };
+  const tokens = new ClusterTokens({ read, nameOf, nowMs: environment.nowMs });
+  return { settings, tokens, rate: new Rate(REVIEWS), turns: new Turns() };
 }
 
 async function answer(
@@ -152,7 +155,7 @@ async function checked(tokens: ClusterTokens, cluster: string, token: string, { 
 async function judge(
   cluster: string,
   review: Review,
-  { invocation, options, signal, closing }: Work,
+  { invocation, options, turns, signal, closing }: Work,
 ): Promise<{ readonly verdict: Verdict; readonly retries: number }> {
   const { environment, telemetry } = invocation;
   const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
@@ -160,6 +163,7 @@ async function judge(
   let begunAtMs = environment.nowMs();
   const update = {
     attempts: ATTEMPTS,
+    turns,
     // The range remembers the items of a Service, so a repetition is safe.
     isRepeatable: true,
     wait: async (attempt: number) => {

@@ -7,15 +7,14 @@ import { RANGE_KEYS } from '../cluster/spec-ranges.ts';
 import { addressRange, nodePortRange } from '../range/configured-range.ts';
 import type { ServiceAllocationOptions } from '../range/service-allocation.ts';
 import type { RegisteredCluster } from '../table/clusters.ts';
-import type { UpdateOptions } from '../table/guaranteed-update.ts';
 import { type KeyValueTable, TableError } from '../table/key-value-table.ts';
-import { type RangeAllocations, rangeAllocations } from '../table/range-allocations.ts';
+import { type RangeAllocations, type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import type { AllocatedItems } from './response.ts';
 
 export interface RangesOptions {
   readonly pick: PickIndex;
-  readonly update: UpdateOptions;
+  readonly update: RangeOptions;
 }
 
 export interface ClusterRanges {

@@ -7,6 +7,7 @@ import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
+import { Turns } from '../table/turns.ts';
 import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/describe-error.ts';
 import { type Answer, refusedAnswer } from './answer.ts';
@@ -53,6 +54,7 @@ const ATTEMPTS = 1_000;
 /** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
 export function allocation({ pause, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
   const backoff = new Backoff(pause);
+  const turns = new Turns();
   return (event, context) =>
     runInvocation('allocate', context, async (invocation) => {
       const request = parseRequest(event);
@@ -70,7 +72,7 @@ export function allocation({ pause, pick = randomInt, openHeld }: AllocationOpti
       try {
         if (request.operation !== 'lookUp') await backoff.begin();
         begunMs = environment.nowMs();
-        const options = { pick, openHeld, update: { attempts: ATTEMPTS, wait, isCalm: () => backoff.isCalm } };
+        const options = { pick, openHeld, update: { attempts: ATTEMPTS, wait, isCalm: () => backoff.isCalm, turns } };
         const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, log);
         if (request.operation !== 'lookUp') backoff.won();
         logAnswer(invocation, answer, log);

@@ -1,0 +1,21 @@
+/**
+ * Makes the callers of one process change an item one after the other, in the order in which they came. So none of them loses
+ * an attempt to another one. Writers of other processes take no turns here: each write stays conditional.
+ */
+export class Turns {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Waits for all earlier work with this key, whether it succeeded or failed, and then does `work`. */
+  async take<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#last.get(key);
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    this.#last.set(key, over);
+    await before;
+    try {
+      return await work();
+    } finally {
+      end();
+      if (this.#last.get(key) === over) this.#last.delete(key);
+    }
+  }
+}
