@@ -1,6 +1,6 @@
 import { EVENT_SOURCE } from '../lib/aws/event-bus.ts';
 import { LOOPS, type Loop, STACK_LOOP } from '../lib/cluster/cluster-spec.ts';
-import { TOKEN_SECONDS } from '../lib/kubernetes/web-identity.ts';
+import { TOKEN_SECONDS } from '../lib/kubernetes/credentials.ts';
 import {
   attribute,
   conditionOf,

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import type { KubeconfigSources } from '../lib/aws/read-kubeconfig.ts';
+import { type KubeconfigSources, kubeconfigLoader, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
 import type { HealthyTargets } from '../lib/aws/target-group.ts';
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../lib/environment/cluster-connections.ts';
-import { type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
+import { DispatchError, type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
-import { DispatchError } from '../lib/runtime/errors.ts';
-import { kubeconfigLoader, type LoadKubeconfig } from '../lib/runtime/load-kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
+import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import { createEnvironment } from '../../lib/environment/cluster-connections.ts';
 import { QUEUEING_MS, withinDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
 import { errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
 import {

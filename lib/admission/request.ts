@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { shapeFaults } from '../cluster/shapes.ts';
+import { clusterName, shapeFaults } from '../cluster/shapes.ts';
 import { jsonIn } from '../cluster/values.ts';
-import { clusterName, DispatchError } from '../runtime/errors.ts';
+import { DispatchError } from '../runtime/deadline.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 

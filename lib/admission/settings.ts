@@ -1,5 +1,5 @@
 import type { SecretStore } from '../aws/store-client.ts';
-import { DispatchError } from '../runtime/errors.ts';
+import { DispatchError } from '../runtime/deadline.ts';
 
 export interface AdmissionSettings {
   /** The outcome for a Service if the table cannot allocate: refused, or left to its API server. */

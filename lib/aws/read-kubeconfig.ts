@@ -1,7 +1,7 @@
 import { AssumeRoleCommand, GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
 import { LONGEST_TOKEN } from '../cluster/bounds.ts';
 import { setLatest } from '../cluster/values.ts';
-import { TOKEN_SECONDS } from '../kubernetes/web-identity.ts';
+import { TOKEN_SECONDS } from '../kubernetes/credentials.ts';
 import { type CallLimits, isDenied, nameOfError } from './sdk.ts';
 import {
   type Credentials,
@@ -16,16 +16,15 @@ import {
   assumeFailure,
   badStoredKubeconfig,
   callFailure,
+  type KubeconfigSources,
   nameOf,
   noRegion,
   noText,
+  type ReadKubeconfig,
+  type RequestToken,
   readFailure,
   regionIn,
-  type StoredKubeconfig,
 } from './stored-kubeconfig.ts';
-
-/** Reads a kubeconfig that is stored in AWS. Throws a `ClusterError`. */
-export type ReadKubeconfig = (stored: StoredKubeconfig, signal: AbortSignal) => Promise<string>;
 
 const SESSION_NAME = 'kube-bootstrap-controller';
 const SESSION_SECONDS = 900;
@@ -127,17 +126,9 @@ function keptBy<Value>(make: (key: string) => Value): (key: string) => Value {
   };
 }
 
-export interface KubeconfigSources {
-  readonly read: ReadKubeconfig;
-  readonly requestToken: RequestToken;
-}
-
 export function kubeconfigSources(place: StorePlace = {}): KubeconfigSources {
   return { read: kubeconfigReader(place), requestToken: tokenRequester(place) };
 }
-
-/** Returns a token of this process's IAM role for an audience. Throws a `ClusterError`. */
-export type RequestToken = (audience: string) => Promise<string>;
 
 const LONGEST_REQUEST_MS = 5_000;
 

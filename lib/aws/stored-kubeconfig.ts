@@ -1,10 +1,29 @@
+import path from 'node:path';
 import { isNativeError } from 'node:util/types';
-import type { KubeconfigSpec } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec, KubeconfigSpec } from '../cluster/cluster-spec.ts';
 import { ClusterError } from '../kubernetes/cluster-port.ts';
+import { webIdentityAccess } from '../kubernetes/credentials.ts';
+import {
+  type ApiServerAccess,
+  type KubeconfigOptions,
+  loadKubeconfigFile,
+  parseKubeconfig,
+} from '../kubernetes/kubeconfig.ts';
 import { describeNetworkError } from '../kubernetes/network-fault.ts';
 import { isDenied, isNotAuthenticated, isThrottled, nameOfError, statusOf } from './sdk.ts';
 
 export type StoredKubeconfig = Extract<KubeconfigSpec, { readonly secretsManager: string } | { readonly ssm: string }>;
+
+/** Reads a kubeconfig that is stored in AWS. Throws a `ClusterError`. */
+export type ReadKubeconfig = (stored: StoredKubeconfig, signal: AbortSignal) => Promise<string>;
+
+/** Returns a token of this process's IAM role for an audience. Throws a `ClusterError`. */
+export type RequestToken = (audience: string) => Promise<string>;
+
+export interface KubeconfigSources {
+  readonly read: ReadKubeconfig;
+  readonly requestToken: RequestToken;
+}
 
 export interface StoreWords {
   /** `secret kube-bootstrap-controller/dev/prod-eu-1`, `parameter /kube-bootstrap-controller/dev/prod-eu-1`. */
@@ -21,7 +40,7 @@ export function nameOf(stored: StoredKubeconfig): string {
   return 'ssm' in stored ? stored.ssm : stored.secretsManager;
 }
 
-export function wordsOf(stored: StoredKubeconfig): StoreWords {
+function wordsOf(stored: StoredKubeconfig): StoreWords {
   if ('ssm' in stored) {
     return { what: `parameter ${stored.ssm}`, action: 'ssm:GetParameter', service: 'ssm', field: 'kubeconfig.ssm' };
   }
@@ -156,4 +175,38 @@ export function badStoredKubeconfig(message: string, cause?: unknown): ClusterEr
 
 function textOfError(error: unknown): string {
   return isNativeError(error) ? (error.message.split('\n', 1)[0] ?? '') : '';
+}
+
+/** Reads a cluster's kubeconfig again each time. Throws a `ClusterError`. */
+export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
+
+/** Reads from the source in the spec. Paths of files are relative to `folder`; only files may name plugins, where one can run. */
+export function kubeconfigLoader(
+  folder: string,
+  { read, requestToken }: KubeconfigSources,
+  { refuseLocal = false, ...plugins }: Pick<KubeconfigOptions, 'runPlugin' | 'refuseLocal'> = {},
+): LoadKubeconfig {
+  return async ({ kubeconfig }, signal) => {
+    if ('webIdentity' in kubeconfig) {
+      const { webIdentity } = kubeconfig;
+      return webIdentityAccess(webIdentity, () => requestToken(webIdentity.server), { refuseLocal });
+    }
+    const options = { refuseLocal, ...(kubeconfig.context !== undefined && { context: kubeconfig.context }) };
+    if ('file' in kubeconfig) {
+      return loadKubeconfigFile(path.resolve(folder, kubeconfig.file), { ...options, ...plugins });
+    }
+    const text = await read(kubeconfig, signal);
+    return parseKubeconfig(text, `in ${wordsOf(kubeconfig).what}`, options);
+  };
+}
+
+/** Returns true in a Lambda function. Elsewhere a kubeconfig may lead to an API server of this machine. */
+export function isLambda(variables: Readonly<Record<string, string | undefined>>): boolean {
+  return variables['AWS_LAMBDA_RUNTIME_API'] !== undefined;
+}
+
+/** Returns a text such as `file /etc/kube/config` or `secret kube-bootstrap-controller/dev/prod-eu-1`. */
+export function kubeconfigPlace({ kubeconfig }: ClusterSpec): string {
+  if ('webIdentity' in kubeconfig) return 'webIdentity in the cluster spec';
+  return 'file' in kubeconfig ? `file ${kubeconfig.file}` : wordsOf(kubeconfig).what;
 }

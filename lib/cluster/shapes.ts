@@ -67,3 +67,5 @@ function faultOf(issue: z.core.$ZodIssue, whole: string): string {
   if (issue.message !== NO_MESSAGE) return `${at} ${issue.message}`;
   return issue.code === 'invalid_value' ? `${at} is none of ${issue.values.join(', ')}` : `${at} is not valid`;
 }
+
+export const clusterName = z.string().check(z.regex(/^[a-z0-9-]{1,63}$/, 'is not the name of a cluster'));

@@ -1,7 +1,6 @@
 import { type Loop, STACK_LOOP } from '../cluster/cluster-spec.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
-import { CONCURRENT_PASSES, LISTING_MS, pause } from '../runtime/deadline.ts';
-import { DispatchError } from '../runtime/errors.ts';
+import { CONCURRENT_PASSES, DispatchError, LISTING_MS, pause } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
 import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
-import { shapeFaults } from '../cluster/shapes.ts';
+import { clusterName, shapeFaults } from '../cluster/shapes.ts';
 import { jsonIn } from '../cluster/values.ts';
-import { clusterName, DispatchError } from '../runtime/errors.ts';
+import { DispatchError } from '../runtime/deadline.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 
 export interface ReceivedMessage {

@@ -7,7 +7,7 @@ import type { Lease } from '../cluster/lease.ts';
 import { publishedFamilies } from '../endpoints/objects.ts';
 import { hasAnswered, type ProbeOutcome } from '../endpoints/probe-outcome.ts';
 import type { HostResolver, LookUp, Prober } from '../kubernetes/cluster-port.ts';
-import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
+import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credentials.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import {
   PERMISSION_GROUPS,

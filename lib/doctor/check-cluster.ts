@@ -1,3 +1,4 @@
+import { kubeconfigPlace } from '../aws/stored-kubeconfig.ts';
 import { unlessAborted } from '../cluster/async.ts';
 import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
@@ -19,7 +20,6 @@ import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { selfReview } from '../kubernetes/permissions.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
 import type { Environment } from '../runtime/environment.ts';
-import { kubeconfigPlace } from '../runtime/load-kubeconfig.ts';
 import { VERSION } from '../runtime/version.ts';
 import type { ListedCluster, Pause } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';

@@ -1,8 +1,7 @@
 import * as z from 'zod/mini';
 import { eachOf, unlessAborted } from '../cluster/async.ts';
-import { shapeFaults } from '../cluster/shapes.ts';
-import { ANSWERING_MS, CONCURRENT_PASSES, withDeadline, withinDeadline } from '../runtime/deadline.ts';
-import { clusterName, DispatchError } from '../runtime/errors.ts';
+import { clusterName, shapeFaults } from '../cluster/shapes.ts';
+import { ANSWERING_MS, CONCURRENT_PASSES, DispatchError, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { type ListedCluster, listClusters, type Pause } from '../table/clusters.ts';
 import { type CheckContext, checkCluster } from './check-cluster.ts';

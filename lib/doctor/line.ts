@@ -1,6 +1,6 @@
 import type { QueueDepth } from '../aws/sqs-queue.ts';
+import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { describeError } from '../telemetry/describe-error.ts';
 
 /** The environment of the doctor, besides that of every function. */

@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import { setLatest } from '../cluster/values.ts';
 import type { CallOptions } from '../kubernetes/api-calls.ts';
 import { clusterPort } from '../kubernetes/api-server-cluster.ts';
 import type { Prober } from '../kubernetes/cluster-port.ts';
-import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credential-end.ts';
+import { type CredentialEnd, credentialEnds, endsSoon } from '../kubernetes/credentials.ts';
 import { dnsHostResolver, dnsLookup } from '../kubernetes/dns.ts';
 import { httpsProber } from '../kubernetes/https-prober.ts';
 import { KeptConnections } from '../kubernetes/kept-connections.ts';
@@ -13,7 +14,6 @@ import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type Transport } from '../kubernetes/transport.ts';
 import { startDeadline } from '../runtime/deadline.ts';
 import type { ClusterAccess, ConnectOptions, Environment } from '../runtime/environment.ts';
-import type { LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { VERSION } from '../runtime/version.ts';
 import {
   answeringServer,

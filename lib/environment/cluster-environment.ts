@@ -1,10 +1,10 @@
 import { defaultEventBus } from '../aws/event-bus.ts';
 import { kubeconfigSources } from '../aws/read-kubeconfig.ts';
 import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
+import { isLambda, kubeconfigLoader, type LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { DoctorEnvironment } from '../doctor/line.ts';
 import { CONCURRENT_PASSES } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
-import { isLambda, kubeconfigLoader, type LoadKubeconfig } from '../runtime/load-kubeconfig.ts';
 import { createEnvironment } from './cluster-connections.ts';
 import { required, tableEnvironmentFrom, type Variables } from './process-environment.ts';
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { startDeadline } from '../runtime/deadline.ts';
+import { DispatchError, startDeadline } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
-import { DispatchError } from '../runtime/errors.ts';
 import type { Handler, LambdaContext } from '../runtime/invocation.ts';
 import { createDynamoClient, dynamoDbTable } from '../table/dynamodb-table.ts';
 import { serverClock } from '../table/server-clock.ts';

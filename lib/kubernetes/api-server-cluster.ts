@@ -22,7 +22,7 @@ import {
   type ServiceSelection,
   type UpdateResult,
 } from './cluster-port.ts';
-import { IP_ADDRESS_READER, SERVICE_READER } from './item-readers.ts';
+import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-readers.ts';
 import {
   type CallSite,
   isNotServed,
@@ -34,7 +34,7 @@ import {
   statusOf,
   updateResult,
 } from './replies.ts';
-import { type ItemReader, streamedList } from './streamed-list.ts';
+import { streamedList } from './streamed-list.ts';
 import type { ApiRequest } from './transport.ts';
 
 export interface ClusterPortOptions extends CallOptions {

@@ -6,10 +6,65 @@ import {
   type IPAddressRecord,
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
-import type { ClusterPort } from './cluster-port.ts';
+import type { ClusterPort, Kind } from './cluster-port.ts';
 import { type ProtobufReader, readMeta } from './protobuf.ts';
 import { LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
-import { claimText, type ItemReader, metadataShape, orEmpty, readJsonItem } from './streamed-list.ts';
+
+/** Reads the objects of one kind, in both forms of the API. */
+export interface ItemReader<Item> {
+  readonly kind: Kind;
+  readonly fromProtobuf: (reader: ProtobufReader) => Item;
+  /** Throws `MalformedItem` or `OverBound`. */
+  readonly fromJson: (object: unknown) => Item;
+  /** Counts the ports and cluster IPs of a Service. */
+  readonly entriesOf?: (item: Item) => number;
+}
+
+/** An object of a list breaks the API contract. */
+export class MalformedItem extends Error {
+  override readonly name = 'MalformedItem';
+}
+
+/** Accepts an absent or null field as empty. */
+function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unknown) {
+  return z.pipe(
+    z.transform((value: unknown) => value ?? empty),
+    shape,
+  );
+}
+
+const claimText = orEmpty(z.string().check(z.maxLength(LONGEST_CLAIM_TEXT)), '');
+
+/** A time such as `2026-01-02T03:04:05Z` in milliseconds; 0 if absent. */
+const creationMs = z.pipe(
+  claimText,
+  z.transform((text: string) => Date.parse(text) || 0),
+);
+
+function metadataShape<Labels extends z.core.$ZodShape>(labels: Labels) {
+  return z.object({
+    name: claimText,
+    namespace: claimText,
+    uid: claimText,
+    resourceVersion: claimText,
+    creationTimestamp: creationMs,
+    labels: orEmpty(z.object(labels), {}),
+  });
+}
+
+/**
+ * Reads an object from JSON. Throws `MalformedItem` and `OverBound`. A field of the wrong type is an error, never a default:
+ * an address that is not read would pass for a free one.
+ */
+function readJsonItem<Shape extends z.ZodMiniType>(shape: Shape, kind: Kind, object: unknown): z.infer<Shape> {
+  const { data, error } = shape.safeParse(object);
+  if (error === undefined) return data;
+  const [issue] = error.issues;
+  const place = issue?.path.join('.');
+  if (issue?.code === 'too_big')
+    throw new OverBound(`a ${kind} with more than ${issue.maximum} entries or characters in ${place}`);
+  throw new MalformedItem(`${place} of a ${kind} has the wrong type`);
+}
 
 // Field numbers: k8s.io/api/{core,networking}/v1/generated.proto and k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto.
 

@@ -1,26 +1,25 @@
-import * as z from 'zod/mini';
 import { BOUNDS } from '../cluster/bounds.ts';
+import { boundedText } from '../cluster/values.ts';
 import type { AnsweredCall } from './api-calls.ts';
 import { type Kind, RESOURCES } from './cluster-port.ts';
-import { MalformedProtobuf, type ProtobufReader } from './protobuf.ts';
-import { ProtobufList } from './protobuf-list.ts';
+import { type ItemReader, MalformedItem } from './item-readers.ts';
+import {
+  BYTES,
+  type FieldPlace,
+  fieldAt,
+  MAGIC,
+  MalformedProtobuf,
+  ProtobufReader,
+  readTypeMeta,
+  requireMagic,
+} from './protobuf.ts';
 import { type CallSite, listIn, malformed, NO_VERSION, PART_OF_A_LIST, tooLarge } from './replies.ts';
-import { LONGEST_CLAIM_TEXT, OverBound } from './reply-bounds.ts';
+import { LARGEST_OBJECT_BYTES, OverBound } from './reply-bounds.ts';
 
 const PROTOBUF_OR_JSON = 'application/vnd.kubernetes.protobuf, application/json';
 const JSON_ONLY = 'application/json';
 const MOST_ENTRIES = BOUNDS['each list']['Service.spec.ports and clusterIPs'];
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
-
-/** Reads the objects of one kind, in both forms of the API. */
-export interface ItemReader<Item> {
-  readonly kind: Kind;
-  readonly fromProtobuf: (reader: ProtobufReader) => Item;
-  /** Throws `MalformedItem` or `OverBound`. */
-  readonly fromJson: (object: unknown) => Item;
-  /** Counts the ports and cluster IPs of a Service. */
-  readonly entriesOf?: (item: Item) => number;
-}
 
 /**
  * Iterates over all objects of one kind in one list without a limit: protobuf is read while it arrives; JSON, of a
@@ -75,48 +74,131 @@ async function* itemsIn<Item>(
   if (continueToken !== '') throw malformed(site, PART_OF_A_LIST);
 }
 
-/** An object of a list breaks the API contract. */
-class MalformedItem extends Error {
-  override readonly name = 'MalformedItem';
-}
+// Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
 
-/** Accepts an absent or null field as empty. */
-export function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unknown) {
-  return z.pipe(
-    z.transform((value: unknown) => value ?? empty),
-    shape,
-  );
-}
+const TYPE_META = 1;
+const RAW = 2;
+const LIST_META = 1;
+const ITEM = 2;
 
-export const claimText = orEmpty(z.string().check(z.maxLength(LONGEST_CLAIM_TEXT)), '');
+/**
+ * The position of the reader: before the magic bytes, in the `runtime.Unknown`, in the list that is its `raw`, or after
+ * that.
+ */
+type Place = 'start' | 'envelope' | 'list' | 'rest';
 
-/** A time such as `2026-01-02T03:04:05Z` in milliseconds; 0 if absent. */
-const creationMs = z.pipe(
-  claimText,
-  z.transform((text: string) => Date.parse(text) || 0),
-);
-
-export function metadataShape<Labels extends z.core.$ZodShape>(labels: Labels) {
-  return z.object({
-    name: claimText,
-    namespace: claimText,
-    uid: claimText,
-    resourceVersion: claimText,
-    creationTimestamp: creationMs,
-    labels: orEmpty(z.object(labels), {}),
-  });
+interface ListMeta {
+  readonly resourceVersion: string;
+  /** Empty when the list is complete. */
+  readonly continueToken: string;
 }
 
 /**
- * Reads an object from JSON. Throws `MalformedItem` and `OverBound`. A field of the wrong type is an error, never a default:
- * an address that is not read would pass for a free one.
+ * Reads a list of objects while it arrives. Bytes are kept until a field of the list is whole, as an object is; fields of
+ * other kinds are skipped. Each call throws `MalformedProtobuf` or `OverBound`.
  */
-export function readJsonItem<Shape extends z.ZodMiniType>(shape: Shape, kind: Kind, object: unknown): z.infer<Shape> {
-  const { data, error } = shape.safeParse(object);
-  if (error === undefined) return data;
-  const [issue] = error.issues;
-  const place = issue?.path.join('.');
-  if (issue?.code === 'too_big')
-    throw new OverBound(`a ${kind} with more than ${issue.maximum} entries or characters in ${place}`);
-  throw new MalformedItem(`${place} of a ${kind} has the wrong type`);
+export class ProtobufList<Item> {
+  /** `v1 ServiceList`. */
+  readonly #expectedKind: string;
+  readonly #readItem: (reader: ProtobufReader) => Item;
+  #place: Place = 'start';
+  #kind = '';
+  /** The number of bytes of the list that are still missing. */
+  #left = 0;
+  #meta: ListMeta = { resourceVersion: '', continueToken: '' };
+  #items: Item[] = [];
+  #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  /** The number of bytes that the next step needs. */
+  #needed = MAGIC.length;
+
+  constructor(kind: string, readItem: (reader: ProtobufReader) => Item) {
+    this.#expectedKind = kind;
+    this.#readItem = readItem;
+  }
+
+  /** Returns the objects that end in this chunk. */
+  push(chunk: Uint8Array): Item[] {
+    if (this.#place === 'rest') return [];
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
+    if (this.#waitingBytes < this.#needed) return [];
+
+    const bytes = Buffer.concat(this.#waiting);
+    let at = 0;
+    for (let next = this.#step(bytes, at); next !== undefined; next = this.#step(bytes, at)) at = next;
+    this.#waiting = [bytes.subarray(at)];
+    this.#waitingBytes = bytes.length - at;
+    const items = this.#items;
+    this.#items = [];
+    return items;
+  }
+
+  /** Returns the metadata of the list. Throws if the list is incomplete. */
+  end(): ListMeta {
+    if (this.#place === 'start') requireMagic(Buffer.concat(this.#waiting));
+    if (this.#place !== 'rest' && this.#kind !== this.#expectedKind && this.#waitingBytes === 0)
+      throw this.#otherKind();
+    if (this.#place !== 'rest') throw new MalformedProtobuf('it is cut off');
+    return this.#meta;
+  }
+
+  /** Returns the position of the next step, or `undefined` if more bytes are needed. */
+  #step(bytes: Buffer, at: number): number | undefined {
+    if (this.#place === 'rest') return undefined;
+    if (this.#place !== 'start') return this.#field(bytes, at);
+    if (bytes.length < MAGIC.length) return this.#wait(MAGIC.length);
+    requireMagic(bytes);
+    this.#place = 'envelope';
+    return MAGIC.length;
+  }
+
+  #field(bytes: Buffer, at: number): number | undefined {
+    const head = fieldAt(bytes, at);
+    if (head === undefined) return this.#wait(bytes.length - at + 1);
+    if (this.#place === 'envelope' && head.field === RAW && head.wireType === BYTES) return this.#enterList(head);
+    const size = head.end - at;
+    if (this.#place === 'list' && size > this.#left)
+      throw new MalformedProtobuf('a field goes beyond the end of its list');
+    if (size > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
+    if (head.end > bytes.length) return this.#wait(size);
+    const reader = new ProtobufReader(bytes, at, head.end);
+    reader.fields((field) => {
+      if (this.#place === 'list') this.#readList(reader, field, size);
+      else if (field === TYPE_META) this.#kind = readTypeMeta(reader);
+    });
+    return head.end;
+  }
+
+  #wait(bytes: number): undefined {
+    this.#needed = bytes;
+  }
+
+  #enterList({ start, end }: FieldPlace): number {
+    if (this.#kind !== this.#expectedKind) throw this.#otherKind();
+    this.#left = end - start;
+    this.#place = this.#left === 0 ? 'rest' : 'list';
+    return start;
+  }
+
+  #readList(reader: ProtobufReader, field: number, size: number): void {
+    if (field === LIST_META) this.#meta = readListMeta(reader);
+    else if (field === ITEM) this.#items.push(this.#readItem(reader));
+    this.#left -= size;
+    if (this.#left === 0) this.#place = 'rest';
+  }
+
+  #otherKind(): MalformedProtobuf {
+    const found = this.#kind === '' ? '' : `, but ${boundedText(this.#kind)}`;
+    return new MalformedProtobuf(`it is no ${this.#expectedKind}${found}`);
+  }
+}
+
+function readListMeta(reader: ProtobufReader): ListMeta {
+  const meta = { resourceVersion: '', continueToken: '' };
+  reader.message((field) => {
+    if (field === 2) meta.resourceVersion = reader.text();
+    else if (field === 3) meta.continueToken = reader.text();
+  });
+  return meta;
 }

@@ -1,6 +1,6 @@
 import { unlessAborted } from '../cluster/async.ts';
 import type { Loop } from '../cluster/cluster-spec.ts';
-import { DispatchError } from './errors.ts';
+import { CodedError } from '../cluster/values.ts';
 
 /** The longest time of one pass, however much time the function has. */
 export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
@@ -31,6 +31,18 @@ export const ANSWERING_MS = 1_000;
 export const CONCURRENT_PASSES = 16;
 
 export const CONCURRENT_READS = 32;
+
+export type DispatchErrorCode =
+  | 'BadEvent'
+  /** An environment variable is missing or invalid. */
+  | 'BadEnvironment'
+  | 'NotRegistered'
+  /** A pass was abandoned because its time, or the function's, was over. */
+  | 'DeadlineExceeded';
+
+export class DispatchError extends CodedError<DispatchErrorCode> {
+  override readonly name = 'DispatchError';
+}
 
 /** A signal that aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
 export interface Deadline {

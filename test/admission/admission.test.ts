@@ -4,7 +4,7 @@ import { admissionSettings } from '../../lib/admission/settings.ts';
 import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { DispatchError } from '../../lib/runtime/errors.ts';
+import { DispatchError } from '../../lib/runtime/deadline.ts';
 import { registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, type NewItem, TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';

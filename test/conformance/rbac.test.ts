@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { checkRights } from '../../lib/doctor/check-access.ts';
-import { credentialEnds } from '../../lib/kubernetes/credential-end.ts';
+import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import {
   PERMISSION_GROUPS,

@@ -15,7 +15,7 @@ import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
 import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credential-end.ts';
+import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { PERMISSION_GROUPS, type Permission, permissionsOf, permissionText } from '../../lib/kubernetes/permissions.ts';
 import type { ListedCluster } from '../../lib/table/clusters.ts';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { probeAddresses, resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
 import type { ApiServerSpec } from '../../lib/cluster/cluster-spec.ts';
+import { webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
-import { webIdentityAccess } from '../../lib/kubernetes/web-identity.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { readService } from '../../lib/kubernetes/item-readers.ts';
 import { MalformedProtobuf, readStatus } from '../../lib/kubernetes/protobuf.ts';
-import { ProtobufList } from '../../lib/kubernetes/protobuf-list.ts';
+import { ProtobufList } from '../../lib/kubernetes/streamed-list.ts';
 import { runs } from '../support/properties.ts';
 import { envelope, message, serviceList, status } from './protobuf-writer.ts';
 

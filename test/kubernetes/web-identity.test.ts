@@ -1,6 +1,6 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { renewedToken, webIdentityAccess } from '../../lib/kubernetes/web-identity.ts';
+import { renewedToken, webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 
 const certificateAuthorityData = Buffer.from(makeAuthority('test').ca).toString('base64');

@@ -4,18 +4,15 @@ import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
-import type { Deadline } from '../../lib/runtime/deadline.ts';
+import { type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { DispatchError } from '../../lib/runtime/errors.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import type { RunRecord } from '../../lib/table/run-records.ts';
-import { readRunRecord } from '../../lib/table/run-records.ts';
+import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { CONTROL_PLANE } from './pass-context.ts';
-import type { RecordingTelemetry } from './recording-telemetry.ts';
-import { recordingTelemetry } from './recording-telemetry.ts';
+import { type RecordingTelemetry, recordingTelemetry } from './recording-telemetry.ts';
 
 export interface StartedDeadline {
   readonly ms: number;

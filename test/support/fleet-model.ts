@@ -4,9 +4,8 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import type { Deadline, StartDeadline } from '../../lib/runtime/deadline.ts';
+import { type Deadline, DispatchError, type StartDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { DispatchError } from '../../lib/runtime/errors.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listFleetNotes } from '../../lib/table/fleet-notes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
+import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { kubeconfigLoader } from '../../lib/runtime/load-kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';

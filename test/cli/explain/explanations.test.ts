@@ -15,7 +15,7 @@ import { clusterIpWalk } from '../../../lib/repair/cluster-ips.ts';
 import { type AddressFault, addressFaults, MANAGED_BY_API_SERVERS } from '../../../lib/repair/ip-addresses.ts';
 import { nodePortWalk } from '../../../lib/repair/node-ports.ts';
 import type { RepairErrorCode } from '../../../lib/repair/walk.ts';
-import type { DispatchErrorCode } from '../../../lib/runtime/errors.ts';
+import type { DispatchErrorCode } from '../../../lib/runtime/deadline.ts';
 import type { TableErrorCode } from '../../../lib/table/key-value-table.ts';
 import { findingsPage } from '../../../tools/findings-page.ts';
 import { withAddresses, withNodePorts } from '../../repair/services.ts';
