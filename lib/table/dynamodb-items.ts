@@ -65,6 +65,20 @@ export function itemFrom(attributes: Attributes): Item {
   };
 }
 
+/**
+ * Returns an item of a list. One that no version wrote has the schema 0, so that its reader reports it: it must not hide the
+ * others, such as all registrations.
+ */
+export function listedItemFrom(attributes: Attributes): Item {
+  try {
+    return itemFrom(attributes);
+  } catch (error) {
+    if (!(error instanceof TableError)) throw error;
+    const [cluster = '', key = ''] = [attributes['cluster']?.S, attributes['key']?.S];
+    return { cluster, key, value: null, writeId: '', version: 0, schema: 0, updatedAtMs: 0 };
+  }
+}
+
 function attributeOf(value: TableValue): AttributeValue {
   if (value === null) return { NULL: true };
   if (typeof value === 'boolean') return { BOOL: value };

@@ -17,7 +17,7 @@ import {
   type TableAction,
   tableErrorOf,
 } from './dynamodb-errors.ts';
-import { attributesOf, itemFrom, keyOf } from './dynamodb-items.ts';
+import { attributesOf, itemFrom, keyOf, listedItemFrom } from './dynamodb-items.ts';
 import type { Item, KeyValueTable, TableError } from './key-value-table.ts';
 import { itemOf, provenOutcome } from './stored-item.ts';
 
@@ -132,7 +132,7 @@ export function dynamoDbTable({
     do {
       if (start !== undefined) await beforeNext?.();
       const page = await queryPage(cluster, prefix, start);
-      yield (page.Items ?? []).map(itemFrom);
+      yield (page.Items ?? []).map(listedItemFrom);
       start = page.LastEvaluatedKey;
     } while (start !== undefined);
   }

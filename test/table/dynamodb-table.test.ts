@@ -1,10 +1,13 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { listClusters } from '../../lib/table/clusters.ts';
 import { type DynamoClientOptions, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { describeKeyValueTable, NOW_MS, newCluster, won } from '../contract/key-value-table.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type Fault, type FaultProxy, serviceError, startFaultProxy, throttle } from '../support/fault-proxy.ts';
 import { countedWriteIds } from '../support/memory-table.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -88,6 +91,16 @@ describe('DynamoDB item', () => {
       code: 'Corrupt',
       message: expect.stringContaining(`${cluster}/a has no readable attribute "${named}"`),
     });
+  });
+
+  test('an item of another writer among the registrations does not hide the others', async () => {
+    const table = openTable(direct);
+    const { spec } = await registerCluster(table, aClusterSpec({ name: 'beside' }));
+    const Item = { cluster: { S: '#clusters' }, key: { S: 'another' }, note: { S: 'by hand' } };
+    await direct.send(new PutItemCommand({ TableName: TABLE, Item }));
+    const { clusters, unreadable } = await listClusters(table);
+    expect(clusters).toMatchObject([{ spec }]);
+    expect(unreadable).toMatchObject([{ name: 'another', error: { code: 'Corrupt' } }]);
   });
 });
 
