@@ -1,7 +1,7 @@
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type MergeRefusal, mergeOntoNewest } from '../range/merge.ts';
 import { RepairError } from '../repair/walk.ts';
-import { guaranteedUpdate } from '../table/guaranteed-update.ts';
+import { changesNothing, guaranteedUpdate } from '../table/guaranteed-update.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { decodeRange, rangeContent, saveRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
@@ -23,7 +23,7 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  *     saved (`full`, `unknown`);
  *   - a range that the spec changed: records, strikes and holds move to it by item;
  *   - a stored range that does not parse: it is left unchanged (`corruptSnapshot`), or replaced when a person asks for that;
- *   - a range that was written while the Services were listed: the decision is merged onto it (lib/repair/merge.ts);
+ *   - a range that was written while the Services were listed: the decision is merged onto it (lib/range/merge.ts);
  *   - a range of a newer spec: nothing is written.
  *
  * Where the cluster's own API servers allocate, their record is out of reach: the pass audits what Services claim, and the
@@ -76,7 +76,7 @@ async function applyAll<Item>(
 
 /**
  * Saves the decision of a pass over the range that it read; if another writer wrote since, merges it onto the newest
- * range. Returns the change; `undefined` if the write was withheld, or another pass saved an equally good usage bitmap.
+ * range. Returns the change; `undefined` if the write was withheld, or another pass has already saved the same.
  * @throws TableError `Contended` if the outcome is unclear, the item was removed, or other writers were always first;
  * RepairError `OlderSpec` if the range has changed. Then nothing was written, or the whole decision was.
  */
@@ -95,15 +95,16 @@ async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Sa
     throw contended(`${key} was written by another writer while the Services were listed and was not replaced`);
   }
   const read = start.state === 'read' ? start.stored : undefined;
-  type Outcome = MergeRefusal | 'removed' | 'merged' | 'withheld';
+  type Outcome = MergeRefusal | 'removed' | 'unchanged' | 'merged' | 'withheld';
   const outcome = await guaranteedUpdate<Outcome>(table, spec.name, key, (newest) => {
     if (newest === undefined) return { keep: 'removed' };
     const merged = mergeOntoNewest(decodeRange(newest), read, decided);
     if (typeof merged === 'string') return { keep: merged };
-    return { write: rangeContent(merged), result: 'merged', withheld: 'withheld' };
+    const write = rangeContent(merged);
+    return changesNothing(write, newest) ? { keep: 'unchanged' } : { write, result: 'merged', withheld: 'withheld' };
   });
   if (outcome === 'merged') return `merged ${save.change}`;
-  if (outcome === 'withheld') return undefined;
+  if (outcome === 'unchanged' || outcome === 'withheld') return undefined;
   if (outcome === 'removed') throw contended(`${key} was removed while the Services were listed`);
   throw new RepairError(
     'OlderSpec',

@@ -200,6 +200,14 @@ describe('a range that is written while the Services are listed', () => {
     expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([4, 20]));
   });
 
+  test('a pass reports no change if another pass has saved the same range meanwhile', async () => {
+    const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
+    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
+    const kubernetes = whileListing(cluster, async () => void (await cluster.pass(clusterIpRepair)));
+    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ errors: [], changes: [] });
+    expect((await cluster.stored(PRIMARY))?.data).toEqual(fromBits([1, 4]));
+  });
+
   test.each([
     { name: 'under a newer spec', changed: { generation: 2 } },
     { name: 'for another range', changed: { range: '10.0.0.0/16' } },
