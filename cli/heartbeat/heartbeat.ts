@@ -1,5 +1,5 @@
 import { withdrawnUntil } from '../../lib/cluster/lease.ts';
-import { newLease, nextLease } from '../../lib/endpoints/next-lease.ts';
+import { newLease, nextLease } from '../../lib/endpoints/lease-states.ts';
 import { type ProbeOutcome, type ProbeReply, probeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';

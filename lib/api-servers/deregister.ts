@@ -1,6 +1,6 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
-import { newLease, withdrawn } from '../endpoints/next-lease.ts';
+import { newLease, withdrawn } from '../endpoints/lease-states.ts';
 import { leaseOf, updateLease } from '../table/leases.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Address, familyOf, formatAddress, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast } from '../allocator/network.ts';
 import { eachOf } from '../cluster/async.ts';
-import { MOST_RECORDS } from '../cluster/bounds.ts';
+import { MOST_RECORDS, RECORDS_OF_A_HOST } from '../cluster/bounds.ts';
 import {
   type ApiServerSpec,
   type ClusterSpec,
@@ -12,18 +12,20 @@ import {
 } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { hostOf } from '../cluster/hosts.ts';
-import type { Lease } from '../cluster/lease.ts';
+import { isKeptByAgent, type Lease } from '../cluster/lease.ts';
 import { boundedText } from '../cluster/values.ts';
-import { type ExpectedAddress, publishedAddresses } from '../endpoints/lease-decisions.ts';
-import { hasMissedTwice } from '../endpoints/next-lease.ts';
-import { publishedFamilies } from '../endpoints/objects.ts';
-import { type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
+import type { ExpectedAddress } from '../endpoints/lease-decisions.ts';
+import { hasMissedTwice, publishedAddresses } from '../endpoints/lease-states.ts';
+import { type PublishedFamily, publishedFamilies } from '../endpoints/objects.ts';
+import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
-/** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
-export const RECORDS_OF_A_HOST = 32;
 /** An invocation runs at most 16 passes at a time, so that a process has at most 256 probes under way. */
-export const PROBES_AT_ONCE = 16;
+const PROBES_AT_ONCE = 16;
+const WITNESSES_AT_ONCE = 2;
+/** A part of the 9 s of a pass. A silent probe takes 3 s, and 1 s more if this process was busy. */
+const LOOK_UPS_MS = 2_000;
+const PROBES_MS = 4_000;
 
 /** An address of the spec, and the URL of its probe. */
 export interface ProbedAddress extends ExpectedAddress {
@@ -35,6 +37,62 @@ export interface ResolvedAddresses {
   readonly findings: readonly Finding[];
   /** Hosts whose look-up failed. */
   readonly unresolved: readonly string[];
+}
+
+/** The parts of a pass that probe. */
+export interface ProbingPass {
+  readonly spec: ClusterSpec;
+  readonly probe: Prober;
+  readonly lookUp: LookUp;
+  readonly passId: string;
+  readonly nowMs: () => number;
+  readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
+}
+
+export interface ProbedServers extends ResolvedAddresses {
+  /** The outcomes by address. An address without an outcome was not probed. */
+  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
+}
+
+/** Resolves and probes every API server. Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */
+export async function probeServers(
+  pass: ProbingPass,
+  families: readonly PublishedFamily[],
+  leases: readonly Lease[],
+): Promise<ProbedServers> {
+  const all = pass.startDeadline(LOOK_UPS_MS + PROBES_MS);
+  const lookUps = pass.startDeadline(LOOK_UPS_MS);
+  try {
+    const lookUp = (source: SharedHostSpec) => pass.lookUp(source, lookUps.signal);
+    const resolved = await resolveAddresses(pass.spec, lookUp, leases);
+    return { ...resolved, outcomes: await probeWithWitnesses(pass, families, resolved.addresses, leases, all.signal) };
+  } finally {
+    all.cancel();
+    lookUps.cancel();
+  }
+}
+
+/** Also probes servers of agents, to tell silent servers from a fault of our own network if no other server answers. */
+async function probeWithWitnesses(
+  { spec, probe, passId, nowMs }: ProbingPass,
+  families: readonly PublishedFamily[],
+  expected: readonly ProbedAddress[],
+  leases: readonly Lease[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, ProbeOutcome>> {
+  const kept = new Set(leases.filter((lease) => isKeptByAgent(lease, nowMs())).map(({ address }) => address));
+  const toProbe = expected.filter(({ address }) => !kept.has(address));
+  const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
+  const witnesses = expected.filter(({ address }) => kept.has(address));
+  // Many silent addresses would use up the time for the witnesses.
+  const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : witnesses.slice(0, WITNESSES_AT_ONCE);
+  const outcomes = await probeAddresses([...atOnce, ...inTurn(toProbe, leases, turn)], probe, signal);
+  const silent = families.filter(({ isOf }) => {
+    const ofFamily = outcomesOf(outcomes, isOf);
+    return ofFamily.size > 0 && !isAnyAnswered(ofFamily);
+  });
+  const needed = witnesses.slice(atOnce.length).filter(({ address }) => silent.some(({ isOf }) => isOf(address)));
+  return new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]);
 }
 
 /**
@@ -157,7 +215,7 @@ export function ticksOfATurn(addresses: number): number {
  * published ones come first, and of those the ones whose last counted probe is the oldest. The order of addresses
  * with an equal time differs from pass to pass.
  */
-export function inTurn(
+function inTurn(
   addresses: readonly ProbedAddress[],
   leases: readonly Lease[],
   { passId, nowMs, leaseMs }: { readonly passId: string; readonly nowMs: number; readonly leaseMs: number },

@@ -1,6 +1,7 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
-import { knownAddresses, publishedAddresses } from '../endpoints/lease-decisions.ts';
+import { knownAddresses } from '../endpoints/lease-decisions.ts';
+import { publishedAddresses } from '../endpoints/lease-states.ts';
 import {
   addressesIn,
   ENDPOINTS_REF,

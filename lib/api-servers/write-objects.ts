@@ -1,13 +1,22 @@
-import type { EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
+import { afterWrite, versionsOf } from '../endpoints/contested-writes.ts';
+import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
+import type { ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import {
   addressesIn,
   type EndpointSliceObject,
   type EndpointsObject,
+  KUBERNETES_SERVICE,
   type PublishedObjects,
+  SERVICE_CIDR_REF,
+  type ServiceCidrObject,
+  type ServiceObject,
 } from '../endpoints/objects.ts';
-import type { PlannedWrite } from '../endpoints/publication.ts';
+import type { PlannedWrite, Publication } from '../endpoints/publication.ts';
 import { sliceFromEndpoints, sliceWrites } from '../endpoints/slices.ts';
 import {
+  ClusterError,
   type ClusterPort,
   type CreateResult,
   describeRef,
@@ -19,6 +28,25 @@ import {
 export interface WriteFailure {
   readonly code: EndpointsErrorCode;
   readonly message: string;
+}
+
+/** Makes the writes of a publication, and returns the lines of the report and the state for the next pass. */
+export async function publish(
+  kubernetes: ClusterPort,
+  { writes, objects, removals, verdict }: Publication,
+  nowMs: number,
+) {
+  const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
+  const isWritten = changes.length > 0 && !isWithheld;
+  const versions = versionsOf(Object.values({ ...objects, ...written }));
+  // Another writer can only undo a write that was made.
+  const isStill = writes.length === 0 || isWithheld || failure !== undefined;
+  return {
+    changes: [...changes, ...(isWritten ? removals.map((line) => `removed ${line}`) : [])],
+    wouldWrite: isWithheld ? removals.map((line) => `remove ${line}`) : [],
+    errors: failure === undefined ? [] : [endpointsError(failure)],
+    state: isStill ? verdict?.state : verdict && afterWrite(verdict, { versions, nowMs }),
+  };
 }
 
 export interface WrittenObjects {
@@ -96,8 +124,12 @@ async function writeObject(kubernetes: ClusterPort, { verb, object }: ObjectWrit
 
 type Refusal = Exclude<CreateResult<unknown> | UpdateResult<unknown>, { readonly object: unknown }>;
 
+function endpointsError({ code, message }: WriteFailure, cause?: Error): EndpointsError {
+  return new EndpointsError(code, message, cause && { cause });
+}
+
 /** @param what the object in the message: `Service default/kubernetes` */
-export function failureOf(refusal: Refusal, what: string): WriteFailure {
+function failureOf(refusal: Refusal, what: string): WriteFailure {
   switch (refusal.outcome) {
     case 'conflict':
     case 'notFound': {
@@ -114,5 +146,102 @@ export function failureOf(refusal: Refusal, what: string): WriteFailure {
       const why = `has no namespace: ${refusal.message}`;
       return { code: 'NamespaceUnavailable', message: `${what} ${why}. The system-namespaces loop creates it` };
     }
+  }
+}
+
+/**
+ * How long the Service waits for the ServiceCIDR of its own pass, at most: the API server allocates from it as soon as
+ * its informer has seen it (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
+ */
+const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
+const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
+
+/** The parts of a pass that write the Service. */
+export interface ServicePass {
+  readonly kubernetes: ClusterPort;
+  readonly spec: ClusterSpec;
+  readonly pause: (ms: number) => Promise<void>;
+}
+
+export interface WrittenService {
+  readonly changes: readonly string[];
+  readonly errors: readonly EndpointsError[];
+  /** There is no Service to publish endpoints for. */
+  readonly isMissing: boolean;
+}
+
+/**
+ * Creates or updates the Service `default/kubernetes`. Also creates what an API server needs before it accepts the Service:
+ * the namespace `default`, and the ServiceCIDR `kubernetes` (Kubernetes 1.33 and later, with the server's own hooks off).
+ */
+export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
+  if (write === undefined) return { changes: [], errors: [], isMissing: false };
+  if (write.verb === 'create') return createService(pass, write.object);
+  const result = await pass.kubernetes.update(write.object);
+  return {
+    changes: result.outcome === 'updated' ? [`updated service ${SERVICE}: ${write.fields}`] : [],
+    errors: 'object' in result ? [] : [endpointsError(failureOf(result, `Service ${SERVICE}`))],
+    isMissing: false,
+  };
+}
+
+async function createService(pass: ServicePass, desired: ServiceObject): Promise<WrittenService> {
+  const { kubernetes, spec } = pass;
+  const changes: string[] = [];
+  let cause: ClusterError | undefined;
+  let result = await kubernetes.create(desired);
+  if (result.outcome === 'namespaceUnavailable' && (await createNamespace(kubernetes))) {
+    changes.push('created namespace default');
+    result = await kubernetes.create(desired);
+  }
+  if (result.outcome === 'invalid') {
+    const serviceCidr = await createServiceCidr(kubernetes, spec);
+    if (serviceCidr === 'created') {
+      changes.push(`created servicecidr kubernetes: ${spec.serviceClusterIPRanges.join(' ')}`);
+      result = await createOnceAllocatable(pass, desired);
+    } else cause = serviceCidr;
+  }
+  if (result.outcome === 'created') changes.push(`created service ${SERVICE}: ${result.object.spec.clusterIP ?? ''}`);
+  if ('object' in result || result.outcome === 'alreadyExists') return { changes, errors: [], isMissing: false };
+  return { changes, errors: [endpointsError(failureOf(result, `Service ${SERVICE}`), cause)], isMissing: true };
+}
+
+/** Creates the Service as soon as the API server can allocate; if that takes too long, the next pass tries again. */
+async function createOnceAllocatable(
+  { kubernetes, pause }: ServicePass,
+  desired: ServiceObject,
+): Promise<CreateResult<ServiceObject>> {
+  let result = await kubernetes.create(desired);
+  for (const ms of ALLOCATOR_PAUSES_MS) {
+    if (result.outcome !== 'invalid') break;
+    await pause(ms);
+    result = await kubernetes.create(desired);
+  }
+  return result;
+}
+
+async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
+  const namespace: KubernetesObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };
+  return (await kubernetes.create(namespace)).outcome === 'created';
+}
+
+/** The ServiceCIDR is missing, and this API server does not serve the kind or denies access to it. */
+async function createServiceCidr(
+  kubernetes: ClusterPort,
+  spec: ClusterSpec,
+): Promise<'created' | ClusterError | undefined> {
+  const serviceCidr: ServiceCidrObject = {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: SERVICE_CIDR_REF.name },
+    spec: { cidrs: spec.serviceClusterIPRanges },
+  };
+  try {
+    if ((await kubernetes.get(SERVICE_CIDR_REF)) !== undefined) return undefined;
+    const result = await kubernetes.create(serviceCidr);
+    return result.outcome === 'created' ? 'created' : undefined;
+  } catch (error) {
+    if (error instanceof ClusterError && (error.code === 'Rejected' || error.code === 'Forbidden')) return error;
+    throw error;
   }
 }

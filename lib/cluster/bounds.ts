@@ -94,6 +94,9 @@ export function longTextIn(value: unknown, path = ''): string | undefined {
 
 const UNREAD: ReadonlySet<string> = new Set(['metadata.annotations', 'metadata.managedFields', 'status']);
 
+/** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
+export const RECORDS_OF_A_HOST = 32;
+
 /**
  * Host names of a cluster spec with up to 32 addresses each: with the other API servers fewer than the 1,000 endpoints
  * of an EndpointSlice.

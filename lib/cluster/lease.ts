@@ -20,7 +20,7 @@ interface ServerRecord {
   readonly lastProbe?: string;
 }
 
-/** Upstream's lease of one address, with the results of its probes. `lib/endpoints/next-lease.ts` has all changes of state. */
+/** Upstream's lease of one address, with the results of its probes. `lib/endpoints/lease-states.ts` has all changes of state. */
 export type Lease = ServerRecord &
   (
     | { readonly state: 'leased' }

@@ -1,5 +1,5 @@
-import { RECORDS_OF_A_HOST } from '../api-servers/probe-addresses.ts';
 import { unlessAborted } from '../cluster/async.ts';
+import { RECORDS_OF_A_HOST } from '../cluster/bounds.ts';
 import type { ClusterSpec, SharedHostSpec } from '../cluster/cluster-spec.ts';
 import { type EndpointSliceObject, SERVICE_NAME_LABEL, type ServiceObject } from '../endpoints/objects.ts';
 import { ClusterError, type ClusterPort, type HostResolver, type LookUp } from '../kubernetes/cluster-port.ts';

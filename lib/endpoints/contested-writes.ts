@@ -90,6 +90,11 @@ export function afterWrite(
   return { wanted, lastWrite, contest: { ...contest, delayMs, nextWriteMs: nowMs + delayMs } };
 }
 
+/** Returns the versions of the objects as they are compared: an empty text for a missing object. */
+export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): string[] {
+  return objects.map((object) => object?.metadata.resourceVersion ?? '');
+}
+
 /** Returns the other writer that wrote the objects last, by their managed fields. */
 export function lastManager(objects: readonly (KubernetesObject | undefined)[]): string | undefined {
   const fields = objects.flatMap((object) => object?.metadata.managedFields ?? []);

@@ -1,5 +1,4 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
@@ -7,6 +6,7 @@ import { CodedError, isoTime } from '../cluster/values.ts';
 import { type ContestVerdict, lastManager } from './contested-writes.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
+import type { FamilyServers } from './published-servers.ts';
 import { isOwnSecondSlice } from './slices.ts';
 
 /** The exact message of the original (`pkg/controlplane/reconcilers/lease.go`). */
@@ -16,13 +16,7 @@ export const REFUSAL =
 const NO_SECOND = 'To delete it, set service.ipFamilyPolicy: SingleStack';
 const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
 
-/** The leases and the answers of the API servers of one family. */
-export interface ServersOfAFamily {
-  readonly spec: ClusterSpec;
-  readonly nowMs: number;
-  readonly leases: readonly Lease[];
-  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-}
+type ServersOfAFamily = Pick<FamilyServers, 'spec' | 'nowMs' | 'leases' | 'outcomes'>;
 
 /**
  * Returns the original's refusal with the reason for each address: the end of its withdrawal, or its last answer.
@@ -74,6 +68,27 @@ export function standingWithdrawals(cluster: string, leases: readonly Lease[], n
     const message = `${address} is withdrawn, and its API server has not been seen down since. If it is to be published, run "kbctl deregister ${cluster} ${address} --undo"`;
     return { type: 'other', message, item: address };
   });
+}
+
+/** Returns a line for each address that is removed from the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
+export function removalLines(
+  { outcomes, nowMs, leases }: Omit<ServersOfAFamily, 'spec'>,
+  removed: readonly string[],
+): string[] {
+  return removed.map((address) => {
+    const lease = leases.find((known) => known.address === address);
+    const detail = outcomes.get(address)?.detail ?? lease?.lastProbe;
+    return `${address} from the endpoints: ${removalReason(lease, detail, nowMs)}`;
+  });
+}
+
+function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
+  if (lease === undefined) return detail ?? 'it is not an API server of the spec';
+  const untilMs = withdrawnUntil(lease, nowMs);
+  if (untilMs !== undefined) return `it is deregistered until ${isoTime(untilMs)}`;
+  const expired = `its lease expired at ${isoTime(lease.expiresAtMs)}`;
+  const cause = lease.source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
+  return cause === undefined ? expired : `${expired}; ${cause}`;
 }
 
 export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Finding[] {

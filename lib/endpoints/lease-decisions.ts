@@ -1,4 +1,4 @@
-import type { ApiServerKind, ClusterSpec, EndpointReconcilerType } from '../cluster/cluster-spec.ts';
+import type { ApiServerKind, ClusterSpec } from '../cluster/cluster-spec.ts';
 import {
   afterChanges,
   endOf,
@@ -8,9 +8,9 @@ import {
   type Lease,
   type LeaseChanges,
 } from '../cluster/lease.ts';
-import { hasMissedTwice, newLease, nextLease, type ServerAnswer } from './next-lease.ts';
+import { newLease, nextLease, publishedAddresses, type ServerAnswer } from './lease-states.ts';
 import type { PublishedFamily } from './objects.ts';
-import { hasAnswered, type ProbeOutcome, shortDetail } from './probe-outcome.ts';
+import { hasAnswered, isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from './probe-outcome.ts';
 
 /** An address of the spec, or a record of a host name of the spec. */
 export interface ExpectedAddress {
@@ -80,6 +80,26 @@ function decideFamily(observation: LeaseObservation): LeaseChanges {
   ]);
 }
 
+/** Returns a line for each written change of a lease, with its reason. A refresh and a miss are not reported. */
+export function describeChanges(
+  { leases, outcomes, nowMs }: Pick<LeaseObservation, 'leases' | 'outcomes' | 'nowMs'>,
+  decided: LeaseChanges,
+  written: ReadonlySet<string>,
+): string[] {
+  const byAddress = new Map(leases.map((lease) => [lease.address, lease]));
+  return [...written].flatMap((address) => {
+    const change = describeChange(address, byAddress.get(address), decided.get(address), nowMs);
+    return change === undefined ? [] : `${change}: ${outcomes.get(address)?.detail ?? 'not in the spec'}`;
+  });
+}
+
+function describeChange(address: string, before: Lease | undefined, after: Lease | undefined, nowMs: number) {
+  if (after === undefined) return `removed lease ${address}`;
+  if (before === undefined) return `took lease ${address}`;
+  if (isActive(before, nowMs) === isActive(after, nowMs)) return undefined;
+  return isActive(after, nowMs) ? `took lease ${address} again` : `dropped lease ${address}`;
+}
+
 /** Returns the probe result of an address; `undefined` if the address was not probed, or its probe did not complete. */
 function answerOf(
   { address, kind, host }: ExpectedAddress,
@@ -109,57 +129,6 @@ function answerOf(
   };
 }
 
-/** Counts a shared address as alive if one of the servers behind it shuts down: its load balancer answers. */
-function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcome['verdict'] {
-  return kind === 'shared' && verdict === 'shuttingDown' ? 'alive' : verdict;
-}
-
-export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): boolean {
-  for (const outcome of outcomes.values()) if (hasAnswered(outcome)) return true;
-  return false;
-}
-
-export function outcomesOf(
-  outcomes: ReadonlyMap<string, ProbeOutcome>,
-  isOf: (address: string) => boolean,
-): ReadonlyMap<string, ProbeOutcome> {
-  return new Map([...outcomes].filter(([address]) => isOf(address)));
-}
-
-/**
- * Returns leases for addresses that are published without one, as in the first pass over an adopted cluster or after the table
- * lost an item: they expire now, and two misses remove an address.
- */
-export function rememberedLeases(
-  unleased: readonly ExpectedAddress[],
-  { families, outcomes, nowMs }: Pick<LeaseObservation, 'families' | 'outcomes' | 'nowMs'>,
-): LeaseChanges {
-  const remembered = families.flatMap(({ isOf }) => {
-    const isProven = isAnyAnswered(outcomesOf(outcomes, isOf));
-    const ofFamily = unleased.filter(({ address }) => isOf(address));
-    return ofFamily.flatMap((known) => rememberedLease(known, outcomes.get(known.address), isProven, nowMs));
-  });
-  return new Map(remembered.map((lease) => [lease.address, lease]));
-}
-
-function rememberedLease(
-  { address, kind, host }: ExpectedAddress,
-  outcome: ProbeOutcome | undefined,
-  isProven: boolean,
-  nowMs: number,
-): Lease[] {
-  if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return [];
-  const isMissed = outcome?.verdict === 'error' || (outcome?.verdict === 'silence' && isProven);
-  const lease = { ...newLease(address), generation: 1, ...(host !== undefined && { host }), expiresAtMs: nowMs };
-  return [
-    {
-      ...lease,
-      ...(isMissed && { misses: 1, missedAtMs: nowMs }),
-      ...(outcome && { lastProbe: shortDetail(outcome) }),
-    },
-  ];
-}
-
 /** Returns whether to delete a probed lease outside the spec: at once if another address is live, or else when it expires. */
 function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
@@ -178,42 +147,4 @@ export function knownAddresses({ apiServers }: ClusterSpec, leases: readonly Lea
     host !== undefined && hosts.has(host) && !isNamed.has(address) ? [{ address, host, kind: 'shared' }] : [],
   );
   return [...named, ...resolved];
-}
-
-/**
- * Returns the addresses to publish, in byte order. An address that is probed stays after its lease expired until two probes
- * missed, so that no outage of ours removes a healthy server; an address that is not in the spec is removed by expiry alone.
- */
-export function publishedAddresses(
-  leases: readonly Lease[],
-  expected: readonly ExpectedAddress[],
-  nowMs: number,
-): string[] {
-  const probed = new Set(expected.map(({ address }) => address));
-  return leases
-    .filter((lease) => isPublished(lease, probed.has(lease.address), nowMs))
-    .map(({ address }) => address)
-    .sort();
-}
-
-/**
- * Returns the addresses that must not be published. The master-count reconciler has no leases: it removes only an address
- * that was withdrawn or reported its shutdown, and one that crashed stays until another takes its place.
- */
-export function excludedAddresses(
-  leases: readonly Lease[],
-  live: readonly string[],
-  reconciler: EndpointReconcilerType,
-  nowMs: number,
-): string[] {
-  const isKnown = (lease: Lease) =>
-    reconciler !== 'master-count' || lease.state === 'shuttingDown' || isWithdrawn(lease, nowMs);
-  const isLive = new Set(live);
-  return leases.filter((lease) => !isLive.has(lease.address) && isKnown(lease)).map(({ address }) => address);
-}
-
-function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
-  // The first answer after a withdrawal ends this state: until then, the lease from before the withdrawal does not count.
-  if (lease.state === 'withdrawn') return lease.source === 'agent' && isActive(lease, nowMs);
-  return isActive(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
 }

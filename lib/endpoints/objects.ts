@@ -71,6 +71,11 @@ export interface PublishedFamily {
   readonly refs: { readonly Endpoints?: typeof ENDPOINTS_REF; readonly EndpointSlice: SliceRef };
 }
 
+/** A published family, with its objects as they were read. */
+export interface ReadFamily extends PublishedFamily {
+  readonly objects: PublishedObjects;
+}
+
 type SliceRef = typeof SLICE_REF | ReturnType<typeof sliceRef>;
 
 /** Returns the family of the primary range, and with `PreferDualStack` the other one. */

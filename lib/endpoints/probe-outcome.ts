@@ -1,3 +1,6 @@
+import type { ApiServerKind } from '../cluster/cluster-spec.ts';
+import { boundedText } from '../cluster/values.ts';
+
 /**
  * The answer to one probe of an API server's `/readyz`. Silence is an answer, too. `late`: this process was busy while it
  * waited, and probed again.
@@ -54,6 +57,23 @@ export function hasAnswered({ verdict }: ProbeOutcome): boolean {
   return verdict !== 'silence' && verdict !== 'unknown';
 }
 
+export function isAnyAnswered(outcomes: ReadonlyMap<string, ProbeOutcome>): boolean {
+  for (const outcome of outcomes.values()) if (hasAnswered(outcome)) return true;
+  return false;
+}
+
+export function outcomesOf(
+  outcomes: ReadonlyMap<string, ProbeOutcome>,
+  isOf: (address: string) => boolean,
+): ReadonlyMap<string, ProbeOutcome> {
+  return new Map([...outcomes].filter(([address]) => isOf(address)));
+}
+
+/** Counts a shared address as alive if one of the servers behind it shuts down: its load balancer answers. */
+export function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcome['verdict'] {
+  return kind === 'shared' && verdict === 'shuttingDown' ? 'alive' : verdict;
+}
+
 /** Returns the detail for the lease: one line of at most 200 characters. The server may have written a part of it. */
 export function shortDetail({ detail }: ProbeOutcome): string {
   const line = detail.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
@@ -76,5 +96,3 @@ function failedChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\](\S+) failed/gm)].flatMap(([, name]) => name ?? []);
   return names.length > 0 ? `: ${boundedText(names.slice(0, 5).join(', '))}` : '';
 }
-
-import { boundedText } from '../cluster/values.ts';

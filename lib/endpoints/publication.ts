@@ -1,11 +1,6 @@
-import type { IPFamily } from '../allocator/ip-address.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { type Lease, withdrawnUntil } from '../cluster/lease.ts';
-import { isoTime } from '../cluster/values.ts';
-import { type ContestState, type ContestVerdict, judgeContest } from './contested-writes.ts';
-import { type ServersOfAFamily, twoOwners } from './endpoint-findings.ts';
+import { type ContestState, type ContestVerdict, judgeContest, versionsOf } from './contested-writes.ts';
+import { foreignSlice, noLiveLease, removalLines, twoOwners } from './endpoint-findings.ts';
 import { endpointPorts } from './kubernetes-service.ts';
 import {
   addressesIn,
@@ -16,28 +11,17 @@ import {
   portText,
   sameJson,
 } from './objects.ts';
+import type { FamilyServers } from './published-servers.ts';
 import { addMasters, leaseEndpoints, onlySubset, removeMasters } from './reconcilers.ts';
-import { type SliceWrite, secondSlice, sliceFromEndpoints, sliceWrites } from './slices.ts';
+import { isOwnSecondSlice, type SliceWrite, secondSlice, sliceFromEndpoints, sliceWrites } from './slices.ts';
 
-export interface FamilyObservation {
-  readonly spec: ClusterSpec;
-  readonly family: IPFamily;
-  /** The objects as they were read. */
-  readonly objects: PublishedObjects;
-  /** Addresses to publish, in byte order. */
-  readonly live: readonly string[];
-  /** Addresses with a lease that must not be published. */
-  readonly excluded: readonly string[];
-}
+export type FamilyObservation = Pick<FamilyServers, 'spec' | 'family' | 'objects' | 'live' | 'excluded'>;
 
 /** `mirror` makes the slice `object` mirror the Endpoints as the write before it left them. */
 export type PlannedWrite =
   | SliceWrite
   | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
   | { readonly verb: 'mirror'; readonly object: EndpointSliceObject | undefined; readonly prune: boolean };
-
-/** The API servers of one family, with the reasons why they are published or not. */
-export type FamilyServers = FamilyObservation & ServersOfAFamily;
 
 /**
  * The writes of the Endpoints and their slice, or of all other slices. Each of the two groups has one contest with
@@ -54,20 +38,68 @@ export interface Publication {
   readonly findings: readonly Finding[];
 }
 
+/** Decides the Endpoints and their slice. Without a live address they stay unchanged. */
+export function endpointsPublication(servers: FamilyServers, before: ContestState): Publication {
+  if (servers.live.length > 0) return publicationOf(servers, before);
+  const verdict = { state: before, corrects: false, withhold: false, twoOwners: false };
+  return { writes: [], objects: {}, removals: [], verdict, findings: [noLiveLease(servers)] };
+}
+
+/**
+ * Decides the slices besides the one that mirrors the Endpoints. Without a live address the slice of the second family stays
+ * unchanged, as the Endpoints do: only a spec that no longer asks for both families deletes it.
+ */
+export function slicesPublication(
+  slices: readonly EndpointSliceObject[],
+  primary: FamilyServers,
+  second: FamilyServers | undefined,
+  before: ContestState,
+): Publication {
+  const { prune } = primary.spec.endpoints;
+  const foreign = slices.filter((slice) => foreignSlice(slice).length > 0);
+  const pruned = prune ? foreign.filter((slice) => isPrunable(slice, primary, second)) : [];
+  const publication = publicationOf(second ?? { ...primary, objects: {}, live: [], excluded: [] }, before, pruned);
+  const wanted = second?.refs.EndpointSlice.name;
+  const unwanted = slices.filter((slice) => isOwnSecondSlice(slice) && slice.metadata.name !== wanted);
+  const isJudged = prune === true || second !== undefined;
+  const kept = publication.verdict?.withhold ? foreign : foreign.filter((slice) => !pruned.includes(slice));
+  return {
+    ...publication,
+    writes: [...publication.writes, ...unwanted.map(deletion)],
+    verdict: isJudged ? publication.verdict : undefined,
+    findings: [
+      ...kept.flatMap((slice) => foreignSlice(slice, prune)),
+      ...(second !== undefined && second.live.length === 0 ? [noLiveLease(second, second.family)] : []),
+      ...publication.findings,
+    ],
+  };
+}
+
+/** Whether to delete a foreign slice: not one of a family that is to be published and has no live address. */
+function isPrunable(
+  { metadata, addressType }: EndpointSliceObject,
+  ...families: readonly (FamilyServers | undefined)[]
+): boolean {
+  const servers = families.filter((family) => family !== undefined);
+  const isOurs = servers.some(({ objects }) => objects.EndpointSlice?.metadata.name === metadata.name);
+  return !isOurs && !servers.some(({ family, live }) => family === addressType && live.length === 0);
+}
+
 /** Decides whether the difference of the found objects is the change of another writer, and what to write. */
-export function publicationOf(
+function publicationOf(
   servers: FamilyServers,
   before: ContestState,
   pruned: readonly EndpointSliceObject[] = [],
 ): Publication {
   const { spec, nowMs, live, objects } = servers;
+  const isUrgent = isHarmful(servers);
   const planned = live.length === 0 ? [] : planWrites(servers);
   const found = [...Object.values(objects), ...pruned];
   const judged = judgeContest(before, {
     wanted: JSON.stringify([live, endpointPorts(spec)]),
     differs: planned.length + pruned.length > 0,
     versions: versionsOf(found),
-    urgent: planned.length > 0 && isHarmful(servers),
+    urgent: planned.length > 0 && isUrgent,
     nowMs,
     intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
   });
@@ -75,15 +107,20 @@ export function publicationOf(
   const verdict = { ...judged, corrects: judged.corrects || pruned.length > 0 };
   const writes = verdict.withhold ? [] : [...planned, ...pruned.map(deletion)];
   const findings = verdict.twoOwners ? [twoOwners(found, verdict)] : [];
-  return { writes, objects, removals: removalsOf(servers, writes), verdict, findings };
+  return { writes, objects, removals: removalLines(servers, removedBy(writes, objects)), verdict, findings };
 }
 
-export function deletion(object: EndpointSliceObject) {
+function deletion(object: EndpointSliceObject) {
   return { verb: 'delete', object } as const;
 }
 
-export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): string[] {
-  return objects.map((object) => object?.metadata.resourceVersion ?? '');
+/** Returns the addresses that the writes remove from the first object of a family. */
+function removedBy(writes: readonly PlannedWrite[], objects: PublishedObjects): string[] {
+  const [kind, before] = Object.entries(objects)[0] ?? [];
+  const write = writes.find(({ verb, object }) => (verb === 'create' || verb === 'update') && object?.kind === kind);
+  if (write === undefined) return [];
+  const isLeft = new Set(addressesIn(write.object));
+  return [...new Set(addressesIn(before))].filter((address) => !isLeft.has(address));
 }
 
 /** Returns the writes after which the objects of a family publish the live addresses, in their order. */
@@ -150,27 +187,4 @@ function withReadyOnly(
     notReadyAddresses: (subset.notReadyAddresses ?? []).filter(({ ip }) => !prune && !isLive.has(ip)),
   }));
   return { ...current, subsets };
-}
-
-/** Returns one line for each address that is removed from the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
-function removalsOf({ outcomes, nowMs, leases, objects }: FamilyServers, writes: readonly PlannedWrite[]): string[] {
-  const [kind, before] = Object.entries(objects)[0] ?? [];
-  const write = writes.find(({ verb, object }) => (verb === 'create' || verb === 'update') && object?.kind === kind);
-  if (write === undefined) return [];
-  const isLeft = new Set(addressesIn(write.object));
-  const removed = [...new Set(addressesIn(before))].filter((address) => !isLeft.has(address));
-  return removed.map((address) => {
-    const lease = leases.find((known) => known.address === address);
-    const detail = outcomes.get(address)?.detail ?? lease?.lastProbe;
-    return `${address} from the endpoints: ${removalReason(lease, detail, nowMs)}`;
-  });
-}
-
-function removalReason(lease: Lease | undefined, detail: string | undefined, nowMs: number): string {
-  if (lease === undefined) return detail ?? 'it is not an API server of the spec';
-  const untilMs = withdrawnUntil(lease, nowMs);
-  if (untilMs !== undefined) return `it is deregistered until ${isoTime(untilMs)}`;
-  const expired = `its lease expired at ${isoTime(lease.expiresAtMs)}`;
-  const cause = lease.source === 'agent' && detail === undefined ? 'its agent does not refresh it' : detail;
-  return cause === undefined ? expired : `${expired}; ${cause}`;
 }

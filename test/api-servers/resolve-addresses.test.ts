@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
 import type { SharedHostSpec } from '../../lib/cluster/cluster-spec.ts';
-import { newLease } from '../../lib/endpoints/next-lease.ts';
+import { newLease } from '../../lib/endpoints/lease-states.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 

@@ -5,12 +5,10 @@ import type { Lease } from '../../lib/cluster/lease.ts';
 import {
   decideLeases,
   type ExpectedAddress,
-  excludedAddresses,
   knownAddresses,
   type LeaseObservation,
-  publishedAddresses,
-  rememberedLeases,
 } from '../../lib/endpoints/lease-decisions.ts';
+import { publishedAddresses } from '../../lib/endpoints/lease-states.ts';
 import { publishedFamilies } from '../../lib/endpoints/objects.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
@@ -178,25 +176,6 @@ describe('the decision about a lease after a probe', () => {
     expect(decide(lease(), miss, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
   });
 
-  test('a published address without a lease gets one, unless its server shuts down', () => {
-    const observed = (outcomes: ReadonlyMap<string, ProbeOutcome>) => ({
-      families: FAMILIES,
-      outcomes,
-      nowMs: NOW_MS,
-    });
-    const remember = (answer: ProbeOutcome, other: ProbeOutcome, kind: ApiServerKind = 'server') => {
-      return rememberedLeases([expecting(kind)], observed(answers(answer, other))).get(ADDRESS);
-    };
-    const remembered = { address: ADDRESS, generation: 1, source: 'probe', expiresAtMs: NOW_MS, state: 'leased' };
-    expect(remember(miss, ready)).toEqual({ ...remembered, ...missed(1), lastProbe: 'silence' });
-    expect(remember(miss, miss)).toEqual({ ...remembered, misses: 0, lastProbe: 'silence' });
-    expect(remember(shutsDown, ready)).toBeUndefined();
-    expect(remember(shutsDown, ready, 'shared')).toMatchObject(remembered);
-    const ofHost = { ...expecting('shared'), host: 'api.example.com' };
-    const ofRecord = rememberedLeases([ofHost], observed(answers(ready, ready))).get(ADDRESS);
-    expect(ofRecord).toMatchObject({ host: 'api.example.com' });
-  });
-
   test('the lease of a record stores its host name', () => {
     const expected = [{ ...expecting('shared'), host: 'api.example.com' }];
     expect(decide(undefined, ready, { expected })).toMatchObject([[ADDRESS, { host: 'api.example.com' }]]);
@@ -258,64 +237,17 @@ describe('the deletion of leases', () => {
   });
 });
 
-describe('the published addresses', () => {
-  const expired = { expiresAtMs: PAST_MS };
-  const agent = { source: 'agent' } as const;
-  const isPublished = (given: Partial<LeaseFields>) =>
-    publishedAddresses([lease(given)], [expecting()], NOW_MS).length > 0;
-
-  test.each<[string, Partial<LeaseFields>]>([
-    ['an address with a valid lease', {}],
-    ['a valid lease with two misses', { misses: 2 }],
-    ['an expired lease with one miss: our own network may have failed', { ...expired, misses: 1 }],
-    ['an expired lease without a miss: our own network may have failed', { expiresAtMs: PAST_MS - HOUR_MS }],
-    ['an expired lease with two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
-    ["an agent's valid lease", agent],
-    ["an agent's valid lease after its withdrawal", { ...agent, withdrawnUntilMs: NOW_MS }],
-    ["an agent's expired lease without a miss", { ...agent, ...expired }],
-    ['an address that left the spec while its lease is valid', { address: OTHER }],
-  ])('the published addresses contain %s', (_name, given) => expect(isPublished(given)).toBe(true));
-
-  test.each<[string, Partial<LeaseFields>]>([
-    ['an expired lease with two misses', { ...expired, misses: 2 }],
-    ['an expired lease with two misses, the last after the expiry', { ...missed(2), ...expired }],
-    ['a lease that was never refreshed', { generation: 0, ...expired }],
-    ['a withdrawn address', { withdrawnUntilMs: NOW_MS + 1 }],
-    ['an address after its withdrawal by the lease from before it', { withdrawnUntilMs: NOW_MS }],
-    ['an address after its withdrawal with an expired lease', { ...expired, withdrawnUntilMs: NOW_MS }],
-    [
-      'an address after its withdrawal that never answered',
-      { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS },
-    ],
-    ["an agent's expired lease with two misses", { ...agent, ...expired, misses: 2 }],
-    ["an agent's withdrawn address", { ...agent, withdrawnUntilMs: NOW_MS + 1 }],
-    ["an agent's expired lease of an address outside the spec", { address: OTHER, ...agent, ...expired }],
-    ['an address that left the spec after its lease expired', { address: OTHER, ...expired }],
-  ])('the published addresses do not contain %s', (_name, given) => expect(isPublished(given)).toBe(false));
-
-  test('the addresses are in byte order', () => {
-    const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));
-    expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
-  });
-
-  test('the published addresses exclude those without a live lease; with the master-count reconciler, only those that reported their shutdown', () => {
-    const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
-    expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
-    expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);
-  });
-
-  test('the known addresses are those of the spec, and the records of its host names', () => {
-    const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
-    const leases = [
-      lease({ host: 'api.example.com' }),
-      lease({ address: OTHER, host: 'api.example.com' }),
-      lease({ address: '10.0.0.3', host: 'gone.example.com' }),
-    ];
-    expect(knownAddresses(spec, leases)).toMatchObject([
-      { address: ADDRESS, kind: 'server' },
-      { address: OTHER, kind: 'shared', host: 'api.example.com' },
-    ]);
-  });
+test('the known addresses are those of the spec, and the records of its host names', () => {
+  const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
+  const leases = [
+    lease({ host: 'api.example.com' }),
+    lease({ address: OTHER, host: 'api.example.com' }),
+    lease({ address: '10.0.0.3', host: 'gone.example.com' }),
+  ];
+  expect(knownAddresses(spec, leases)).toMatchObject([
+    { address: ADDRESS, kind: 'server' },
+    { address: OTHER, kind: 'shared', host: 'api.example.com' },
+  ]);
 });
 
 describe('leases over many ticks', () => {

@@ -1,5 +1,5 @@
 import type { Lease } from '../../lib/cluster/lease.ts';
-import { newLease, type Withdrawal, withdrawn } from '../../lib/endpoints/next-lease.ts';
+import { newLease, type Withdrawal, withdrawn } from '../../lib/endpoints/lease-states.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases, updateLease } from '../../lib/table/leases.ts';
 

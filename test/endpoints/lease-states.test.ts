@@ -1,10 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import { newLease, nextLease, type ServerAnswer, withdrawn } from '../../lib/endpoints/next-lease.ts';
+import {
+  excludedAddresses,
+  newLease,
+  nextLease,
+  publishedAddresses,
+  type ServerAnswer,
+  withdrawn,
+} from '../../lib/endpoints/lease-states.ts';
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 
 const NOW_MS = 100_000_000;
 const ADDRESS = '10.0.0.1';
+const OTHER = '10.0.0.2';
 const HALF_HOUR_MS = 1_800_000;
 
 function lease(given: Partial<LeaseFields> = {}): Lease {
@@ -258,5 +266,51 @@ describe('a withdrawal', () => {
     const going = { untilMs, goingDown: true };
     expect(withdrawn(lease(), going, NOW_MS)).toEqual(lease({ ...released, expiresAtMs: NOW_MS }));
     expect(withdrawn(lease({ ...until, ...expired }), going, NOW_MS)).toEqual(lease({ ...released, ...expired }));
+  });
+});
+
+describe('the published addresses', () => {
+  const agent = { source: 'agent' } as const;
+  const isPublished = (given: Partial<LeaseFields>) =>
+    publishedAddresses([lease(given)], [{ address: ADDRESS }], NOW_MS).length > 0;
+
+  test.each<[string, Partial<LeaseFields>]>([
+    ['an address with a valid lease', {}],
+    ['a valid lease with two misses', { misses: 2 }],
+    ['an expired lease with one miss: our own network may have failed', { ...expired, misses: 1 }],
+    ['an expired lease without a miss: our own network may have failed', { expiresAtMs: PAST_MS - 2 * HALF_HOUR_MS }],
+    ['an expired lease with two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
+    ["an agent's valid lease", agent],
+    ["an agent's valid lease after its withdrawal", { ...agent, withdrawnUntilMs: NOW_MS }],
+    ["an agent's expired lease without a miss", { ...agent, ...expired }],
+    ['an address that left the spec while its lease is valid', { address: OTHER }],
+  ])('the published addresses contain %s', (_name, given) => expect(isPublished(given)).toBe(true));
+
+  test.each<[string, Partial<LeaseFields>]>([
+    ['an expired lease with two misses', { ...expired, misses: 2 }],
+    ['an expired lease with two misses, the last after the expiry', { ...missed(2), ...expired }],
+    ['a lease that was never refreshed', { generation: 0, ...expired }],
+    ['a withdrawn address', { withdrawnUntilMs: NOW_MS + 1 }],
+    ['an address after its withdrawal by the lease from before it', { withdrawnUntilMs: NOW_MS }],
+    ['an address after its withdrawal with an expired lease', { ...expired, withdrawnUntilMs: NOW_MS }],
+    [
+      'an address after its withdrawal that never answered',
+      { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS },
+    ],
+    ["an agent's expired lease with two misses", { ...agent, ...expired, misses: 2 }],
+    ["an agent's withdrawn address", { ...agent, withdrawnUntilMs: NOW_MS + 1 }],
+    ["an agent's expired lease of an address outside the spec", { address: OTHER, ...agent, ...expired }],
+    ['an address that left the spec after its lease expired', { address: OTHER, ...expired }],
+  ])('the published addresses do not contain %s', (_name, given) => expect(isPublished(given)).toBe(false));
+
+  test('the addresses are in byte order', () => {
+    const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));
+    expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
+  });
+
+  test('the published addresses exclude those without a live lease; with the master-count reconciler, only those that reported their shutdown', () => {
+    const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
+    expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
+    expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);
   });
 });

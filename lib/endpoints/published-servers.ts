@@ -1,0 +1,137 @@
+import { familyOf } from '../allocator/ip-address.ts';
+import { RECORDS_OF_A_HOST } from '../cluster/bounds.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { afterChanges, isActive, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
+import type { ExpectedAddress } from './lease-decisions.ts';
+import { excludedAddresses, newLease, publishedAddresses } from './lease-states.ts';
+import { addressesIn, type ReadFamily } from './objects.ts';
+import { isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from './probe-outcome.ts';
+
+/** The leases and the answers of all API servers. */
+export interface ServersSeen {
+  readonly spec: ClusterSpec;
+  readonly nowMs: number;
+  readonly expected: readonly ExpectedAddress[];
+  /** The outcomes by address. An address without an outcome was not probed. */
+  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
+  /** The published families, the first with Endpoints. */
+  readonly families: readonly [ReadFamily, ...ReadFamily[]];
+  /** The leases in the table, as far as this pass knows. */
+  readonly stored: { readonly leases: readonly Lease[] };
+  /** The changes by the probes that could not be written, of leases that no other writer changed. */
+  readonly unwritten: LeaseChanges;
+  /** Host names whose look-up failed. */
+  readonly unresolved: readonly string[];
+}
+
+/** The API servers of one family, which of them are published, and the reasons. */
+export interface FamilyServers extends ReadFamily {
+  readonly spec: ClusterSpec;
+  readonly nowMs: number;
+  /** Addresses to publish, in byte order. */
+  readonly live: readonly string[];
+  /** Addresses with a lease that must not be published. */
+  readonly excluded: readonly string[];
+  readonly leases: readonly Lease[];
+  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
+}
+
+export interface PublishedServers {
+  readonly primary: FamilyServers;
+  readonly second: FamilyServers | undefined;
+  readonly leases: readonly Lease[];
+  /** The number of addresses of the spec, and of published ones that may be of a host whose look-up failed. */
+  readonly addresses: number;
+  /**
+   * Leases for addresses that are published without one, as in the first pass over an adopted cluster or after the table
+   * lost an item: they expire now, so that neither one lost probe nor one lost write removes an address, but two misses do.
+   */
+  readonly remembered: LeaseChanges;
+}
+
+/** Decides which API servers are published. */
+export function publishedServers(seen: ServersSeen): PublishedServers {
+  const { families, stored } = seen;
+  const published = new Set(families.flatMap(({ objects }) => addressesIn(Object.values(objects)[0])));
+  const byAddress = new Map(stored.leases.map((lease) => [lease.address, lease]));
+  const expected = [...seen.expected, ...ofUnresolvedHost(seen, published, byAddress)];
+  const present = stored.leases.map((lease) => (published.has(lease.address) ? unlessUnwritten(lease, seen) : lease));
+  const unleased = expected.filter(({ address }) => published.has(address) && !byAddress.has(address));
+  const remembered = rememberedLeases(unleased, seen);
+  const leases = afterChanges(present, remembered);
+  const [first, other] = families;
+  return {
+    primary: serversOf(first, seen, leases, expected),
+    second: other && serversOf(other, seen, leases, expected),
+    ...{ leases, addresses: expected.length, remembered },
+  };
+}
+
+/** Returns the published addresses that may be of a host whose look-up failed. */
+function ofUnresolvedHost(
+  { unresolved, expected }: ServersSeen,
+  published: ReadonlySet<string>,
+  leases: ReadonlyMap<string, Lease>,
+): ExpectedAddress[] {
+  const [host] = unresolved;
+  if (host === undefined) return [];
+  const isExpected = new Set(expected.map(({ address }) => address));
+  return [...published]
+    .filter((address) => !isExpected.has(address) && (leases.get(address)?.host ?? host) === host)
+    .slice(0, RECORDS_OF_A_HOST)
+    .map((address) => ({ address, kind: 'shared', host }));
+}
+
+/**
+ * A lost write removes no address that answered: a restored table may have an old withdrawal or old misses of it. The write
+ * of another writer wins, and so does a withdrawal that is not over.
+ */
+function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
+  const seen = unwritten.get(lease.address);
+  return seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
+}
+
+function rememberedLeases(
+  unleased: readonly ExpectedAddress[],
+  { families, outcomes, nowMs }: ServersSeen,
+): LeaseChanges {
+  const remembered = families.flatMap(({ isOf }) => {
+    const isProven = isAnyAnswered(outcomesOf(outcomes, isOf));
+    const ofFamily = unleased.filter(({ address }) => isOf(address));
+    return ofFamily.flatMap((known) => rememberedLease(known, outcomes.get(known.address), isProven, nowMs));
+  });
+  return new Map(remembered.map((lease) => [lease.address, lease]));
+}
+
+function rememberedLease(
+  { address, kind, host }: ExpectedAddress,
+  outcome: ProbeOutcome | undefined,
+  isProven: boolean,
+  nowMs: number,
+): Lease[] {
+  if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return [];
+  const isMissed = outcome?.verdict === 'error' || (outcome?.verdict === 'silence' && isProven);
+  const lease = { ...newLease(address), generation: 1, ...(host !== undefined && { host }), expiresAtMs: nowMs };
+  return [
+    {
+      ...lease,
+      ...(isMissed && { misses: 1, missedAtMs: nowMs }),
+      ...(outcome && { lastProbe: shortDetail(outcome) }),
+    },
+  ];
+}
+
+function serversOf(
+  family: ReadFamily,
+  { spec, nowMs, outcomes }: ServersSeen,
+  all: readonly Lease[],
+  expected: readonly ExpectedAddress[],
+): FamilyServers {
+  // Active leases of a family that is no longer published may be left.
+  const isOf = (address: string) => familyOf(address) === family.family;
+  const leases = all.filter(({ address }) => isOf(address));
+  // None without an active lease.
+  const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
+  const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
+  return { ...family, spec, nowMs, live, excluded, leases, outcomes: outcomesOf(outcomes, isOf) };
+}
