@@ -94,20 +94,16 @@ export function alarmTable(): string[] {
     const { threshold, comparison, section = name } = alarm;
     const sign = comparison === undefined ? '>' : comparison === 'LessThanThreshold' ? '<' : '≥';
     const limit = typeof threshold === 'number' ? threshold : '`alarmSharePercent`';
-    const condition = `${measureOf(alarm)} ${sign} ${limit} | ${spanOf(alarm)}`;
+    const condition = `${measureOf(alarm)} ${sign} ${limit}`;
     return { link: `[${name}](#${section})`, condition };
   });
   const rows = Object.entries(Object.groupBy(alarms, ({ condition }) => condition)).map(
     ([condition, group = []]) => `| ${group.map(({ link }) => link).join(', ')} | ${condition} |`,
   );
-  return ['| alarm | fires at | in |', '| --- | --- | --- |', ...rows];
+  return ['| alarm | fires at |', '| --- | --- |', ...rows];
 }
 
 function measureOf({ metric }: Alarm): string {
   const [formula] = (metric['Metrics'] as readonly Fields[] | undefined) ?? [];
   return String(formula?.['Label'] ?? metric['MetricName']);
-}
-
-function spanOf({ breaching, of, periodSeconds }: Alarm): string {
-  return `${breaching} of ${of} periods of ${periodSeconds / 60} min`;
 }

@@ -109,7 +109,7 @@ const probe = z.strictObject({
   url: z.exactOptional(
     described(
       text,
-      'The URL to request instead of https://<address>:<service.securePort><path>: a whole http or https URL without a credential, not to a loopback, link-local or metadata address (refused by the functions; kbctl run accepts it). Not beside path.',
+      'The URL to request instead of https://<address>:<service.securePort><path>: a whole URL without a credential, for the functions not to a loopback, link-local or metadata address. Not beside path.',
       { examples: ['https://10.20.0.11:6443/readyz'] },
     ),
   ),
@@ -135,7 +135,7 @@ const kind = described(
 );
 const address = described(
   text,
-  "The address to publish, which clients in the cluster reach. Each entry has this, host, targetGroupArn or serviceRef. Not unspecified, loopback, link-local or multicast; of the family of the first service range, unless the reconciler is none or service.ipFamilyPolicy is PreferDualStack. auto: the address of this host's default route, only for npm start on the API server's host.",
+  "The address to publish. Each entry has this, host, targetGroupArn or serviceRef. Not unspecified, loopback, link-local or multicast; of the family of the first service range, unless the reconciler is none or service.ipFamilyPolicy is PreferDualStack. auto: the address of this host's default route, only for npm start on the API server's host.",
   { examples: ['203.0.113.10', '2001:db8::10'] },
 );
 const host = described(

@@ -131,7 +131,7 @@ describe('the descriptions of alarms and the runbook', () => {
     expect(sections.toSorted()).toEqual([...new Set(linked)].toSorted());
   });
 
-  test('the runbook has the thresholds and spans of all alarms', () => {
+  test('the runbook has the thresholds of all alarms', () => {
     expect(withTables(read('docs/runbook.md'), alarmTable)).toBe(read('docs/runbook.md'));
   });
 
