@@ -96,7 +96,7 @@ function summaryOf(results: readonly Result[]): string {
   return `${results.length} mutants, ${killed} killed, ${explained} explained, ${others}: ${percent.toFixed(1)} %`;
 }
 
-/** Prints a mutant that survives; an explanation that is used is deleted. */
+/** Prints a mutant that survives without an explanation. Deletes a used explanation, so that unused ones remain. */
 function outcomeOf({ line, key }: Keyed, verdict: Verdict = 'unreached', explained: Set<string>): Result['outcome'] {
   if (verdict === 'killed') return verdict;
   if (explained.delete(key)) return 'explained';

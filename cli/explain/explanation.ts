@@ -36,7 +36,7 @@ export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'severity' | 
   readonly reasons?: readonly string[];
 }
 
-/** Entries by their words, each with the fields of its group. */
+/** The entries by their words, with the fields that all entries of their group share. */
 export type Explained<Word extends string> = Readonly<Record<Word, Entry & Pick<Explanation, 'severity'>>>;
 
 export function group<Word extends string>(

@@ -39,7 +39,7 @@ export interface ResolvedAddresses {
   readonly unresolved: readonly string[];
 }
 
-/** The parts of a pass that probe. */
+/** The parts of a pass's context that probes need. */
 export interface ProbingPass {
   readonly spec: ClusterSpec;
   readonly probe: Prober;

@@ -155,7 +155,10 @@ export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdraw
   } as const;
 }
 
-/** Returns when an address was last published although its lease expired: until two misses, if the lease ever was active. */
+/**
+ * Returns the last time at which an address was published. If its lease was ever active, it stays published after the
+ * expiry until two misses.
+ */
 function lastPublishedMs(lease: Lease, nowMs: number): number {
   if (lease.generation === 0) return 0;
   return hasMissedTwice(lease) ? Math.min(lease.missedAtMs ?? 0, nowMs) : nowMs;

@@ -123,7 +123,7 @@ function serverNameOf({ tls, server }: ApiServerAccess): string {
   return tls().servername ?? hostOf(new URL(server));
 }
 
-/** Returns the first that answers, with the CA, server name and credential of the kubeconfig. */
+/** Returns access to the first server that answers, with the CA, server name and credential of the kubeconfig. */
 export async function answeringServer(
   targets: readonly ProbeTarget[],
   access: ApiServerAccess,

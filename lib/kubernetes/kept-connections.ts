@@ -8,7 +8,10 @@ interface KeptConnection {
 
 /** The share of a probe's time for an answer on a kept connection. */
 export const KEPT_LIMIT_MS = 1_000;
-/** Two more probes at ticks of ten seconds. Every third proves that the server accepts a connection, and its certificate. */
+/**
+ * Allows two more probes at ticks of ten seconds. Every third probe makes a new connection, which checks the
+ * certificate.
+ */
 const LONGEST_KEPT_MS = 25_000;
 /** Each takes some 120 KB. */
 const MOST_KEPT = 128;

@@ -125,8 +125,7 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
 const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
 
 /**
- * The states as they are stored: `withdrawnUntilMs` is that of a withdrawal, `seenDown` without it of a server that shuts
- * down.
+ * The states as they are stored: a withdrawal has `withdrawnUntilMs`, and a server that shuts down has only `seenDown`.
  */
 const leasesShape = z.record(
   z.string(),

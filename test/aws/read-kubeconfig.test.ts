@@ -110,7 +110,7 @@ describe('a kubeconfig that is kept in AWS', () => {
   });
 });
 
-describe('a user who reads it', () => {
+describe('a user who reads a kubeconfig in AWS', () => {
   const file = 'AWS_SHARED_CREDENTIALS_FILE';
   const before = process.env[file];
   beforeEach(() => {

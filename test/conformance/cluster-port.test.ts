@@ -69,7 +69,7 @@ describe('a real kube-apiserver only', () => {
     await expect(listAllServices(port)).rejects.toMatchObject({ code: 'Unauthorized' });
   });
 
-  test('a kind that it does not serve reads as absent and is refused when created', async () => {
+  test('a kind that the API server does not serve reads as absent and is refused when created', async () => {
     const older: Transport = (request, signal) =>
       transport({ ...request, path: request.path.replace('/servicecidrs', '/servicecidrz') }, signal);
     const port = portOver(older);

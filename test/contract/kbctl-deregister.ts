@@ -94,7 +94,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/^203\.0\.113\.20 is withdrawn until \S+Z, and still published\n/);
     });
 
-    test('kbctl deregister reports that it is still published when the API server is not reached', async () => {
+    test('kbctl deregister reports that the address is still published when the API server is not reached', async () => {
       const file = world().file('no-cluster', '{}');
       const { code, stdout, stderr } = await deregister(SECOND, '--kubeconfig', file);
       expect(code).toBe(1);

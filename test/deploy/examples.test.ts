@@ -91,7 +91,7 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
     expect(await call('one')).toEqual({ code: 1, output: '', errors: 'Full: range is full\n' });
   });
 
-  test('the caller prints the resolution when the function could not finish, and gets the items when it follows it', async () => {
+  test('the caller prints the resolution when the function could not finish, and a second call with the same id gets the items', async () => {
     fails = true;
     expect(await call('one')).toEqual({
       code: 1,

@@ -108,7 +108,7 @@ test('the other loops create the missing namespace, and report wrong claims of S
   }
 });
 
-test('the ticks of one invocation follow an API server every ten seconds', async () => {
+test('the ticks of one invocation probe an API server every ten seconds', async () => {
   const sources = await deployed.startEventSources();
   try {
     // What the tests before queued.

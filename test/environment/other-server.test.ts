@@ -125,7 +125,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
   });
 });
 
-describe('a request of such a pass', () => {
+describe('a request of a pass that uses another API server', () => {
   const answered: OpenReply = { status: 200, headers: {}, body: [] };
   const never = new AbortController().signal;
   const other: Transport = async () => answered;

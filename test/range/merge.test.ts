@@ -148,7 +148,7 @@ test('a merge ends holds also when another pass struck since the read', () => {
   expect(strikesOf(result)).toEqual([[], [3]]);
 });
 
-test('the merged range is the newest one with the claims of the list, when nothing was stored at the read', () => {
+test('if nothing was stored at the read, the merged range is the newest one with the claims of the list', () => {
   const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
   const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
   expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);

@@ -141,7 +141,7 @@ describe('A change of leases', () => {
     expect(await readLeases(table, 'c')).toEqual(present);
   });
 
-  test('a withheld change is not reported as written, and is present for the pass', async () => {
+  test('a withheld change is not reported as written, but the pass continues with it', async () => {
     const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
     const { written, present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A)));
     expect([written.size, present.leases]).toEqual([0, [aLease(A)]]);

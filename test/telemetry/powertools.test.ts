@@ -53,7 +53,7 @@ describe('the output of a function', () => {
     });
   });
 
-  test('metrics are written once, a line for each set of labels, summed', () => {
+  test('metrics are summed and written once, in one line for each set of labels', () => {
     const metrics = lines.filter((line) => '_aws' in line);
     const service = { service: 'kube-bootstrap-controller', loop: 'node-port-repair' };
     const directive = {
