@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 import { nearestName } from '../lib/cluster/values.ts';
-import { describeError } from '../lib/telemetry/describe-error.ts';
+import { describeError } from '../lib/telemetry/telemetry.ts';
 import { actor, type Surroundings } from './cli.ts';
 import { EXIT, type ExitCode, exitCodeOf } from './errors.ts';
 import { program } from './program.ts';

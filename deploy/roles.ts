@@ -1,4 +1,4 @@
-import { EVENT_SOURCE } from '../lib/aws/event-bus.ts';
+import { EVENT_SOURCE } from '../lib/aws/send-batches.ts';
 import { LOOPS, type Loop, STACK_LOOP } from '../lib/cluster/cluster-spec.ts';
 import { TOKEN_SECONDS } from '../lib/kubernetes/credentials.ts';
 import {

@@ -50,7 +50,7 @@ const TRANSFER: Readonly<Record<Loop, LoopBytes>> = {
 
 const NEW_PROBE: Bytes = { out: 518, in: 2_790 };
 const KEPT_PROBE: Bytes = { out: 159, in: 398 };
-/** The limit in `lib/kubernetes/kept-connections.ts`. */
+/** The limit in `lib/kubernetes/transport.ts`. */
 const MOST_KEPT = 128;
 const LONGEST_KEPT_SECONDS = 25;
 

@@ -3,7 +3,7 @@ import { answerShape } from '../lib/allocate/answer.ts';
 import { requestShape } from '../lib/allocate/request.ts';
 import { writtenSpecShape } from '../lib/cluster/cluster-spec.ts';
 import { withoutIntegerBounds } from '../lib/cluster/shapes.ts';
-import { clusterEventShape } from '../lib/dispatch/cluster-events.ts';
+import { clusterEventShape } from '../lib/dispatch/report-pass.ts';
 
 // The published JSON Schemas (draft 2020-12).
 

@@ -1,7 +1,7 @@
 import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
-import { describeError } from '../../lib/telemetry/describe-error.ts';
+import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { oneByOne, type Progressed } from '../change-clusters.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT, exitCodeOf } from '../errors.ts';

@@ -4,7 +4,7 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import type { ServerClock } from '../../lib/table/server-clock.ts';
-import { describeError } from '../../lib/telemetry/describe-error.ts';
+import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { refuseSkew } from '../open-table.ts';
 import { type Heartbeat, heartbeat } from './heartbeat.ts';

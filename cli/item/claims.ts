@@ -8,7 +8,7 @@ import { HOLDS_SELECTOR, holdIn } from '../../lib/range/held-address.ts';
 import { type Hold, withHold } from '../../lib/range/hold.ts';
 import { MANAGED_BY_API_SERVERS } from '../../lib/repair/ip-addresses.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports.ts';
-import { describeError } from '../../lib/telemetry/describe-error.ts';
+import { describeError } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { type ExitCode, exitCodeOf } from '../errors.ts';
 import type { ConnectionOptions } from '../options.ts';

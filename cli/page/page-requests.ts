@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { describeError } from '../../lib/telemetry/describe-error.ts';
+import { describeError } from '../../lib/telemetry/telemetry.ts';
 import { isSame } from '../../local/local-request.ts';
 import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
 import { contentSecurityPolicy } from './page-frame.ts';

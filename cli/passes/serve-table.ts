@@ -5,8 +5,8 @@ import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-sp
 import { createEnvironment } from '../../lib/environment/cluster-connections.ts';
 import { QUEUEING_MS, withinDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { errorSentence } from '../../lib/telemetry/describe-error.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
+import { errorSentence } from '../../lib/telemetry/telemetry.ts';
 import {
   invokeLoop,
   type RunnerClock,

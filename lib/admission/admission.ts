@@ -8,7 +8,7 @@ import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { Turns } from '../table/turns.ts';
-import { errorSentence } from '../telemetry/describe-error.ts';
+import { errorSentence } from '../telemetry/telemetry.ts';
 import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
 import {
   type AdmissionHttpRequest,

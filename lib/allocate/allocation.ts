@@ -9,7 +9,7 @@ import { TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
 import { Turns } from '../table/turns.ts';
 import { dryTable } from '../table/unwritten-table.ts';
-import { errorSentence } from '../telemetry/describe-error.ts';
+import { errorSentence } from '../telemetry/telemetry.ts';
 import { type Answer, refusedAnswer } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';

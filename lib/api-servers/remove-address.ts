@@ -17,7 +17,7 @@ import { planWrites } from '../endpoints/publication.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';
-import { describeError, type ErrorDescription } from '../telemetry/describe-error.ts';
+import { describeError, type ErrorDescription } from '../telemetry/telemetry.ts';
 import { type WriteFailure, writeObjects } from './write-objects.ts';
 
 export interface RemovalRequest {

@@ -11,7 +11,7 @@ import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '..
 import { otherOwner, readCluster } from '../table/clusters.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { endpointsChanges, publishChanges } from './cluster-events.ts';
+import { endpointsChanges, publishChanges } from './report-pass.ts';
 
 /** Upstream waits as long for the removal of its endpoints: twice the interval of the endpoints loop. */
 const LONGEST_MS = 20_000;

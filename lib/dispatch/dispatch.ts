@@ -4,13 +4,13 @@ import { CONCURRENT_PASSES, DispatchError, LISTING_MS, pause } from '../runtime/
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
 import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
-import { errorSentence } from '../telemetry/describe-error.ts';
+import { errorSentence } from '../telemetry/telemetry.ts';
 import { type Attempt, attemptApart, type Batch, type NamedAttempt } from './attempt.ts';
 import { ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
-import { logUnstartedPass, someOf } from './log-pass.ts';
 import { type Outcome, onMessages } from './messages.ts';
+import { logUnstartedPass, someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { clustersApart } from './suspects.ts';
 import { queueTicks } from './ticks.ts';

@@ -5,12 +5,11 @@ import { type Invocation, withinInvocation } from '../runtime/invocation.ts';
 import { otherOwner, type Pause, readListed, readPauseOfAll } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { listRunRecords, type RunRecords } from '../table/run-records.ts';
-import { errorSentence } from '../telemetry/describe-error.ts';
-import { type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
+import { errorSentence, type FleetFigure, samplesOf, type Telemetry } from '../telemetry/telemetry.ts';
 import { type ClusterSummary, clusterSummary, type ShortClusterList } from './cluster-list.ts';
 import { OVERDUE_PERIODS, overdueAfterMs, pauseInForce } from './due.ts';
 import { countBody } from './event.ts';
-import { someOf } from './log-pass.ts';
+import { someOf } from './report-pass.ts';
 import { sendTicks } from './ticks.ts';
 
 interface NamedHealth extends ClusterHealth {

@@ -1,11 +1,11 @@
 import { LISTING_MS } from '../runtime/deadline.ts';
 import { withinInvocation } from '../runtime/invocation.ts';
 import { readPauseOfAll } from '../table/clusters.ts';
-import { errorSentence } from '../telemetry/describe-error.ts';
+import { errorSentence } from '../telemetry/telemetry.ts';
 import { attemptAll, type NamedAttempt } from './attempt.ts';
 import { type ReceivedMessage, receivedTicks, type TickMessage } from './event.ts';
 import { reportNamed } from './fleet-figures.ts';
-import { logUnstartedPass } from './log-pass.ts';
+import { logUnstartedPass } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { containAccident, proveSuspects } from './suspects.ts';
 import { followingTick, queueTicks, sendTicks } from './ticks.ts';

@@ -12,7 +12,7 @@ import {
   type RunRecord,
   writeRunRecord,
 } from '../table/run-records.ts';
-import { describeError } from '../telemetry/describe-error.ts';
+import { describeError } from '../telemetry/telemetry.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
 
 /** A pass that succeeded or failed. */

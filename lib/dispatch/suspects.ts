@@ -5,9 +5,9 @@ import { withinInvocation } from '../runtime/invocation.ts';
 import { type Accident, afterAccident, listFleetNotes, type Suspect, writeSuspect } from '../table/fleet-notes.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readRunRecord } from '../table/run-records.ts';
-import { errorSentence } from '../telemetry/describe-error.ts';
+import { errorSentence } from '../telemetry/telemetry.ts';
 import { isUnreachable } from './due.ts';
-import { someOf } from './log-pass.ts';
+import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 

@@ -1,12 +1,12 @@
-import type { OutgoingMessage, Unsent } from '../aws/sqs-queue.ts';
+import type { OutgoingMessage, Unsent } from '../aws/send-batches.ts';
 import { batchesOf } from '../cluster/async.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Suspect } from '../table/fleet-notes.ts';
-import { errorSentence } from '../telemetry/describe-error.ts';
+import { errorSentence } from '../telemetry/telemetry.ts';
 import { type TickMessage, tickBody } from './event.ts';
-import { someOf } from './log-pass.ts';
+import { someOf } from './report-pass.ts';
 
 /** The shortest period of a schedule. */
 const SCHEDULE_MS = 60_000;

@@ -1,8 +1,8 @@
-import type { QueueDepth } from '../aws/sqs-queue.ts';
+import type { QueueDepth } from '../aws/send-batches.ts';
 import { concurrencyFor } from '../dispatch/ticks.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { MOST_SKEW_MS } from '../table/server-clock.ts';
-import { describeError } from '../telemetry/describe-error.ts';
+import { describeError } from '../telemetry/telemetry.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 /** A cluster name cannot begin with "#". */

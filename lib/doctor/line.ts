@@ -1,7 +1,7 @@
-import type { QueueDepth } from '../aws/sqs-queue.ts';
+import type { QueueDepth } from '../aws/send-batches.ts';
 import type { LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { describeError } from '../telemetry/describe-error.ts';
+import { describeError } from '../telemetry/telemetry.ts';
 
 /** The environment of the doctor, besides that of every function. */
 export interface DoctorEnvironment {

@@ -1,6 +1,5 @@
-import { defaultEventBus } from '../aws/event-bus.ts';
 import { kubeconfigSources } from '../aws/read-kubeconfig.ts';
-import { createSqsClient, sqsQueue, sqsQueueDepth } from '../aws/sqs-queue.ts';
+import { createSqsClient, defaultEventBus, sqsQueue, sqsQueueDepth } from '../aws/send-batches.ts';
 import { isLambda, kubeconfigLoader, type LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { DoctorEnvironment } from '../doctor/line.ts';
 import { CONCURRENT_PASSES } from '../runtime/deadline.ts';

@@ -4,12 +4,11 @@ import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 import type { Prober, ProbeTarget } from './cluster-port.ts';
 import { localRefused } from './dns.ts';
 import { HttpClient } from './http-client.ts';
-import { KEPT_LIMIT_MS, type KeptConnections } from './kept-connections.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
 import { inLargePieces } from './reply-bounds.ts';
-import { type OpenReply, poolKey } from './transport.ts';
+import { KEPT_LIMIT_MS, type KeptConnections, type OpenReply, poolKey } from './transport.ts';
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;

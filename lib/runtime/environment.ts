@@ -1,5 +1,4 @@
-import type { EventBus } from '../aws/event-bus.ts';
-import type { MessageQueue } from '../aws/sqs-queue.ts';
+import type { EventBus, MessageQueue } from '../aws/send-batches.ts';
 import type { HealthyTargets } from '../aws/target-group.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import type { ClusterPort, ControlPlane, HostResolver, Prober } from '../kubernetes/cluster-port.ts';

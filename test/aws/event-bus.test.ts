@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { defaultEventBus } from '../../lib/aws/event-bus.ts';
+import { defaultEventBus } from '../../lib/aws/send-batches.ts';
 import { type AwsAnswer, awsError, type FakeAws, startFakeAws } from '../support/fake-aws.ts';
 
 const DETAILS = Array.from({ length: 12 }, (_, at) => ({ cluster: `c-${at}` }));

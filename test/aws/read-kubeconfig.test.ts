@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
 import { noRegion, type StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
-import { errorSentence } from '../../lib/telemetry/describe-error.ts';
+import { errorSentence } from '../../lib/telemetry/telemetry.ts';
 import {
   type AwsAnswer,
   type AwsCall,

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { createSqsClient, sqsQueue } from '../../lib/aws/sqs-queue.ts';
+import { createSqsClient, sqsQueue } from '../../lib/aws/send-batches.ts';
 
 interface Entry {
   readonly Id: string;

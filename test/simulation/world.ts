@@ -1,6 +1,6 @@
 import { admission } from '../../lib/admission/admission.ts';
 import { allocation } from '../../lib/allocate/allocation.ts';
-import type { OutgoingMessage } from '../../lib/aws/sqs-queue.ts';
+import type { OutgoingMessage } from '../../lib/aws/send-batches.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';

@@ -1,4 +1,4 @@
-import { type MessageQueue, QueueError } from '../../lib/aws/sqs-queue.ts';
+import { type MessageQueue, QueueError } from '../../lib/aws/send-batches.ts';
 import { ClusterError, type ClusterPort, type HostResolver, type Prober } from '../../lib/kubernetes/cluster-port.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { tableThrough } from './table-through.ts';

@@ -1,4 +1,4 @@
-import type { MessageQueue } from '../../lib/aws/sqs-queue.ts';
+import type { MessageQueue } from '../../lib/aws/send-batches.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';

@@ -1,4 +1,4 @@
-import { type MessageQueue, type OutgoingMessage, QueueError } from '../../lib/aws/sqs-queue.ts';
+import { type MessageQueue, type OutgoingMessage, QueueError } from '../../lib/aws/send-batches.ts';
 
 /** A queue in this process: messages wait for the clock of the test. */
 export interface MemoryQueue {

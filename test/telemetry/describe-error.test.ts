@@ -1,6 +1,6 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { describeError, errorSentence, stackOfFault } from '../../lib/telemetry/describe-error.ts';
+import { describeError, errorSentence, stackOfFault } from '../../lib/telemetry/telemetry.ts';
 
 describe('describeError', () => {
   test('an expected error is described by its code, its message and its causes', () => {
