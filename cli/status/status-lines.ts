@@ -1,3 +1,4 @@
+import { isoTime } from '../../lib/cluster/values.ts';
 import type { Output } from '../output.ts';
 import { TONES, wrapped } from '../text-table.ts';
 import { formatAge } from './age.ts';
@@ -52,7 +53,7 @@ export function headline({ mode, allocator, generation, owner }: ClusterStatus):
 export function pauseLines({ paused }: Pick<ClusterStatus, 'paused'>, nowMs: number): string[] {
   if (paused === undefined) return [];
   const all = paused.all ? 'all clusters are ' : '';
-  const until = `${new Date(paused.untilMs).toISOString()} (${formatAge(paused.untilMs - nowMs)} from now)`;
+  const until = `${isoTime(paused.untilMs)} (${formatAge(paused.untilMs - nowMs)} from now)`;
   return [`${all}paused until ${until} by ${paused.by}: ${paused.reason}`];
 }
 

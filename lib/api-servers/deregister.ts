@@ -1,5 +1,6 @@
 import { canonicalAddress } from '../allocator/ip-address.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
+import { isoTime } from '../cluster/values.ts';
 import { newLease, withdrawn } from '../endpoints/lease-states.ts';
 import { leaseOf, updateLease } from '../table/leases.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
@@ -56,9 +57,10 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
 }
 
 function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefined {
-  if (untilMs <= nowMs) return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}, which is in the past`);
+  if (untilMs <= nowMs)
+    return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}, which is in the past`);
   if (untilMs <= nowMs + LONGEST_WITHDRAWAL_MS) return undefined;
-  return refused('badEnd', `the withdrawal would end at ${iso(untilMs)}; at most 24 hours from now are allowed`);
+  return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}; at most 24 hours from now are allowed`);
 }
 
 /** Returns the refusal by the same leases that the withdrawal is written over: one of two concurrent callers is refused. */
@@ -91,10 +93,6 @@ function refusalOf(
 
 function refused(reason: RefusalReason, message: string): DeregisterResult {
   return { outcome: 'refused', reason, message };
-}
-
-function iso(ms: number): string {
-  return Number.isFinite(ms) && Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms);
 }
 
 type UndoRequest = Pick<DeregisterRequest, 'spec' | 'table' | 'address' | 'nowMs'>;

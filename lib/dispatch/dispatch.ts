@@ -1,4 +1,5 @@
 import { type Loop, STACK_LOOP } from '../cluster/cluster-spec.ts';
+import { isoTime } from '../cluster/values.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_PASSES, DispatchError, LISTING_MS, pause } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
@@ -204,5 +205,5 @@ function withoutPass(
 }
 
 function sentence(name: string, { untilMs, by, reason }: Pause): string {
-  return `${name} until ${new Date(untilMs).toISOString()} by ${by}: ${reason}`;
+  return `${name} until ${isoTime(untilMs)} by ${by}: ${reason}`;
 }

@@ -1,6 +1,7 @@
 import { parseAddress } from '../allocator/ip-address.ts';
 import { containsNetwork, type Network, networkContains, parseCidr } from '../allocator/network.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import { isoTime } from '../cluster/values.ts';
 import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
@@ -33,7 +34,7 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
     lines.push(warn('spec', message, fix));
   }
   if (paused !== undefined && paused.untilMs > nowMs) {
-    const until = new Date(paused.untilMs).toISOString();
+    const until = isoTime(paused.untilMs);
     const message = `its passes are paused until ${until} by ${paused.by}: ${paused.reason}`;
     lines.push(warn('spec', message, `Wait, or end it: kbctl resume ${spec.name}`));
   }

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { eachOf, unlessAborted } from '../cluster/async.ts';
 import { clusterName, shapeFaults } from '../cluster/shapes.ts';
+import { isoTime } from '../cluster/values.ts';
 import { ANSWERING_MS, CONCURRENT_PASSES, DispatchError, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { type ListedCluster, listClusters, type Pause } from '../table/clusters.ts';
@@ -97,7 +98,7 @@ async function chosen(
   const found = wanted(clusters, ({ spec }) => spec.name);
   const broken = wanted(unreadable, (one) => one.name);
   if (pausedAll !== undefined && pausedAll.untilMs > environment.nowMs()) {
-    const until = new Date(pausedAll.untilMs).toISOString();
+    const until = isoTime(pausedAll.untilMs);
     lines.push(
       warn(
         'clusters',

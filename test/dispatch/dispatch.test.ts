@@ -64,6 +64,13 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['b', 'a', 'b']);
   });
 
+  test('a pause whose end is no date, as another writer may set it to be forever, fails no invocation', async () => {
+    const world = await aDispatchWorldOf({ name: 'a' });
+    await pauseCluster(world.table, 'a', { untilMs: 8.64e15 + 1, reason: 'forever', by: 'ops' });
+    expect(await world.dispatch(aLoop().loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
+    expect(world.telemetry.lines.at(-1)?.fields['paused']).toEqual(['a until 8640000000000001 by ops: forever']);
+  });
+
   test('no cluster has a pass while all are paused', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     await pauseAllClusters(world.table, { untilMs: world.clock.nowMs + MINUTE, reason: 'an incident', by: 'ops' });
