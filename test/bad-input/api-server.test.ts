@@ -119,14 +119,12 @@ const MISFORTUNES: readonly Misfortune[] = [
     'MalformedReply',
     /unlike a Kubernetes API server/,
   ],
-  ...NO_OBJECT.map(
-    (body): Misfortune => [
-      `the API server answers 200 and ${body} to each request`,
-      (cluster) => cluster.misbehave(() => ({ body })),
-      'MalformedReply',
-      /unlike a Kubernetes API server/,
-    ],
-  ),
+  [
+    'the API server answers 200 and {} to each request',
+    (cluster) => cluster.misbehave(() => ({ body: '{}' })),
+    'MalformedReply',
+    /unlike a Kubernetes API server/,
+  ],
   [
     'the API server hangs until the time of the pass is over',
     (cluster) => {
