@@ -90,7 +90,7 @@ export const PARAMETERS = {
     pattern: '^(o-[a-z0-9]{10,32}/[^,\\s]*(,o-[a-z0-9]{10,32}/[^,\\s]*)*)?$',
     fix: 'write paths of AWS Organizations, such as o-a1b2c3d4e5/* or o-a1b2c3d4e5/r-ab12/ou-ab12-11111111/*, with commas',
     description:
-      'Where in AWS Organizations these accounts are: `o-a1b2c3d4e5/*` for a whole organization. Needed with assumableOrgRole.',
+      'Where in AWS Organizations these accounts are, such as `o-a1b2c3d4e5/*`. Needed with assumableOrgRole.',
   },
   externalId: {
     default: '',
@@ -118,7 +118,7 @@ export const PARAMETERS = {
     pattern: '^([2-9]|[1-9][0-9]|[1-9][0-9][0-9]|1000)$',
     fix: 'write a number from 2 to 1000',
     description:
-      'Ticks of one loop at the same time: 10, or a quarter of the clusters divided by clustersPerTick if that is more (157 for 10,000 clusters).',
+      'Ticks of one loop at the same time: 10, or a quarter of the clusters divided by clustersPerTick if that is more.',
   },
   clustersPerTick: {
     default: '16',
@@ -130,7 +130,7 @@ export const PARAMETERS = {
     default: 'off',
     pattern: '^(on|off)$',
     fix: 'write on or off',
-    description: 'The admission webhook, which allocates addresses for Services (docs/admission.md).',
+    description: 'The admission webhook (docs/admission.md).',
   },
   admissionEndpoint: {
     default: 'functionUrl',
@@ -187,7 +187,7 @@ export const PARAMETERS = {
     pattern: '^(0|1[0-9]|[2-9][0-9]|1[0-7][0-9]|180)$',
     fix: 'write 0, or a number of minutes from 10 to 180',
     description:
-      'How long CloudFormation watches the alarm `release-failing` after an update, and rolls it back if it fires. 0: it does not.',
+      'How long CloudFormation watches the alarm `release-failing` after an update, to roll it back. 0: it does not.',
     isOfToolAlone: true,
   },
 } as const satisfies Readonly<Record<string, Parameter>>;

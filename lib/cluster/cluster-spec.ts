@@ -37,14 +37,14 @@ export const LEASE_INTERVALS = 1.5;
 export const DAY_SECONDS = 86_400;
 export const MOST_EVENTS = 10_000;
 
-function interval(loop: Loop, what: string) {
+function interval(loop: Loop) {
   const seconds = SCHEDULE_SECONDS[loop];
   return z.prefault(
-    described(
-      z.int(),
-      `Seconds from one pass to the next, of the loop that ${what}. A multiple of ${seconds}, at most ${DAY_SECONDS} (a day).`,
-      { minimum: seconds, maximum: DAY_SECONDS, multipleOf: seconds },
-    ),
+    described(z.int(), `Seconds between passes: a multiple of ${seconds}, at most ${DAY_SECONDS} (a day).`, {
+      minimum: seconds,
+      maximum: DAY_SECONDS,
+      multipleOf: seconds,
+    }),
     seconds,
   );
 }
@@ -181,12 +181,12 @@ export const writtenSpecShape = z.strictObject({
   intervalSeconds: z.prefault(
     described(
       z.strictObject({
-        'system-namespaces': interval('system-namespaces', 'creates missing namespaces'),
-        'kubernetes-service': interval('kubernetes-service', 'keeps the kubernetes Service and its endpoints'),
-        'cluster-ip-repair': interval('cluster-ip-repair', 'checks cluster IPs'),
-        'node-port-repair': interval('node-port-repair', 'checks node ports'),
+        'system-namespaces': interval('system-namespaces'),
+        'kubernetes-service': interval('kubernetes-service'),
+        'cluster-ip-repair': interval('cluster-ip-repair'),
+        'node-port-repair': interval('node-port-repair'),
       }),
-      'Seconds from one pass to the next: multiples of the schedules, as a pass runs only when its schedule does.',
+      'Seconds between passes: multiples of the schedules, as a pass runs only when its schedule does.',
     ),
     {},
   ),
