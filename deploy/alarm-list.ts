@@ -174,7 +174,7 @@ function errorsAlarm(functionName: string): Alarm {
   };
 }
 
-/** Two failing minutes of the last three: API servers wait only for the webhook. */
+/** Two failing minutes of the last three: API servers wait for no other function than the webhook. */
 const OF_ADMISSION = {
   query: ERRORS,
   periodSeconds: 60,

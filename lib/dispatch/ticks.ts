@@ -71,7 +71,7 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
   const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
   const dead = all.filter((one) => !isSuspect(one) && isDead(one));
   const fromMs = Math.min(dueAtMs, nowMs);
-  /** Returns the ticks of now, some of which are seconds later. */
+  /** Returns the present ticks. In a large fleet some of them are due seconds later. */
   const nowOf = (some: readonly Ticking[]) =>
     spread(some, some.length, options).flatMap(([ms, ofSecond]) =>
       ticksAt(loop, Math.max(nowMs, fromMs + ms), ofSecond, options).map((tick) => ({ ...tick, isFirst: true })),

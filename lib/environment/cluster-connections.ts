@@ -242,7 +242,7 @@ function endText({ what, endsMs }: CredentialEnd): string {
   return `the ${what} of the kubeconfig ends at ${new Date(endsMs).toISOString()}: renew it (docs/kubeconfig-secret.md)`;
 }
 
-/** Logs each text once: made once per cluster for the life of a process. */
+/** Returns a function that logs each text once. Created once per cluster for the life of a process. */
 function warnOnce(warn: (text: string) => void): (text: string) => void {
   const warned = new Set<string>();
   return (text) => {

@@ -53,7 +53,7 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
   });
 }
 
-/** Without `info`, which the SDK calls for every request after copying each item. */
+/** A logger without `info`: the SDK would copy each item of every request for it. */
 const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
 
 export interface DynamoDbTableOptions {

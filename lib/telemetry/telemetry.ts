@@ -85,7 +85,7 @@ export type FleetFigure =
   /** The fullest of all ranges of all clusters. */
   | 'fullestRangeOfFleetPercent';
 
-/** One value for each pass that has one. */
+/** Values of passes. A pass without the figure adds none. */
 export type SampleName = 'durationMs' | 'activeLeases' | 'fullestRangePercent';
 
 export const SAMPLE_UNITS = {

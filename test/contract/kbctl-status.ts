@@ -136,7 +136,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('status reports that, prints how to fix it, and fails', async () => {
+    test('kbctl status reports that two Services have one address, prints how to fix it, and fails', async () => {
       const { code, stdout } = await world().kbctl(['status', CLUSTER]);
       expect(code).toBe(1);
       expect(stdout).toMatch(/✗ duplicate: .*10\.0\.0\.77/);

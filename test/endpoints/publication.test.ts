@@ -97,7 +97,7 @@ describe('the plan of the writes with a master count', () => {
     expect(planWrites(observed(given))).toEqual([{ verb: 'create', object: anEndpoints([A, B, C]) }, mirror]);
   });
 
-  test('the plan of the writes with a master count contains none if one of more live servers than the count is published', () => {
+  test('the plan of the writes with a master count of one has no write if one of several live servers is published', () => {
     const objects = { Endpoints: anEndpoints([C]), EndpointSlice: aSlice([C]) };
     expect(planWrites(observed({ spec: masters(1), objects, live: [A, B, C] }))).toEqual([]);
   });

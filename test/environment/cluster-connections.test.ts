@@ -112,7 +112,7 @@ describe('the connections of a process', () => {
     expect(sleeps).toHaveLength(4);
   });
 
-  test('at most four are read a second for a minute after a throttled read', async () => {
+  test('at most four kubeconfigs are read a second for a minute after a throttled read', async () => {
     const { clock, connect, sleeps } = aProcess(async (name) => {
       if (name === 'first') throw new ClusterError('Throttled', 'too many reads');
       return access();

@@ -369,7 +369,7 @@ describe('a held item', () => {
     );
   });
 
-  test('an address can be held, and an invalid text is dropped', () => {
+  test('a held address is kept, and an invalid text of its hold is dropped', () => {
     const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
     const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
     const recorded = ipRange('fd00::/120');

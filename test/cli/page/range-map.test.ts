@@ -34,7 +34,7 @@ test.each([
   ['fd00:10:96::', 64, 1_023, 1, 'fd00:10:96::ffc0 to fd00:10:96::ffff'],
   ['30000', 4, 691, 1, '32764 to 32767'],
 ])(
-  'in the range that begins with %s, of %d per cell, the cells from %d on are the items %3$s',
+  'in a map that begins with %s and has %d items per cell, cell %d and the next, %d in all, are the items %s',
   (first, itemsPerCell, from, length, items) => {
     expect(itemsOf({ first, itemsPerCell, cells: '' }, from, length)).toBe(items);
   },
