@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { BOUNDS, fieldOver, type OverBoundField } from '../cluster/bounds.ts';
 import { type ClusterSpec, clusterSpecShape } from '../cluster/cluster-spec.ts';
+import { clusterName } from '../cluster/shapes.ts';
 import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-update.ts';
 import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
 import { count, decodeItem, fieldsIn, plainValue } from './stored-item.ts';
@@ -179,6 +180,10 @@ export function decodeRegistration(item: Item): Registration {
   const name = decodeItem(item, nameShape, SCHEMA, REGISTER_AGAIN);
   const spec = fieldsIn(item.value)?.['spec'];
   if (spec === undefined) return name;
+  // A message of ticks with such a name would not be read, and its other clusters would have no pass.
+  if (!clusterName.safeParse(item.key).success) {
+    throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} is no name of a cluster; remove it.`);
+  }
   const over = fieldOver(spec, BOUNDS['cluster spec']);
   if (over !== undefined) throw tooManyEntries(item, over);
   const cluster = decodeItem(item, clusterShape, SCHEMA, REGISTER_AGAIN);

@@ -7,6 +7,7 @@ import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
+import { plainValue } from '../../lib/table/stored-item.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { downQueue, type MemoryQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
 
@@ -338,4 +339,24 @@ describe('a schedule', () => {
     expect(world.telemetry.counters).toMatchObject({ failures: 0 });
     expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
   });
+});
+
+test('a registration whose key no cluster can have costs the others of its message no tick', async () => {
+  await world.register(...FLEET.map((name) => ({ name })));
+  const { value, schema } = (await world.table.get(CLUSTERS, 'c-00')) ?? {};
+  const name = 'c-00.by-hand';
+  const spec = { ...(value as { readonly spec: object }).spec, name };
+  await world.table.put(
+    {
+      cluster: CLUSTERS,
+      key: name,
+      schema: schema ?? 0,
+      value: plainValue({ generation: 1, rangesGeneration: 1, spec }),
+    },
+    undefined,
+  );
+  await invoke(schedule());
+  ran = [];
+  for (const event of queue.receive()) await invoke(event);
+  expect(new Set(ran)).toEqual(new Set(FLEET));
 });
