@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { tokenRequester } from '../../lib/aws/read-kubeconfig.ts';
 import { type AwsAnswer, type FakeAws, issuedToken, noAws, startFakeAws, stsError } from '../support/fake-aws.ts';
 
@@ -15,41 +15,39 @@ async function requested(answer: AwsAnswer) {
   return { calls: started.calls, token: tokenRequester({})(AUDIENCE) };
 }
 
-describe('a token of AWS STS', () => {
-  test('a token of AWS STS is for one audience and five minutes', async () => {
-    const { calls, token } = await requested(issuedToken('a-token'));
-    expect(await token).toBe('a-token');
-    expect(calls).toMatchObject([
-      {
-        action: 'GetWebIdentityToken',
-        body: { 'Audience.member.1': AUDIENCE, SigningAlgorithm: 'ES384', DurationSeconds: '300' },
-      },
-    ]);
-  });
+test('a token of AWS STS is for one audience and five minutes', async () => {
+  const { calls, token } = await requested(issuedToken('a-token'));
+  expect(await token).toBe('a-token');
+  expect(calls).toMatchObject([
+    {
+      action: 'GetWebIdentityToken',
+      body: { 'Audience.member.1': AUDIENCE, SigningAlgorithm: 'ES384', DurationSeconds: '300' },
+    },
+  ]);
+});
 
-  test.each([
-    [
-      stsError('OutboundWebIdentityFederationDisabledException'),
-      'BadKubeconfig',
-      /is disabled in this account\. .*aws iam enable-outbound-web-identity-federation\.$/,
-    ],
-    [stsError('AccessDenied'), 'BadKubeconfig', /was denied\. Add the audience to the parameter webIdentityServers/],
-    [stsError('ExpiredTokenException', 400), 'BadKubeconfig', /could not be authenticated/],
-    [stsError('Throttling', 429), 'Throttled', /was throttled/],
-    [stsError('InternalFailure', 500), 'Unavailable', /failed \(InternalFailure\)/],
-    [issuedToken(''), 'BadKubeconfig', /returned no token/],
-  ])('a token of AWS STS is refused by %j with %s', async (answer, code, message) => {
-    const { token } = await requested(answer);
-    await expect(token).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-  });
+test.each([
+  [
+    stsError('OutboundWebIdentityFederationDisabledException'),
+    'BadKubeconfig',
+    /is disabled in this account\. .*aws iam enable-outbound-web-identity-federation\.$/,
+  ],
+  [stsError('AccessDenied'), 'BadKubeconfig', /was denied\. Add the audience to the parameter webIdentityServers/],
+  [stsError('ExpiredTokenException', 400), 'BadKubeconfig', /could not be authenticated/],
+  [stsError('Throttling', 429), 'Throttled', /was throttled/],
+  [stsError('InternalFailure', 500), 'Unavailable', /failed \(InternalFailure\)/],
+  [issuedToken(''), 'BadKubeconfig', /returned no token/],
+])('a token of AWS STS is refused by %j with %s', async (answer, code, message) => {
+  const { token } = await requested(answer);
+  await expect(token).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+});
 
-  test('a token of AWS STS needs a network path to STS', async () => {
-    aws = noAws();
-    await expect(tokenRequester({})(AUDIENCE)).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringMatching(
-        /^sts:GetWebIdentityToken for audience https:\/\/203.* got no answer .*com\.amazonaws\.eu-test-1\.sts /,
-      ),
-    });
+test('a token of AWS STS needs a network path to STS', async () => {
+  aws = noAws();
+  await expect(tokenRequester({})(AUDIENCE)).rejects.toMatchObject({
+    code: 'Unavailable',
+    message: expect.stringMatching(
+      /^sts:GetWebIdentityToken for audience https:\/\/203.* got no answer .*com\.amazonaws\.eu-test-1\.sts /,
+    ),
   });
 });

@@ -133,10 +133,8 @@ describe('a queue of SQS', () => {
   });
 });
 
-describe('the client', () => {
-  test.each([true, false])('the client uses the URL of the queue unless an endpoint is set: %s', (endpointIsSet) => {
-    const client = createSqsClient({ endpointIsSet });
-    expect(client.config.useQueueUrlAsEndpoint).toBe(!endpointIsSet);
-    client.destroy();
-  });
+test.each([true, false])('the client uses the URL of the queue unless an endpoint is set: %s', (endpointIsSet) => {
+  const client = createSqsClient({ endpointIsSet });
+  expect(client.config.useQueueUrlAsEndpoint).toBe(!endpointIsSet);
+  client.destroy();
 });

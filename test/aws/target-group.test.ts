@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { targetGroupReader } from '../../lib/aws/target-group.ts';
 import { type AwsAnswer, type FakeAws, startFakeAws, stsError } from '../support/fake-aws.ts';
 
@@ -23,21 +23,19 @@ function targetHealth(states: Readonly<Record<string, string>>): AwsAnswer {
   };
 }
 
-describe('a target group', () => {
-  test('a target group has the addresses of its healthy targets', async () => {
-    const states = { '10.9.8.7': 'healthy', '10.9.8.8': 'unhealthy', '10.9.8.9': 'draining', '10.9.8.10': 'healthy' };
-    expect(await targets(targetHealth(states))).toEqual(['10.9.8.7', '10.9.8.10']);
-    expect(aws.calls).toMatchObject([{ action: 'DescribeTargetHealth', body: { TargetGroupArn: ARN } }]);
-  });
+test('a target group has the addresses of its healthy targets', async () => {
+  const states = { '10.9.8.7': 'healthy', '10.9.8.8': 'unhealthy', '10.9.8.9': 'draining', '10.9.8.10': 'healthy' };
+  expect(await targets(targetHealth(states))).toEqual(['10.9.8.7', '10.9.8.10']);
+  expect(aws.calls).toMatchObject([{ action: 'DescribeTargetHealth', body: { TargetGroupArn: ARN } }]);
+});
 
-  test.each([
-    ['TargetGroupNotFound', 400, 'BadKubeconfig', /there is no such target group\. Correct targetGroupArn/],
-    ['AccessDenied', 403, 'BadKubeconfig', /was denied\. Allow it to the role of this function\.$/],
-    ['Throttling', 429, 'Throttled', /was throttled/],
-  ])('a target group is not read when AWS answers %s with %d', async (name, status, code, message) => {
-    await expect(targets(stsError(name, status))).rejects.toMatchObject({
-      code,
-      message: expect.stringMatching(message),
-    });
+test.each([
+  ['TargetGroupNotFound', 400, 'BadKubeconfig', /there is no such target group\. Correct targetGroupArn/],
+  ['AccessDenied', 403, 'BadKubeconfig', /was denied\. Allow it to the role of this function\.$/],
+  ['Throttling', 429, 'Throttled', /was throttled/],
+])('a target group is not read when AWS answers %s with %d', async (name, status, code, message) => {
+  await expect(targets(stsError(name, status))).rejects.toMatchObject({
+    code,
+    message: expect.stringMatching(message),
   });
 });

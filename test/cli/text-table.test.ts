@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { type Column, textTable } from '../../cli/text-table.ts';
 
 interface Row {
@@ -19,21 +19,19 @@ const ROWS: readonly Row[] = [{ name: '茶', size: '10', about: 'a text that is 
 const table = (columns?: number, wide = false) =>
   textTable(COLUMNS, ROWS, { wide, paint: (_, text) => text, ...(columns !== undefined && { columns }) });
 
-describe('a table', () => {
-  test('a table is as wide as its content without a width', () => {
-    expect(table()).toEqual(['NAME   SIZE   AGE   ABOUT', '茶     10     5s    a text that is longer than its column']);
-  });
+test('a table is as wide as its content without a width', () => {
+  expect(table()).toEqual(['NAME   SIZE   AGE   ABOUT', '茶     10     5s    a text that is longer than its column']);
+});
 
-  test('a table has all columns with -o wide', () => {
-    expect(table(undefined, true)[0]).toBe('NAME   SIZE   AGE   ID   ABOUT');
-  });
+test('a table has all columns with -o wide', () => {
+  expect(table(undefined, true)[0]).toBe('NAME   SIZE   AGE   ID   ABOUT');
+});
 
-  test.each([
-    { columns: 40, title: 'NAME   SIZE   AGE   ABOUT', row: '茶     10     5s    a text that is long…' },
-    { columns: 30, title: 'NAME   AGE   ABOUT', row: '茶     5s    a text that is l…' },
-    { columns: 20, title: 'NAME   ABOUT', row: '茶     a text that …' },
-    { columns: 10, title: 'NAME   ABOUT', row: '茶     a text that…' },
-  ])('a table of $columns columns first cuts text, then omits columns', ({ columns, title, row }) => {
-    expect(table(columns)).toEqual([title, row]);
-  });
+test.each([
+  { columns: 40, title: 'NAME   SIZE   AGE   ABOUT', row: '茶     10     5s    a text that is long…' },
+  { columns: 30, title: 'NAME   AGE   ABOUT', row: '茶     5s    a text that is l…' },
+  { columns: 20, title: 'NAME   ABOUT', row: '茶     a text that …' },
+  { columns: 10, title: 'NAME   ABOUT', row: '茶     a text that…' },
+])('a table of $columns columns first cuts text, then omits columns', ({ columns, title, row }) => {
+  expect(table(columns)).toEqual([title, row]);
 });

@@ -49,42 +49,40 @@ async function outcomeOfWrite(context: PassContext | undefined): Promise<string>
 const keys = async () => (await world.table.list('demo', '')).map(({ key }) => key);
 const passLines = () => world.telemetry.lines.filter(({ message }) => message.startsWith('pass '));
 
-describe('a cluster without an owner', () => {
-  test('a cluster without an owner is claimed by the first stack with a pass for it, in the same generation', async () => {
-    await world.register({});
-    await tick('prod');
-    expect(await readCluster(world.table, 'demo')).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
-    expect(await outcomeOfWrite(seen)).toBe('created');
-  });
+test('a cluster without an owner is claimed by the first stack with a pass for it, in the same generation', async () => {
+  await world.register({});
+  await tick('prod');
+  expect(await readCluster(world.table, 'demo')).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
+  expect(await outcomeOfWrite(seen)).toBe('created');
+});
 
-  test('a cluster without an owner is claimed by one of two simultaneous stacks, and the other observes', async () => {
-    await world.register({});
-    const outcomes: string[] = [];
-    const run = async (context: PassContext) => {
-      outcomes.push(await outcomeOfWrite(context));
-      return aReport();
-    };
-    await Promise.all([tick('prod', run), tick('second', run)]);
-    expect(outcomes.toSorted()).toEqual(['created', 'withheld']);
-  });
+test('a cluster without an owner is claimed by one of two simultaneous stacks, and the other observes', async () => {
+  await world.register({});
+  const outcomes: string[] = [];
+  const run = async (context: PassContext) => {
+    outcomes.push(await outcomeOfWrite(context));
+    return aReport();
+  };
+  await Promise.all([tick('prod', run), tick('second', run)]);
+  expect(outcomes.toSorted()).toEqual(['created', 'withheld']);
+});
 
-  test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as const)(
-    'a cluster without an owner has no pass of %s, which may not write registrations, until kubernetes-service has claimed it',
-    async (loop) => {
-      await world.register({});
-      expect(await tick('prod', undefined, loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
-      expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
-      await tick('prod');
-      expect(await tick('prod', undefined, loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
-    },
-  );
-
-  test('a cluster without an owner stays so without stacks', async () => {
+test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as const)(
+  'a cluster without an owner has no pass of %s, which may not write registrations, until kubernetes-service has claimed it',
+  async (loop) => {
     await world.register({});
-    await tick(undefined);
+    expect(await tick('prod', undefined, loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
     expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
-    expect(await outcomeOfWrite(seen)).toBe('created');
-  });
+    await tick('prod');
+    expect(await tick('prod', undefined, loop)).toEqual({ passes: 1, failed: 0, skipped: 0 });
+  },
+);
+
+test('a cluster without an owner stays so without stacks', async () => {
+  await world.register({});
+  await tick(undefined);
+  expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
+  expect(await outcomeOfWrite(seen)).toBe('created');
 });
 
 describe('a cluster of another stack', () => {

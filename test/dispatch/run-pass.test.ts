@@ -219,43 +219,41 @@ describe('the findings of a pass', () => {
   });
 });
 
-describe('the record of a pass', () => {
-  test('the record of a pass counts failures in a row and keeps the last success', async () => {
-    const world = await aDispatchWorldOf({});
-    await pass(world, nothing);
-    const succeededAtMs = world.clock.nowMs;
-    for (const failures of [1, 2]) {
-      world.clock.nowMs += MINUTE;
-      await pass(world, trouble);
-      expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: failures, lastSuccessAtMs: succeededAtMs });
-    }
+test('the record of a pass counts failures in a row and keeps the last success', async () => {
+  const world = await aDispatchWorldOf({});
+  await pass(world, nothing);
+  const succeededAtMs = world.clock.nowMs;
+  for (const failures of [1, 2]) {
     world.clock.nowMs += MINUTE;
-    await pass(world, nothing);
-    expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: 0, lastSuccessAtMs: world.clock.nowMs });
-  });
+    await pass(world, trouble);
+    expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: failures, lastSuccessAtMs: succeededAtMs });
+  }
+  world.clock.nowMs += MINUTE;
+  await pass(world, nothing);
+  expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: 0, lastSuccessAtMs: world.clock.nowMs });
+});
 
-  test('a failed write of the record makes the pass a failed one', async () => {
-    const world = await aDispatchWorldOf({});
-    const put = () => Promise.reject(new TableError('AccessDenied', 'not allowed to write'));
-    await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
-    expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
-    expect(world.telemetry.lines[0]?.fields['errors']).toEqual(['AccessDenied: not allowed to write']);
-  });
+test('a failed write of the record makes the pass a failed one', async () => {
+  const world = await aDispatchWorldOf({});
+  const put = () => Promise.reject(new TableError('AccessDenied', 'not allowed to write'));
+  await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
+  expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 1 });
+  expect(world.telemetry.lines[0]?.fields['errors']).toEqual(['AccessDenied: not allowed to write']);
+});
 
-  test('the record of a pass is not written over that of another pass that was faster, which is no failure', async () => {
-    const world = await aDispatchWorldOf({});
-    const put = () => Promise.resolve({ outcome: 'lost' } as const);
-    await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
-    expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
-  });
+test('the record of a pass is not written over that of another pass that was faster, which is no failure', async () => {
+  const world = await aDispatchWorldOf({});
+  const put = () => Promise.resolve({ outcome: 'lost' } as const);
+  await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
+  expect(world.telemetry.counters).toMatchObject({ passes: 1, failures: 0 });
+});
 
-  test('a record of a later version stays unchanged, and no pass runs', async () => {
-    const world = await aDispatchWorldOf({});
-    await world.table.put({ cluster: 'demo', key: 'runs/system-namespaces', value: {}, schema: 99 }, undefined);
-    expect(await pass(world, nothing)).toBeUndefined();
-    expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
-    expect((await world.table.get('demo', 'runs/system-namespaces'))?.schema).toBe(99);
-  });
+test('a record of a later version stays unchanged, and no pass runs', async () => {
+  const world = await aDispatchWorldOf({});
+  await world.table.put({ cluster: 'demo', key: 'runs/system-namespaces', value: {}, schema: 99 }, undefined);
+  expect(await pass(world, nothing)).toBeUndefined();
+  expect(world.telemetry.lines[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
+  expect((await world.table.get('demo', 'runs/system-namespaces'))?.schema).toBe(99);
 });
 
 describe('the record of the endpoints loop', () => {

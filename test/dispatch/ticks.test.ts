@@ -143,47 +143,45 @@ describe('passes that keep the event loop busy for longer than one may take', ()
   });
 });
 
-describe('a fleet', () => {
-  test('a fleet has its first tick by messages too, each cluster once', async () => {
-    await world.register(...FLEET.map((name) => ({ name })));
-    expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
-    expect(queue.sent).toHaveLength(3 * 6);
-    expect(ran).toEqual([]);
-    for (const event of queue.receive()) await invoke(event);
-    expect(ran).toEqual(FLEET);
-    await restOfMinute();
-    expect(ran).toHaveLength(FLEET.length * 6);
-    expect(lines('invocation ended')[0]?.fields).toMatchObject({ queued: 18 });
-  });
+test('a fleet has its first tick by messages too, each cluster once', async () => {
+  await world.register(...FLEET.map((name) => ({ name })));
+  expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
+  expect(queue.sent).toHaveLength(3 * 6);
+  expect(ran).toEqual([]);
+  for (const event of queue.receive()) await invoke(event);
+  expect(ran).toEqual(FLEET);
+  await restOfMinute();
+  expect(ran).toHaveLength(FLEET.length * 6);
+  expect(lines('invocation ended')[0]?.fields).toMatchObject({ queued: 18 });
+});
 
-  test.each([
-    ['a queue', () => queue.queue],
-    ['a queue that is down', () => downQueue],
-  ])('a fleet with %s never has two clusters in one process at once', async (_what, tickQueue) => {
-    const alone = { clustersPerTick: 1 };
-    await world.register(...FLEET.map((name) => ({ name })));
-    let running = 0;
-    const together: number[] = [];
-    const pass = async () => {
-      running += 1;
-      together.push(running);
-      await new Promise(setImmediate);
-      running -= 1;
-      return aReport();
-    };
-    scripts = Object.fromEntries(FLEET.map((name) => [name, pass]));
-    await invoke(schedule(), { ...alone, tickQueue: tickQueue() });
-    world.clock.nowMs += 9_000;
-    for (const event of queue.receive()) await invoke(event, alone);
-    expect(ran.toSorted()).toEqual(FLEET);
-    expect(new Set(together)).toEqual(new Set([1]));
-  });
+test.each([
+  ['a queue', () => queue.queue],
+  ['a queue that is down', () => downQueue],
+])('a fleet with %s never has two clusters in one process at once', async (_what, tickQueue) => {
+  const alone = { clustersPerTick: 1 };
+  await world.register(...FLEET.map((name) => ({ name })));
+  let running = 0;
+  const together: number[] = [];
+  const pass = async () => {
+    running += 1;
+    together.push(running);
+    await new Promise(setImmediate);
+    running -= 1;
+    return aReport();
+  };
+  scripts = Object.fromEntries(FLEET.map((name) => [name, pass]));
+  await invoke(schedule(), { ...alone, tickQueue: tickQueue() });
+  world.clock.nowMs += 9_000;
+  for (const event of queue.receive()) await invoke(event, alone);
+  expect(ran.toSorted()).toEqual(FLEET);
+  expect(new Set(together)).toEqual(new Set([1]));
+});
 
-  test('a fleet without a queue has passes by the schedule alone', async () => {
-    await world.register(...FLEET.map((name) => ({ name })));
-    await world.dispatch(loop, schedule());
-    expect(ran.toSorted()).toEqual(FLEET);
-  });
+test('a fleet without a queue has passes by the schedule alone', async () => {
+  await world.register(...FLEET.map((name) => ({ name })));
+  await world.dispatch(loop, schedule());
+  expect(ran.toSorted()).toEqual(FLEET);
 });
 
 describe('a cluster list that cannot be read', () => {
@@ -330,15 +328,13 @@ describe('a message', () => {
   });
 });
 
-describe('a schedule', () => {
-  test('a schedule that is delivered twice at once queues more messages without harm', async () => {
-    await world.register({ name: 'a' });
-    await Promise.all([invoke(schedule()), invoke(schedule())]);
-    expect(queue.sent).toHaveLength(10);
-    await restOfMinute();
-    expect(world.telemetry.counters).toMatchObject({ failures: 0 });
-    expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
-  });
+test('a schedule that is delivered twice at once queues more messages without harm', async () => {
+  await world.register({ name: 'a' });
+  await Promise.all([invoke(schedule()), invoke(schedule())]);
+  expect(queue.sent).toHaveLength(10);
+  await restOfMinute();
+  expect(world.telemetry.counters).toMatchObject({ failures: 0 });
+  expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
 });
 
 test('a registration whose key no cluster can have costs the others of its message no tick', async () => {

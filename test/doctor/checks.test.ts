@@ -62,15 +62,13 @@ describe('the table', () => {
   });
 });
 
-describe('the clock', () => {
-  test.each([
-    { skewMs: 0, level: 'ok', message: "agrees with the table's" },
-    { skewMs: -2_000, level: 'ok', message: "agrees with the table's" },
-    { skewMs: 2_100, level: 'fail', message: "is 2.1 s ahead of the table's or more" },
-    { skewMs: -960_000, level: 'fail', message: "is 960.0 s behind the table's or more" },
-  ])('the clock is $level when it is $skewMs ms ahead', ({ skewMs, level, message }) => {
-    expect(checkClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
-  });
+test.each([
+  { skewMs: 0, level: 'ok', message: "agrees with the table's" },
+  { skewMs: -2_000, level: 'ok', message: "agrees with the table's" },
+  { skewMs: 2_100, level: 'fail', message: "is 2.1 s ahead of the table's or more" },
+  { skewMs: -960_000, level: 'fail', message: "is 960.0 s behind the table's or more" },
+])('the clock is $level when it is $skewMs ms ahead', ({ skewMs, level, message }) => {
+  expect(checkClock(skewMs)).toEqual([expect.objectContaining({ check: 'clock', level, message })]);
 });
 
 describe('the queues', () => {

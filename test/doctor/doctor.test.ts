@@ -156,22 +156,20 @@ describe('the doctor', () => {
   });
 });
 
-describe('its environment', () => {
-  test('the environment contains how many ticks run at the same time, which the doctor compares with the clusters', () => {
-    expect(doctorEnvironmentFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
-    expect(doctorEnvironmentFrom({}).queues).not.toHaveProperty('concurrency');
-    expect(checkConcurrency(640, 16, 10)).toEqual([]);
-    expect(checkConcurrency(10_000, 16, undefined)).toEqual([]);
-    expect(checkConcurrency(10_000, 16, 10)).toMatchObject([
-      { level: 'warn', fix: 'Set the parameter tickConcurrency of the stack to 157' },
-    ]);
-  });
+test('the environment contains how many ticks run at the same time, which the doctor compares with the clusters', () => {
+  expect(doctorEnvironmentFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
+  expect(doctorEnvironmentFrom({}).queues).not.toHaveProperty('concurrency');
+  expect(checkConcurrency(640, 16, 10)).toEqual([]);
+  expect(checkConcurrency(10_000, 16, undefined)).toEqual([]);
+  expect(checkConcurrency(10_000, 16, 10)).toMatchObject([
+    { level: 'warn', fix: 'Set the parameter tickConcurrency of the stack to 157' },
+  ]);
+});
 
-  test('the environment names the queues, separated by commas, or none', () => {
-    expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queues?.urls).toEqual([
-      'https://a/1',
-      'https://a/2',
-    ]);
-    expect(doctorEnvironmentFrom({}).queues?.urls).toEqual([]);
-  });
+test('the environment names the queues, separated by commas, or none', () => {
+  expect(doctorEnvironmentFrom({ TICK_QUEUE_URLS: 'https://a/1,https://a/2' }).queues?.urls).toEqual([
+    'https://a/1',
+    'https://a/2',
+  ]);
+  expect(doctorEnvironmentFrom({}).queues?.urls).toEqual([]);
 });

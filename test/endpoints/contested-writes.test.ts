@@ -140,22 +140,20 @@ describe('two owners of the endpoints', () => {
   });
 });
 
-describe('the state of a contest', () => {
-  test('the state of a contest is read as it was saved', () => {
-    const { state } = run(contested(3), SETTLED);
-    expect(contestStateFrom(JSON.parse(JSON.stringify(state)))).toEqual(state);
-  });
+test('the state of a contest is read as it was saved', () => {
+  const { state } = run(contested(3), SETTLED);
+  expect(contestStateFrom(JSON.parse(JSON.stringify(state)))).toEqual(state);
+});
 
-  test.each([
-    undefined,
-    null,
-    'text',
-    [],
-    { lastWrite: 1, contest: [] },
-    { lastWrite: { atMs: 1 }, contest: { delayMs: 1 } },
-  ])('the state of a contest is empty if the saved value has another layout: %j', (value) => {
-    expect(contestStateFrom(value)).toEqual({});
-  });
+test.each([
+  undefined,
+  null,
+  'text',
+  [],
+  { lastWrite: 1, contest: [] },
+  { lastWrite: { atMs: 1 }, contest: { delayMs: 1 } },
+])('the state of a contest is empty if the saved value has another layout: %j', (value) => {
+  expect(contestStateFrom(value)).toEqual({});
 });
 
 describe('the last writer', () => {

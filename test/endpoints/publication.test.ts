@@ -91,42 +91,40 @@ describe('the plan of the writes', () => {
   });
 });
 
-describe('the plan of the writes with a master count', () => {
-  test('the plan of the writes with a master count publishes every live address', () => {
-    const given = { spec: masters(3), objects: { Endpoints: undefined }, live: [A, B, C] };
-    expect(planWrites(observed(given))).toEqual([{ verb: 'create', object: anEndpoints([A, B, C]) }, mirror]);
-  });
+test('the plan of the writes with a master count publishes every live address', () => {
+  const given = { spec: masters(3), objects: { Endpoints: undefined }, live: [A, B, C] };
+  expect(planWrites(observed(given))).toEqual([{ verb: 'create', object: anEndpoints([A, B, C]) }, mirror]);
+});
 
-  test('the plan of the writes with a master count of one has no write if one of several live servers is published', () => {
-    const objects = { Endpoints: anEndpoints([C]), EndpointSlice: aSlice([C]) };
-    expect(planWrites(observed({ spec: masters(1), objects, live: [A, B, C] }))).toEqual([]);
-  });
+test('the plan of the writes with a master count of one has no write if one of several live servers is published', () => {
+  const objects = { Endpoints: anEndpoints([C]), EndpointSlice: aSlice([C]) };
+  expect(planWrites(observed({ spec: masters(1), objects, live: [A, B, C] }))).toEqual([]);
+});
 
-  test('the plan of the writes with a master count publishes a live address that another writer marked as not ready', () => {
-    const objects = withSubsets({ notReadyAddresses: [{ ip: A }, { ip: B }], ports: [HTTPS] });
-    const [write] = planWrites(observed({ spec: masters(2), objects, live: [A, B] }));
-    expect(addressesIn(write?.object)).toEqual([A, B]);
-  });
+test('the plan of the writes with a master count publishes a live address that another writer marked as not ready', () => {
+  const objects = withSubsets({ notReadyAddresses: [{ ip: A }, { ip: B }], ports: [HTTPS] });
+  const [write] = planWrites(observed({ spec: masters(2), objects, live: [A, B] }));
+  expect(addressesIn(write?.object)).toEqual([A, B]);
+});
 
-  test('the plan of the writes with a master count removes an address that reported its shutdown', () => {
-    const objects = { Endpoints: anEndpoints([A, B]) };
-    const [write] = planWrites(observed({ spec: masters(2), objects, live: [A], excluded: [B] }));
-    expect(write).toEqual({ verb: 'update', object: anEndpoints([A]) });
-  });
+test('the plan of the writes with a master count removes an address that reported its shutdown', () => {
+  const objects = { Endpoints: anEndpoints([A, B]) };
+  const [write] = planWrites(observed({ spec: masters(2), objects, live: [A], excluded: [B] }));
+  expect(write).toEqual({ verb: 'update', object: anEndpoints([A]) });
+});
 
-  test('the plan of the writes with a master count publishes every live address and no more than the count after any previous state', () => {
-    const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
-    const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
-    fc.assert(
-      fc.property(subset(8), subset(4), fc.integer({ min: 0, max: 2 }), (before, live, spare) => {
-        const masterCount = live.length + spare;
-        const objects = { Endpoints: anEndpoints(before), EndpointSlice: aSlice(before) };
-        const [write] = planWrites(observed({ spec: masters(masterCount), objects, live }));
-        const after = addressesIn(write?.object ?? objects.Endpoints);
-        expect(after).toEqual(expect.arrayContaining(live));
-        expect(after.length).toBeLessThanOrEqual(masterCount);
-      }),
-      { numRuns: runs(100) },
-    );
-  });
+test('the plan of the writes with a master count publishes every live address and no more than the count after any previous state', () => {
+  const addresses = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  const subset = (maxLength: number) => fc.subarray(addresses, { minLength: 1, maxLength });
+  fc.assert(
+    fc.property(subset(8), subset(4), fc.integer({ min: 0, max: 2 }), (before, live, spare) => {
+      const masterCount = live.length + spare;
+      const objects = { Endpoints: anEndpoints(before), EndpointSlice: aSlice(before) };
+      const [write] = planWrites(observed({ spec: masters(masterCount), objects, live }));
+      const after = addressesIn(write?.object ?? objects.Endpoints);
+      expect(after).toEqual(expect.arrayContaining(live));
+      expect(after.length).toBeLessThanOrEqual(masterCount);
+    }),
+    { numRuns: runs(100) },
+  );
 });

@@ -3,44 +3,42 @@ import { type EndpointSliceObject, type EndpointsObject, MANAGED_BY_LABEL } from
 import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 
-describe('the slice of Endpoints', () => {
-  test('the slice of Endpoints has the target, the node and the readiness of each address, ready ones first', () => {
-    const targetRef = { kind: 'Pod', name: 'p' };
-    const endpoints: EndpointsObject = {
-      ...anEndpoints([]),
-      subsets: [
-        {
-          notReadyAddresses: [{ ip: '1.1.1.1' }],
-          addresses: [{ ip: '2.2.2.2', nodeName: 'n', targetRef }],
-          ports: [HTTPS],
-        },
-      ],
-    };
-    expect(sliceFromEndpoints(endpoints).endpoints).toEqual([
-      { addresses: ['2.2.2.2'], conditions: { ready: true }, nodeName: 'n', targetRef },
-      { addresses: ['1.1.1.1'], conditions: { ready: false } },
-    ]);
-  });
+test('the slice of Endpoints has the target, the node and the readiness of each address, ready ones first', () => {
+  const targetRef = { kind: 'Pod', name: 'p' };
+  const endpoints: EndpointsObject = {
+    ...anEndpoints([]),
+    subsets: [
+      {
+        notReadyAddresses: [{ ip: '1.1.1.1' }],
+        addresses: [{ ip: '2.2.2.2', nodeName: 'n', targetRef }],
+        ports: [HTTPS],
+      },
+    ],
+  };
+  expect(sliceFromEndpoints(endpoints).endpoints).toEqual([
+    { addresses: ['2.2.2.2'], conditions: { ready: true }, nodeName: 'n', targetRef },
+    { addresses: ['1.1.1.1'], conditions: { ready: false } },
+  ]);
+});
 
-  test('the slice of Endpoints contains only the name, protocol and number of a port', () => {
-    const endpoints = anEndpoints(['1.2.3.4'], [{ port: 8080, appProtocol: 'http' }]);
-    expect(sliceFromEndpoints(endpoints).ports).toEqual([{ name: '', port: 8080, protocol: 'TCP' }]);
-  });
+test('the slice of Endpoints contains only the name, protocol and number of a port', () => {
+  const endpoints = anEndpoints(['1.2.3.4'], [{ port: 8080, appProtocol: 'http' }]);
+  expect(sliceFromEndpoints(endpoints).ports).toEqual([{ name: '', port: 8080, protocol: 'TCP' }]);
+});
 
-  test('the slice of Endpoints is an IPv6 slice if its only address is IPv6 and not ready', () => {
-    const endpoints = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: 'fd00::1' }], ports: [HTTPS] }] };
-    expect(sliceFromEndpoints(endpoints)).toMatchObject({
-      addressType: 'IPv6',
-      endpoints: [{ addresses: ['fd00::1'] }],
-    });
+test('the slice of Endpoints is an IPv6 slice if its only address is IPv6 and not ready', () => {
+  const endpoints = { ...anEndpoints([]), subsets: [{ notReadyAddresses: [{ ip: 'fd00::1' }], ports: [HTTPS] }] };
+  expect(sliceFromEndpoints(endpoints)).toMatchObject({
+    addressType: 'IPv6',
+    endpoints: [{ addresses: ['fd00::1'] }],
   });
+});
 
-  test('the slice of Endpoints contains only the addresses and ports of the first subset', () => {
-    const endpoints = anEndpoints(['1.2.3.4']);
-    const second = { addresses: [{ ip: '5.6.7.8' }], ports: [HTTPS] };
-    const slice = sliceFromEndpoints({ ...endpoints, subsets: [...(endpoints.subsets ?? []), second] });
-    expect(slice).toEqual(aSlice(['1.2.3.4']));
-  });
+test('the slice of Endpoints contains only the addresses and ports of the first subset', () => {
+  const endpoints = anEndpoints(['1.2.3.4']);
+  const second = { addresses: [{ ip: '5.6.7.8' }], ports: [HTTPS] };
+  const slice = sliceFromEndpoints({ ...endpoints, subsets: [...(endpoints.subsets ?? []), second] });
+  expect(slice).toEqual(aSlice(['1.2.3.4']));
 });
 
 describe('the writes of the slice', () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
@@ -73,24 +73,22 @@ function invoke(event: object): Promise<unknown> {
   return loopHandler(clusterIpRepair)(event, { environment, getRemainingTimeInMillis: () => MINUTE_MS });
 }
 
-describe('a function with a clock 16 minutes ahead of the table', () => {
-  test('a function with a clock 16 minutes ahead of the table does not free the address of a hold that has ten minutes left', async () => {
-    const hold = {
-      items: ['10.0.0.9'],
-      owner: 'shop',
-      takenUpBy: 'any',
-      untilMs: tableNowMs() + 10 * MINUTE_MS,
-    } as const;
-    const range = storedRange({ range: RANGE, data: fromBits([BIT]), holds: [hold] });
-    await saveRange(table, 'demo', RANGE_KEYS.primary, range, undefined);
-    expect(await invoke({ force: true })).toMatchObject({ passes: 1, failed: 0 });
-    const saved = (await readRange(table, 'demo', RANGE_KEYS.primary))?.stored;
-    expect([saved?.holds, saved !== undefined && hasBit(saved.data, BIT)]).toEqual([[hold], true]);
-  });
+test('a function with a clock 16 minutes ahead of the table does not free the address of a hold that has ten minutes left', async () => {
+  const hold = {
+    items: ['10.0.0.9'],
+    owner: 'shop',
+    takenUpBy: 'any',
+    untilMs: tableNowMs() + 10 * MINUTE_MS,
+  } as const;
+  const range = storedRange({ range: RANGE, data: fromBits([BIT]), holds: [hold] });
+  await saveRange(table, 'demo', RANGE_KEYS.primary, range, undefined);
+  expect(await invoke({ force: true })).toMatchObject({ passes: 1, failed: 0 });
+  const saved = (await readRange(table, 'demo', RANGE_KEYS.primary))?.stored;
+  expect([saved?.holds, saved !== undefined && hasBit(saved.data, BIT)]).toEqual([[hold], true]);
+});
 
-  test('a function with a clock 16 minutes ahead of the table runs the passes of a schedule that is on time, and reports its clock', async () => {
-    const event = { 'detail-type': 'Scheduled Event', time: new Date(tableNowMs()).toISOString() };
-    expect(await invoke(event)).toMatchObject({ passes: 1, failed: 0 });
-    expect(telemetry.lines.map(({ message }) => message)).toContain("the clock differs from the table's");
-  });
+test('a function with a clock 16 minutes ahead of the table runs the passes of a schedule that is on time, and reports its clock', async () => {
+  const event = { 'detail-type': 'Scheduled Event', time: new Date(tableNowMs()).toISOString() };
+  expect(await invoke(event)).toMatchObject({ passes: 1, failed: 0 });
+  expect(telemetry.lines.map(({ message }) => message)).toContain("the clock differs from the table's");
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { environmentFrom } from '../../lib/environment/cluster-environment.ts';
 import { VERSION } from '../../lib/runtime/version.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -14,53 +14,51 @@ const complete = {
   STACK: 'kube-bootstrap-controller-test',
 };
 
-describe('the environment of a deployed function', () => {
-  test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])(
-    'the environment of a deployed function is refused without %s',
-    (name) => {
-      const build = () => environmentFrom({ ...complete, [name]: '' });
-      expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
-      expect(build).toThrow(`The environment variable ${name} is not set`);
-    },
-  );
+test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])(
+  'the environment of a deployed function is refused without %s',
+  (name) => {
+    const build = () => environmentFrom({ ...complete, [name]: '' });
+    expect(build).toThrow(expect.objectContaining({ code: 'BadEnvironment' }));
+    expect(build).toThrow(`The environment variable ${name} is not set`);
+  },
+);
 
-  test('the environment of a deployed function reads kubeconfigs beside the code of the function', async () => {
-    const { connect } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/var/task' });
-    const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
-    await expect(connect(aClusterSpec({ kubeconfig: { file: 'none.yml' } }), options)).rejects.toMatchObject({
-      code: 'BadKubeconfig',
-      message: expect.stringContaining('/var/task/none.yml'),
-    });
+test('the environment of a deployed function reads kubeconfigs beside the code of the function', async () => {
+  const { connect } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/var/task' });
+  const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
+  await expect(connect(aClusterSpec({ kubeconfig: { file: 'none.yml' } }), options)).rejects.toMatchObject({
+    code: 'BadKubeconfig',
+    message: expect.stringContaining('/var/task/none.yml'),
   });
+});
 
-  test('the environment of a deployed function refuses a kubeconfig of its own machine only in Lambda', async () => {
-    const folder = temporaryFolder();
-    await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
-    const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
-    const open = (variables: object) =>
-      environmentFrom({ ...complete, LAMBDA_TASK_ROOT: folder, ...variables }).connect(
-        aClusterSpec({ kubeconfig: { file: 'kubeconfig' } }),
-        options,
-      );
-    await expect(open({ AWS_LAMBDA_RUNTIME_API: '127.0.0.1:9001' })).rejects.toMatchObject({ code: 'BadKubeconfig' });
-    await expect(open({})).resolves.toMatchObject({ kubernetes: expect.anything() });
-  });
+test('the environment of a deployed function refuses a kubeconfig of its own machine only in Lambda', async () => {
+  const folder = temporaryFolder();
+  await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
+  const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
+  const open = (variables: object) =>
+    environmentFrom({ ...complete, LAMBDA_TASK_ROOT: folder, ...variables }).connect(
+      aClusterSpec({ kubeconfig: { file: 'kubeconfig' } }),
+      options,
+    );
+  await expect(open({ AWS_LAMBDA_RUNTIME_API: '127.0.0.1:9001' })).rejects.toMatchObject({ code: 'BadKubeconfig' });
+  await expect(open({})).resolves.toMatchObject({ kubernetes: expect.anything() });
+});
 
-  test.each([
-    { url: undefined, queues: false },
-    { url: '', queues: false },
-    { url: 'https://sqs.eu-test-1.amazonaws.com/1/ticks', queues: true },
-  ])('the environment of a deployed function queues ticks only with a queue: $url', ({ url, queues }) => {
-    expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
-  });
+test.each([
+  { url: undefined, queues: false },
+  { url: '', queues: false },
+  { url: 'https://sqs.eu-test-1.amazonaws.com/1/ticks', queues: true },
+])('the environment of a deployed function queues ticks only with a queue: $url', ({ url, queues }) => {
+  expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
+});
 
-  test('the environment of a deployed function is that of its stack', () => {
-    expect(environmentFrom(complete).stack).toBe('kube-bootstrap-controller-test');
-  });
+test('the environment of a deployed function is that of its stack', () => {
+  expect(environmentFrom(complete).stack).toBe('kube-bootstrap-controller-test');
+});
 
-  test('the environment of a deployed function reports events as its stack', () => {
-    expect(environmentFrom(complete).reportingInstance).toBe('kube-bootstrap-controller-test');
-  });
+test('the environment of a deployed function reports events as its stack', () => {
+  expect(environmentFrom(complete).reportingInstance).toBe('kube-bootstrap-controller-test');
 });
 
 test('the version that API servers see is that of the package', () => {

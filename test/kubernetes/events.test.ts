@@ -32,72 +32,70 @@ function manyDrafts(count: number, prefix = 'item'): EventDraft[] {
   );
 }
 
-describe('an event', () => {
-  test("an event has upstream's text, under our reporting controller", () => {
-    expect(plan([draft({ resourceVersion: '77' })]).writes[0]?.object).toEqual({
-      apiVersion: 'events.k8s.io/v1',
-      kind: 'Event',
-      metadata: { name: expect.stringMatching(/^cart\.[0-9a-f]{16}$/), namespace: 'shop' },
-      eventTime: '2026-01-02T03:04:05.060000Z',
-      reportingController: 'kube-bootstrap-controller/cluster-ip-repair',
-      reportingInstance: 'stack-one',
-      type: 'Warning',
-      reason: 'ClusterIPNotAllocated',
-      action: 'ClusterIPAllocation',
-      note: 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing',
-      regarding: { ...draft().regarding, resourceVersion: '77' },
-    });
+test("an event has upstream's text, under our reporting controller", () => {
+  expect(plan([draft({ resourceVersion: '77' })]).writes[0]?.object).toEqual({
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: expect.stringMatching(/^cart\.[0-9a-f]{16}$/), namespace: 'shop' },
+    eventTime: '2026-01-02T03:04:05.060000Z',
+    reportingController: 'kube-bootstrap-controller/cluster-ip-repair',
+    reportingInstance: 'stack-one',
+    type: 'Warning',
+    reason: 'ClusterIPNotAllocated',
+    action: 'ClusterIPAllocation',
+    note: 'Cluster IP [IPv4]: 10.0.0.9 is not allocated; repairing',
+    regarding: { ...draft().regarding, resourceVersion: '77' },
   });
+});
 
-  test('an event about an object without a namespace is in the namespace default', () => {
-    expect(plan([draft({ namespace: '' })]).writes[0]?.object.metadata.namespace).toBe('default');
-  });
+test('an event about an object without a namespace is in the namespace default', () => {
+  expect(plan([draft({ namespace: '' })]).writes[0]?.object.metadata.namespace).toBe('default');
+});
 
-  test('an event has a note of 1,024 bytes at most, and never half a character', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000 }), (note) => {
-        const cut = plan([draft({ note })]).writes[0]?.object.note ?? '';
-        const bytes = Buffer.byteLength(cut);
-        expect(note.startsWith(cut)).toBe(true);
-        expect(bytes).toBeLessThanOrEqual(1_024);
-        expect(bytes > 1_020 || cut === note).toBe(true);
-      }),
-    );
-  });
+test('an event has a note of 1,024 bytes at most, and never half a character', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000 }), (note) => {
+      const cut = plan([draft({ note })]).writes[0]?.object.note ?? '';
+      const bytes = Buffer.byteLength(cut);
+      expect(note.startsWith(cut)).toBe(true);
+      expect(bytes).toBeLessThanOrEqual(1_024);
+      expect(bytes > 1_020 || cut === note).toBe(true);
+    }),
+  );
+});
 
-  test('an event has a reporting instance of 128 bytes at most', () => {
-    const instance = 'é'.repeat(100);
-    const { writes } = plan([draft()], start, {}, 1, { instance });
-    expect(writes[0]?.object.reportingInstance).toBe('é'.repeat(64));
-  });
+test('an event has a reporting instance of 128 bytes at most', () => {
+  const instance = 'é'.repeat(100);
+  const { writes } = plan([draft()], start, {}, 1, { instance });
+  expect(writes[0]?.object.reportingInstance).toBe('é'.repeat(64));
+});
 
-  test('the name of an event is always a DNS subdomain', () => {
-    const odd = fc.oneof(fc.string({ maxLength: 300 }), fc.stringMatching(/^[A-Za-z0-9.-]{0,300}$/));
-    fc.assert(
-      fc.property(odd, (name) => {
-        const event = plan([draft({ name })]).writes[0]?.object.metadata.name ?? '';
-        expect(event.length).toBeLessThanOrEqual(253);
-        expect(event).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
-      }),
-      { numRuns: 500 },
-    );
-  });
+test('the name of an event is always a DNS subdomain', () => {
+  const odd = fc.oneof(fc.string({ maxLength: 300 }), fc.stringMatching(/^[A-Za-z0-9.-]{0,300}$/));
+  fc.assert(
+    fc.property(odd, (name) => {
+      const event = plan([draft({ name })]).writes[0]?.object.metadata.name ?? '';
+      expect(event.length).toBeLessThanOrEqual(253);
+      expect(event).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+    }),
+    { numRuns: 500 },
+  );
+});
 
-  test('an event has the same name in every pass, and another one for another object, note, loop or stack', () => {
-    const nameOf = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
-      plan([event], start, {}, 1, by).writes[0]?.name;
-    const names = [
-      nameOf(draft()),
-      nameOf(draft({ uid: 'u-2' })),
-      nameOf(draft({ namespace: 'else' })),
-      nameOf(draft({ note: 'something else' })),
-      nameOf({ ...draft(), reason: 'ClusterIPOutOfRange' }),
-      nameOf(draft(), { loop: 'node-port-repair' }),
-      nameOf(draft(), { instance: 'stack-two' }),
-    ];
-    expect(new Set(names).size).toBe(names.length);
-    expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.name).toBe(names[0]);
-  });
+test('an event has the same name in every pass, and another one for another object, note, loop or stack', () => {
+  const nameOf = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
+    plan([event], start, {}, 1, by).writes[0]?.name;
+  const names = [
+    nameOf(draft()),
+    nameOf(draft({ uid: 'u-2' })),
+    nameOf(draft({ namespace: 'else' })),
+    nameOf(draft({ note: 'something else' })),
+    nameOf({ ...draft(), reason: 'ClusterIPOutOfRange' }),
+    nameOf(draft(), { loop: 'node-port-repair' }),
+    nameOf(draft(), { instance: 'stack-two' }),
+  ];
+  expect(new Set(names).size).toBe(names.length);
+  expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.name).toBe(names[0]);
 });
 
 describe('a repeated event', () => {

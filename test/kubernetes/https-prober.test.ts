@@ -64,34 +64,32 @@ async function serverAnd(
   return { server, probe, target: { url: `${server.url}/readyz?verbose`, authenticate: false } };
 }
 
-describe('a probe', () => {
-  test.each([
-    [200, 'ok'],
-    [302, 'elsewhere'],
-    [401, 'Unauthorized'],
-    [500, '[-]shutdown failed: reason withheld'],
-  ])('a probe reports the status %i and its body, and follows no redirect', async (status, body) => {
-    const { probe, target, server } = await serverAnd(() => ({ status, headers: { location: '/' }, body }));
-    await expect(probe(target)).resolves.toEqual({ kind: 'status', status, body });
-    expect(server.requests).toMatchObject([{ method: 'GET', path: '/readyz?verbose' }]);
-  });
+test.each([
+  [200, 'ok'],
+  [302, 'elsewhere'],
+  [401, 'Unauthorized'],
+  [500, '[-]shutdown failed: reason withheld'],
+])('a probe reports the status %i and its body, and follows no redirect', async (status, body) => {
+  const { probe, target, server } = await serverAnd(() => ({ status, headers: { location: '/' }, body }));
+  await expect(probe(target)).resolves.toEqual({ kind: 'status', status, body });
+  expect(server.requests).toMatchObject([{ method: 'GET', path: '/readyz?verbose' }]);
+});
 
-  test('a probe keeps at most 4 KB of a body', async () => {
-    const { probe, target } = await serverAnd(() => ({ body: 'x'.repeat(1_000_000) }));
-    await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'x'.repeat(4_096) });
-  });
+test('a probe keeps at most 4 KB of a body', async () => {
+  const { probe, target } = await serverAnd(() => ({ body: 'x'.repeat(1_000_000) }));
+  await expect(probe(target)).resolves.toEqual({ kind: 'status', status: 200, body: 'x'.repeat(4_096) });
+});
 
-  test('a probe keeps the status of a reply with an incomplete body', async () => {
-    const { probe, target } = await serverAnd(() => ({ cutOff: 'x'.repeat(1_000) }));
-    await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 200 });
-  });
+test('a probe keeps the status of a reply with an incomplete body', async () => {
+  const { probe, target } = await serverAnd(() => ({ cutOff: 'x'.repeat(1_000) }));
+  await expect(probe(target)).resolves.toMatchObject({ kind: 'status', status: 200 });
+});
 
-  test('a probe has its own connection', async () => {
-    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
-    await probe(target);
-    await probe(target);
-    expect(server.requests.map(({ headers }) => headers['connection'])).toEqual(['close', 'close']);
-  });
+test('a probe has its own connection', async () => {
+  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
+  await probe(target);
+  await probe(target);
+  expect(server.requests.map(({ headers }) => headers['connection'])).toEqual(['close', 'close']);
 });
 
 describe('a kept connection', () => {
@@ -260,37 +258,35 @@ describe('the key exchange', () => {
   });
 });
 
-describe('the credential', () => {
-  test('the credential is not sent unless the target asks for it', async () => {
-    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
-    await probe(target);
-    await probe({ ...target, authenticate: true });
-    expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
-  });
+test('the credential is not sent unless the target asks for it', async () => {
+  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
+  await probe(target);
+  await probe({ ...target, authenticate: true });
+  expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
+});
 
-  test('a probe sends the credential only to hosts of the spec and of the kubeconfig', async () => {
-    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
-      user: {
-        'client-certificate-data': base64(certified.cert),
-        'client-key-data': base64(certified.key),
-        token: 'secret',
-      },
-    });
-    const authenticate = 'atKubeconfigHost';
-    await expect(probe({ ...target, authenticate })).resolves.toMatchObject({ status: 200 });
-    const own = await serverAnd(() => ({ body: 'ok' }), { server: server.url });
-    await own.probe({ ...target, authenticate });
-    expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
+test('a probe sends the credential only to hosts of the spec and of the kubeconfig', async () => {
+  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
+    user: {
+      'client-certificate-data': base64(certified.cert),
+      'client-key-data': base64(certified.key),
+      token: 'secret',
+    },
   });
+  const authenticate = 'atKubeconfigHost';
+  await expect(probe({ ...target, authenticate })).resolves.toMatchObject({ status: 200 });
+  const own = await serverAnd(() => ({ body: 'ok' }), { server: server.url });
+  await own.probe({ ...target, authenticate });
+  expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
+});
 
-  test('the credential is not sent where the certificate is not verified', async () => {
-    const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
-      tls: makeAuthority('anyone').issue(['anything']),
-      cluster: { 'insecure-skip-tls-verify': true },
-    });
-    await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ status: 200 });
-    expect(server.requests[0]?.headers['authorization']).toBeUndefined();
+test('the credential is not sent where the certificate is not verified', async () => {
+  const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
+    tls: makeAuthority('anyone').issue(['anything']),
+    cluster: { 'insecure-skip-tls-verify': true },
   });
+  await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ status: 200 });
+  expect(server.requests[0]?.headers['authorization']).toBeUndefined();
 });
 
 describe('a certificate', () => {

@@ -37,62 +37,60 @@ function kubeconfig(cluster: object, user: object, more: object = {}) {
 
 const withCa = { 'certificate-authority-data': base64(authority.ca) };
 
-describe('a kubeconfig', () => {
-  test('a kubeconfig gives the server, the CA and the token of its current context', async () => {
-    const access = await parseKubeconfig(kubeconfig(withCa, { token: SECRET }), 'of a test');
-    expect(access).toMatchObject({
-      server: 'https://10.0.0.1:6443',
-      basePath: '',
-      context: 'here',
-      skipTlsVerify: false,
-    });
-    expect(access.tls().ca?.toString()).toBe(authority.ca);
-    expect(access.tls().rejectUnauthorized).toBe(true);
-    await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
+test('a kubeconfig gives the server, the CA and the token of its current context', async () => {
+  const access = await parseKubeconfig(kubeconfig(withCa, { token: SECRET }), 'of a test');
+  expect(access).toMatchObject({
+    server: 'https://10.0.0.1:6443',
+    basePath: '',
+    context: 'here',
+    skipTlsVerify: false,
   });
+  expect(access.tls().ca?.toString()).toBe(authority.ca);
+  expect(access.tls().rejectUnauthorized).toBe(true);
+  await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
+});
 
-  test('a kubeconfig gives the server, CA and token of another context when it is named', async () => {
-    const access = await parseKubeconfig(kubeconfig({}, { token: SECRET }), 'of a test', { context: 'there' });
-    expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
-  });
+test('a kubeconfig gives the server, CA and token of another context when it is named', async () => {
+  const access = await parseKubeconfig(kubeconfig({}, { token: SECRET }), 'of a test', { context: 'there' });
+  expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
+});
 
-  test('a kubeconfig gives a client certificate and a server name', async () => {
-    const user = {
-      'client-certificate-data': base64(cert),
-      'client-key-data': base64(keyPem),
-    };
-    const access = await parseKubeconfig(
-      kubeconfig({ ...withCa, 'tls-server-name': 'api.example.com' }, user),
-      'of a test',
-    );
-    expect(access.tls()).toMatchObject({ servername: 'api.example.com' });
-    expect(access.tls().cert?.toString()).toBe(cert);
-    expect(access.tls().key?.toString()).toBe(keyPem);
-    await expect(access.authHeaders()).resolves.toEqual({});
-  });
+test('a kubeconfig gives a client certificate and a server name', async () => {
+  const user = {
+    'client-certificate-data': base64(cert),
+    'client-key-data': base64(keyPem),
+  };
+  const access = await parseKubeconfig(
+    kubeconfig({ ...withCa, 'tls-server-name': 'api.example.com' }, user),
+    'of a test',
+  );
+  expect(access.tls()).toMatchObject({ servername: 'api.example.com' });
+  expect(access.tls().cert?.toString()).toBe(cert);
+  expect(access.tls().key?.toString()).toBe(keyPem);
+  await expect(access.authHeaders()).resolves.toEqual({});
+});
 
-  test('a kubeconfig reports that verification is to be skipped', async () => {
-    const access = await parseKubeconfig(
-      kubeconfig({ 'insecure-skip-tls-verify': true }, { token: SECRET }),
-      'of a test',
-    );
-    expect(access.skipTlsVerify).toBe(true);
-    expect(access.tls().rejectUnauthorized).toBe(false);
-  });
+test('a kubeconfig reports that verification is to be skipped', async () => {
+  const access = await parseKubeconfig(
+    kubeconfig({ 'insecure-skip-tls-verify': true }, { token: SECRET }),
+    'of a test',
+  );
+  expect(access.skipTlsVerify).toBe(true);
+  expect(access.tls().rejectUnauthorized).toBe(false);
+});
 
-  test('a kubeconfig may name a server without TLS for a user without a credential', async () => {
-    const access = await parseKubeconfig(kubeconfig({ server: 'http://127.0.0.1:8001' }, {}), 'of a test');
-    expect(access.server).toBe('http://127.0.0.1:8001');
-    await expect(access.authHeaders()).resolves.toEqual({});
-  });
+test('a kubeconfig may name a server without TLS for a user without a credential', async () => {
+  const access = await parseKubeconfig(kubeconfig({ server: 'http://127.0.0.1:8001' }, {}), 'of a test');
+  expect(access.server).toBe('http://127.0.0.1:8001');
+  await expect(access.authHeaders()).resolves.toEqual({});
+});
 
-  test('a kubeconfig shows no credential when its access is printed', async () => {
-    const user = { token: SECRET, 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
-    const access = await parseKubeconfig(kubeconfig(withCa, user), 'of a test');
-    const printed = inspect(access, { depth: 9 }) + JSON.stringify(access);
-    expect(printed).not.toContain(SECRET);
-    expect(printed).not.toContain('PRIVATE KEY');
-  });
+test('a kubeconfig shows no credential when its access is printed', async () => {
+  const user = { token: SECRET, 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
+  const access = await parseKubeconfig(kubeconfig(withCa, user), 'of a test');
+  const printed = inspect(access, { depth: 9 }) + JSON.stringify(access);
+  expect(printed).not.toContain(SECRET);
+  expect(printed).not.toContain('PRIVATE KEY');
 });
 
 describe('a kubeconfig file', () => {

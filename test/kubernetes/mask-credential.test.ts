@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
@@ -15,84 +15,80 @@ const TOKEN = 'opaque-0123456789';
 const read = async (body: Parameters<typeof readWhole>[0]) =>
   Buffer.from(await readWhole(body, 'the test', new BytesInFlight())).toString();
 
-describe('an API server that repeats a credential in its reply', () => {
-  test('an API server that repeats a credential in its reply gets it neither into an error, a header nor a probe', async () => {
-    const server = await startFaultServer(
-      ({ headers }) => {
-        const said = `you sent ${headers.authorization}`;
-        return { status: 403, headers: { warning: `299 - "${headers.authorization}"` }, body: { message: said } };
-      },
-      authority.issue(['127.0.0.1']),
-    );
-    const access = await parseKubeconfig(
-      kubeconfigTo(server.url, { ca: authority.ca, user: { token: TOKEN } }),
-      'of the test',
-    );
-    const connections = new ApiServerConnections();
-    const { signal } = new AbortController();
-    const reply = await connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
-    const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
-    const probed = await probe({ url: server.url, authenticate: true });
-    const seen = JSON.stringify([reply.headers, await read(reply.body), probed]);
-    await connections.close();
-    await server.stop();
-    expect(server.requests.map(({ headers }) => headers['authorization'])).toHaveLength(2);
-    expect(seen).toContain('you sent');
-    expect(seen).not.toContain(TOKEN);
-  });
+test('an API server that repeats a credential in its reply gets it neither into an error, a header nor a probe', async () => {
+  const server = await startFaultServer(
+    ({ headers }) => {
+      const said = `you sent ${headers.authorization}`;
+      return { status: 403, headers: { warning: `299 - "${headers.authorization}"` }, body: { message: said } };
+    },
+    authority.issue(['127.0.0.1']),
+  );
+  const access = await parseKubeconfig(
+    kubeconfigTo(server.url, { ca: authority.ca, user: { token: TOKEN } }),
+    'of the test',
+  );
+  const connections = new ApiServerConnections();
+  const { signal } = new AbortController();
+  const reply = await connections.transport(access)({ method: 'GET', path: '/', headers: {} }, signal);
+  const probe = httpsProber({ access, deadline: signal, userAgent: 'test' });
+  const probed = await probe({ url: server.url, authenticate: true });
+  const seen = JSON.stringify([reply.headers, await read(reply.body), probed]);
+  await connections.close();
+  await server.stop();
+  expect(server.requests.map(({ headers }) => headers['authorization'])).toHaveLength(2);
+  expect(seen).toContain('you sent');
+  expect(seen).not.toContain(TOKEN);
 });
 
-describe('CredentialMask', () => {
-  test('a CredentialMask finds the token however the reply is cut into pieces, and changes nothing else', async () => {
-    const token = 'opaque-0123456789';
-    const word = fc.constantFrom(token, 'opaque-', '0123456789', '"', 'é');
-    await fc.assert(
-      fc.asyncProperty(fc.array(word), fc.array(fc.nat(30)), async (words, cuts) => {
-        const whole = Buffer.from(words.join(''));
-        const chunks: Uint8Array[] = [];
-        let at = 0;
-        for (const cut of [...cuts, whole.length]) {
-          chunks.push(whole.subarray(at, at + cut));
-          at += cut;
-        }
-        const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
-        expect(await read(mask.body(chunks))).toBe(whole.toString().replaceAll(token, '*'.repeat(token.length)));
-      }),
-    );
-  });
+test('a CredentialMask finds the token however the reply is cut into pieces, and changes nothing else', async () => {
+  const token = 'opaque-0123456789';
+  const word = fc.constantFrom(token, 'opaque-', '0123456789', '"', 'é');
+  await fc.assert(
+    fc.asyncProperty(fc.array(word), fc.array(fc.nat(30)), async (words, cuts) => {
+      const whole = Buffer.from(words.join(''));
+      const chunks: Uint8Array[] = [];
+      let at = 0;
+      for (const cut of [...cuts, whole.length]) {
+        chunks.push(whole.subarray(at, at + cut));
+        at += cut;
+      }
+      const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
+      expect(await read(mask.body(chunks))).toBe(whole.toString().replaceAll(token, '*'.repeat(token.length)));
+    }),
+  );
+});
 
-  test('a CredentialMask finds a token whose characters are escaped in any way that JSON allows, also in JSON within JSON', async () => {
-    const token = 'a/b"c<d>e&f-0123';
-    const escapes = (character: string, how: number) => {
-      const code = character.charCodeAt(0).toString(16).padStart(4, '0');
-      const forms = [
-        character,
-        `\\u${code}`,
-        `\\u${code.toUpperCase()}`,
-        `\\\\u${code}`,
-        `\\${character}`,
-        `\\\\\\${character}`,
-      ];
-      const isShort = character === '/' || character === '"';
-      return forms[how % (isShort ? 6 : 4)] ?? character;
-    };
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.nat(5), { minLength: token.length, maxLength: token.length }),
-        fc.constantFrom('', 'a/b', 'é', '\\u00e9', '\\n', '{"a": "'),
-        fc.nat(40),
-        async (hows, before, cut) => {
-          const written = [...token].map((character, index) => escapes(character, hows[index] ?? 0)).join('');
-          const whole = Buffer.from(`${before}${written}" ${written}`);
-          const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
-          const seen = await read(
-            mask.body([whole.subarray(0, cut), whole.subarray(cut, 2 * cut), whole.subarray(2 * cut)]),
-          );
-          expect(seen).toHaveLength(whole.toString().length);
-          expect(seen.replaceAll('*', '')).toBe(`${before}" `);
-        },
-      ),
-      { numRuns: runs(500) },
-    );
-  });
+test('a CredentialMask finds a token whose characters are escaped in any way that JSON allows, also in JSON within JSON', async () => {
+  const token = 'a/b"c<d>e&f-0123';
+  const escapes = (character: string, how: number) => {
+    const code = character.charCodeAt(0).toString(16).padStart(4, '0');
+    const forms = [
+      character,
+      `\\u${code}`,
+      `\\u${code.toUpperCase()}`,
+      `\\\\u${code}`,
+      `\\${character}`,
+      `\\\\\\${character}`,
+    ];
+    const isShort = character === '/' || character === '"';
+    return forms[how % (isShort ? 6 : 4)] ?? character;
+  };
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat(5), { minLength: token.length, maxLength: token.length }),
+      fc.constantFrom('', 'a/b', 'é', '\\u00e9', '\\n', '{"a": "'),
+      fc.nat(40),
+      async (hows, before, cut) => {
+        const written = [...token].map((character, index) => escapes(character, hows[index] ?? 0)).join('');
+        const whole = Buffer.from(`${before}${written}" ${written}`);
+        const mask = new CredentialMask({ Authorization: `Bearer ${token}` });
+        const seen = await read(
+          mask.body([whole.subarray(0, cut), whole.subarray(cut, 2 * cut), whole.subarray(2 * cut)]),
+        );
+        expect(seen).toHaveLength(whole.toString().length);
+        expect(seen.replaceAll('*', '')).toBe(`${before}" `);
+      },
+    ),
+    { numRuns: runs(500) },
+  );
 });

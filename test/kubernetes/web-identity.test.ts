@@ -17,34 +17,32 @@ function issuer(failing: readonly number[] = []) {
   return { clock, requests: () => requests, token: renewedToken(request, () => clock.seconds * 1000) };
 }
 
-describe('a token that renews itself', () => {
-  test('a token that renews itself is kept for four fifths of its life of five minutes', async () => {
-    const { clock, token } = issuer();
-    const tokens: string[] = [];
-    for (const seconds of [0, 239, 240, 479, 480]) {
-      clock.seconds = seconds;
-      tokens.push(await token());
-    }
-    expect(tokens).toEqual(['token-1', 'token-1', 'token-2', 'token-2', 'token-3']);
-  });
+test('a token that renews itself is kept for four fifths of its life of five minutes', async () => {
+  const { clock, token } = issuer();
+  const tokens: string[] = [];
+  for (const seconds of [0, 239, 240, 479, 480]) {
+    clock.seconds = seconds;
+    tokens.push(await token());
+  }
+  expect(tokens).toEqual(['token-1', 'token-1', 'token-2', 'token-2', 'token-3']);
+});
 
-  test('a token that renews itself is requested once by requests at the same time', async () => {
-    const { clock, token, requests } = issuer();
-    expect(await Promise.all([token(), token()])).toEqual(['token-1', 'token-1']);
-    clock.seconds = 240;
-    expect(await Promise.all([token(), token()])).toEqual(['token-2', 'token-2']);
-    expect(requests()).toBe(2);
-  });
+test('a token that renews itself is requested once by requests at the same time', async () => {
+  const { clock, token, requests } = issuer();
+  expect(await Promise.all([token(), token()])).toEqual(['token-1', 'token-1']);
+  clock.seconds = 240;
+  expect(await Promise.all([token(), token()])).toEqual(['token-2', 'token-2']);
+  expect(requests()).toBe(2);
+});
 
-  test('a token that renews itself is used until its end when a renewal fails, and no longer', async () => {
-    const { clock, token } = issuer([2, 3]);
-    await token();
-    clock.seconds = 299;
-    expect(await token()).toBe('token-1');
-    clock.seconds = 300;
-    await expect(token()).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(await token()).toBe('token-4');
-  });
+test('a token that renews itself is used until its end when a renewal fails, and no longer', async () => {
+  const { clock, token } = issuer([2, 3]);
+  await token();
+  clock.seconds = 299;
+  expect(await token()).toBe('token-1');
+  clock.seconds = 300;
+  await expect(token()).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(await token()).toBe('token-4');
 });
 
 const STS = [

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import {
@@ -13,72 +13,66 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { jumpingClock } from './jumping-clock.ts';
 
-describe('the clock-driven runner', () => {
-  test('the clock-driven runner invokes every job once in the order given, then each at its own multiples', async () => {
-    const { clock, signal } = jumpingClock(40_000, 2);
-    const calls: string[] = [];
-    const job = (id: string, everyMs: number): ScheduledHandler => ({
-      id,
-      everyMs,
-      invoke: async (tickMs) => void calls.push(`${id}@${tickMs / 1000}`),
-    });
-
-    await runOnSchedules([job('slow', 20_000), job('fast', 10_000)], clock, signal);
-
-    expect(calls).toEqual(['slow@0', 'fast@0', 'fast@10', 'slow@20', 'fast@20', 'fast@30']);
+test('the clock-driven runner invokes every job once in the order given, then each at its own multiples', async () => {
+  const { clock, signal } = jumpingClock(40_000, 2);
+  const calls: string[] = [];
+  const job = (id: string, everyMs: number): ScheduledHandler => ({
+    id,
+    everyMs,
+    invoke: async (tickMs) => void calls.push(`${id}@${tickMs / 1000}`),
   });
 
-  test('the clock-driven runner leaves out the ticks that pass while a job runs', () => {
-    expect([0, 1, 9_999, 10_000, 25_000].map((nowMs) => nextTickMs(10_000, nowMs))).toEqual([
-      10_000, 10_000, 10_000, 20_000, 30_000,
-    ]);
-  });
+  await runOnSchedules([job('slow', 20_000), job('fast', 10_000)], clock, signal);
 
-  test('the clock-driven runner starts the work beside the jobs once each of them has been invoked', async () => {
-    const { clock, signal } = jumpingClock(20_000, 2);
-    const calls: string[] = [];
-    const job = (id: string): ScheduledHandler => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });
+  expect(calls).toEqual(['slow@0', 'fast@0', 'fast@10', 'slow@20', 'fast@20', 'fast@30']);
+});
 
-    await runOnSchedules([job('a'), job('b')], clock, signal, async () => void calls.push('beside'));
+test('the clock-driven runner leaves out the ticks that pass while a job runs', () => {
+  expect([0, 1, 9_999, 10_000, 25_000].map((nowMs) => nextTickMs(10_000, nowMs))).toEqual([
+    10_000, 10_000, 10_000, 20_000, 30_000,
+  ]);
+});
 
-    expect(calls).toEqual(['a', 'b', 'beside', 'a', 'b']);
-  });
+test('the clock-driven runner starts the work beside the jobs once each of them has been invoked', async () => {
+  const { clock, signal } = jumpingClock(20_000, 2);
+  const calls: string[] = [];
+  const job = (id: string): ScheduledHandler => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });
 
-  test('the clock-driven runner stops before the next first invocation when the signal aborts', async () => {
-    const ended = new AbortController();
-    const calls: string[] = [];
-    const clock: RunnerClock = { nowMs: () => 0, sleepUntil: async () => undefined };
-    const ending: ScheduledHandler = { id: 'a', everyMs: 1, invoke: async () => void ended.abort(calls.push('a')) };
+  await runOnSchedules([job('a'), job('b')], clock, signal, async () => void calls.push('beside'));
 
-    await runOnSchedules(
-      [ending, { ...ending, id: 'b', invoke: async () => void calls.push('b') }],
-      clock,
-      ended.signal,
-    );
+  expect(calls).toEqual(['a', 'b', 'beside', 'a', 'b']);
+});
 
-    expect(calls).toEqual(['a']);
-  });
+test('the clock-driven runner stops before the next first invocation when the signal aborts', async () => {
+  const ended = new AbortController();
+  const calls: string[] = [];
+  const clock: RunnerClock = { nowMs: () => 0, sleepUntil: async () => undefined };
+  const ending: ScheduledHandler = { id: 'a', everyMs: 1, invoke: async () => void ended.abort(calls.push('a')) };
 
-  test('the clock-driven runner ends with the error of a job that throws, and wakes the others for that', async () => {
-    const woken: boolean[] = [];
-    const clock: RunnerClock = {
-      nowMs: () => 0,
-      sleepUntil: async (untilMs, signal) => {
-        if (untilMs > 1) await once(signal, 'abort').then(() => woken.push(true));
-      },
-    };
-    let calls = 0;
-    const breaking = async () => {
-      if (++calls > 1) throw new Error('broken');
-    };
-    const jobs: ScheduledHandler[] = [
-      { id: 'a', everyMs: 1, invoke: breaking },
-      { id: 'b', everyMs: 10, invoke: async () => undefined },
-    ];
+  await runOnSchedules([ending, { ...ending, id: 'b', invoke: async () => void calls.push('b') }], clock, ended.signal);
 
-    await expect(runOnSchedules(jobs, clock, new AbortController().signal)).rejects.toThrow('broken');
-    expect(woken).toEqual([true]);
-  });
+  expect(calls).toEqual(['a']);
+});
+
+test('the clock-driven runner ends with the error of a job that throws, and wakes the others for that', async () => {
+  const woken: boolean[] = [];
+  const clock: RunnerClock = {
+    nowMs: () => 0,
+    sleepUntil: async (untilMs, signal) => {
+      if (untilMs > 1) await once(signal, 'abort').then(() => woken.push(true));
+    },
+  };
+  let calls = 0;
+  const breaking = async () => {
+    if (++calls > 1) throw new Error('broken');
+  };
+  const jobs: ScheduledHandler[] = [
+    { id: 'a', everyMs: 1, invoke: breaking },
+    { id: 'b', everyMs: 10, invoke: async () => undefined },
+  ];
+
+  await expect(runOnSchedules(jobs, clock, new AbortController().signal)).rejects.toThrow('broken');
+  expect(woken).toEqual([true]);
 });
 
 test.each(LOOPS)('%s ends the run once its cluster is no longer registered', async (loop) => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { registerStarted } from '../../local/register-started.ts';
@@ -18,32 +18,30 @@ async function changedSince(file = OBSERVE, changed = ENFORCE) {
   return { table, folder, registered: async () => (await readCluster(table, 'lab'))?.spec };
 }
 
-describe('a local run that is started again', () => {
-  test('a local run that is started again keeps changes with kbctl if its file was not edited, and reports them', async () => {
-    const { table, folder, registered } = await changedSince();
-    expect(await registerStarted(table, OBSERVE, folder)).toEqual({
-      spec: ENFORCE,
-      notes: [
-        'Kept, because the spec file was not edited since the last start ("kbctl cluster apply -f FILE" applies it):',
-        '  mode: observe -> enforce',
-      ],
-    });
-    expect(await registered()).toEqual(ENFORCE);
+test('a local run that is started again keeps changes with kbctl if its file was not edited, and reports them', async () => {
+  const { table, folder, registered } = await changedSince();
+  expect(await registerStarted(table, OBSERVE, folder)).toEqual({
+    spec: ENFORCE,
+    notes: [
+      'Kept, because the spec file was not edited since the last start ("kbctl cluster apply -f FILE" applies it):',
+      '  mode: observe -> enforce',
+    ],
   });
+  expect(await registered()).toEqual(ENFORCE);
+});
 
-  test('a local run that is started again follows an edited file, and shows the changes', async () => {
-    const { table, folder, registered } = await changedSince();
-    const edited = { ...OBSERVE, maxEventsPerPass: 3 };
-    const { spec, notes } = await registerStarted(table, edited, folder);
-    expect(spec).toEqual(edited);
-    expect(notes[0]).toBe('The spec file replaces what was registered:');
-    expect(notes).toContain('  mode: enforce -> observe');
-    expect(await registered()).toEqual(edited);
-  });
+test('a local run that is started again follows an edited file, and shows the changes', async () => {
+  const { table, folder, registered } = await changedSince();
+  const edited = { ...OBSERVE, maxEventsPerPass: 3 };
+  const { spec, notes } = await registerStarted(table, edited, folder);
+  expect(spec).toEqual(edited);
+  expect(notes[0]).toBe('The spec file replaces what was registered:');
+  expect(notes).toContain('  mode: enforce -> observe');
+  expect(await registered()).toEqual(edited);
+});
 
-  test('a local run that is started again reports nothing when nothing differs', async () => {
-    const { table, folder } = await changedSince(OBSERVE, { ...OBSERVE, mode: 'enforce' });
-    await registerCluster(table, OBSERVE);
-    expect(await registerStarted(table, OBSERVE, folder)).toEqual({ spec: OBSERVE, notes: [] });
-  });
+test('a local run that is started again reports nothing when nothing differs', async () => {
+  const { table, folder } = await changedSince(OBSERVE, { ...OBSERVE, mode: 'enforce' });
+  await registerCluster(table, OBSERVE);
+  expect(await registerStarted(table, OBSERVE, folder)).toEqual({ spec: OBSERVE, notes: [] });
 });

@@ -128,24 +128,22 @@ describe('the process that runs with a folder', () => {
   });
 });
 
-describe('the processes that run under a root folder', () => {
-  test('the processes that run under a root folder are those that are alive, by the names of their clusters', async () => {
-    const callOffs = [
-      await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
-      await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
-    ];
-    await leave({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' }, join(folder, 'gone'));
-    await mkdir(join(folder, 'empty'));
-    await writeFile(join(folder, 'a-file'), '');
-    const found = await findRunning(folder);
-    expect(found.map(({ cluster, folder: where }) => [cluster, where])).toEqual([
-      ['ape', join(folder, 'two')],
-      ['zoo', join(folder, 'one')],
-    ]);
-    for (const callOff of callOffs) callOff();
-  });
+test('the processes that run under a root folder are those that are alive, by the names of their clusters', async () => {
+  const callOffs = [
+    await writeRunning(join(folder, 'one'), { ...facts, cluster: 'zoo' }),
+    await writeRunning(join(folder, 'two'), { ...facts, cluster: 'ape' }),
+  ];
+  await leave({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' }, join(folder, 'gone'));
+  await mkdir(join(folder, 'empty'));
+  await writeFile(join(folder, 'a-file'), '');
+  const found = await findRunning(folder);
+  expect(found.map(({ cluster, folder: where }) => [cluster, where])).toEqual([
+    ['ape', join(folder, 'two')],
+    ['zoo', join(folder, 'one')],
+  ]);
+  for (const callOff of callOffs) callOff();
+});
 
-  test('the processes that run under a root folder do not exist without a folder', async () => {
-    expect(await findRunning(folder)).toEqual([]);
-  });
+test('the processes that run under a root folder do not exist without a folder', async () => {
+  expect(await findRunning(folder)).toEqual([]);
 });

@@ -184,21 +184,19 @@ describe('a repair pass after a control plane moved while its former API server 
   });
 });
 
-describe('a repair pass with a kubeconfig that was read long ago', () => {
-  test('a repair pass with a kubeconfig that was read long ago reads the kubeconfig again only before it frees an item', async () => {
-    await allocate();
-    expect([reads, await pass(), await pass(), reads]).toEqual([1, undefined, undefined, 1]);
-    expect([await pass(), await isTaken(), reads]).toEqual([undefined, false, 2]);
-  });
+test('a repair pass with a kubeconfig that was read long ago reads the kubeconfig again only before it frees an item', async () => {
+  await allocate();
+  expect([reads, await pass(), await pass(), reads]).toEqual([1, undefined, undefined, 1]);
+  expect([await pass(), await isTaken(), reads]).toEqual([undefined, false, 2]);
+});
 
-  test("a repair pass with a kubeconfig that was read long ago frees no item if the kubeconfig cannot be read again, and still records the Services' claims", async () => {
-    await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
-    before.services = ['10.0.0.20'];
-    named = () => {
-      throw new ClusterError('Throttled', 'too many reads');
-    };
-    expect([await pass(), await isTaken(), hasBit((await stored()).data, 19)]).toEqual(['Throttled', true, true]);
-    named = () => before;
-    expect([await pass(), await isTaken()]).toEqual([undefined, false]);
-  });
+test("a repair pass with a kubeconfig that was read long ago frees no item if the kubeconfig cannot be read again, and still records the Services' claims", async () => {
+  await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
+  before.services = ['10.0.0.20'];
+  named = () => {
+    throw new ClusterError('Throttled', 'too many reads');
+  };
+  expect([await pass(), await isTaken(), hasBit((await stored()).data, 19)]).toEqual(['Throttled', true, true]);
+  named = () => before;
+  expect([await pass(), await isTaken()]).toEqual([undefined, false]);
 });

@@ -45,48 +45,46 @@ async function ticks(world: EndpointsWorld, count: number) {
   return reports;
 }
 
-describe('a cluster of both families', () => {
-  test('a cluster of both families gets the second family in a slice of its own, and a Service that prefers both', async () => {
-    const world = await settledDual();
-    expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6, W6] });
-    expect(slice(world)).toMatchObject({ addressType: 'IPv6', metadata: { labels: LABELS }, ports: [{ port: 6443 }] });
-    expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.ipFamilyPolicy).toBe('PreferDualStack');
-    expect(await world.tick()).toMatchObject({ changes: [], findings: [], errors: [] });
-    expect(world.cluster.writes).toEqual([]);
-  });
+test('a cluster of both families gets the second family in a slice of its own, and a Service that prefers both', async () => {
+  const world = await settledDual();
+  expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6, W6] });
+  expect(slice(world)).toMatchObject({ addressType: 'IPv6', metadata: { labels: LABELS }, ports: [{ port: 6443 }] });
+  expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec.ipFamilyPolicy).toBe('PreferDualStack');
+  expect(await world.tick()).toMatchObject({ changes: [], findings: [], errors: [] });
+  expect(world.cluster.writes).toEqual([]);
+});
 
-  test('a cluster of both families gets the IPv4 addresses in the second slice where the first range is of IPv6', async () => {
-    const world = dual(A, V6);
-    world.spec = { ...world.spec, serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] };
-    await world.tick();
-    expect(published(world)).toMatchObject({ first: [V6], mirror: [V6] });
-    expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
-  });
+test('a cluster of both families gets the IPv4 addresses in the second slice where the first range is of IPv6', async () => {
+  const world = dual(A, V6);
+  world.spec = { ...world.spec, serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] };
+  await world.tick();
+  expect(published(world)).toMatchObject({ first: [V6], mirror: [V6] });
+  expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
+});
 
-  test('a cluster of both families publishes the records of both families of a host name, half of the bound each', async () => {
-    const world = dual();
-    world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
-    const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
-    world.records.set('api.example.com', [...records, V6]);
-    const { findings } = await world.answer(READY, ...records, V6).tick();
-    expect(published(world)).toMatchObject({ first: records.slice(0, 16).sort(), second: [V6] });
-    expect(findings).toMatchObject([{ message: expect.stringContaining('40 addresses; 16 of them') }]);
-  });
+test('a cluster of both families publishes the records of both families of a host name, half of the bound each', async () => {
+  const world = dual();
+  world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
+  const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
+  world.records.set('api.example.com', [...records, V6]);
+  const { findings } = await world.answer(READY, ...records, V6).tick();
+  expect(published(world)).toMatchObject({ first: records.slice(0, 16).sort(), second: [V6] });
+  expect(findings).toMatchObject([{ message: expect.stringContaining('40 addresses; 16 of them') }]);
+});
 
-  test('a cluster of both families has an existing Service of one family changed, and its other fields kept', async () => {
-    const world = await settledDual();
-    const service = world.cluster.find<ServiceObject>(SERVICE_REF);
-    if (service === undefined) throw new Error('no Service');
-    const single = {
-      ...service,
-      spec: { ...service.spec, ipFamilyPolicy: 'SingleStack', sessionAffinity: 'ClientIP' },
-    };
-    await world.cluster.port.update(single);
-    expect((await world.tick()).changes).toEqual(['updated service default/kubernetes: ipFamilyPolicy']);
-    expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual({
-      ...single.spec,
-      ipFamilyPolicy: 'PreferDualStack',
-    });
+test('a cluster of both families has an existing Service of one family changed, and its other fields kept', async () => {
+  const world = await settledDual();
+  const service = world.cluster.find<ServiceObject>(SERVICE_REF);
+  if (service === undefined) throw new Error('no Service');
+  const single = {
+    ...service,
+    spec: { ...service.spec, ipFamilyPolicy: 'SingleStack', sessionAffinity: 'ClientIP' },
+  };
+  await world.cluster.port.update(single);
+  expect((await world.tick()).changes).toEqual(['updated service default/kubernetes: ipFamilyPolicy']);
+  expect(world.cluster.find<ServiceObject>(SERVICE_REF)?.spec).toEqual({
+    ...single.spec,
+    ipFamilyPolicy: 'PreferDualStack',
   });
 });
 

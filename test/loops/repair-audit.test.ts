@@ -11,131 +11,126 @@ import { withAddresses, withNodePorts } from '../repair/services.ts';
 const { primary: PRIMARY, nodePorts: NODE_PORTS } = RANGE_KEYS;
 const RANGE = '10.0.0.0/24';
 
-describe('an audit', () => {
-  test('an audit checks cluster IPs, and does not warn about unchanged ones', async () => {
-    const cluster = new RepairCluster({
-      allocator: 'apiserver',
-      services: [
-        withAddresses('good', '10.0.0.5'),
-        withAddresses('invalid', 'not-b4nd'),
-        withAddresses('foreign', 'fd00::5'),
-        withAddresses('twice', '10.0.0.5'),
-        withAddresses('outside', '10.0.0.255'),
-      ],
-    });
-    const report = await cluster.pass(clusterIpRepair);
-    expect(report.findings.map(({ event }) => event?.reason)).toEqual([
-      'ClusterIPNotValid',
-      'ClusterIPNotValid',
-      'ClusterIPAlreadyAllocated',
-      'ClusterIPOutOfRange',
-    ]);
-    expect(report).toMatchObject({ errors: [], changes: ['saved ranges/serviceips: 1 claimed in 10.0.0.0/24'] });
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'apiserver' });
+test('an audit checks cluster IPs, and does not warn about unchanged ones', async () => {
+  const cluster = new RepairCluster({
+    allocator: 'apiserver',
+    services: [
+      withAddresses('good', '10.0.0.5'),
+      withAddresses('invalid', 'not-b4nd'),
+      withAddresses('foreign', 'fd00::5'),
+      withAddresses('twice', '10.0.0.5'),
+      withAddresses('outside', '10.0.0.255'),
+    ],
   });
+  const report = await cluster.pass(clusterIpRepair);
+  expect(report.findings.map(({ event }) => event?.reason)).toEqual([
+    'ClusterIPNotValid',
+    'ClusterIPNotValid',
+    'ClusterIPAlreadyAllocated',
+    'ClusterIPOutOfRange',
+  ]);
+  expect(report).toMatchObject({ errors: [], changes: ['saved ranges/serviceips: 1 claimed in 10.0.0.0/24'] });
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ data: fromBits([4]), allocator: 'apiserver' });
+});
 
-  test.each([
-    { loop: nodePortRepair, allocator: 'apiserver', selection: 'withNodePorts' },
-    { loop: nodePortRepair, allocator: 'table', selection: 'all' },
-    { loop: clusterIpRepair, allocator: 'apiserver', selection: 'withClusterIPs' },
-    { loop: clusterIpRepair, allocator: 'table', selection: 'withClusterIPs' },
-  ] as const)('the audit of $loop.id lists $selection Services with allocator $allocator', async (given) => {
-    const cluster = new RepairCluster({ allocator: given.allocator });
-    const selections: unknown[] = [];
-    const kubernetes = listing(() => []);
-    const services: ClusterPort['services'] = (selection) => {
-      selections.push(selection);
-      return kubernetes.services(selection);
-    };
-    await cluster.pass(given.loop, { kubernetes: { ...kubernetes, services } });
-    expect(selections).toEqual([given.selection]);
+test.each([
+  { loop: nodePortRepair, allocator: 'apiserver', selection: 'withNodePorts' },
+  { loop: nodePortRepair, allocator: 'table', selection: 'all' },
+  { loop: clusterIpRepair, allocator: 'apiserver', selection: 'withClusterIPs' },
+  { loop: clusterIpRepair, allocator: 'table', selection: 'withClusterIPs' },
+] as const)('the audit of $loop.id lists $selection Services with allocator $allocator', async (given) => {
+  const cluster = new RepairCluster({ allocator: given.allocator });
+  const selections: unknown[] = [];
+  const kubernetes = listing(() => []);
+  const services: ClusterPort['services'] = (selection) => {
+    selections.push(selection);
+    return kubernetes.services(selection);
+  };
+  await cluster.pass(given.loop, { kubernetes: { ...kubernetes, services } });
+  expect(selections).toEqual([given.selection]);
+});
+
+test('an audit checks node ports', async () => {
+  const cluster = new RepairCluster({
+    allocator: 'apiserver',
+    serviceNodePortRange: '30000-30001',
+    services: [withNodePorts('a', 30_000, 30_001), withNodePorts('b', 30_001), withNodePorts('c', 80)],
   });
+  expect(countsByType(await cluster.pass(nodePortRepair))).toEqual({ duplicate: 1, outOfRange: 1, nothingFree: 1 });
+  expect(await cluster.stored(NODE_PORTS)).toMatchObject({ data: fromBits([0, 1]), allocator: 'apiserver' });
+});
 
-  test('an audit checks node ports', async () => {
-    const cluster = new RepairCluster({
-      allocator: 'apiserver',
-      serviceNodePortRange: '30000-30001',
-      services: [withNodePorts('a', 30_000, 30_001), withNodePorts('b', 30_001), withNodePorts('c', 80)],
-    });
-    expect(countsByType(await cluster.pass(nodePortRepair))).toEqual({ duplicate: 1, outOfRange: 1, nothingFree: 1 });
-    expect(await cluster.stored(NODE_PORTS)).toMatchObject({ data: fromBits([0, 1]), allocator: 'apiserver' });
+test.each([
+  { name: 'one', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.1.0.5' },
+  { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
+  { name: 'a wider', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
+])('an audit with the default range takes that of ServiceCIDR kubernetes: $name', async ({ cidrs, addresses, out }) => {
+  const cluster = new RepairCluster({
+    allocator: 'apiserver',
+    services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
   });
-
-  test.each([
-    { name: 'one', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.1.0.5' },
-    { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
-    { name: 'a wider', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
-  ])(
-    'an audit with the default range takes that of ServiceCIDR kubernetes: $name',
-    async ({ cidrs, addresses, out }) => {
-      const cluster = new RepairCluster({
-        allocator: 'apiserver',
-        services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
-      });
-      const report = await cluster.pass(clusterIpRepair, {
-        kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
-      });
-      expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
-      expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
-    },
-  );
-
-  test('an audit takes no narrower range from ServiceCIDR kubernetes', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver' });
-    const services = () => [withAddresses('first', '10.0.0.5'), withAddresses('later', '10.0.0.200')];
-    const kubernetes = listing(services, { kubernetes: ['10.0.0.0/28', 'fd00::/112'] });
-    expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ findings: [], errors: [] });
-    expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE });
+  const report = await cluster.pass(clusterIpRepair, {
+    kubernetes: listing(() => cluster.services, { kubernetes: cidrs }),
   });
+  expect(report.findings).toMatchObject([{ type: 'outOfRange', item: out }]);
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
+});
 
-  test.each([
-    { where: 'may not be listed', code: 'Forbidden', findings: [], outside: 1 },
-    { where: 'are not served', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
-  ] as const)('an audit whose ServiceCIDRs $where counts $outside of an address beyond the range', async (given) => {
-    const cluster = new RepairCluster({ allocator: 'apiserver' });
-    const list = () => Promise.reject(new ClusterError(given.code, 'no'));
-    const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
-    const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
-    expect(report).toMatchObject({ findings: given.findings, errors: [], counts: { allocated: 1 } });
-    expect(report.counts['outside'] ?? 0).toBe(given.outside);
-  });
+test('an audit takes no narrower range from ServiceCIDR kubernetes', async () => {
+  const cluster = new RepairCluster({ allocator: 'apiserver' });
+  const services = () => [withAddresses('first', '10.0.0.5'), withAddresses('later', '10.0.0.200')];
+  const kubernetes = listing(services, { kubernetes: ['10.0.0.0/28', 'fd00::/112'] });
+  expect(await cluster.pass(clusterIpRepair, { kubernetes })).toMatchObject({ findings: [], errors: [] });
+  expect(await cluster.stored(PRIMARY)).toMatchObject({ range: RANGE });
+});
 
-  test('an audit counts what Services claim, and frees nothing', async () => {
-    const cluster = new RepairCluster({
-      allocator: 'apiserver',
-      services: [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')],
-    });
-    await cluster.pass(clusterIpRepair);
-    cluster.services = [withAddresses('a', '10.0.0.5'), withAddresses('c', '10.0.0.7')];
-    const report = await cluster.pass(clusterIpRepair);
-    expect([report.findings, report.counts]).toEqual([[], { services: 2, allocated: 2, free: 252, capacity: 254 }]);
-    expect((await cluster.pass(clusterIpRepair)).changes).toEqual([]);
-  });
+test.each([
+  { where: 'may not be listed', code: 'Forbidden', findings: [], outside: 1 },
+  { where: 'are not served', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
+] as const)('an audit whose ServiceCIDRs $where counts $outside of an address beyond the range', async (given) => {
+  const cluster = new RepairCluster({ allocator: 'apiserver' });
+  const list = () => Promise.reject(new ClusterError(given.code, 'no'));
+  const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
+  const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
+  expect(report).toMatchObject({ findings: given.findings, errors: [], counts: { allocated: 1 } });
+  expect(report.counts['outside'] ?? 0).toBe(given.outside);
+});
 
-  test('an audit of an IPv6 /64 accepts addresses beyond a bitmap, and keeps no usage bitmap', async () => {
-    const cluster = new RepairCluster({
-      allocator: 'apiserver',
-      serviceClusterIPRanges: ['fd00::/64'],
-      services: [withAddresses('a', 'fd00::1:2:3')],
-    });
-    const report = await cluster.pass(clusterIpRepair);
-    expect(report).toMatchObject({ findings: [], changes: [], counts: { allocated: 1 } });
-    expect(await cluster.stored(PRIMARY)).toBeUndefined();
+test('an audit counts what Services claim, and frees nothing', async () => {
+  const cluster = new RepairCluster({
+    allocator: 'apiserver',
+    services: [withAddresses('a', '10.0.0.5'), withAddresses('b', '10.0.0.6')],
   });
+  await cluster.pass(clusterIpRepair);
+  cluster.services = [withAddresses('a', '10.0.0.5'), withAddresses('c', '10.0.0.7')];
+  const report = await cluster.pass(clusterIpRepair);
+  expect([report.findings, report.counts]).toEqual([[], { services: 2, allocated: 2, free: 252, capacity: 254 }]);
+  expect((await cluster.pass(clusterIpRepair)).changes).toEqual([]);
+});
 
-  test('an audit that another one overtakes accepts the usage bitmap of that one', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver' });
-    const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
-    expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
+test('an audit of an IPv6 /64 accepts addresses beyond a bitmap, and keeps no usage bitmap', async () => {
+  const cluster = new RepairCluster({
+    allocator: 'apiserver',
+    serviceClusterIPRanges: ['fd00::/64'],
+    services: [withAddresses('a', 'fd00::1:2:3')],
   });
+  const report = await cluster.pass(clusterIpRepair);
+  expect(report).toMatchObject({ findings: [], changes: [], counts: { allocated: 1 } });
+  expect(await cluster.stored(PRIMARY)).toBeUndefined();
+});
 
-  test('an audit under an older spec than the stored usage bitmap ends without a write', async () => {
-    const cluster = new RepairCluster({ allocator: 'apiserver' });
-    await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
-    const item = await cluster.table.get('test', PRIMARY);
-    await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject({ code: 'OlderSpec' });
-    expect(await cluster.table.get('test', PRIMARY)).toEqual(item);
-  });
+test('an audit that another one overtakes accepts the usage bitmap of that one', async () => {
+  const cluster = new RepairCluster({ allocator: 'apiserver' });
+  const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
+  expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
+});
+
+test('an audit under an older spec than the stored usage bitmap ends without a write', async () => {
+  const cluster = new RepairCluster({ allocator: 'apiserver' });
+  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
+  const item = await cluster.table.get('test', PRIMARY);
+  await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject({ code: 'OlderSpec' });
+  expect(await cluster.table.get('test', PRIMARY)).toEqual(item);
 });
 
 describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and allocator: %s', (allocator) => {

@@ -61,55 +61,53 @@ const bits = ({ next }: Comparison) => ({
   twice: [...bitsOf(next.strikes.twice)],
 });
 
-describe('an allocated item without a Service', () => {
-  test.each([
-    {
-      strike: 'first',
-      stored: {},
-      expected: { taken: [2], once: [2], twice: [] },
-      found: [
-        {
-          type: 'mayHaveLeaked',
-          message: 'the node port 30002 may have leaked: flagging for later clean up',
-          item: '30002',
-        },
-      ],
-    },
-    {
-      strike: 'second',
-      stored: struck([2], [], ago(INTERVAL)),
-      expected: { taken: [2], once: [], twice: [2] },
-      found: [],
-    },
-    {
-      strike: 'third, which frees it',
-      stored: struck([], [2], ago(INTERVAL)),
-      expected: { taken: [], once: [], twice: [] },
-      found: [{ type: 'leak', message: 'the node port 30002 appears to have leaked: cleaning up', item: '30002' }],
-    },
-  ])('an allocated item without a Service gets its $strike', ({ stored, expected, found }) => {
-    const decided = compared({ taken: [2], stored });
-    expect(bits(decided)).toEqual(expected);
-    expect(decided.findings).toEqual(found);
-    expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this', controlPlane: 'c' });
-    const freed = expected.taken.length === 0;
-    expect([...bitsOf(decided.freed)]).toEqual(freed ? [2] : []);
-    const [leaks, mayHaveLeaked] = freed ? [1, 0] : [0, 1];
-    expect(decided.counts).toMatchObject({ allocated: 1 - leaks, free: 9 + leaks, capacity: 10, leaks, mayHaveLeaked });
-  });
+test.each([
+  {
+    strike: 'first',
+    stored: {},
+    expected: { taken: [2], once: [2], twice: [] },
+    found: [
+      {
+        type: 'mayHaveLeaked',
+        message: 'the node port 30002 may have leaked: flagging for later clean up',
+        item: '30002',
+      },
+    ],
+  },
+  {
+    strike: 'second',
+    stored: struck([2], [], ago(INTERVAL)),
+    expected: { taken: [2], once: [], twice: [2] },
+    found: [],
+  },
+  {
+    strike: 'third, which frees it',
+    stored: struck([], [2], ago(INTERVAL)),
+    expected: { taken: [], once: [], twice: [] },
+    found: [{ type: 'leak', message: 'the node port 30002 appears to have leaked: cleaning up', item: '30002' }],
+  },
+])('an allocated item without a Service gets its $strike', ({ stored, expected, found }) => {
+  const decided = compared({ taken: [2], stored });
+  expect(bits(decided)).toEqual(expected);
+  expect(decided.findings).toEqual(found);
+  expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this', controlPlane: 'c' });
+  const freed = expected.taken.length === 0;
+  expect([...bitsOf(decided.freed)]).toEqual(freed ? [2] : []);
+  const [leaks, mayHaveLeaked] = freed ? [1, 0] : [0, 1];
+  expect(decided.counts).toMatchObject({ allocated: 1 - leaks, free: 9 + leaks, capacity: 10, leaks, mayHaveLeaked });
+});
 
-  test('an allocated item without a Service keeps its second strike where the list of Services proves too little to free it', () => {
-    const stored = struck([3], [2], ago(INTERVAL));
-    const decided = compared({ taken: [2, 3], stored, turn: { mayFree: false } });
-    expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [2, 3] });
-    expect(decided.counts).toMatchObject({ leaks: 0, mayHaveLeaked: 2 });
-  });
+test('an allocated item without a Service keeps its second strike where the list of Services proves too little to free it', () => {
+  const stored = struck([3], [2], ago(INTERVAL));
+  const decided = compared({ taken: [2, 3], stored, turn: { mayFree: false } });
+  expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [2, 3] });
+  expect(decided.counts).toMatchObject({ leaks: 0, mayHaveLeaked: 2 });
+});
 
-  test('an allocated item without a Service loses its strikes when a Service has it after all', () => {
-    const decided = compared({ taken: [2, 3], claims: [30002], stored: struck([3], [2], ago(INTERVAL)) });
-    expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [3] });
-    expect(messages(decided)).toEqual([]);
-  });
+test('an allocated item without a Service loses its strikes when a Service has it after all', () => {
+  const decided = compared({ taken: [2, 3], claims: [30002], stored: struck([3], [2], ago(INTERVAL)) });
+  expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [3] });
+  expect(messages(decided)).toEqual([]);
 });
 
 describe('a strike', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
 import type { InvocationContext } from '../../lib/runtime/invocation.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
@@ -10,56 +10,54 @@ function contextOf({ environment }: Pick<DispatchWorld, 'environment'>): Invocat
   return { getRemainingTimeInMillis: () => 30_000, awsRequestId: 'request-1', environment };
 }
 
-describe('the handler of a loop', () => {
-  test('the handler of a loop answers with a summary, and writes its metrics once', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' });
-    expect(await handler({}, contextOf(world))).toEqual({ passes: 1, failed: 0, skipped: 0 });
-    expect(world.telemetry.invocations).toEqual([{ loop: 'system-namespaces', requestId: 'request-1' }]);
-    expect(world.telemetry.flushes.count).toBe(1);
-  });
+test('the handler of a loop answers with a summary, and writes its metrics once', async () => {
+  const world = aDispatchWorld();
+  await world.register({ name: 'a' });
+  expect(await handler({}, contextOf(world))).toEqual({ passes: 1, failed: 0, skipped: 0 });
+  expect(world.telemetry.invocations).toEqual([{ loop: 'system-namespaces', requestId: 'request-1' }]);
+  expect(world.telemetry.flushes.count).toBe(1);
+});
 
-  test('the handler of a loop logs how late its schedule was', async () => {
-    const world = aDispatchWorld();
-    world.clock.nowMs += 1_500;
-    await handler({ 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' }, contextOf(world));
-    expect(world.telemetry.lines[0]).toMatchObject({ message: 'invocation ended', fields: { lateMs: 1_500 } });
-  });
+test('the handler of a loop logs how late its schedule was', async () => {
+  const world = aDispatchWorld();
+  world.clock.nowMs += 1_500;
+  await handler({ 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' }, contextOf(world));
+  expect(world.telemetry.lines[0]).toMatchObject({ message: 'invocation ended', fields: { lateMs: 1_500 } });
+});
 
-  test.each([2_001, -960_000])(
-    'the handler of a loop reports that its clock is %d ms ahead of the table',
-    async (skewMs) => {
-      const world = aDispatchWorld({ clock: { isMeasured: () => true, skewMs: () => skewMs } });
-      await handler({}, contextOf(world));
-      expect(world.telemetry.lines).toContainEqual({
-        level: 'error',
-        message: "the clock differs from the table's",
-        fields: { skewMs },
-      });
-      expect(world.telemetry.counters).toMatchObject({ clockSkewed: 1 });
-    },
-  );
+test.each([2_001, -960_000])(
+  'the handler of a loop reports that its clock is %d ms ahead of the table',
+  async (skewMs) => {
+    const world = aDispatchWorld({ clock: { isMeasured: () => true, skewMs: () => skewMs } });
+    await handler({}, contextOf(world));
+    expect(world.telemetry.lines).toContainEqual({
+      level: 'error',
+      message: "the clock differs from the table's",
+      fields: { skewMs },
+    });
+    expect(world.telemetry.counters).toMatchObject({ clockSkewed: 1 });
+  },
+);
 
-  test('the handler of a loop respects the time that its function has left', async () => {
-    const world = aDispatchWorld();
-    await world.register({ name: 'a' });
-    await handler({}, { ...contextOf(world), getRemainingTimeInMillis: () => 12_000 });
-    // To list the clusters, to run the pass, to record it.
-    expect(world.deadlines.map(({ ms }) => ms)).toEqual([8_000, 8_000, 3_000]);
-  });
+test('the handler of a loop respects the time that its function has left', async () => {
+  const world = aDispatchWorld();
+  await world.register({ name: 'a' });
+  await handler({}, { ...contextOf(world), getRemainingTimeInMillis: () => 12_000 });
+  // To list the clusters, to run the pass, to record it.
+  expect(world.deadlines.map(({ ms }) => ms)).toEqual([8_000, 8_000, 3_000]);
+});
 
-  test('the handler of a loop takes two arguments: with three, the runtime takes it for one with a callback', () => {
-    expect(handler).toHaveLength(2);
-  });
+test('the handler of a loop takes two arguments: with three, the runtime takes it for one with a callback', () => {
+  expect(handler).toHaveLength(2);
+});
 
-  test('the handler of a loop logs a failure of the whole invocation, writes its metrics, and fails', async () => {
-    const world = aDispatchWorld();
-    const list = () => Promise.reject(new TableError('TableMissing', 'there is no table'));
-    const environment = { ...world.environment, table: () => ({ ...world.table, list }) };
-    await expect(handler({}, contextOf({ environment }))).rejects.toThrow('there is no table');
-    expect(world.telemetry.lines).toEqual([
-      { level: 'error', message: 'invocation failed', fields: { errors: ['TableMissing: there is no table'] } },
-    ]);
-    expect(world.telemetry.flushes.count).toBe(1);
-  });
+test('the handler of a loop logs a failure of the whole invocation, writes its metrics, and fails', async () => {
+  const world = aDispatchWorld();
+  const list = () => Promise.reject(new TableError('TableMissing', 'there is no table'));
+  const environment = { ...world.environment, table: () => ({ ...world.table, list }) };
+  await expect(handler({}, contextOf({ environment }))).rejects.toThrow('there is no table');
+  expect(world.telemetry.lines).toEqual([
+    { level: 'error', message: 'invocation failed', fields: { errors: ['TableMissing: there is no table'] } },
+  ]);
+  expect(world.telemetry.flushes.count).toBe(1);
 });

@@ -144,18 +144,14 @@ describe('registerCluster', () => {
   });
 });
 
-describe('unregisterCluster', () => {
-  test('unregisterCluster removes the cluster from reads and lists, and keeps its items', async () => {
-    const table = await withCluster();
-    const range = won(
-      await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined),
-    );
-    expect(await unregisterCluster(table, SPEC.name)).toBe(true);
-    expect((await itemOf(table))?.value).toEqual({ generation: 1 });
-    expect(await readCluster(table, SPEC.name)).toBeUndefined();
-    expect((await listClusters(table)).clusters).toEqual([]);
-    expect(await table.list(SPEC.name, '')).toEqual([range]);
-  });
+test('unregisterCluster removes the cluster from reads and lists, and keeps its items', async () => {
+  const table = await withCluster();
+  const range = won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined));
+  expect(await unregisterCluster(table, SPEC.name)).toBe(true);
+  expect((await itemOf(table))?.value).toEqual({ generation: 1 });
+  expect(await readCluster(table, SPEC.name)).toBeUndefined();
+  expect((await listClusters(table)).clusters).toEqual([]);
+  expect(await table.list(SPEC.name, '')).toEqual([range]);
 });
 
 describe('A registration that was read before', () => {
@@ -197,16 +193,14 @@ describe('A registration that was read before', () => {
   });
 });
 
-describe('setClusterMode', () => {
-  test('setClusterMode writes one new generation of the unchanged spec', async () => {
-    const table = await withCluster('prod');
-    await pauseCluster(table, SPEC.name, PAUSE);
-    const changed = await setClusterMode(table, SPEC.name, 'enforce');
-    const spec = { ...SPEC, mode: 'enforce' };
-    expect(changed).toEqual({ spec, generation: 2, rangesGeneration: 2, paused: PAUSE, owner: { stack: 'prod' } });
-    expect(await readCluster(table, SPEC.name)).toEqual(changed);
-    expect(await setClusterMode(table, SPEC.name, 'enforce')).toEqual(changed);
-  });
+test('setClusterMode writes one new generation of the unchanged spec', async () => {
+  const table = await withCluster('prod');
+  await pauseCluster(table, SPEC.name, PAUSE);
+  const changed = await setClusterMode(table, SPEC.name, 'enforce');
+  const spec = { ...SPEC, mode: 'enforce' };
+  expect(changed).toEqual({ spec, generation: 2, rangesGeneration: 2, paused: PAUSE, owner: { stack: 'prod' } });
+  expect(await readCluster(table, SPEC.name)).toEqual(changed);
+  expect(await setClusterMode(table, SPEC.name, 'enforce')).toEqual(changed);
 });
 
 test('closeAllocation begins a generation of the ranges with the same spec', async () => {
@@ -216,31 +210,29 @@ test('closeAllocation begins a generation of the ranges with the same spec', asy
   expect(await readCluster(table, SPEC.name)).toEqual(closed);
 });
 
-describe('The owner of a cluster', () => {
-  test('the owner of a cluster stays when the spec or the pause changes', async () => {
-    const table = await withCluster('prod');
-    await registerCluster(table, { ...SPEC, mode: 'enforce' });
-    await pauseCluster(table, SPEC.name, PAUSE);
-    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
-  });
+test('the owner of a cluster stays when the spec or the pause changes', async () => {
+  const table = await withCluster('prod');
+  await registerCluster(table, { ...SPEC, mode: 'enforce' });
+  await pauseCluster(table, SPEC.name, PAUSE);
+  expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
+});
 
-  test('the first stack that claims a cluster becomes its owner, and no second one', async () => {
-    const table = await withCluster();
-    const claims = ['prod', 'second'].map((stack) => claimCluster(table, SPEC.name, stack, AT_ONCE));
-    expect(new Set(await Promise.all(claims)).size).toBe(1);
-    const before = await itemOf(table);
-    expect(await claimCluster(table, SPEC.name, 'third', AT_ONCE)).toBe((await claims[0]) ?? '');
-    expect(await itemOf(table)).toEqual(before);
-  });
+test('the first stack that claims a cluster becomes its owner, and no second one', async () => {
+  const table = await withCluster();
+  const claims = ['prod', 'second'].map((stack) => claimCluster(table, SPEC.name, stack, AT_ONCE));
+  expect(new Set(await Promise.all(claims)).size).toBe(1);
+  const before = await itemOf(table);
+  expect(await claimCluster(table, SPEC.name, 'third', AT_ONCE)).toBe((await claims[0]) ?? '');
+  expect(await itemOf(table)).toEqual(before);
+});
 
-  test('a stack that takes a cluster over becomes its owner, in the same generation', async () => {
-    const table = await withCluster('prod');
-    expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
-    expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, owner: { stack: 'second' } });
-    const before = await itemOf(table);
-    expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
-    expect(await itemOf(table)).toEqual(before);
-  });
+test('a stack that takes a cluster over becomes its owner, in the same generation', async () => {
+  const table = await withCluster('prod');
+  expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
+  expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, owner: { stack: 'second' } });
+  const before = await itemOf(table);
+  expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
+  expect(await itemOf(table)).toEqual(before);
 });
 
 test('A name that is not registered, or no longer, is not changed', async () => {
@@ -263,45 +255,41 @@ test('A name that is not registered, or no longer, is not changed', async () => 
   expect(await itemOf(table)).toEqual(before);
 });
 
-describe('A list of clusters', () => {
-  test('a list of clusters comes in pages, with the time at which each was written', async () => {
-    const table = memoryTable();
-    for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name });
-    await pauseAllClusters(table, PAUSE);
-    const items = await table.list('#clusters', '');
-    async function* pages() {
-      yield items.slice(0, 2);
-      yield items.slice(2);
-    }
-    const paged = { ...table, pages };
-    const seen: (readonly string[])[] = [];
-    for await (const { clusters } of clusterPages(paged)) seen.push(clusters.map(({ spec }) => spec.name));
-    expect(seen).toEqual([['a'], ['b', 'c']]);
-    const list = await listClusters(paged);
-    expect(list).toEqual(await listClusters(table));
-    expect(list).toMatchObject({ pausedAll: PAUSE, clusters: [{ writtenAtMs: 0 }, {}, {}] });
-  });
+test('a list of clusters comes in pages, with the time at which each was written', async () => {
+  const table = memoryTable();
+  for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name });
+  await pauseAllClusters(table, PAUSE);
+  const items = await table.list('#clusters', '');
+  async function* pages() {
+    yield items.slice(0, 2);
+    yield items.slice(2);
+  }
+  const paged = { ...table, pages };
+  const seen: (readonly string[])[] = [];
+  for await (const { clusters } of clusterPages(paged)) seen.push(clusters.map(({ spec }) => spec.name));
+  expect(seen).toEqual([['a'], ['b', 'c']]);
+  const list = await listClusters(paged);
+  expect(list).toEqual(await listClusters(table));
+  expect(list).toMatchObject({ pausedAll: PAUSE, clusters: [{ writtenAtMs: 0 }, {}, {}] });
 });
 
-describe('A pause', () => {
-  test('the pause of one cluster is read with it, changes no generation, and can be ended', async () => {
-    const table = memoryTable();
-    const registered = await registerCluster(table, SPEC);
-    expect(await pauseCluster(table, SPEC.name, PAUSE)).toBe(true);
-    expect(await readCluster(table, SPEC.name)).toEqual({ ...registered, paused: PAUSE });
-    expect(await pauseCluster(table, SPEC.name, undefined)).toBe(true);
-    expect(await readCluster(table, SPEC.name)).toEqual(registered);
-  });
+test('the pause of one cluster is read with it, changes no generation, and can be ended', async () => {
+  const table = memoryTable();
+  const registered = await registerCluster(table, SPEC);
+  expect(await pauseCluster(table, SPEC.name, PAUSE)).toBe(true);
+  expect(await readCluster(table, SPEC.name)).toEqual({ ...registered, paused: PAUSE });
+  expect(await pauseCluster(table, SPEC.name, undefined)).toBe(true);
+  expect(await readCluster(table, SPEC.name)).toEqual(registered);
+});
 
-  test('the pause of all clusters can be read alone and ended', async () => {
-    const table = memoryTable();
-    expect(await readPauseOfAll(table)).toBeUndefined();
-    await pauseAllClusters(table, PAUSE);
-    expect(await readPauseOfAll(table)).toEqual(PAUSE);
-    await pauseAllClusters(table, undefined);
-    expect(await readPauseOfAll(table)).toBeUndefined();
-    expect(await listClusters(table)).toEqual({ clusters: [], unreadable: [] });
-  });
+test('the pause of all clusters can be read alone and ended', async () => {
+  const table = memoryTable();
+  expect(await readPauseOfAll(table)).toBeUndefined();
+  await pauseAllClusters(table, PAUSE);
+  expect(await readPauseOfAll(table)).toEqual(PAUSE);
+  await pauseAllClusters(table, undefined);
+  expect(await readPauseOfAll(table)).toBeUndefined();
+  expect(await listClusters(table)).toEqual({ clusters: [], unreadable: [] });
 });
 
 describe('A registration that cannot be read', () => {

@@ -359,13 +359,11 @@ describe('DynamoDB table behind a bad network', () => {
   });
 });
 
-describe('createTable', () => {
-  test('createTable keeps an existing table and its content', async () => {
-    const cluster = newCluster();
-    const item = won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
-    await createTable(direct, TABLE, { pollMs: 1 });
-    expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
-  });
+test('createTable keeps an existing table and its content', async () => {
+  const cluster = newCluster();
+  const item = won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
+  await createTable(direct, TABLE, { pollMs: 1 });
+  expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
 });
 
 test('a table in a folder exists again after a restart', async () => {

@@ -186,16 +186,14 @@ describe('The strikes of an address', () => {
   });
 });
 
-describe('A release', () => {
-  test('a release of a free address writes nothing', async () => {
-    const table = memoryTable();
-    await save(table);
-    const before = await table.get('c', RANGE.key);
-    expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();
-    expect(await table.get('c', RANGE.key)).toEqual(before);
-  });
+test('a release of a free address writes nothing', async () => {
+  const table = memoryTable();
+  await save(table);
+  const before = await table.get('c', RANGE.key);
+  expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();
+  expect(await table.get('c', RANGE.key)).toEqual(before);
+});
 
-  test('a release of an address outside the range does nothing', async () => {
-    expect(await allocationsOf(UNASKED, RANGE, AT_ONCE).releaseOne('10.0.0.1')).toBeUndefined();
-  });
+test('a release of an address outside the range does nothing', async () => {
+  expect(await allocationsOf(UNASKED, RANGE, AT_ONCE).releaseOne('10.0.0.1')).toBeUndefined();
 });

@@ -54,18 +54,16 @@ function bytesAsText(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, bytesAsText(each)]));
 }
 
-describe('A stored range', () => {
-  test.each([
-    ['with strikes and holds', STORED],
-    ['without strikes and holds', UNSTRUCK],
-    ['with what admission allocated', { ...STORED, unclaimed: UNCLAIMED }],
-    ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
-    ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
-  ])('a stored range is read back unchanged: %s', async (_, stored) => {
-    const table = memoryTable();
-    const item = won(await saveRange(table, 'c', KEY, stored, undefined));
-    expect(await readRange(table, 'c', KEY)).toEqual({ stored, item });
-  });
+test.each([
+  ['with strikes and holds', STORED],
+  ['without strikes and holds', UNSTRUCK],
+  ['with what admission allocated', { ...STORED, unclaimed: UNCLAIMED }],
+  ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
+  ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
+])('a stored range is read back unchanged: %s', async (_, stored) => {
+  const table = memoryTable();
+  const item = won(await saveRange(table, 'c', KEY, stored, undefined));
+  expect(await readRange(table, 'c', KEY)).toEqual({ stored, item });
 });
 
 describeInEachTable('A stored range', (open) => {
@@ -89,27 +87,25 @@ describeInEachTable('A stored range', (open) => {
   });
 });
 
-describe('saveRange', () => {
-  test('saveRange creates the range if none exists', async () => {
-    const table = memoryTable();
-    expect(await readRange(table, 'c', KEY)).toBeUndefined();
-    won(await saveRange(table, 'c', KEY, STORED, undefined));
-    expect((await readItem(table)).stored).toEqual(STORED);
-  });
+test('saveRange creates the range if none exists', async () => {
+  const table = memoryTable();
+  expect(await readRange(table, 'c', KEY)).toBeUndefined();
+  won(await saveRange(table, 'c', KEY, STORED, undefined));
+  expect((await readItem(table)).stored).toEqual(STORED);
+});
 
-  test('saveRange loses to another caller that has already initialized the resource', async () => {
-    const table = memoryTable();
-    won(await saveRange(table, 'c', KEY, STORED, undefined));
-    expect(await saveRange(table, 'c', KEY, UNSTRUCK, undefined)).toEqual({ outcome: 'lost' });
-    expect((await readItem(table)).stored).toEqual(STORED);
-  });
+test('saveRange loses to another caller that has already initialized the resource', async () => {
+  const table = memoryTable();
+  won(await saveRange(table, 'c', KEY, STORED, undefined));
+  expect(await saveRange(table, 'c', KEY, UNSTRUCK, undefined)).toEqual({ outcome: 'lost' });
+  expect((await readItem(table)).stored).toEqual(STORED);
+});
 
-  test('saveRange writes nothing when it would change nothing', async () => {
-    const table = memoryTable();
-    const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
-    expect(won(await saveRange(table, 'c', KEY, { ...STORED }, first))).toEqual(first);
-    expect((await readItem(table)).item).toEqual(first);
-  });
+test('saveRange writes nothing when it would change nothing', async () => {
+  const table = memoryTable();
+  const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
+  expect(won(await saveRange(table, 'c', KEY, { ...STORED }, first))).toEqual(first);
+  expect((await readItem(table)).item).toEqual(first);
 });
 
 describe('readRange', () => {

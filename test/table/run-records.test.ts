@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { won } from '../contract/key-value-table.ts';
@@ -41,69 +41,67 @@ async function written(record: RunRecord): Promise<RunRecord | undefined> {
   return (await readRunRecord(table, 'c', LOOP))?.record;
 }
 
-describe('A run record', () => {
-  test.each([
-    ['that succeeded', SUCCEEDED],
-    ['that failed, as every one before it', FAILED],
-  ])('a run record is read back unchanged: of a pass %s', async (_, record) => {
-    const table = memoryTable();
-    const item = won(await writeRunRecord(table, 'c', LOOP, record, undefined));
-    expect(await readRunRecord(table, 'c', LOOP)).toEqual({ record, item });
-    expect(await readRunRecord(table, 'c', 'node-port-repair')).toBeUndefined();
-    expect(item.key).toBe('runs/cluster-ip-repair');
-  });
+test.each([
+  ['that succeeded', SUCCEEDED],
+  ['that failed, as every one before it', FAILED],
+])('a run record is read back unchanged: of a pass %s', async (_, record) => {
+  const table = memoryTable();
+  const item = won(await writeRunRecord(table, 'c', LOOP, record, undefined));
+  expect(await readRunRecord(table, 'c', LOOP)).toEqual({ record, item });
+  expect(await readRunRecord(table, 'c', 'node-port-repair')).toBeUndefined();
+  expect(item.key).toBe('runs/cluster-ip-repair');
+});
 
-  test('a run record replaces only the one that was read', async () => {
-    const table = memoryTable();
-    const first = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined));
-    won(await writeRunRecord(table, 'c', LOOP, FAILED, first));
-    expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, first)).toEqual({ outcome: 'lost' });
-    expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined)).toEqual({ outcome: 'lost' });
-  });
+test('a run record replaces only the one that was read', async () => {
+  const table = memoryTable();
+  const first = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined));
+  won(await writeRunRecord(table, 'c', LOOP, FAILED, first));
+  expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, first)).toEqual({ outcome: 'lost' });
+  expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined)).toEqual({ outcome: 'lost' });
+});
 
-  test('a run record remembers eight writes, so that it stays small', async () => {
-    const table = memoryTable();
-    let item: Item | undefined;
-    for (let n = 0; n < 10; n++) item = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, item));
-    expect(item?.earlierWrites).toHaveLength(8 * 6);
-  });
+test('a run record remembers eight writes, so that it stays small', async () => {
+  const table = memoryTable();
+  let item: Item | undefined;
+  for (let n = 0; n < 10; n++) item = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, item));
+  expect(item?.earlierWrites).toHaveLength(8 * 6);
+});
 
-  test('a run record keeps the first hundred findings', async () => {
-    const findings = Array.from({ length: 60_000 }, (_, n) => ({ type: 'leak' as const, message: `leak ${n}` }));
-    const kept = (await written({ ...SUCCEEDED, findings }))?.findings;
-    expect(kept).toEqual(findings.slice(0, 100));
-  });
+test('a run record keeps the first hundred findings', async () => {
+  const findings = Array.from({ length: 60_000 }, (_, n) => ({ type: 'leak' as const, message: `leak ${n}` }));
+  const kept = (await written({ ...SUCCEEDED, findings }))?.findings;
+  expect(kept).toEqual(findings.slice(0, 100));
+});
 
-  test('a run record cuts long messages, and no character in two', async () => {
-    const message = `${'x'.repeat(498)}🜲 and more`;
-    const record = await written({ ...FAILED, findings: [{ type: 'other', message }], error: { code: 'x', message } });
-    expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);
-    expect(record?.error?.message).toHaveLength(500);
-  });
+test('a run record cuts long messages, and no character in two', async () => {
+  const message = `${'x'.repeat(498)}🜲 and more`;
+  const record = await written({ ...FAILED, findings: [{ type: 'other', message }], error: { code: 'x', message } });
+  expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);
+  expect(record?.error?.message).toHaveLength(500);
+});
 
-  test('a run record does not cut a message of exactly the longest length', async () => {
-    const message = 'x'.repeat(500);
-    expect((await written({ ...FAILED, error: { code: 'x', message } }))?.error?.message).toBe(message);
-  });
+test('a run record does not cut a message of exactly the longest length', async () => {
+  const message = 'x'.repeat(500);
+  expect((await written({ ...FAILED, error: { code: 'x', message } }))?.error?.message).toBe(message);
+});
 
-  test('a run record keeps the thousand events that were seen last', async () => {
-    const events = Object.fromEntries(
-      Array.from({ length: 1_500 }, (_, n) => [`e${n}`, { count: 1, lastSeenAtMs: n, lastWrittenAtMs: 0 }]),
-    );
-    const kept = Object.keys((await written({ ...SUCCEEDED, events }))?.events ?? {});
-    expect(kept).toHaveLength(1_000);
-    expect(kept).toEqual(expect.arrayContaining(['e500', 'e1499']));
-  });
+test('a run record keeps the thousand events that were seen last', async () => {
+  const events = Object.fromEntries(
+    Array.from({ length: 1_500 }, (_, n) => [`e${n}`, { count: 1, lastSeenAtMs: n, lastWrittenAtMs: 0 }]),
+  );
+  const kept = Object.keys((await written({ ...SUCCEEDED, events }))?.events ?? {});
+  expect(kept).toHaveLength(1_000);
+  expect(kept).toEqual(expect.arrayContaining(['e500', 'e1499']));
+});
 
-  test.each<[string, TableValue]>([
-    ['text', 'x'],
-    ['counts that are text', { ...FAILED, error: null, counts: { services: 'many' }, events: {} }],
-    ['findings that are no list', { ...FAILED, error: undefined, events: {}, findings: {} }],
-    ['a finding that is text', { ...FAILED, error: undefined, events: {}, findings: ['x'] }],
-    ['a sighting without its count', { ...FAILED, error: undefined, events: { e: { lastSeenAtMs: 1 } } }],
-  ])('a run record is corrupt when it holds %s', async (_, value) => {
-    const table = memoryTable();
-    won(await table.put({ cluster: 'c', key: `runs/${LOOP}`, value, schema: 1 }, undefined));
-    await expect(readRunRecord(table, 'c', LOOP)).rejects.toMatchObject({ code: 'Corrupt' });
-  });
+test.each<[string, TableValue]>([
+  ['text', 'x'],
+  ['counts that are text', { ...FAILED, error: null, counts: { services: 'many' }, events: {} }],
+  ['findings that are no list', { ...FAILED, error: undefined, events: {}, findings: {} }],
+  ['a finding that is text', { ...FAILED, error: undefined, events: {}, findings: ['x'] }],
+  ['a sighting without its count', { ...FAILED, error: undefined, events: { e: { lastSeenAtMs: 1 } } }],
+])('a run record is corrupt when it holds %s', async (_, value) => {
+  const table = memoryTable();
+  won(await table.put({ cluster: 'c', key: `runs/${LOOP}`, value, schema: 1 }, undefined));
+  await expect(readRunRecord(table, 'c', LOOP)).rejects.toMatchObject({ code: 'Corrupt' });
 });

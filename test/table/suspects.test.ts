@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   type Accident,
   afterAccident,
@@ -15,49 +15,47 @@ const SHARED: Accident = { atMs: NOW, clusters: ['a', 'b'], ofSuspects: false };
 const ALONE: Accident = { atMs: NOW, clusters: ['a'], ofSuspects: true };
 const SUSPECT: Suspect = { sinceMs: NOW, untilMs: NOW + HOUR, accidents: 1, state: 'proven' };
 
-describe('a suspect', () => {
-  test('a suspect is kept for a week after it is no longer alone, with eight writes, and listed with unreachable clusters', async () => {
-    const table = memoryTable();
-    const key = { stack: 's', loop: 'node-port-repair', cluster: 'a' } as const;
-    await writeUnreachable(table, { ...key, cluster: 'b', nowMs: NOW });
-    for (let writes = 0; writes < 10; writes++) {
-      const known = (await listFleetNotes(table, 's', 'node-port-repair')).suspects.get('a');
-      expect(await writeSuspect(table, key, { ...SUSPECT, accidents: writes }, known?.item)).toBe(true);
-    }
-    const { unreachable, suspects } = await listFleetNotes(table, 's', 'node-port-repair');
-    expect([unreachable, [...suspects.keys()]]).toEqual([['b'], ['a']]);
-    const { suspect, item } = suspects.get('a') ?? {};
-    expect(suspect).toEqual({ ...SUSPECT, accidents: 9 });
-    expect(item).toMatchObject({ schema: 1, expiresAtMs: NOW + HOUR + 7 * 24 * HOUR });
-    expect(item?.earlierWrites).toHaveLength(8 * 6);
-    expect(await writeSuspect(table, key, SUSPECT, undefined)).toBe(false);
-    const [of] = await table.list('#fleet', 's/node-port-repair/b');
-    expect(of).toMatchObject({ value: null, schema: 1, expiresAtMs: NOW + 24 * HOUR });
-  });
+test('a suspect is kept for a week after it is no longer alone, with eight writes, and listed with unreachable clusters', async () => {
+  const table = memoryTable();
+  const key = { stack: 's', loop: 'node-port-repair', cluster: 'a' } as const;
+  await writeUnreachable(table, { ...key, cluster: 'b', nowMs: NOW });
+  for (let writes = 0; writes < 10; writes++) {
+    const known = (await listFleetNotes(table, 's', 'node-port-repair')).suspects.get('a');
+    expect(await writeSuspect(table, key, { ...SUSPECT, accidents: writes }, known?.item)).toBe(true);
+  }
+  const { unreachable, suspects } = await listFleetNotes(table, 's', 'node-port-repair');
+  expect([unreachable, [...suspects.keys()]]).toEqual([['b'], ['a']]);
+  const { suspect, item } = suspects.get('a') ?? {};
+  expect(suspect).toEqual({ ...SUSPECT, accidents: 9 });
+  expect(item).toMatchObject({ schema: 1, expiresAtMs: NOW + HOUR + 7 * 24 * HOUR });
+  expect(item?.earlierWrites).toHaveLength(8 * 6);
+  expect(await writeSuspect(table, key, SUSPECT, undefined)).toBe(false);
+  const [of] = await table.list('#fleet', 's/node-port-repair/b');
+  expect(of).toMatchObject({ value: null, schema: 1, expiresAtMs: NOW + 24 * HOUR });
+});
 
-  test('a suspect is alone for an hour after its first accident, twice as long after each further one, and a day at most', () => {
-    let suspect: Suspect | undefined;
-    const hours: number[] = [];
-    for (let nowMs = NOW; hours.length < 8; nowMs += 2 * 24 * HOUR) {
-      suspect = afterAccident(suspect, { ...SHARED, atMs: nowMs }, nowMs);
-      hours.push(((suspect?.untilMs ?? 0) - nowMs) / HOUR);
-    }
-    expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
-  });
+test('a suspect is alone for an hour after its first accident, twice as long after each further one, and a day at most', () => {
+  let suspect: Suspect | undefined;
+  const hours: number[] = [];
+  for (let nowMs = NOW; hours.length < 8; nowMs += 2 * 24 * HOUR) {
+    suspect = afterAccident(suspect, { ...SHARED, atMs: nowMs }, nowMs);
+    hours.push(((suspect?.untilMs ?? 0) - nowMs) / HOUR);
+  }
+  expect(hours).toEqual([1, 2, 4, 8, 16, 24, 24, 24]);
+});
 
-  test('a suspect keeps the state "again" after an accident while it was alone, even after later ones', () => {
-    expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
-    const again = afterAccident(SUSPECT, ALONE, NOW + 1);
-    expect(again).toMatchObject({ state: 'again', accidents: 2 });
-    expect(afterAccident(SUSPECT, { ...ALONE, clusters: ['a', 'b'] }, NOW + 1)).toMatchObject({ state: 'unproven' });
-    expect(afterAccident(undefined, { ...SHARED, clusters: ['a'] }, NOW)).toMatchObject({ state: 'unproven' });
-    expect(afterAccident(again, { ...SHARED, atMs: NOW + HOUR }, NOW + HOUR)).toMatchObject({ state: 'again' });
-  });
+test('a suspect keeps the state "again" after an accident while it was alone, even after later ones', () => {
+  expect(afterAccident(undefined, SHARED, NOW)).toMatchObject({ state: 'unproven' });
+  const again = afterAccident(SUSPECT, ALONE, NOW + 1);
+  expect(again).toMatchObject({ state: 'again', accidents: 2 });
+  expect(afterAccident(SUSPECT, { ...ALONE, clusters: ['a', 'b'] }, NOW + 1)).toMatchObject({ state: 'unproven' });
+  expect(afterAccident(undefined, { ...SHARED, clusters: ['a'] }, NOW)).toMatchObject({ state: 'unproven' });
+  expect(afterAccident(again, { ...SHARED, atMs: NOW + HOUR }, NOW + HOUR)).toMatchObject({ state: 'again' });
+});
 
-  test('a suspect counts the shared ticks of the same minute as one accident, and each of its own', () => {
-    expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 59_999 }, NOW + 125_000)).toBeUndefined();
-    expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 60_000 }, NOW + 125_000)).toMatchObject({ accidents: 2 });
-    expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW - 1 }, NOW + 65_000)).toBeUndefined();
-    expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW }, NOW + 65_000)).toMatchObject({ accidents: 2 });
-  });
+test('a suspect counts the shared ticks of the same minute as one accident, and each of its own', () => {
+  expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 59_999 }, NOW + 125_000)).toBeUndefined();
+  expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 60_000 }, NOW + 125_000)).toMatchObject({ accidents: 2 });
+  expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW - 1 }, NOW + 65_000)).toBeUndefined();
+  expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW }, NOW + 65_000)).toMatchObject({ accidents: 2 });
 });

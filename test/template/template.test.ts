@@ -495,21 +495,19 @@ describe('alarms and dashboard', () => {
   });
 });
 
-describe('the outputs', () => {
-  test('the outputs name the next steps', () => {
-    const values = Object.fromEntries(Object.entries(withAdmission.Outputs).map(([name, { Value }]) => [name, Value]));
-    expect(values).toMatchObject({
-      TableName: STACK,
-      StatusCommand: `node cli/kbctl.mjs status --table ${STACK}`,
-      DashboardUrl: expect.stringContaining(`#dashboards/dashboard/${STACK}`),
-      AdmissionUrl: { 'Fn::GetAtt': ['AdmissionUrl', 'FunctionUrl'] },
-    });
+test('the outputs name the next steps', () => {
+  const values = Object.fromEntries(Object.entries(withAdmission.Outputs).map(([name, { Value }]) => [name, Value]));
+  expect(values).toMatchObject({
+    TableName: STACK,
+    StatusCommand: `node cli/kbctl.mjs status --table ${STACK}`,
+    DashboardUrl: expect.stringContaining(`#dashboards/dashboard/${STACK}`),
+    AdmissionUrl: { 'Fn::GetAtt': ['AdmissionUrl', 'FunctionUrl'] },
   });
+});
 
-  test('the outputs name nothing that the stack does not have', () => {
-    expect(nothing.Outputs).not.toHaveProperty('DashboardUrl');
-    expect(nothing.Outputs).not.toHaveProperty('AdmissionUrl');
-  });
+test('the outputs name nothing that the stack does not have', () => {
+  expect(nothing.Outputs).not.toHaveProperty('DashboardUrl');
+  expect(nothing.Outputs).not.toHaveProperty('AdmissionUrl');
 });
 
 const ofAdmission = ({ Resources }: Template) =>

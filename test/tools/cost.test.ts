@@ -70,37 +70,35 @@ describe('the cost of a month', () => {
   });
 });
 
-describe('npm run cost', () => {
-  test('npm run cost prints the lines, the total and the figure of each cluster', () => {
-    const { text, exitCode } = costAnswer(['--clusters', '100', '--servers', '3', '--services', '50']);
-    expect(exitCode).toBe(0);
-    expect(text).toMatch(/^US dollars per month: 100 clusters with 3 API servers and 50 Services each\n/);
-    expect(text).toMatch(/^DynamoDB +37,960,000 write units +23\.73 +0\.237$/m);
-    expect(text).toMatch(/^total +\d+\.\d\d +\d\.\d{3}$/m);
-  });
+test('npm run cost prints the lines, the total and the figure of each cluster', () => {
+  const { text, exitCode } = costAnswer(['--clusters', '100', '--servers', '3', '--services', '50']);
+  expect(exitCode).toBe(0);
+  expect(text).toMatch(/^US dollars per month: 100 clusters with 3 API servers and 50 Services each\n/);
+  expect(text).toMatch(/^DynamoDB +37,960,000 write units +23\.73 +0\.237$/m);
+  expect(text).toMatch(/^total +\d+\.\d\d +\d\.\d{3}$/m);
+});
 
-  test('npm run cost prints the same as JSON', () => {
-    const answer = JSON.parse(costAnswer(['--clusters=7', '--json']).text);
-    expect(answer).toMatchObject({ fleet: { clusters: 7, servers: 3, services: 50 }, region: 'us-east-1' });
-    expect(answer.total).toBeCloseTo(totalOf(monthlyCost(answer.fleet)));
-    expect(answer.perCluster).toBeCloseTo(answer.total / 7);
-  });
+test('npm run cost prints the same as JSON', () => {
+  const answer = JSON.parse(costAnswer(['--clusters=7', '--json']).text);
+  expect(answer).toMatchObject({ fleet: { clusters: 7, servers: 3, services: 50 }, region: 'us-east-1' });
+  expect(answer.total).toBeCloseTo(totalOf(monthlyCost(answer.fleet)));
+  expect(answer.perCluster).toBeCloseTo(answer.total / 7);
+});
 
-  test('npm run cost prints its options', () => {
-    expect(costAnswer(['--help'])).toMatchObject({ exitCode: 0, text: expect.stringContaining('--services N') });
-  });
+test('npm run cost prints its options', () => {
+  expect(costAnswer(['--help'])).toMatchObject({ exitCode: 0, text: expect.stringContaining('--services N') });
+});
 
-  test.each([
-    [['--clusters', '0'], '--clusters is "0": write a whole number from 1 to 10000.'],
-    [['--clusters', '1e3'], '--clusters is "1e3": write a whole number from 1 to 10000.'],
-    [['--servers', '33'], '--servers is "33": write a whole number from 1 to 32.'],
-    [['--services=-1'], '--services is "-1": write a whole number from 0 to 65000.'],
-    [['--services='], '--services is "": write a whole number from 0 to 65000.'],
-    [['--nodes', '3'], "Unknown option '--nodes'"],
-    [['12'], "Unexpected argument '12'"],
-  ])('npm run cost refuses %j', (args, message) => {
-    expect(costAnswer(args)).toEqual({ exitCode: 2, text: expect.stringContaining(message) });
-  });
+test.each([
+  [['--clusters', '0'], '--clusters is "0": write a whole number from 1 to 10000.'],
+  [['--clusters', '1e3'], '--clusters is "1e3": write a whole number from 1 to 10000.'],
+  [['--servers', '33'], '--servers is "33": write a whole number from 1 to 32.'],
+  [['--services=-1'], '--services is "-1": write a whole number from 0 to 65000.'],
+  [['--services='], '--services is "": write a whole number from 0 to 65000.'],
+  [['--nodes', '3'], "Unknown option '--nodes'"],
+  [['12'], "Unexpected argument '12'"],
+])('npm run cost refuses %j', (args, message) => {
+  expect(costAnswer(args)).toEqual({ exitCode: 2, text: expect.stringContaining(message) });
 });
 
 test('docs/cost.md is what npm run docs writes', () => {

@@ -29,64 +29,60 @@ function fieldsOf(part: JsonSchema, path = ''): (readonly [string, JsonSchema])[
 
 const fields = fieldsOf(schema);
 
-describe('the committed schema', () => {
-  test('the committed schema is up to date: npm run docs writes it', () => {
-    expect(JSON.parse(read('docs/cluster-spec.schema.json'))).toEqual(schema);
-  });
-
-  test('the committed schema is plain JSON', () => {
-    expect(JSON.parse(JSON.stringify(schema))).toStrictEqual(schema);
-  });
-
-  test('the committed schema is named by the example for editors, on its first line and from where it lies', () => {
-    const [first = ''] = example.split('\n');
-    const [, named = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(first) ?? [];
-    expect(JSON.parse(read(named))).toHaveProperty('$schema', 'https://json-schema.org/draft/2020-12/schema');
-  });
+test('the committed schema is up to date: npm run docs writes it', () => {
+  expect(JSON.parse(read('docs/cluster-spec.schema.json'))).toEqual(schema);
 });
 
-describe('the schema', () => {
-  test('the schema accepts the example, and so do the rules', () => {
-    expect(schemaFaults(schema, parse(example))).toEqual([]);
-    expect(parseClusterSpec(example)).toHaveProperty('spec');
-  });
+test('the committed schema is plain JSON', () => {
+  expect(JSON.parse(JSON.stringify(schema))).toStrictEqual(schema);
+});
 
-  test('the schema describes every field', () => {
-    expect(fields.filter(([, field]) => typeof field['description'] !== 'string').map(([path]) => path)).toEqual([]);
-  });
+test('the committed schema is named by the example for editors, on its first line and from where it lies', () => {
+  const [first = ''] = example.split('\n');
+  const [, named = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(first) ?? [];
+  expect(JSON.parse(read(named))).toHaveProperty('$schema', 'https://json-schema.org/draft/2020-12/schema');
+});
 
-  test('the schema refuses unknown fields in every mapping', () => {
-    const open = [['', schema] as const, ...fields.map(([path, field]) => [path, itemOf(field)] as const)]
-      .filter(([, field]) => field['properties'] !== undefined && field['additionalProperties'] !== false)
-      .map(([path]) => path);
-    expect(open).toEqual([]);
-  });
+test('the schema accepts the example, and so do the rules', () => {
+  expect(schemaFaults(schema, parse(example))).toEqual([]);
+  expect(parseClusterSpec(example)).toHaveProperty('spec');
+});
 
-  test('the schema accepts its own examples and defaults', () => {
-    const untaken = fields.flatMap(([path, field]) => {
-      const { examples = [], default: standard, ...rest } = field;
-      const values = [...(examples as unknown[]), ...(standard === undefined ? [] : [standard])];
-      return values.flatMap((value) => schemaFaults(rest, value).map((fault) => path + fault));
-    });
-    expect(untaken).toEqual([]);
-  });
+test('the schema describes every field', () => {
+  expect(fields.filter(([, field]) => typeof field['description'] !== 'string').map(([path]) => path)).toEqual([]);
+});
 
-  test('the schema has the defaults that the rules fill in', () => {
-    const result = validateClusterSpec({ ...minimal, endpoints: { extraPorts: [{ name: 'a', port: 1 }] } });
-    const filled: unknown = 'spec' in result ? result.spec : undefined;
-    // The Service has no port of its own to compare, and the other two have several values.
-    const others = /^service\.extraPorts|^apiServers\[\]\.probe$|^serviceClusterIPRange$/;
-    const compared = fields.filter(([path, field]) => field['default'] !== undefined && !others.test(path));
-    const valueAt = (path: string) =>
-      path
-        .replaceAll('[]', '.0')
-        .split('.')
-        .reduce<unknown>((at, step) => Object(at)[step], filled);
-    expect(compared.length).toBeGreaterThan(10);
-    expect(compared.map(([path]) => [path, valueAt(path)])).toEqual(
-      compared.map(([path, field]) => [path, field['default']]),
-    );
+test('the schema refuses unknown fields in every mapping', () => {
+  const open = [['', schema] as const, ...fields.map(([path, field]) => [path, itemOf(field)] as const)]
+    .filter(([, field]) => field['properties'] !== undefined && field['additionalProperties'] !== false)
+    .map(([path]) => path);
+  expect(open).toEqual([]);
+});
+
+test('the schema accepts its own examples and defaults', () => {
+  const untaken = fields.flatMap(([path, field]) => {
+    const { examples = [], default: standard, ...rest } = field;
+    const values = [...(examples as unknown[]), ...(standard === undefined ? [] : [standard])];
+    return values.flatMap((value) => schemaFaults(rest, value).map((fault) => path + fault));
   });
+  expect(untaken).toEqual([]);
+});
+
+test('the schema has the defaults that the rules fill in', () => {
+  const result = validateClusterSpec({ ...minimal, endpoints: { extraPorts: [{ name: 'a', port: 1 }] } });
+  const filled: unknown = 'spec' in result ? result.spec : undefined;
+  // The Service has no port of its own to compare, and the other two have several values.
+  const others = /^service\.extraPorts|^apiServers\[\]\.probe$|^serviceClusterIPRange$/;
+  const compared = fields.filter(([path, field]) => field['default'] !== undefined && !others.test(path));
+  const valueAt = (path: string) =>
+    path
+      .replaceAll('[]', '.0')
+      .split('.')
+      .reduce<unknown>((at, step) => Object(at)[step], filled);
+  expect(compared.length).toBeGreaterThan(10);
+  expect(compared.map(([path]) => [path, valueAt(path)])).toEqual(
+    compared.map(([path, field]) => [path, field['default']]),
+  );
 });
 
 function itemOf(field: JsonSchema): JsonSchema {

@@ -38,63 +38,61 @@ function known(word: string): Explanation {
   return found;
 }
 
-describe('explain', () => {
-  test.each([
-    ['Full', 'full'],
-    ['Unknown', 'unknown'],
-    ['CorruptSnapshot', 'corruptSnapshot'],
-    ['NoLiveLease', 'noLiveLease'],
-  ])('kbctl explain explains the error %s as a finding', (code, word) => {
-    expect(known(code)).toMatchObject({ word, kind: 'finding' });
-  });
-
-  test.each([
-    ['DUPLICATE', 'duplicate'],
-    [' outofrange ', 'outOfRange'],
-    ['may have leaked', 'mayHaveLeaked'],
-    ['never ran', 'neverRan'],
-    ['never-ran', 'neverRan'],
-    ['overdue', 'late'],
-    ['tls_failure', 'TlsFailure'],
-    ['clusteripnotallocated', 'notRecorded'],
-    ['ipaddresswrongreference', 'leakedRecord'],
-    ['TypeError', 'Unexpected'],
-  ])('kbctl explain accepts %p for %s', (written, word) => {
-    expect(known(written).word).toBe(word);
-  });
-
-  test('kbctl explain prefers a finding to an error code that differs only in case, unless the case is that of the code', () => {
-    expect(['Invalid', 'invalid', 'inValid'].map((word) => known(word).kind)).toEqual([
-      'error code',
-      'finding',
-      'finding',
-    ]);
-  });
-
-  test.each([
-    ['duplicat', 'duplicate'],
-    ['ClusterIPOutOfRage', 'ClusterIPOutOfRange'],
-    ['Forbiden', 'Forbidden'],
-    ['twoOwner', 'twoOwners'],
-    ['palsed', 'paused'],
-  ])('kbctl explain suggests for %s the nearest word', (written, nearest) => {
-    expect(explain(written)).toEqual({ nearest });
-  });
-
-  test.each(['', 'something quite different', 'x'.repeat(10_000), '42!'])(
-    'kbctl explain suggests nothing where no word is near: %#',
-    (word) => {
-      expect(explain(word)).toEqual({});
-    },
-  );
-
-  test.each(['__proto__', 'constructor', 'toString'])(
-    'kbctl explain does not take a property of every object for a word: %s',
-    (word) => {
-      expect(explain(word)).not.toHaveProperty('title');
-    },
-  );
+test.each([
+  ['Full', 'full'],
+  ['Unknown', 'unknown'],
+  ['CorruptSnapshot', 'corruptSnapshot'],
+  ['NoLiveLease', 'noLiveLease'],
+])('kbctl explain explains the error %s as a finding', (code, word) => {
+  expect(known(code)).toMatchObject({ word, kind: 'finding' });
 });
+
+test.each([
+  ['DUPLICATE', 'duplicate'],
+  [' outofrange ', 'outOfRange'],
+  ['may have leaked', 'mayHaveLeaked'],
+  ['never ran', 'neverRan'],
+  ['never-ran', 'neverRan'],
+  ['overdue', 'late'],
+  ['tls_failure', 'TlsFailure'],
+  ['clusteripnotallocated', 'notRecorded'],
+  ['ipaddresswrongreference', 'leakedRecord'],
+  ['TypeError', 'Unexpected'],
+])('kbctl explain accepts %p for %s', (written, word) => {
+  expect(known(written).word).toBe(word);
+});
+
+test('kbctl explain prefers a finding to an error code that differs only in case, unless the case is that of the code', () => {
+  expect(['Invalid', 'invalid', 'inValid'].map((word) => known(word).kind)).toEqual([
+    'error code',
+    'finding',
+    'finding',
+  ]);
+});
+
+test.each([
+  ['duplicat', 'duplicate'],
+  ['ClusterIPOutOfRage', 'ClusterIPOutOfRange'],
+  ['Forbiden', 'Forbidden'],
+  ['twoOwner', 'twoOwners'],
+  ['palsed', 'paused'],
+])('kbctl explain suggests for %s the nearest word', (written, nearest) => {
+  expect(explain(written)).toEqual({ nearest });
+});
+
+test.each(['', 'something quite different', 'x'.repeat(10_000), '42!'])(
+  'kbctl explain suggests nothing where no word is near: %#',
+  (word) => {
+    expect(explain(word)).toEqual({});
+  },
+);
+
+test.each(['__proto__', 'constructor', 'toString'])(
+  'kbctl explain does not take a property of every object for a word: %s',
+  (word) => {
+    expect(explain(word)).not.toHaveProperty('title');
+  },
+);
 
 describe('an explanation', () => {
   test.each(EXPLANATIONS.map((one) => [one.word, one] as const))(
@@ -243,14 +241,12 @@ describe('a hint', () => {
   });
 });
 
-describe('docs/findings.md', () => {
-  test('docs/findings.md is up to date with the explanations: npm run docs writes it', () => {
-    expect(read('docs/findings.md')).toBe(findingsPage());
-  });
+test('docs/findings.md is up to date with the explanations: npm run docs writes it', () => {
+  expect(read('docs/findings.md')).toBe(findingsPage());
+});
 
-  test('docs/findings.md links to every page of docs/tasks', () => {
-    const links = [...findingsPage().matchAll(/\]\(tasks\/([\w-]+\.md)\)/g)].map(([, file = '']) => file);
-    const pages = readdirSync(path.join(repository, 'docs/tasks')).filter((file) => file !== 'README.md');
-    expect([...new Set(links)].sort()).toEqual(pages.sort());
-  });
+test('docs/findings.md links to every page of docs/tasks', () => {
+  const links = [...findingsPage().matchAll(/\]\(tasks\/([\w-]+\.md)\)/g)].map(([, file = '']) => file);
+  const pages = readdirSync(path.join(repository, 'docs/tasks')).filter((file) => file !== 'README.md');
+  expect([...new Set(links)].sort()).toEqual(pages.sort());
 });

@@ -28,22 +28,20 @@ function specIn(text: string): unknown {
   return 'spec' in result ? result.spec : result.faults;
 }
 
-describe('the example', () => {
-  test('the example is a spec', () => {
-    expect(faultsIn(example)).toEqual([]);
-  });
+test('the example is a spec', () => {
+  expect(faultsIn(example)).toEqual([]);
+});
 
-  test('the example shows the defaults in its comments', () => {
-    const said = example
-      .split('\n')
-      .filter((line) => /^# ( +)?[a-zA-Z-]+:( |$)/.test(line))
-      .map((line) => line.slice(2))
-      .filter((line) => !/^(observe|table|yaml-language-server):/.test(line));
-    const shown = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n${said.join('\n')}\n`);
-    const standard = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n`);
-    expect(said.length).toBeGreaterThan(Object.keys(writtenSpecShape.shape).length - 4);
-    expect(shown).toEqual(standard);
-  });
+test('the example shows the defaults in its comments', () => {
+  const said = example
+    .split('\n')
+    .filter((line) => /^# ( +)?[a-zA-Z-]+:( |$)/.test(line))
+    .map((line) => line.slice(2))
+    .filter((line) => !/^(observe|table|yaml-language-server):/.test(line));
+  const shown = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n${said.join('\n')}\n`);
+  const standard = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n`);
+  expect(said.length).toBeGreaterThan(Object.keys(writtenSpecShape.shape).length - 4);
+  expect(shown).toEqual(standard);
 });
 
 describe('a YAML file', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { differenceLine, specDifference } from '../../../cli/spec/written-spec.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
@@ -15,55 +15,53 @@ function lines(before: Partial<ClusterSpec>, after: Partial<ClusterSpec>): strin
   return specDifference(aClusterSpec(before), aClusterSpec(after)).map(differenceLine);
 }
 
-describe('The difference of two specs', () => {
-  test('the difference of two specs is nothing for equal ones', () => {
-    expect(lines({}, {})).toEqual([]);
-  });
+test('the difference of two specs is nothing for equal ones', () => {
+  expect(lines({}, {})).toEqual([]);
+});
 
-  test.each<[string, Partial<ClusterSpec>, Partial<ClusterSpec>, string[]]>([
-    ['a value', { mode: 'observe' }, { mode: 'enforce' }, ['mode: observe -> enforce']],
-    ['a field in a field', {}, { endpoints: { ...endpoints, leaseSeconds: 30 } }, ['endpoints.leaseSeconds: 15 -> 30']],
+test.each<[string, Partial<ClusterSpec>, Partial<ClusterSpec>, string[]]>([
+  ['a value', { mode: 'observe' }, { mode: 'enforce' }, ['mode: observe -> enforce']],
+  ['a field in a field', {}, { endpoints: { ...endpoints, leaseSeconds: 30 } }, ['endpoints.leaseSeconds: 15 -> 30']],
+  [
+    'ranges, named and written as in a file',
+    {},
+    { serviceClusterIPRanges: ['10.0.0.0/16', 'fd00:10::/112'] },
+    ['serviceClusterIPRange: 10.0.0.0/24 -> 10.0.0.0/16,fd00:10::/112'],
+  ],
+  [
+    'the store of a kubeconfig',
+    { kubeconfig: { file: 'a' } },
+    { kubeconfig: { ssm: '/a' } },
+    ['kubeconfig.ssm: <none> -> /a', 'kubeconfig.file: a -> <none>'],
+  ],
+  [
+    'a list of names, whole',
+    { systemNamespaces: ['default'] },
+    { systemNamespaces: ['default', 'extra'] },
+    ['systemNamespaces: [default] -> [default, extra]'],
+  ],
+  [
+    'an API server by its address, wherever it is in the list',
+    { apiServers: [first, second] },
+    { apiServers: [host, { ...second, probe: { ...probe, path: '/livez' } }] },
     [
-      'ranges, named and written as in a file',
-      {},
-      { serviceClusterIPRanges: ['10.0.0.0/16', 'fd00:10::/112'] },
-      ['serviceClusterIPRange: 10.0.0.0/24 -> 10.0.0.0/16,fd00:10::/112'],
+      'apiServers[api.example.com]: <none> -> {host: api.example.com, kind: shared, probe: {path: /readyz, authenticate: false}}',
+      'apiServers[10.9.8.8].probe.path: /readyz -> /livez',
+      'apiServers[10.9.8.7]: {address: 10.9.8.7, kind: server, probe: {path: /readyz, authenticate: false}} -> <none>',
     ],
-    [
-      'the store of a kubeconfig',
-      { kubeconfig: { file: 'a' } },
-      { kubeconfig: { ssm: '/a' } },
-      ['kubeconfig.ssm: <none> -> /a', 'kubeconfig.file: a -> <none>'],
-    ],
-    [
-      'a list of names, whole',
-      { systemNamespaces: ['default'] },
-      { systemNamespaces: ['default', 'extra'] },
-      ['systemNamespaces: [default] -> [default, extra]'],
-    ],
-    [
-      'an API server by its address, wherever it is in the list',
-      { apiServers: [first, second] },
-      { apiServers: [host, { ...second, probe: { ...probe, path: '/livez' } }] },
-      [
-        'apiServers[api.example.com]: <none> -> {host: api.example.com, kind: shared, probe: {path: /readyz, authenticate: false}}',
-        'apiServers[10.9.8.8].probe.path: /readyz -> /livez',
-        'apiServers[10.9.8.7]: {address: 10.9.8.7, kind: server, probe: {path: /readyz, authenticate: false}} -> <none>',
-      ],
-    ],
-    [
-      'the order alone',
-      { apiServers: [first, second] },
-      { apiServers: [second, first] },
-      ['apiServers (order): [10.9.8.7, 10.9.8.8] -> [10.9.8.8, 10.9.8.7]'],
-    ],
-    [
-      'a port by its name',
-      {},
-      { endpoints: { ...endpoints, extraPorts: [port] } },
-      ['endpoints.extraPorts[konnectivity]: <none> -> {name: konnectivity, protocol: TCP, port: 8132}'],
-    ],
-  ])('the difference of two specs shows %s', (_, before, after, expected) => {
-    expect(lines(before, after)).toEqual(expected);
-  });
+  ],
+  [
+    'the order alone',
+    { apiServers: [first, second] },
+    { apiServers: [second, first] },
+    ['apiServers (order): [10.9.8.7, 10.9.8.8] -> [10.9.8.8, 10.9.8.7]'],
+  ],
+  [
+    'a port by its name',
+    {},
+    { endpoints: { ...endpoints, extraPorts: [port] } },
+    ['endpoints.extraPorts[konnectivity]: <none> -> {name: konnectivity, protocol: TCP, port: 8132}'],
+  ],
+])('the difference of two specs shows %s', (_, before, after, expected) => {
+  expect(lines(before, after)).toEqual(expected);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
@@ -83,37 +83,35 @@ const files = fc
     }).map((more) => ({ ...needed, ...more })),
   );
 
-describe('a spec as a person writes it', () => {
-  test('a spec as a person writes it is the same spec when it is read again from YAML or JSON', () => {
-    let valid = 0;
-    fc.assert(
-      fc.property(files, (file) => {
-        const result = validateClusterSpec(file);
-        fc.pre(!('faults' in result));
-        valid += 1;
-        const written = writtenSpec(result.spec);
-        expect(parseClusterSpec(stringify(written, { version: '1.1' }))).toEqual({ spec: result.spec });
-        expect(parseClusterSpec(JSON.stringify(written))).toEqual({ spec: result.spec });
-      }),
-      { numRuns: runs(30) },
-    );
-    expect(valid).toBe(runs(30));
-  });
+test('a spec as a person writes it is the same spec when it is read again from YAML or JSON', () => {
+  let valid = 0;
+  fc.assert(
+    fc.property(files, (file) => {
+      const result = validateClusterSpec(file);
+      fc.pre(!('faults' in result));
+      valid += 1;
+      const written = writtenSpec(result.spec);
+      expect(parseClusterSpec(stringify(written, { version: '1.1' }))).toEqual({ spec: result.spec });
+      expect(parseClusterSpec(JSON.stringify(written))).toEqual({ spec: result.spec });
+    }),
+    { numRuns: runs(30) },
+  );
+  expect(valid).toBe(runs(30));
+});
 
-  test('a spec as a person writes it has no field that has its default', () => {
-    expect(writtenSpec(validSpec(minimal))).toEqual(minimal);
-  });
+test('a spec as a person writes it has no field that has its default', () => {
+  expect(writtenSpec(validSpec(minimal))).toEqual(minimal);
+});
 
-  test.each([
-    { name: 'another value in a mapping alone', fields: { endpoints: { leaseSeconds: 30 } } },
-    { name: 'an empty list that is not the default', fields: { systemNamespaces: [] } },
-    { name: 'two ranges as a list', fields: { serviceClusterIPRange: ['10.0.0.0/24', 'fd00::/112'] } },
-    {
-      name: 'a URL to probe, without the path that it has',
-      fields: { apiServers: [{ address: '203.0.113.10', probe: { url: 'https://10.0.0.1/livez' } }] },
-    },
-    { name: 'a host, whose kind it need not say', fields: { apiServers: [{ host: 'api.example.com' }] } },
-  ])('a spec as a person writes it has $name', ({ fields }) => {
-    expect(writtenSpec(validSpec(aSpec(fields)))).toEqual(aSpec(fields));
-  });
+test.each([
+  { name: 'another value in a mapping alone', fields: { endpoints: { leaseSeconds: 30 } } },
+  { name: 'an empty list that is not the default', fields: { systemNamespaces: [] } },
+  { name: 'two ranges as a list', fields: { serviceClusterIPRange: ['10.0.0.0/24', 'fd00::/112'] } },
+  {
+    name: 'a URL to probe, without the path that it has',
+    fields: { apiServers: [{ address: '203.0.113.10', probe: { url: 'https://10.0.0.1/livez' } }] },
+  },
+  { name: 'a host, whose kind it need not say', fields: { apiServers: [{ host: 'api.example.com' }] } },
+])('a spec as a person writes it has $name', ({ fields }) => {
+  expect(writtenSpec(validSpec(aSpec(fields)))).toEqual(aSpec(fields));
 });

@@ -70,11 +70,9 @@ test('the status of a cluster lists at most ten pending writes', () => {
   expect(listed[10]).toBe('... and 2 more: kbctl status demo -o yaml');
 });
 
-describe('the line of a range', () => {
-  test('the line of a range names the range of its figures, even if the spec has another', () => {
-    const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
-    expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
-      '10.0.0.0/24 (not yet 10.0.0.0/22)',
-    );
-  });
+test('the line of a range names the range of its figures, even if the spec has another', () => {
+  const column = RANGE_COLUMNS.find(({ title }) => title === 'RANGE');
+  expect(column?.text({ ...aSlash24(), range: '10.0.0.0/24', specRange: '10.0.0.0/22' })).toBe(
+    '10.0.0.0/24 (not yet 10.0.0.0/22)',
+  );
 });

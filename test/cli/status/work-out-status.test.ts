@@ -19,50 +19,48 @@ function loopOf(status: ClusterStatus, loop: Loop): LoopStatus | undefined {
   return status.loops.find((one) => one.loop === loop);
 }
 
-describe('a healthy cluster', () => {
-  test('a healthy cluster is shown with its spec, owner and loops', () => {
-    const paused = { untilMs: NOW_MS, reason: 'over', by: 'me' };
-    const owner = { stack: 'prod' };
-    const writes = { wouldWrite: ['create Namespace kube-public'], lastChange: { atMs: 1, changes: ['created it'] } };
-    const records = runRecords(NOT_LONG_AGO_MS, writes);
-    const status = statusOf({ cluster: aCluster({}, { paused, owner }), records });
-    expect(status).toMatchObject({
-      name: 'demo',
-      mode: 'enforce',
-      allocator: 'apiserver',
-      generation: 3,
-      owner: { stack: 'prod' },
-      health: 'good',
-      attention: [],
-      findings: [],
-      unreadable: [],
-    });
-    expect(status.paused).toBeUndefined();
-    expect(status.loops.map(({ loop, state, intervalSeconds }) => [loop, state, intervalSeconds])).toEqual([
-      ['system-namespaces', 'good', 60],
-      ['kubernetes-service', 'good', 10],
-      ['cluster-ip-repair', 'good', 180],
-      ['node-port-repair', 'good', 180],
-    ]);
-    expect(status.loops[0]).toMatchObject({
-      lastPass: { startedAtMs: NOT_LONG_AGO_MS, durationMs: 12.5, outcome: 'succeeded', mode: 'enforce', findings: 0 },
-      ...writes,
-    });
+test('a healthy cluster is shown with its spec, owner and loops', () => {
+  const paused = { untilMs: NOW_MS, reason: 'over', by: 'me' };
+  const owner = { stack: 'prod' };
+  const writes = { wouldWrite: ['create Namespace kube-public'], lastChange: { atMs: 1, changes: ['created it'] } };
+  const records = runRecords(NOT_LONG_AGO_MS, writes);
+  const status = statusOf({ cluster: aCluster({}, { paused, owner }), records });
+  expect(status).toMatchObject({
+    name: 'demo',
+    mode: 'enforce',
+    allocator: 'apiserver',
+    generation: 3,
+    owner: { stack: 'prod' },
+    health: 'good',
+    attention: [],
+    findings: [],
+    unreadable: [],
   });
+  expect(status.paused).toBeUndefined();
+  expect(status.loops.map(({ loop, state, intervalSeconds }) => [loop, state, intervalSeconds])).toEqual([
+    ['system-namespaces', 'good', 60],
+    ['kubernetes-service', 'good', 10],
+    ['cluster-ip-repair', 'good', 180],
+    ['node-port-repair', 'good', 180],
+  ]);
+  expect(status.loops[0]).toMatchObject({
+    lastPass: { startedAtMs: NOT_LONG_AGO_MS, durationMs: 12.5, outcome: 'succeeded', mode: 'enforce', findings: 0 },
+    ...writes,
+  });
+});
 
-  test.each([
-    [
-      'only observes',
-      { cluster: aCluster({ mode: 'observe' }), records: runRecords(NOT_LONG_AGO_MS, { mode: 'observe' }) },
-    ],
-    ["is another stack's", { cluster: aCluster({}, { owner: { stack: 'another' } }) }],
-    [
-      'publishes nothing',
-      { cluster: aCluster({ endpoints: { ...aCluster().spec.endpoints, reconciler: 'none' } }), leases: [] },
-    ],
-  ] as const)('a cluster is healthy also if it %s', (_, given) => {
-    expect(statusOf(given)).toMatchObject({ health: 'good', attention: [] });
-  });
+test.each([
+  [
+    'only observes',
+    { cluster: aCluster({ mode: 'observe' }), records: runRecords(NOT_LONG_AGO_MS, { mode: 'observe' }) },
+  ],
+  ["is another stack's", { cluster: aCluster({}, { owner: { stack: 'another' } }) }],
+  [
+    'publishes nothing',
+    { cluster: aCluster({ endpoints: { ...aCluster().spec.endpoints, reconciler: 'none' } }), leases: [] },
+  ],
+] as const)('a cluster is healthy also if it %s', (_, given) => {
+  expect(statusOf(given)).toMatchObject({ health: 'good', attention: [] });
 });
 
 describe('a loop', () => {
