@@ -82,6 +82,8 @@ export class EndpointTruth {
   readonly #alone = new Map<string, number>();
   /** Until when one without an answer may mark the address. */
   readonly #unknownUntilMs = new Map<string, number>();
+  /** Until when one without an answer, or a repeated one, may. */
+  readonly #markedUntilMs = new Map<string, number>();
   /** Until when deregistrations may have an effect. */
   readonly #leavingUntilMs = new Map<string, number>();
   /** Addresses of the spec and its names, and when they were removed from both. */
@@ -145,9 +147,10 @@ export class EndpointTruth {
   }
 
   /** It has ended, and may have an effect until then. Without an answer, or repeated, it may still mark the address. */
-  left(address: string, untilMs: number, unknown?: keyof typeof LATEST_MARK_MS): void {
+  left(address: string, untilMs: number, unknown?: keyof typeof LATEST_MARK_MS, isRepeated = false): void {
     const { nowMs } = this.#world.clock;
     if (unknown) this.#unknownUntilMs.set(address, nowMs + LATEST_MARK_MS[unknown]);
+    if (unknown || isRepeated) this.#markedUntilMs.set(address, nowMs + LATEST_MARK_MS.ofRepeated);
     this.#leaving.set(address, (this.#leaving.get(address) ?? 1) - 1);
     this.#leavingUntilMs.set(address, Math.max(untilMs, this.#leavingUntilMs.get(address) ?? 0));
   }
@@ -175,7 +178,7 @@ export class EndpointTruth {
   /** No withdrawal keeps it out any more, unless an invocation may still mark it. */
   returned(address: string): void {
     this.#undoneAtMs.set(address, this.#world.clock.nowMs);
-    const isMarkedLater = (this.#unknownUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
+    const isMarkedLater = (this.#markedUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
     if (isMarkedLater || (this.#leaving.get(address) ?? 0) > 0) return;
     this.#withdrawnUntilMs.delete(address);
     this.#leavingUntilMs.set(address, this.#world.clock.nowMs);

@@ -98,7 +98,7 @@ export async function withdraw(world: World, address: string, minutes: number, c
   if (isWithdrawn && !known.stillPublished) endpoints.withdrawn(address, askedAtMs, known.untilMs);
   // A refusal withdraws nothing. An invocation that gave no answer may still run, or have marked it.
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
-  endpoints.left(address, endsAtMs + DRAINED_MS, isSingle ? (known ? undefined : 'ofOne') : 'ofRepeated');
+  endpoints.left(address, endsAtMs + DRAINED_MS, known ? undefined : isSingle ? 'ofOne' : 'ofRepeated', !isSingle);
   if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && world.isMarked(address)) {
     world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
   }
@@ -202,7 +202,7 @@ async function rollOutOne(world: World, address: string, chance: Chance): Promis
     // What made it fail was the network, which is not well yet.
     if (chance.once(3)) world.lossyUntilMs = clock.nowMs + chance.pick(15_000);
     // It is drained again as soon as it answers.
-    if (chance.once(2)) await clock.wait(chance.pick(12_000));
+    await clock.wait(chance.oneOf([50, chance.pick(12_000)]));
     if (chance.once(2)) await withdraw(world, address, chance.oneOf([0.3, 1]), chance);
   }
   if (chance.once(3)) await undo(world, address);

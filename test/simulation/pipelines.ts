@@ -89,12 +89,13 @@ export class Pipelines {
       { requestId: id, operation: 'allocate', items, hold, ...(takeUp && { takeUp }) },
       chance,
     );
-    if (answer === undefined && takeUp !== undefined) for (const { value } of items) this.#claimed(String(value), id);
+    const mayClaim = takeUp !== undefined && takeUp.holdOwner !== id;
+    if (answer === undefined && mayClaim) for (const { value } of items) this.#claimed(String(value), id);
     if (answer?.outcome === 'refused') void this.#checkNothingLeft(id);
     if (answer?.outcome !== 'done') return undefined;
     const values = answer.items.map(({ value }) => String(value));
     for (const item of values) {
-      if (takeUp !== undefined) this.#claimed(item, id);
+      if (mayClaim) this.#claimed(item, id);
       // The answer is an old one: another request has claimed the hold meanwhile.
       else if (this.#world.ranges.wasClaimedSince(item, this.#world.begunAtMs(id))) continue;
       // The answer may be slow: another may have found the hold before.
@@ -117,9 +118,12 @@ export class Pipelines {
   /** Claims what is held, for a Service that is created afterwards. */
   async #takeUp(id: string, { items, ...held }: Held, chance: Chance): Promise<void> {
     const { clock } = this.#world;
-    const wanted = items.map(requestFor);
+    // The Service `kubernetes` has the last: what was claimed before that is refused is held again.
+    const wanted = [...items, ...(chance.once(4) ? ['10.0.0.1'] : [])].map(requestFor);
     const untilMs = clock.nowMs + 90_000;
-    const takeUp = held.takenUpBy === 'owner' || chance.once(2) ? { holdOwner: held.id } : {};
+    // Under its own name it gets nothing.
+    const holdOwner = held.takenUpBy === 'owner' && chance.once(4) ? id : held.id;
+    const takeUp = held.takenUpBy === 'owner' || chance.once(2) ? { holdOwner } : {};
     const own = await this.#allocate({ id, items: wanted, untilMs, takenUpBy: 'owner' }, chance, takeUp);
     const addresses = own?.items.filter((item) => !/^\d+$/.test(item)) ?? [];
     // Others may hear of this one, too, and may not have it.
@@ -135,7 +139,8 @@ export class Pipelines {
 
   /** The webhook claims the hold for a Service that asks for the address. */
   async #createService({ id, items, untilMs }: Held, chance: Chance): Promise<void> {
-    const addresses = items.filter((item) => !/^\d+$/.test(item)).slice(0, 1);
+    const isOwn = (item: string) => this.#world.ranges.ownersOf(item).some(({ owner }) => owner === id);
+    const addresses = items.filter((item) => !/^\d+$/.test(item) && isOwn(item)).slice(0, 1);
     if (!this.#world.has('webhook') || addresses.length === 0 || this.#world.clock.nowMs > untilMs - 20_000) return;
     for (const item of addresses) this.#world.ranges.end(item, id);
     const service = await this.#people.create(`of-${id}`, { spec: withAddress(...addresses), holdOwner: id }, chance);
@@ -245,7 +250,7 @@ export class Pipelines {
 
   /** A request that is done, and is sent again, gets the same answer. */
   async #checkSame(event: object, first: Answer, chance: Chance): Promise<void> {
-    if (first.outcome !== 'done' || first.operation === 'lookUp' || !chance.once(4)) return;
+    if (first.outcome !== 'done' || first.operation === 'lookUp' || this.#world.isAway || !chance.once(4)) return;
     const sentAtMs = this.#world.clock.nowMs;
     const again = await this.#world.invoke<Answer>('allocate', event);
     if (again === undefined || again instanceof Error || this.#world.disturbedAtMs >= sentAtMs) return;

@@ -33,8 +33,8 @@ const LOSSY: readonly [Fault, ...Fault[]] = ['lostRequest', 'lostReply', 'lateRe
 const LOST_ONCE_IN = 3;
 /** Of a process whose writes are lost in this invocation, on a connection that is half open. */
 const LOST_WRITES: readonly [Fault, ...Fault[]] = ['lostRequest', 'lateRequest', 'lostReply'];
-/** A process stands still after one write in so many, for so long. */
-const HALTS_ONCE_IN = 4;
+/** A process stands still after one write or read in so many, for so long. */
+const HALTS_ONCE_IN = { write: 4, read: 40 };
 const LONGEST_HALT_MS = 12_000;
 /** What befalls a call befalls its repetition twice in so many times. */
 const AGAIN_TWICE_IN = 3;
@@ -170,7 +170,8 @@ export class Process {
     this.#checkAlive();
     const reply = work();
     if (fault === 'crashAfter') this.end();
-    if (writes !== undefined && this.#world.isFaulty && this.#world.has('halts') && this.#chance.once(HALTS_ONCE_IN)) {
+    const haltsOnceIn = writes === undefined ? HALTS_ONCE_IN.read : HALTS_ONCE_IN.write;
+    if (this.#world.isFaulty && this.#world.has('halts') && this.#chance.once(haltsOnceIn)) {
       this.freeze(this.#chance.pick(LONGEST_HALT_MS));
     }
     if (fault === 'repeated') clock.in(this.#chance.pick(LATEST_MS), work);

@@ -47,7 +47,7 @@ ranges | webhook slowReads busy | requests | pause | few | 90 | 8
 endpoints | | twoServers serverDiesLast agents otherStack | rotate pause observe | few | 60 | 15
 endpoints ranges | webhook | twoServers dns serverDiesLast oneServerKubeconfig olderVersion otherStack | rotate replaceServer recordChanges loseRegistration | few | 90 | 10 30
 endpoints ranges | webhook busy | serverDiesLast requests | moveControlPlane | few | 60 | 10
-ranges | webhook busy storeFails | | moveControlPlane changeRange | few | 150 | 20
+ranges | webhook storeFails | requests | moveControlPlane changeRange | few | 150 | 15 40
 ranges | webhook | requests nodePorts slowReads skewedFunctions lossyWrites busy brokenLists olderVersion otherStack | observe restore repairsStop deployment loseRegistration rotate | all | 120 | 6 15 40
 ranges | webhook slowReads fewNames wideRange | requests dualStack skewedFunctions | stall deployment | few | 180 | 40
 ranges | webhook slowReads fewNames wideRange | | | few | 180 | 40

@@ -53,6 +53,8 @@ const CONFIRMED_MS = 15_000;
 /** Of a function's host whose clock is wrong. */
 const FAR_SKEW_MS = 16 * 60_000;
 const HOUR_MS = 3_600_000;
+/** The store of kubeconfigs fails for longer than all else: leaks of then are struck three times. */
+const STORE_FAILS_MS = 90_000;
 /** An invocation may lack the time to release what it got too much. */
 const CALLS_END_MS = 20_000;
 const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
@@ -357,8 +359,11 @@ export class World {
   }
 
   async #kubeconfig(process: Process, signal: AbortSignal): Promise<ApiServerAccess> {
-    const isDown = this.isFaulty && this.has('storeFails') && this.chance.of(`store at ${this.clock.nowMs}`).once(2);
-    if (isDown) throw new ClusterError('Unavailable', 'the store fails');
+    const { nowMs } = this.clock;
+    const isRepair = process.kind.endsWith('epair');
+    const mayFail = isRepair && this.has('storeFails') && nowMs < this.calmSinceMs + STORE_FAILS_MS;
+    if (mayFail && this.chance.of(`store at ${nowMs}`).once(2))
+      throw new ClusterError('Unavailable', 'the store fails');
     const answer = await process.exchange(() => this.servers.kubeconfig, { signal });
     if (answer.outcome !== 'reply') throw new ClusterError('Unavailable', 'the store does not answer');
     const { server, ca, token } = answer.reply;
