@@ -229,8 +229,8 @@ describe('refusals in the words of the original', () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
     expect((await world.ask({ spec: BOTH })).status).toEqual(internal('failed to allocate a nodePort: range is full'));
-    const left = await takenIn(world);
-    expect(left.filter((item) => !/^\d+$/.test(item))).toEqual([]);
+    const taken = await takenIn(world);
+    expect(taken.filter((item) => !/^\d+$/.test(item))).toEqual([]);
   });
 });
 

@@ -14,10 +14,10 @@ test.each([
 
 test('the codes that the schema of answers names are those that an answer can have', () => {
   const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
-  const told = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
+  const named = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
   const written = ['answer', 'items', 'open-range', 'execute-request']
     .map((file) => readFileSync(join(docs, `../lib/allocate/${file}.ts`), 'utf8'))
     .flatMap((text) => [...text.matchAll(/refused\(\s*'(\w+)'/g)].map(([, code = '']) => code));
   const ofAllocators = ['Full', 'AlreadyAllocated', 'NotInRange', 'NotReady', 'MismatchedRange', 'HoldsFull'];
-  expect([...told].sort()).toEqual([...new Set([...ofAllocators, ...written])].sort());
+  expect([...named].sort()).toEqual([...new Set([...ofAllocators, ...written])].sort());
 });

@@ -63,11 +63,11 @@ async function load(operands: readonly string[], table: string | undefined, opti
 test('passes reach the cluster of a local run with the kubeconfig of that run', async () => {
   const running = { cluster: 'lab', kubeconfig: join(folder, 'of-the-run') };
   writeFileSync(running.kubeconfig, kubeconfigTo('https://127.0.0.1:2'));
-  const said: string[] = [];
-  const cli = { ...aCli([]), output: { say: (line: string) => void said.push(line) } } as unknown as Cli;
+  const printed: string[] = [];
+  const cli = { ...aCli([]), output: { say: (line: string) => void printed.push(line) } } as unknown as Cli;
   const { loadKubeconfig, close } = await passEnvironment(cli, { clock, running } as unknown as OpenTable, {});
   expect(await loadKubeconfig(spec, cli.signal)).toMatchObject({ server: 'https://127.0.0.1:2' });
-  expect(said).toEqual([`lab: https://127.0.0.1:2 (kubeconfig from file ${running.kubeconfig}, context there)`]);
+  expect(printed).toEqual([`lab: https://127.0.0.1:2 (kubeconfig from file ${running.kubeconfig}, context there)`]);
   await close();
 });
 

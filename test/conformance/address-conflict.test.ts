@@ -46,16 +46,16 @@ describe('Services with one cluster IP, where the API servers allocate', () => {
       });
       const [short = ''] = parent.split('-');
       const deleted = services.find((name) => name.startsWith(chosen(short))) ?? '';
-      const left = services.find((name) => name !== deleted) ?? '';
+      const other = services.find((name) => name !== deleted) ?? '';
 
       expect(await apiserver.request('DELETE', `${SERVICES}/${deleted}`)).toMatchObject({ status: 200 });
       // The API server's own repair may have recorded it for the other one already.
-      expect([undefined, left]).toContain(await parentOf(address));
+      expect([undefined, other]).toContain(await parentOf(address));
 
       const annotation = { metadata: { annotations: { checked: 'now' } } };
-      const patched = await apiserver.request('PATCH', `${SERVICES}/${left}`, annotation);
+      const patched = await apiserver.request('PATCH', `${SERVICES}/${other}`, annotation);
       expect(patched).toMatchObject({ status: 200 });
-      await eventually(async () => expect(await parentOf(address)).toBe(left));
+      await eventually(async () => expect(await parentOf(address)).toBe(other));
     },
   );
 

@@ -85,29 +85,29 @@ test('a dry run is given values, and changes nothing', async () => {
 
 test('an address that is taken is refused in the words of the API server itself', async () => {
   const [, address = ''] = await takenIn(RANGE_KEYS.primary);
-  const told = `Service "copy" is invalid: spec.clusterIPs: Invalid value: ["${address}"]: failed to allocate IP ${address}: provided IP is already allocated`;
+  const message = `Service "copy" is invalid: spec.clusterIPs: Invalid value: ["${address}"]: failed to allocate IP ${address}: provided IP is already allocated`;
 
   expect(await create('copy', { clusterIP: address })).toMatchObject({
     status: 422,
-    body: { reason: 'Invalid', message: expect.stringContaining(told) },
+    body: { reason: 'Invalid', message: expect.stringContaining(message) },
   });
 
   const removed = await withoutWebhook(() => create('copy', { clusterIP: address }));
-  expect(removed.body.message).toBe(told);
+  expect(removed.body.message).toBe(message);
 });
 
 test('a node port that is taken is refused in the words of the API server itself, and no address is taken', async () => {
   const [port = ''] = await takenIn(RANGE_KEYS.nodePorts);
-  const told = `Service "copy" is invalid: spec.ports[0].nodePort: Invalid value: ${port}: provided port is already allocated`;
+  const message = `Service "copy" is invalid: spec.ports[0].nodePort: Invalid value: ${port}: provided port is already allocated`;
   const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: Number(port) }] };
   const before = await takenIn(RANGE_KEYS.primary);
 
   expect(await create('copy', spec)).toMatchObject({
     status: 422,
-    body: { reason: 'Invalid', message: expect.stringContaining(told) },
+    body: { reason: 'Invalid', message: expect.stringContaining(message) },
   });
 
-  expect((await withoutWebhook(() => create('copy', spec))).body.message).toBe(told);
+  expect((await withoutWebhook(() => create('copy', spec))).body.message).toBe(message);
   expect(await takenIn(RANGE_KEYS.primary)).toEqual(before);
 });
 

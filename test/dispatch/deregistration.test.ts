@@ -133,10 +133,10 @@ describe('the deregister function', () => {
 
     test('the deregister function answers for the control plane that the kubeconfig leads to now, not for the former one', async () => {
       const { world, published } = await aPublishedWorld();
-      const left = memoryCluster([anEndpoints(['10.9.8.8'])]);
+      const former = memoryCluster([anEndpoints(['10.9.8.8'])]);
       const { connect } = world.environment;
       const isLeft = { id: 'left', confirm: async () => false };
-      const first = { ...(await connect({} as never, {} as never)), kubernetes: left.port, controlPlane: isLeft };
+      const first = { ...(await connect({} as never, {} as never)), kubernetes: former.port, controlPlane: isLeft };
       const planes = [first];
       const environment = {
         ...world.environment,

@@ -195,8 +195,8 @@ describe('the time of a pass', () => {
   test('a cluster whose pass could not begin in time is logged and counted as failed, without a record', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     const { loop, contexts } = aLoop();
-    const left = [60_000, 4_000].values();
-    const remainingMs = () => left.next().value ?? 0;
+    const remaining = [60_000, 4_000].values();
+    const remainingMs = () => remaining.next().value ?? 0;
     expect(await world.dispatch(loop, {}, { remainingMs })).toEqual({ passes: 1, failed: 1, skipped: 0 });
     expect(contexts).toEqual([]);
     expect(await world.recordOf('a')).toBeUndefined();

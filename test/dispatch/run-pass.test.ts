@@ -52,9 +52,9 @@ describe('the input of a pass', () => {
     const first = await pass(world, () => aReport({ state: { backOffUntilMs: 7 } }));
     expect(first).toMatchObject({ rangesGeneration: 1, passId: 'pass-1' });
     expect(first?.previous).toBeUndefined();
-    const left = { previous: { state: { backOffUntilMs: 7 }, observed: false } };
-    expect(await pass(world, trouble)).toMatchObject(left);
-    expect(await pass(world, nothing)).toMatchObject(left);
+    const unchanged = { previous: { state: { backOffUntilMs: 7 }, observed: false } };
+    expect(await pass(world, trouble)).toMatchObject(unchanged);
+    expect(await pass(world, nothing)).toMatchObject(unchanged);
   });
 
   test('the record counts findings to act on and credentials that end, and a pass that failed leaves them', async () => {

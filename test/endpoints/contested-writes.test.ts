@@ -19,17 +19,17 @@ interface Tick {
   readonly version?: string;
 }
 
-/** Each tick writes unless it is told to withhold; a write leaves version `own`, the other leaves `other`. */
+/** Each tick writes unless it has to withhold; a write leaves version `own`, the other leaves `other`. */
 function run(ticks: readonly Tick[], before: ContestState = {}) {
   let state = before;
-  const told = ticks.map(({ atMs, differs, wanted = 'a', urgent = false, version = differs ? 'other' : 'own' }) => {
+  const outcomes = ticks.map(({ atMs, differs, wanted = 'a', urgent = false, version = differs ? 'other' : 'own' }) => {
     const facts = { wanted, differs, urgent, versions: [version], nowMs: atMs, intervalMs: INTERVAL_MS };
     const verdict = judgeContest(state, facts);
     const writes = differs && !verdict.withhold;
     state = writes ? afterWrite(verdict, { ...facts, versions: ['own'] }) : verdict.state;
     return `${writes ? 'writes' : 'waits'}${verdict.twoOwners ? ', two owners' : ''}`;
   });
-  return { told, state };
+  return { outcomes, state };
 }
 
 /** Somebody puts back whatever is written, from one tick to the next. */
@@ -46,26 +46,26 @@ function quietTicks(count: number): Tick[] {
 
 describe('two owners of the endpoints', () => {
   test('a pass corrects the change of another writer at once', () => {
-    expect(run([{ atMs: 0, differs: true }], SETTLED).told).toEqual(['writes']);
+    expect(run([{ atMs: 0, differs: true }], SETTLED).outcomes).toEqual(['writes']);
   });
 
   test('a pass corrects a change right after it created the objects at once, too', () => {
-    const { told } = run([
+    const { outcomes } = run([
       { atMs: 0, differs: true },
       { atMs: 10_000, differs: true },
     ]);
-    expect(told).toEqual(['writes', 'writes']);
+    expect(outcomes).toEqual(['writes', 'writes']);
   });
 
   test('a pass corrects a change right after an address was added or removed at once', () => {
-    const { told } = run(
+    const { outcomes } = run(
       [
         { atMs: 0, differs: true, wanted: 'b' },
         { atMs: 10_000, differs: true, wanted: 'b' },
       ],
       SETTLED,
     );
-    expect(told).toEqual(['writes', 'writes']);
+    expect(outcomes).toEqual(['writes', 'writes']);
   });
 
   test.each([
@@ -74,46 +74,50 @@ describe('two owners of the endpoints', () => {
     { name: 'three ticks later', quiet: 2, owners: false },
   ])('another writer repeats its change $name: the finding of two owners is $owners', ({ quiet, owners }) => {
     const last = { atMs: (quiet + 1) * INTERVAL_MS, differs: true };
-    const { told } = run([{ atMs: 0, differs: true }, ...quietTicks(quiet), last], SETTLED);
-    expect(told.at(-1)?.includes('two owners')).toBe(owners);
+    const { outcomes } = run([{ atMs: 0, differs: true }, ...quietTicks(quiet), last], SETTLED);
+    expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
   });
 
   test.each([
-    { name: 'is a contest six intervals after the correction', atMs: 6 * INTERVAL_MS, told: 'writes, two owners' },
-    { name: 'is no contest more than six intervals after the correction', atMs: 6 * INTERVAL_MS + 1, told: 'writes' },
-  ])('a repeated change of another writer $name', ({ atMs, told }) => {
+    { name: 'is a contest six intervals after the correction', atMs: 6 * INTERVAL_MS, outcome: 'writes, two owners' },
+    {
+      name: 'is no contest more than six intervals after the correction',
+      atMs: 6 * INTERVAL_MS + 1,
+      outcome: 'writes',
+    },
+  ])('a repeated change of another writer $name', ({ atMs, outcome }) => {
     const ticks = [NOW_MS, NOW_MS + atMs].map((at) => ({ atMs: at, differs: true }));
-    expect(run(ticks, SETTLED).told).toEqual(['writes', told]);
+    expect(run(ticks, SETTLED).outcomes).toEqual(['writes', outcome]);
   });
 
   test('the wait between contested corrections doubles each time, up to ten minutes', () => {
     const ticks = contested(400);
-    const { told } = run(ticks, SETTLED);
-    const writtenAt = ticks.filter((_, index) => told[index]?.startsWith('writes')).map(({ atMs }) => atMs);
+    const { outcomes } = run(ticks, SETTLED);
+    const writtenAt = ticks.filter((_, index) => outcomes[index]?.startsWith('writes')).map(({ atMs }) => atMs);
     const waits = writtenAt.slice(1).map((atMs, index) => (atMs - (writtenAt[index] ?? 0)) / 1000);
     expect(waits).toEqual([20, 40, 80, 160, 320, 600, 600, 600, 600, 600]);
-    expect(told.slice(1).every((line) => line.includes('two owners'))).toBe(true);
+    expect(outcomes.slice(1).every((line) => line.includes('two owners'))).toBe(true);
   });
 
   test('a pass writes at once if its addresses changed during a contest', () => {
-    const { told } = run([...contested(2), { atMs: 15_000, differs: true, wanted: 'a,b' }], SETTLED);
-    expect(told).toEqual(['writes', 'waits, two owners', 'writes']);
+    const { outcomes } = run([...contested(2), { atMs: 15_000, differs: true, wanted: 'a,b' }], SETTLED);
+    expect(outcomes).toEqual(['writes', 'waits, two owners', 'writes']);
   });
 
   test('a contest continues if another writer undoes the change of an address', () => {
     const ticks = [...contested(2), { atMs: 15_000, differs: true, wanted: 'a,b' }];
-    const { told } = run([...ticks, { atMs: 25_000, differs: true, wanted: 'a,b' }], SETTLED);
-    expect(told.at(-1)).toBe('waits, two owners');
+    const { outcomes } = run([...ticks, { atMs: 25_000, differs: true, wanted: 'a,b' }], SETTLED);
+    expect(outcomes.at(-1)).toBe('waits, two owners');
   });
 
   test('a pass makes an urgent correction at once during a contest', () => {
-    const { told } = run([...contested(2), { atMs: 15_000, differs: true, urgent: true }], SETTLED);
-    expect(told).toEqual(['writes', 'waits, two owners', 'writes, two owners']);
+    const { outcomes } = run([...contested(2), { atMs: 15_000, differs: true, urgent: true }], SETTLED);
+    expect(outcomes).toEqual(['writes', 'waits, two owners', 'writes, two owners']);
   });
 
   test('objects with the resourceVersion of our own write are not changed by another writer', () => {
-    const { told } = run([contested(1), { atMs: 10_000, differs: true, version: 'own' }].flat(), SETTLED);
-    expect(told).toEqual(['writes', 'writes']);
+    const { outcomes } = run([contested(1), { atMs: 10_000, differs: true, version: 'own' }].flat(), SETTLED);
+    expect(outcomes).toEqual(['writes', 'writes']);
   });
 
   test('a contest ends after ten minutes without a change, and not before', () => {
@@ -126,7 +130,7 @@ describe('two owners of the endpoints', () => {
   test('a contest continues if another writer repeats its change within ten minutes', () => {
     const { state } = run(contested(4), SETTLED);
     const quiet = Array.from({ length: 5 }, (_, index) => ({ atMs: (index + 1) * MINUTES_MS, differs: false }));
-    expect(run([...quiet, { atMs: 6 * MINUTES_MS, differs: true }], state).told.at(-1)).toBe('writes, two owners');
+    expect(run([...quiet, { atMs: 6 * MINUTES_MS, differs: true }], state).outcomes.at(-1)).toBe('writes, two owners');
   });
 
   test('ticks without a difference do not change the state', () => {

@@ -5,8 +5,8 @@ import { readHostNetwork } from '../../local/host-network.ts';
 test('the network of this host has every address that the operating system lists, on an interface that is up', () => {
   const { interfaces } = readHostNetwork();
   const addresses = interfaces.filter(({ up }) => up).flatMap((own) => own.addresses);
-  const told = Object.values(networkInterfaces()).flatMap((own = []) => own.map(({ cidr }) => cidr));
-  expect(addresses.sort()).toEqual(told.sort());
+  const shown = Object.values(networkInterfaces()).flatMap((own = []) => own.map(({ cidr }) => cidr));
+  expect(addresses.sort()).toEqual(shown.sort());
 });
 
 test('the network of this host has its loopback marked as such', () => {

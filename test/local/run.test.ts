@@ -26,7 +26,7 @@ beforeEach(() => {
 afterEach(() => Promise.all(ends.splice(0).map((end) => end())));
 
 interface Begun {
-  readonly said: readonly string[];
+  readonly printed: readonly string[];
   end(): Promise<void>;
 }
 
@@ -36,9 +36,9 @@ async function begin(
   hooks: Partial<RunHooks> = {},
   options: Partial<StartOptions> = {},
 ): Promise<Begun> {
-  const said: string[] = [];
+  const printed: string[] = [];
   const ended = new AbortController();
-  const write = (line: string) => void said.push(line);
+  const write = (line: string) => void printed.push(line);
   const paint = (_style: unknown, text: string) => text;
   const running = run({ dataFolder: data, ...options }, ended.signal, { hints: [], paint, ...hooks, write });
   let failure: unknown;
@@ -52,10 +52,10 @@ async function begin(
   ends.push(() => end().catch(() => undefined));
   await eventually(() => {
     if (failure !== undefined) return;
-    expect(said.join('\n')).toMatch(until);
+    expect(printed.join('\n')).toMatch(until);
   });
   if (failure !== undefined) throw failure;
-  return { said, end };
+  return { printed, end };
 }
 
 const ALL_DONE = /created endpointslice/;
@@ -129,8 +129,8 @@ describe('running the loops on an embedded cluster', () => {
   });
 
   test('the demo prints the shortened intervals and its events', async () => {
-    const { said } = await begin(/demo: +6 Services of a shop are created/, {}, { demo: true });
-    const text = said.join('\n');
+    const { printed } = await begin(/demo: +6 Services of a shop are created/, {}, { demo: true });
+    const text = printed.join('\n');
     expect(text).toContain('This is a demo: events happen to this cluster');
     expect(text).toContain('Faster than usual: system-namespaces, cluster-ip-repair, node-port-repair run every 15 s');
     expect(text).toContain('created endpoints default/kubernetes: 192.0.2.1 192.0.2.2 192.0.2.3');
@@ -146,9 +146,9 @@ describe('a status page beside the loops', () => {
       calls.push(`${registered?.spec.name} ${typeof environment.nowMs()}`);
       return { url: 'http://127.0.0.1:8080/', close: async () => void calls.push('closed') };
     };
-    const { said, end } = await begin(ALL_DONE, { servePage, hints: ['node cli/kbctl.mjs status'] });
-    expect(said[1]).toBe('Status page: http://127.0.0.1:8080/');
-    expect(said).toContain('  node cli/kbctl.mjs status');
+    const { printed, end } = await begin(ALL_DONE, { servePage, hints: ['node cli/kbctl.mjs status'] });
+    expect(printed[1]).toBe('Status page: http://127.0.0.1:8080/');
+    expect(printed).toContain('  node cli/kbctl.mjs status');
     expect(await readRunning(data)).toMatchObject({ page: 'http://127.0.0.1:8080/' });
     await end();
     expect(calls).toEqual(['embedded number', 'closed']);

@@ -220,10 +220,10 @@ describe('a pass over the IPAddresses of a cluster', () => {
       [ITEM, 'IPAddressNotAllocated'],
       ['no-address', 'IPAddressWrongReference'],
     ]);
-    const left = ['10.0.0.9', ITEM, 'no-address'].filter(
+    const remaining = ['10.0.0.9', ITEM, 'no-address'].filter(
       (name) => cluster.find({ kind: 'IPAddress', name }) !== undefined,
     );
-    expect(left).toEqual(['10.0.0.9']);
+    expect(remaining).toEqual(['10.0.0.9']);
   });
 
   test('a pass over the IPAddresses of a cluster accepts that an API server recorded the address a moment before', async () => {
@@ -340,7 +340,7 @@ describe('a pass over addresses that are held', () => {
     heldAddress('10.0.0.2', { ...ended, untilMs: ended.untilMs + 1 }),
     heldAddress('10.0.0.3', { owner: 'shop', takenUpBy: 'any' }),
   ];
-  const left = ({ cluster }: { readonly cluster: MemoryCluster }) =>
+  const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
     [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
 
   test('a pass releases addresses whose hold expired by every clock, with and without repair.ipAddresses', async () => {
@@ -348,7 +348,7 @@ describe('a pass over addresses that are held', () => {
       const passed = await passOver(held, { ipAddresses });
       expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });
       expect(passed.report.changes).toContain('released 10.0.0.1, whose hold of shop expired');
-      expect(left(passed)).toEqual([2, 3]);
+      expect(remaining(passed)).toEqual([2, 3]);
     }
   });
 
@@ -357,7 +357,7 @@ describe('a pass over addresses that are held', () => {
     expect(passed.wouldWrite).toEqual([
       expect.stringMatching(/^delete IPAddress 10\.0\.0\.1: .*spec\.parentRef\.name - "shop"$/),
     ]);
-    expect(left(passed)).toEqual([1, 2, 3]);
+    expect(remaining(passed)).toEqual([1, 2, 3]);
   });
 
   test('a pass does not delete a held IPAddress that changed after it was read', async () => {

@@ -68,13 +68,13 @@ export function snapshotOf(
   return { range: range.spec, data: fromBits(bits) };
 }
 
-/** One pass after another, an interval apart, and what each said and left. */
+/** One pass after another, an interval apart, and what each reported and stored. */
 export async function answersTo(repair: GoldenRepair, runs: readonly GoldenRun[]): Promise<object[]> {
   const answers: object[] = [];
   for (const { services } of runs) {
     repair.cluster.services = (services ?? []).map(claimOf);
     const report = await repair.cluster.pass(repair.loop);
-    answers.push({ ...told(report), snapshots: await snapshotsOf(repair) });
+    answers.push({ ...reportOf(report), snapshots: await snapshotsOf(repair) });
   }
   return answers;
 }
@@ -95,7 +95,7 @@ export function expectedAnswers(runs: readonly ExpectedRun[]): object[] {
   }));
 }
 
-function told({ findings, errors }: PassReport): object {
+function reportOf({ findings, errors }: PassReport): object {
   const counts: Partial<Record<FindingType, number>> = {};
   for (const { type } of findings) if (COUNTED.includes(type)) counts[type] = (counts[type] ?? 0) + 1;
   return {

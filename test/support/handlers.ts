@@ -35,7 +35,7 @@ export interface HandlersOptions {
   readonly clock?: () => number;
 }
 
-/** What one invocation of a handler told. */
+/** What one invocation of a handler reported. */
 export interface Invoked {
   readonly summary: Summary;
   readonly changes: readonly string[];
@@ -133,19 +133,19 @@ export async function runAllLoops(handlers: Handlers): Promise<Invoked[]> {
 }
 
 async function invoke(environment: Environment, loop: Loop, event: object): Promise<Invoked> {
-  const told = recordingTelemetry();
+  const telemetry = recordingTelemetry();
   const summary = await LOOP_HANDLERS[loop](event, {
-    environment: { ...environment, telemetry: () => told },
+    environment: { ...environment, telemetry: () => telemetry },
     getRemainingTimeInMillis: () => 60_000,
   });
-  const fields = told.lines.find(({ message }) => message.startsWith('pass '))?.fields ?? {};
+  const fields = telemetry.lines.find(({ message }) => message.startsWith('pass '))?.fields ?? {};
   return {
     summary,
     changes: sentences(fields['changes']),
     findings: sentences(fields['findings']),
     errors: sentences(fields['errors']),
     wouldWrite: sentences(fields['wouldWrite']),
-    counters: Object.fromEntries(Object.entries(told.counters).filter(([, count]) => count > 0)),
+    counters: Object.fromEntries(Object.entries(telemetry.counters).filter(([, count]) => count > 0)),
   };
 }
 

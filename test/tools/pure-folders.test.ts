@@ -18,7 +18,7 @@ const impure = [
 ];
 
 /** What the linter prints about the same lines in two folders. */
-let said = '';
+let output = '';
 const root = temporaryFolder();
 beforeAll(async () => {
   await copyFile(path.join(repository, '.oxlintrc.json'), path.join(root, '.oxlintrc.json'));
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const lint = promisify(execFile)(path.join(repository, 'node_modules/.bin/oxlint'), ['-f', 'unix', 'lib'], {
     cwd: root,
   });
-  said = await lint.then(
+  output = await lint.then(
     ({ stdout }) => stdout,
     (error: { stdout: string }) => error.stdout,
   );
@@ -38,10 +38,10 @@ beforeAll(async () => {
 describe('the linter', () => {
   test.each(impure)('the linter finds $name in a pure folder', ({ code, printed }) => {
     const line = impure.findIndex((one) => one.code === code) + 1;
-    expect(said).toMatch(new RegExp(`^lib/endpoints/impure\\.ts:${line}:\\d+: ${printed}`, 'm'));
+    expect(output).toMatch(new RegExp(`^lib/endpoints/impure\\.ts:${line}:\\d+: ${printed}`, 'm'));
   });
 
   test('the linter leaves the clock, chance and I/O to the folders at the edge', () => {
-    expect(said).not.toContain('lib/table/impure.ts');
+    expect(output).not.toContain('lib/table/impure.ts');
   });
 });

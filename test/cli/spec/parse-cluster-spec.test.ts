@@ -33,14 +33,14 @@ test('the example is a spec', () => {
 });
 
 test('the example shows the defaults in its comments', () => {
-  const said = example
+  const fields = example
     .split('\n')
     .filter((line) => /^# ( +)?[a-zA-Z-]+:( |$)/.test(line))
     .map((line) => line.slice(2))
     .filter((line) => !/^(observe|table|yaml-language-server):/.test(line));
-  const shown = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n${said.join('\n')}\n`);
+  const shown = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n${fields.join('\n')}\n`);
   const standard = parseClusterSpec(`${head}apiServers: [{ address: 10.0.0.1 }]\n`);
-  expect(said.length).toBeGreaterThan(Object.keys(writtenSpecShape.shape).length - 4);
+  expect(fields.length).toBeGreaterThan(Object.keys(writtenSpecShape.shape).length - 4);
   expect(shown).toEqual(standard);
 });
 

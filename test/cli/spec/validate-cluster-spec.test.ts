@@ -31,7 +31,7 @@ describe('a cluster spec', () => {
   });
 
   test('a spec with every field keeps all of it', () => {
-    const said = {
+    const written = {
       ...minimal,
       mode: 'enforce',
       allocator: 'table',
@@ -61,7 +61,7 @@ describe('a cluster spec', () => {
       maxEventsPerPass: 0,
     };
     const { apiServers, serviceClusterIPRanges, serviceNodePortRange, ...rest } = validSpec({
-      ...said,
+      ...written,
       apiServers: [
         {
           address: '203.0.113.10',
@@ -76,7 +76,7 @@ describe('a cluster spec', () => {
       serviceNodePortRange: ' 30000+999 ',
     });
 
-    const { apiServers: _, ...unchanged } = said;
+    const { apiServers: _, ...unchanged } = written;
     expect(rest).toEqual(unchanged);
     expect(serviceClusterIPRanges).toEqual(['10.0.0.0/16', 'fd00::/112']);
     expect(serviceNodePortRange).toBe('30000-30999');
