@@ -55,6 +55,8 @@ export async function pause(world: World, chance: Chance): Promise<void> {
   else if (!(await pauseCluster(table, CLUSTER, pause))) return;
   world.note(`${isAll ? 'all clusters are' : 'the cluster is'} paused until ${world.timeOf(untilMs)}`);
   world.pauses.set(isAll ? 'all' : 'cluster', { fromMs: clock.nowMs, untilMs });
+  // A spec that is applied meanwhile ends no pause.
+  if (chance.once(3)) await apply(world, { maxEventsPerPass: 10 + chance.pick(10) });
 }
 
 /** Withdraws a server; perhaps a second at the same time, a second time, or not after all. */
