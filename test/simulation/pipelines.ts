@@ -89,29 +89,31 @@ export class Pipelines {
       { requestId: id, operation: 'allocate', items, hold, ...(takeUp && { takeUp }) },
       chance,
     );
-    const mayClaim = takeUp !== undefined && takeUp.holdOwner !== id;
-    if (answer === undefined && mayClaim) for (const { value } of items) this.#claimed(String(value), id);
-    if (answer?.outcome === 'refused') void this.#checkNothingLeft(id);
+    const isOther = takeUp?.holdOwner === id;
+    if (answer === undefined && takeUp) for (const { value } of items) this.#claimed(String(value), id, isOther);
+    // Not ready: another delivery of the same request may have come a moment later, when the range was.
+    if (answer?.outcome === 'refused' && answer.error?.code !== 'NotReady') void this.#checkNothingLeft(id);
     if (answer?.outcome !== 'done') return undefined;
     const values = answer.items.map(({ value }) => String(value));
     for (const item of values) {
-      if (mayClaim) this.#claimed(item, id);
+      if (takeUp !== undefined) this.#claimed(item, id, isOther);
       // The answer is an old one: another request has claimed the hold meanwhile.
       else if (this.#world.ranges.wasClaimedSince(item, this.#world.begunAtMs(id))) continue;
       // The answer may be slow: another may have found the hold before.
       const sinceMs = this.#world.begunAtMs(id);
-      this.#world.ranges.own(item, { owner: id, isExclusive: takeUp !== undefined, untilMs, sinceMs });
+      const isExclusive = takeUp !== undefined;
+      this.#world.ranges.own(item, { owner: id, isExclusive, isForOwner: takenUpBy === 'owner', untilMs, sinceMs });
     }
     void this.#checkOnlyThese(id, values);
     return { id, items: values, untilMs, takenUpBy, isPrivate: chance.once(2) };
   }
 
   /** A hold that was there when the request began, and that the request may claim, is its former owner's no more. */
-  #claimed(item: string, id: string): void {
+  #claimed(item: string, id: string, isOther: boolean): void {
     this.#world.ranges.claimed(item);
     const begunAtMs = this.#world.begunAtMs(id);
-    for (const { owner, isExclusive, sinceMs } of this.#world.ranges.ownersOf(item)) {
-      if (!isExclusive && sinceMs <= begunAtMs) this.#world.ranges.end(item, owner);
+    for (const { owner, isExclusive, isForOwner, sinceMs } of this.#world.ranges.ownersOf(item)) {
+      if (!isExclusive && !(isForOwner && isOther) && sinceMs <= begunAtMs) this.#world.ranges.end(item, owner);
     }
   }
 

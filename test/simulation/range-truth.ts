@@ -9,6 +9,8 @@ export interface Ownership {
   readonly owner: string;
   /** A Service, or a hold that is for a Service of its own, is never another's. */
   readonly isExclusive: boolean;
+  /** A hold that only its owner may claim. */
+  readonly isForOwner?: boolean;
   readonly untilMs: number;
   readonly sinceMs: number;
 }
@@ -224,7 +226,8 @@ export class RangeTruth {
   }
 }
 
-type OwnershipFields = Pick<Ownership, 'owner' | 'isExclusive'> & Partial<Pick<Ownership, 'untilMs' | 'sinceMs'>>;
+type OwnershipFields = Pick<Ownership, 'owner' | 'isExclusive'> &
+  Partial<Pick<Ownership, 'untilMs' | 'sinceMs' | 'isForOwner'>>;
 
 function isOfService({ untilMs }: Ownership): boolean {
   return untilMs === Number.POSITIVE_INFINITY;
