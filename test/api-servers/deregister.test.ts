@@ -66,25 +66,45 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test.each(['Endpoints', 'EndpointSlice'])(
-    'a deregistration is not undone by a tick that was about to add it to the %s, and ended with that write',
-    async (kind) => {
-      const world = await settled();
-      await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
-      await world.answer(SILENT, B).tick();
-      expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+  async function removed(): Promise<EndpointsWorld> {
+    const world = await settled();
+    await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
+    await world.answer(SILENT, B).tick();
+    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
+    return world.answer(READY, B);
+  }
+
+  async function missedOnce(): Promise<EndpointsWorld> {
+    const world = await settled();
+    await world.answer(SILENT, B).tick(60_000);
+    world.cluster.place(anEndpoints([A]));
+    return world;
+  }
+
+  test.each([
+    { what: 'an address that answers again to the Endpoints', from: removed, kind: 'Endpoints' },
+    { what: 'an address that answers again to the slice', from: removed, kind: 'EndpointSlice' },
+    { what: 'an address with one miss whose lease expired long ago', from: missedOnce, kind: 'Endpoints' },
+    { what: 'an address that an earlier caller withdrew', from: removed, kind: 'Endpoints', isWithdrawn: true },
+    { what: 'one that missed once and was withdrawn', from: missedOnce, kind: 'Endpoints', isWithdrawn: true },
+  ])(
+    'a deregistration is not undone by a tick that was about to add $what, and ended with that write',
+    async ({ from, kind, isWithdrawn = false }) => {
+      const world = await from();
       const { port } = world.cluster;
       const answers: unknown[] = [];
       const kubernetes: ClusterPort = {
         ...port,
         update: async (object) => {
           if (object.kind !== kind) return port.update(object);
+          const { nowMs, table } = world;
+          if (isWithdrawn) await withdraw(table, 'demo', { address: B, untilMs: nowMs + HOUR_MS, nowMs });
           answers.push(await ask(world));
           await port.update(object);
           throw new ClusterError('Unavailable', 'the process ended');
         },
       };
-      await expect(world.answer(READY, B).tick(10_000, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
+      await expect(world.tick(1_000, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
       expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: false })]);
       expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
       await world.tick();
@@ -92,30 +112,8 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('a deregistration stays in force although a tick was about to add the address and an earlier caller stopped after it wrote the withdrawal', async () => {
-    const world = await settled();
-    await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
-    await world.answer(SILENT, B).tick();
-    const { port } = world.cluster;
-    const kubernetes: ClusterPort = {
-      ...port,
-      update: async (object) => {
-        if (object.kind !== 'Endpoints') return port.update(object);
-        const { nowMs, table } = world;
-        await withdraw(table, 'demo', { address: B, untilMs: nowMs + HOUR_MS, nowMs });
-        expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-        await port.update(object);
-        throw new ClusterError('Unavailable', 'the process ended');
-      },
-    };
-    await expect(world.answer(READY, B).tick(10_000, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable' });
-    expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
-  });
-
   test('a deregistration stays in force although a tick renewed the lease, and was about to add the address, right before the withdrawal was written', async () => {
-    const world = await settled();
-    await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
-    await world.answer(SILENT, B).tick();
+    const world = await removed();
     const { port } = world.cluster;
     const late: EndpointsObject[] = [];
     const kubernetes: ClusterPort = {
@@ -125,7 +123,6 @@ describe('deregistering an address', () => {
         throw new ClusterError('Unavailable', 'the process ended');
       },
     };
-    world.answer(READY, B);
     const table = tableWith(world.table, {
       get: async (cluster, key) => {
         const item = await world.table.get(cluster, key);
@@ -137,33 +134,6 @@ describe('deregistering an address', () => {
     expect(late.map(addressesIn)).toEqual([[A, B]]);
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
-
-  test.each([
-    ['', false],
-    [', and an earlier caller stopped after it wrote the withdrawal', true],
-  ])(
-    'a deregistration is not undone by a tick that was about to add an address with one miss whose lease expired long ago%s',
-    async (_, isRepeated) => {
-      const world = await settled();
-      await world.answer(SILENT, B).tick(60_000);
-      world.cluster.place(anEndpoints([A]));
-      const { port } = world.cluster;
-      const answers: unknown[] = [];
-      const kubernetes: ClusterPort = {
-        ...port,
-        update: async (object) => {
-          if (object.kind !== 'Endpoints') return port.update(object);
-          const { nowMs, table } = world;
-          if (isRepeated) await withdraw(table, 'demo', { address: B, untilMs: nowMs + HOUR_MS, nowMs });
-          answers.push(await ask(world));
-          return port.update(object);
-        },
-      };
-      await world.tick(1_000, { kubernetes });
-      expect(answers).toEqual([expect.objectContaining({ outcome: 'deregistered', stillPublished: false })]);
-      expect(world.published()).toEqual([A]);
-    },
-  );
 
   test('a deregistration reports that the address may be published while a tick creates the Endpoints, and removes it when it is repeated', async () => {
     const world = await settled();

@@ -131,10 +131,6 @@ describe('the decision about a lease after a probe', () => {
     expect(decide(lease(withdrawn), miss, { outcomes })).toEqual(saying(miss, seenDown));
   });
 
-  test('a 5xx marks a withdrawn server as down, even if all others are silent', () => {
-    expect(decide(lease(withdrawn), miss, { outcomes: answers(error, miss) })).toEqual(saying(error, seenDown));
-  });
-
   test('the lease stores the detail of the probe as one short line', () => {
     const detail = `answered 500: etcd\u001b[31m\n\u2028${'😀'.repeat(150)}`;
     const [change] = decide(lease(), { ...miss, detail });

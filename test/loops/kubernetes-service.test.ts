@@ -115,24 +115,6 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
   });
 
-  test('a tick of the kubernetes-service loop reports why each address is not live, and how to end a withdrawal', async () => {
-    const world = await settled(worldOf(A, B));
-    const withdrawnUntilMs = world.nowMs + 3_600_000;
-    await world.setLease({ address: A, withdrawnUntilMs });
-    await world.setLease({ address: B, expiresAtMs: world.nowMs, misses: 2 });
-    const report = await world.answer(SILENT, B).tick();
-    const until = new Date(withdrawnUntilMs).toISOString();
-    const undo = `"kbctl deregister ${world.spec.name} ${A} --undo" ends a withdrawal`;
-    const message = `${REFUSAL}: ${A} is withdrawn until ${until}; ${B} no answer: connect ECONNREFUSED. The endpoints stay unchanged. ${undo}. Start an API server, or make its probe URL reachable from here (apiServers[].probe)`;
-    expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
-
-    await world.setLease({ address: B, withdrawnUntilMs });
-    const [finding] = (await world.tick(1_000)).findings;
-    expect(finding?.message).toBe(
-      `${REFUSAL}: ${A} is withdrawn until ${until}; ${B} is withdrawn until ${until}. The endpoints stay unchanged. ${undo}`,
-    );
-  });
-
   test('a tick of the kubernetes-service loop creates the Service before any server answers, and reports why the endpoints stay empty', async () => {
     const world = new EndpointsWorld([aServer(A)]);
     const report = await world.tick();
