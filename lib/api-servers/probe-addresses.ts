@@ -18,6 +18,7 @@ import type { ExpectedAddress } from '../endpoints/lease-decisions.ts';
 import { hasMissedTwice, publishedAddresses } from '../endpoints/lease-states.ts';
 import { type PublishedFamily, publishedFamilies } from '../endpoints/objects.ts';
 import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
+import type { ServersSeen } from '../endpoints/published-servers.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
 /** An invocation runs at most 16 passes at a time, so that a process has at most 256 probes under way. */
@@ -49,17 +50,12 @@ export interface ProbingPass {
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
 }
 
-export interface ProbedServers extends ResolvedAddresses {
-  /** The outcomes by address. An address without an outcome was not probed. */
-  readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-}
-
 /** Resolves and probes every API server. Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */
 export async function probeServers(
   pass: ProbingPass,
   families: readonly PublishedFamily[],
   leases: readonly Lease[],
-): Promise<ProbedServers> {
+): Promise<ResolvedAddresses & Pick<ServersSeen, 'outcomes'>> {
   const all = pass.startDeadline(LOOK_UPS_MS + PROBES_MS);
   const lookUps = pass.startDeadline(LOOK_UPS_MS);
   try {

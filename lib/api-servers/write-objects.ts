@@ -71,10 +71,10 @@ export async function writeObjects(kubernetes: ClusterPort, plan: readonly Plann
   for (const planned of plan) {
     for (const write of planned.verb === 'mirror' ? mirrorWrites(planned, objects) : [planned]) {
       const written = await writeObject(kubernetes, write);
-      if (written.outcome === 'failed') return { changes, objects, isWithheld, failure: written.failure };
       changes.push(...written.changes);
-      objects = { ...objects, ...written.object };
+      objects = { ...objects, ...written.objects };
       isWithheld ||= written.isWithheld;
+      if (written.failure !== undefined) return { changes, objects, isWithheld, failure: written.failure };
     }
   }
   return { changes, objects, isWithheld };
@@ -91,35 +91,26 @@ function mirrorWrites(
 
 type Published = EndpointsObject | EndpointSliceObject;
 
-type Written =
-  | { readonly outcome: 'failed'; readonly failure: WriteFailure }
-  | {
-      readonly outcome: 'written';
-      readonly changes: readonly string[];
-      readonly object?: PublishedObjects;
-      readonly isWithheld: boolean;
-    };
-
-async function writeObject(kubernetes: ClusterPort, { verb, object }: ObjectWrite): Promise<Written> {
+async function writeObject(kubernetes: ClusterPort, { verb, object }: ObjectWrite): Promise<WrittenObjects> {
   const { kind, namespace, name } = refOf(object);
+  const nothing = { changes: [], objects: {}, isWithheld: false };
+  const failed = (refusal: Refusal) => ({ ...nothing, failure: failureOf(refusal, describeRef(refOf(object))) });
   if (verb === 'delete' || verb === 'replace') {
     const outcome = await kubernetes.delete(object);
-    if (outcome === 'conflict')
-      return { outcome: 'failed', failure: failureOf({ outcome }, describeRef(refOf(object))) };
+    if (outcome === 'conflict') return failed({ outcome });
     const what = verb === 'replace' ? object.addressType : `${namespace}/${name}`;
     const changes = outcome === 'deleted' ? [`deleted endpointslice ${what}`] : [];
-    return { outcome: 'written', changes, isWithheld: outcome === 'withheld' };
+    return { ...nothing, changes, isWithheld: outcome === 'withheld' };
   }
   const result: CreateResult<Published> | UpdateResult<Published> =
     verb === 'create' ? await kubernetes.create(object) : await kubernetes.update(object);
   // Another writer created the slice after it was read: the next pass reads it.
-  const isLeft = result.outcome === 'alreadyExists' && kind === 'EndpointSlice';
-  if (isLeft) return { outcome: 'written', changes: [], isWithheld: false };
-  if (!('object' in result)) return { outcome: 'failed', failure: failureOf(result, describeRef(refOf(object))) };
+  if (result.outcome === 'alreadyExists' && kind === 'EndpointSlice') return nothing;
+  if (!('object' in result)) return failed(result);
   const isWithheld = result.outcome === 'withheld';
   const addresses = addressesIn(result.object).join(' ') || 'no address';
   const change = `${verb}d ${kind.toLowerCase()} ${namespace}/${name}: ${addresses}`;
-  return { outcome: 'written', changes: isWithheld ? [] : [change], object: { [kind]: result.object }, isWithheld };
+  return { changes: isWithheld ? [] : [change], objects: { [kind]: result.object }, isWithheld };
 }
 
 type Refusal = Exclude<CreateResult<unknown> | UpdateResult<unknown>, { readonly object: unknown }>;
