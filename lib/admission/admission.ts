@@ -7,6 +7,7 @@ import { DispatchError } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
+import type { RangeOptions } from '../table/range-allocations.ts';
 import { Turns } from '../table/turns.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
@@ -161,9 +162,9 @@ async function judge(
   const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
   let retries = 0;
   let begunAtMs = environment.nowMs();
-  const update = {
+  const update: RangeOptions = {
     attempts: ATTEMPTS,
-    turns,
+    inTurn: (key, work) => turns.take(key, signal, work),
     // The range remembers the items of a Service, so a repetition is safe.
     isRepeatable: true,
     wait: async (attempt: number) => {

@@ -7,7 +7,7 @@ import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
-import { Turns } from '../table/turns.ts';
+import { type InTurn, Turns } from '../table/turns.ts';
 import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { type Answer, refusedAnswer } from './answer.ts';
@@ -72,7 +72,8 @@ export function allocation({ pause, pick = randomInt, openHeld }: AllocationOpti
       try {
         if (request.operation !== 'lookUp') await backoff.begin();
         begunMs = environment.nowMs();
-        const options = { pick, openHeld, update: { attempts: ATTEMPTS, wait, isCalm: () => backoff.isCalm, turns } };
+        const inTurn: InTurn = (key, work) => turns.take(key, deadline.signal, work);
+        const options = { pick, openHeld, update: { attempts: ATTEMPTS, wait, isCalm: () => backoff.isCalm, inTurn } };
         const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, log);
         if (request.operation !== 'lookUp') backoff.won();
         logAnswer(invocation, answer, log);

@@ -24,13 +24,13 @@ import { type Change, guaranteedUpdate, type UpdateOptions } from './guaranteed-
 import type { KeyValueTable, Item as TableItem } from './key-value-table.ts';
 import { decodeRange, MOST_HOLD_BYTES, rangeContent, sizeOfHolds } from './ranges.ts';
 import { lastSuccessOf } from './run-records.ts';
-import { Turns } from './turns.ts';
+import type { InTurn } from './turns.ts';
 
 export interface RangeOptions extends UpdateOptions {
   /** Whether no other writer changed the range lately: then `allocate` does not read it a second time. Default: no. */
   readonly isCalm?: () => boolean;
-  /** The turns of all requests of this process. Default: those that run at the same time contend as other processes do. */
-  readonly turns?: Turns;
+  /** Waits for the other requests of this process that change the range. Default: they contend as those of other processes do. */
+  readonly inTurn?: InTurn;
 }
 
 export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
@@ -43,9 +43,11 @@ export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
  */
 export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options: RangeOptions = {}) {
   let lastRead: TableItem | undefined;
-  const { turns = new Turns() } = options;
-  const inTurn = <Result>(operation: Operation<Item, Result>, recent = () => undefined as TableItem | undefined) =>
-    turns.take(`${range.cluster}/${range.key}`, () => update(operation, recent()));
+  const { inTurn = (_, work) => work() } = options;
+  const updateInTurn = <Result>(
+    operation: Operation<Item, Result>,
+    recent = () => undefined as TableItem | undefined,
+  ) => inTurn(`${range.cluster}/${range.key}`, () => update(operation, recent()));
   const update = <Result>(operation: Operation<Item, Result>, recent?: TableItem): Promise<Result | Refusal> => {
     const change = (current: TableItem | undefined) => {
       lastRead = current;
@@ -67,7 +69,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       const refusal = refusalBeforeReading(range, requested, allocateOptions.hold);
       if (refusal !== undefined) return refusal;
       if (requested.length === 0) return { outcome: 'allocated', items: [] };
-      return inTurn(
+      return updateInTurn(
         (each) => {
           const allocated = allocateAll(each, requested, allocateOptions);
           return allocateOptions.hold === undefined ? allocated : withRoom(each, allocated);
@@ -87,7 +89,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       const allocator = range.emptyAllocator();
       const inRange = items.filter((item) => allocator.indexOf(item) !== undefined);
       if (inRange.length === 0) return { released: [], kept: [] };
-      return inTurn((each) => {
+      return updateInTurn((each) => {
         checkTime?.();
         return releaseAll(each, inRange, releaseOptions);
       });
@@ -103,7 +105,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     ): Promise<ServiceAllocation<Item>> => {
       const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
-      return inTurn((each) => allocateForService(each, requested, serviceOptions));
+      return updateInTurn((each) => allocateForService(each, requested, serviceOptions));
     },
 
     /** Releases the items of a review, if no other review of that Service was answered since. Takes no turn: its time is short. */

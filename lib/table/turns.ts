@@ -1,3 +1,6 @@
+/** Does work in the turn of the item with this key. */
+export type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
+
 /**
  * Makes the callers of one process change an item one after the other, in the order in which they came. So none of them loses
  * an attempt to another one. Writers of other processes take no turns here: each write stays conditional.
@@ -5,11 +8,16 @@
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Waits for all earlier work with this key, whether it succeeded or failed, and then does `work`. */
-  async take<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+  /**
+   * Waits for all earlier work with this key, whether it succeeded or failed, and then does `work`. A turn ends at the latest
+   * when its signal aborts.
+   */
+  async take<Result>(key: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     const before = this.#last.get(key);
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
     this.#last.set(key, over);
+    // A call of this work may never end.
+    signal.addEventListener('abort', () => end(), { once: true });
     await before;
     try {
       return await work();

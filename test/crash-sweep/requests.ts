@@ -157,7 +157,7 @@ function reviewed(what: string, review: ReviewFields): Subject<AdmissionWorld> {
     what,
     world: () => anAdmissionWorld(),
     run: (world, calls) => world.ask(review, calls.table(world.table)),
-    again: () => Promise.resolve(),
+    again: async (world) => world.restart(),
     state: async (world) => {
       const services = [];
       for (const each of [review, OTHER]) services.push(created(each, await world.ask(each)));

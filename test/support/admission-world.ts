@@ -29,6 +29,8 @@ export interface AdmissionWorld
   readonly send: (request: UrlRequest, table?: KeyValueTable) => Promise<WebhookReply>;
   /** The answer to any event. */
   readonly handle: (event: object, table?: KeyValueTable) => Promise<WebhookReply>;
+  /** A new process answers from now on. */
+  readonly restart: () => void;
 }
 
 export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec' | 'environment' | 'isRepaired'> {
@@ -47,7 +49,7 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
   const { readTokens = tokenOfDemo } = options;
   const world = await anAllocateWorld({ environment, ...(spec && { spec }) });
   let generated = 0;
-  const handler = admission({
+  const settled: AdmissionOptions = {
     settings: {
       onFailure: 'refuse',
       deadlineMs: 8_000,
@@ -59,7 +61,11 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
     pick: pickLowest,
     newSuffix: () => `0000${++generated}`,
     wait,
-  });
+  };
+  let handler = admission(settled);
+  const restart = () => {
+    handler = admission(settled);
+  };
   const handle: AdmissionWorld['handle'] = (event, table = world.table) => {
     const environment: Environment = { ...world.environment, table: () => table };
     return handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
@@ -74,5 +80,5 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
     return patch === undefined ? response : { ...response, patch: JSON.parse(Buffer.from(patch, 'base64').toString()) };
   };
   const { telemetry, clock, table, store, stored, taken, items, repair } = world;
-  return { telemetry, clock, table, store, stored, taken, items, repair, ask, send, handle };
+  return { telemetry, clock, table, store, stored, taken, items, repair, ask, send, handle, restart };
 }

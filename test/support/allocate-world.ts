@@ -48,6 +48,7 @@ export interface AllocateWorld {
 export interface AllocateWorldOptions {
   readonly spec?: Partial<ClusterSpec>;
   readonly table?: KeyValueTable;
+  /** Default: one of a new process for each invocation. */
   readonly handler?: AllocationHandler;
   readonly environment?: Partial<Environment>;
   /** Default: a clock of the world's own. */
@@ -57,7 +58,6 @@ export interface AllocateWorldOptions {
 }
 
 export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promise<AllocateWorld> {
-  const { handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest }) } = options;
   const world = aDispatchWorld(options.environment);
   const clock = options.clock ?? world.clock;
   const nowMs = () => clock.nowMs;
@@ -89,6 +89,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
   const send = async (event: unknown, through: KeyValueTable = table) => {
     if (isRepaired) await repair(nowMs());
     const environment = { ...world.environment, nowMs, table: () => through };
+    const { handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest }) } = options;
     return handler(event, { getRemainingTimeInMillis: () => 30_000, environment });
   };
   return {
