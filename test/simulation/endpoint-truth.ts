@@ -10,7 +10,8 @@ import {
 } from './control-plane.ts';
 import type { Process } from './process.ts';
 import type { Server } from './servers.ts';
-import { leaseTimeIn } from './stored-items.ts';
+import type { Attributes, TableWrite } from './stand-in-table.ts';
+import { addressesWithLease, leaseTimeIn } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
 interface Probe {
@@ -217,6 +218,20 @@ export class EndpointTruth {
     this.#restoredAtMs = this.#world.clock.nowMs;
     for (const address of this.#leavingUntilMs.keys()) {
       this.#leavingUntilMs.set(address, this.#world.clock.nowMs + LONGEST_WITHDRAWAL_MS);
+    }
+  }
+
+  /** Called after each write of the leases by a deregistration. None of this world may withdraw the last address of a family. */
+  checkMarked({ before, after }: TableWrite): void {
+    for (const isOf of [isIPv6, (address: string) => !isIPv6(address)]) {
+      const stayingIn = (leases: Attributes | undefined) =>
+        addressesWithLease(leases).filter(
+          (address) =>
+            isOf(address) && leaseTimeIn(leases, address, 'withdrawnUntilMs') <= this.#world.clock.nowMs + SKEW_MS,
+        );
+      if (stayingIn(before).length > 0 && stayingIn(after).length === 0) {
+        this.#world.violate('lastLive', `a deregistration withdrew ${stayingIn(before).join(' ')}, the last one`);
+      }
     }
   }
 

@@ -1,7 +1,7 @@
 import { closeAllocation } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
-import { apply, DRAINED_MS } from './operators.ts';
+import { apply, DRAINED_MS, withdraw } from './operators.ts';
 import { repairOnce } from './passes.ts';
 import { INTERVAL_MS } from './settings.ts';
 import type { Store } from './stand-in-table.ts';
@@ -33,6 +33,8 @@ export async function observe(world: World, chance: Chance): Promise<void> {
   await runAtOnce(world, chance);
 }
 
+const BEFORE_TICK_MS = 8_000;
+
 /** A copy of the table takes its place, as the restore procedure says, or old enough to close by itself. */
 export async function restore(world: World, chance: Chance): Promise<void> {
   const { clock, table, ranges } = world;
@@ -61,6 +63,11 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   world.inChargeSinceMs = clock.nowMs;
   world.stops--;
   world.isAway = false;
+  if (world.has('endpoints') && chance.once(2)) {
+    // Agents have renewed their leases, and no tick has seen the other servers.
+    await clock.wait(chance.pick(BEFORE_TICK_MS));
+    await withdraw(world, chance.oneOf(world.firstAddresses), 1, chance);
+  }
   if (!byHand) await saveIsLost(world, chance);
 }
 

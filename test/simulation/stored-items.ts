@@ -57,6 +57,10 @@ export function storedRangeIn(attributes: Attributes | undefined): StoredRangeIt
   };
 }
 
+export function addressesWithLease(leases: Attributes | undefined): string[] {
+  return Object.keys(leases?.['value']?.M ?? {});
+}
+
 /** Returns a time of the lease of an address. */
 export function leaseTimeIn(leases: Attributes | undefined, address: string, field: string): number {
   return Number(leases?.['value']?.M?.[address]?.M?.[field]?.N ?? 0);

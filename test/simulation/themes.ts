@@ -37,7 +37,7 @@ endpoints | agents | rollouts twoServers lossyWrites skewedFunctions slowNetwork
 endpoints | rollouts | agents twoServers slowNetwork slowReads ownReconcilers | endpointsDeleted lateAddition drain overwrite | all | 120 | 4 10 20
 endpoints | serverDiesLast | agents twoServers secondFamily | lateAddition drain drain | few | 120 | 10
 endpoints | busy slowNetwork | twoServers halts lossyWrites | outage | few | 240 | 15
-endpoints | ownReconcilers agents crashLoop | | restore | few | 150 | 60
+endpoints | ownReconcilers agents crashLoop | | restore | few | 150 | 40
 endpoints | serverDiesLast silentSpares | agents lateProcesses | serverDies serverRestarts stall | few | 60 | 15
 endpoints | serverDiesLast lossyPath | agents lateProcesses twoServers | serverDies networkOutage | few | 60 | 15
 endpoints | longLeases | agents busy otherStack | probeOutage overwrite | few | 120 | 35

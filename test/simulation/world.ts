@@ -421,7 +421,7 @@ export class World {
       this.violate('paused', `${by.name} wrote ${key} although passes are paused`);
     }
     if (isRange) this.ranges.check(write);
-    if (key === 'masterleases') this.onLeases?.();
+    if (key === 'masterleases') this.#leasesWritten(write);
     if (key.startsWith('requests/') && write.before === undefined) {
       const id = key.slice('requests/'.length);
       this.#begunAtMs.set(id, this.clock.nowMs);
@@ -434,6 +434,11 @@ export class World {
     }
     if (key === 'runs/node-port-repair' && isObserved) this.ranges.observed('ranges/servicenodeports');
     if (this.#isRecorded && !key.startsWith('runs/')) this.note(`${by.name} wrote ${key}`);
+  }
+
+  #leasesWritten(write: TableWrite): void {
+    this.onLeases?.();
+    if (write.by.kind === 'deregister') this.endpoints.checkMarked(write);
   }
 
   #firstSpec(): ClusterSpec {
