@@ -7,8 +7,7 @@ import { DispatchError } from '../runtime/deadline.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
-import type { RangeOptions } from '../table/range-allocations.ts';
-import { Turns } from '../table/turns.ts';
+import { changesInTurn, Turns } from '../table/turns.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
 import {
@@ -46,8 +45,6 @@ export interface AdmissionOptions {
 
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
-/** A range is one item, and one of several concurrent writers wins. The deadline ends the attempts. */
-const ATTEMPTS = 1_000;
 /** A review that lost often waits less than a new one; otherwise it would lose until its time is over. */
 const WAITS_MS = [120, 100, 80, 60, 40];
 /**
@@ -160,30 +157,23 @@ async function judge(
 ): Promise<{ readonly verdict: Verdict; readonly retries: number }> {
   const { environment, telemetry } = invocation;
   const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
-  let retries = 0;
-  let begunAtMs = environment.nowMs();
-  const update: RangeOptions = {
-    attempts: ATTEMPTS,
-    inTurn: (key, work) => turns.take(key, signal, work),
-    // The range remembers the items of a Service, so a repetition is safe.
-    isRepeatable: true,
-    wait: async (attempt: number) => {
-      retries += 1;
-      await wait(attempt, environment.nowMs() - begunAtMs);
-      begunAtMs = environment.nowMs();
-    },
-  };
+  const { nowMs, stack } = environment;
+  const attempts = changesInTurn({ turns, signal, nowMs, wait });
+  // The range remembers the items of a Service, so a repetition is safe.
+  const update = { ...attempts.update, isRepeatable: true };
   const logUnreleased = (error: TableError) => {
     telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });
   };
-  const { nowMs, stack } = environment;
   const tables = { table: environment.table(signal), closingTable: environment.table(closing) };
   try {
     const admitted = () => admit(cluster, review, { ...tables, stack, pick, newSuffix, update, nowMs, logUnreleased });
-    return { verdict: await unlessAborted(closing, admitted), retries };
+    return { verdict: await unlessAborted(closing, admitted), retries: attempts.retries() };
   } catch (error) {
     if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
-    return { verdict: { outcome: 'failed', code: error.code, message: errorSentence(error) }, retries };
+    return {
+      verdict: { outcome: 'failed', code: error.code, message: errorSentence(error) },
+      retries: attempts.retries(),
+    };
   }
 }
 

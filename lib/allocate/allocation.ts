@@ -7,7 +7,7 @@ import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
-import { type InTurn, Turns } from '../table/turns.ts';
+import { changesInTurn, Turns } from '../table/turns.ts';
 import { dryTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { type Answer, refusedAnswer } from './answer.ts';
@@ -48,9 +48,6 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 /** The function's timeout is 30 s. */
 const LONGEST_MS = 25_000;
 
-/** The deadline limits the attempts to change a range, not a number of attempts. */
-const ATTEMPTS = 1_000;
-
 /** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
 export function allocation({ pause, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
   const backoff = new Backoff(pause);
@@ -62,21 +59,16 @@ export function allocation({ pause, pick = randomInt, openHeld }: AllocationOpti
       const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
       const endsAtMs = environment.nowMs() + budgetMs;
       const deadline = environment.startDeadline(budgetMs);
-      const log: AnswerLog = { retries: 0, errors: [] };
-      let begunMs = 0;
-      const wait = async (attempt: number) => {
-        log.retries += 1;
-        await backoff.lost(attempt, environment.nowMs() - begunMs);
-        begunMs = environment.nowMs();
-      };
+      const errors: string[] = [];
       try {
         if (request.operation !== 'lookUp') await backoff.begin();
-        begunMs = environment.nowMs();
-        const inTurn: InTurn = (key, work) => turns.take(key, deadline.signal, work);
-        const options = { pick, openHeld, update: { attempts: ATTEMPTS, wait, isCalm: () => backoff.isCalm, inTurn } };
-        const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, log);
+        const { nowMs } = environment;
+        const wait = (attempt: number, tookMs: number) => backoff.lost(attempt, tookMs);
+        const { update, retries } = changesInTurn({ turns, signal: deadline.signal, nowMs, wait });
+        const options = { pick, openHeld, update: { ...update, isCalm: () => backoff.isCalm } };
+        const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, errors);
         if (request.operation !== 'lookUp') backoff.won();
-        logAnswer(invocation, answer, log);
+        logAnswer(invocation, answer, retries(), errors);
         return answer;
       } catch (error) {
         throw error instanceof TableError ? notFinished(request, error) : error;
@@ -86,18 +78,12 @@ export function allocation({ pause, pick = randomInt, openHeld }: AllocationOpti
     });
 }
 
-/** The fields of the log line and the metrics besides the answer. */
-interface AnswerLog {
-  retries: number;
-  readonly errors: string[];
-}
-
 async function answerOf(
   request: AllocateRequest,
   { environment }: Invocation<TableEnvironment>,
   { signal, endsAtMs }: { readonly signal: AbortSignal; readonly endsAtMs: number },
   { openHeld, ...options }: OpenRangeOptions & { readonly openHeld: OpenHeld | undefined },
-  log: AnswerLog,
+  errors: string[],
 ): Promise<Answer> {
   const { nowMs, stack } = environment;
   const requested = requestedItems(request);
@@ -127,7 +113,7 @@ async function answerOf(
     refusalOfUnrepaired: async () => (isTheirs ? undefined : refusalOfUnrepaired(table, spec, keys, nowMs())),
     nowMs,
     endsAtMs,
-    warn: (error) => void log.errors.push(errorSentence(error)),
+    warn: (error) => void errors.push(errorSentence(error)),
   };
   const dryRun = request.dryRun === true && { dryRun: true as const };
   if (request.operation === 'lookUp') return { ...(await lookUpItems(context)), ...dryRun };
@@ -135,7 +121,12 @@ async function answerOf(
   return { ...answer, ...(replayed && { replayed }), ...dryRun };
 }
 
-function logAnswer({ telemetry }: Invocation<TableEnvironment>, answer: Answer, { retries, errors }: AnswerLog): void {
+function logAnswer(
+  { telemetry }: Invocation<TableEnvironment>,
+  answer: Answer,
+  retries: number,
+  errors: readonly string[],
+): void {
   const { cluster, requestId, operation, outcome, items, error, replayed = false, dryRun = false } = answer;
   const level = outcome === 'done' && errors.length === 0 ? 'info' : 'warn';
   telemetry.log(level, `allocate: ${outcome}`, {

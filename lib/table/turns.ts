@@ -1,3 +1,5 @@
+const ATTEMPTS = 1_000;
+
 /** Does work in the turn of the item with this key. */
 export type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
 
@@ -26,4 +28,33 @@ export class Turns {
       if (this.#last.get(key) === over) this.#last.delete(key);
     }
   }
+}
+
+export interface TurnOptions {
+  readonly turns: Turns;
+  /** The deadline of the request. It limits the attempts, not a number of attempts. */
+  readonly signal: AbortSignal;
+  readonly nowMs: () => number;
+  /** Waits after attempt number 0, 1, 2 ... was lost to another process, by the duration of the attempt. */
+  readonly wait: (attempt: number, tookMs: number) => Promise<void>;
+}
+
+/** Returns the options of all changes of ranges by one request, and the number of lost attempts so far. */
+export function changesInTurn({ turns, signal, nowMs, wait }: TurnOptions) {
+  let retries = 0;
+  let begunAtMs = nowMs();
+  const inTurn: InTurn = (key, work) => {
+    const askedAtMs = nowMs();
+    return turns.take(key, signal, () => {
+      // The time in line is no part of an attempt.
+      begunAtMs += nowMs() - askedAtMs;
+      return work();
+    });
+  };
+  const waitAfter = async (attempt: number) => {
+    retries += 1;
+    await wait(attempt, nowMs() - begunAtMs);
+    begunAtMs = nowMs();
+  };
+  return { update: { attempts: ATTEMPTS, inTurn, wait: waitAfter }, retries: () => retries };
 }

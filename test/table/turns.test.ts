@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Turns } from '../../lib/table/turns.ts';
+import { changesInTurn, Turns } from '../../lib/table/turns.ts';
 
 /** Returns work that notes when it begins, and its end. */
 function notedWork(begun: string[], name: string) {
@@ -36,6 +36,28 @@ test('work that does not end gives its turn to the next when its signal aborts',
   const next = turns.take('key', new AbortController().signal, async () => 'done');
   stuck.abort();
   expect(await next).toBe('done');
+});
+
+test('the time in line is no part of an attempt, by whose duration the next one waits', async () => {
+  const turns = new Turns();
+  const { signal } = new AbortController();
+  const clock = { nowMs: 0 };
+  const tookMs: number[] = [];
+  const wait = async (_: number, took: number) => void tookMs.push(took);
+  const { update, retries } = changesInTurn({ turns, signal, nowMs: () => clock.nowMs, wait });
+  const other = notedWork([], 'other');
+  void turns.take('key', signal, other.work);
+  const change = update.inTurn('key', async () => {
+    clock.nowMs += 10;
+    await update.wait(0);
+    clock.nowMs += 20;
+    await update.wait(1);
+  });
+  clock.nowMs = 5_000;
+  other.resolve('done');
+  await change;
+  expect(tookMs).toEqual([10, 20]);
+  expect(retries()).toBe(2);
 });
 
 function fail(): never {
