@@ -38,14 +38,16 @@ export async function publish(
 ) {
   const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
   const isWritten = changes.length > 0 && !isWithheld;
-  const versions = versionsOf(Object.values({ ...objects, ...written }));
   // Another writer can only undo a write that was made.
-  const isStill = writes.length === 0 || isWithheld || failure !== undefined;
+  const isUnwritten = writes.length === 0 || isWithheld || failure !== undefined;
   return {
     changes: [...changes, ...(isWritten ? removals.map((line) => `removed ${line}`) : [])],
     wouldWrite: isWithheld ? removals.map((line) => `remove ${line}`) : [],
     errors: failure === undefined ? [] : [endpointsError(failure)],
-    state: isStill ? verdict?.state : verdict && afterWrite(verdict, { versions, nowMs }),
+    state:
+      isUnwritten || verdict === undefined
+        ? verdict?.state
+        : afterWrite(verdict, { versions: versionsOf(Object.values({ ...objects, ...written })), nowMs }),
   };
 }
 

@@ -92,14 +92,13 @@ function publicationOf(
   pruned: readonly EndpointSliceObject[] = [],
 ): Publication {
   const { spec, nowMs, live, objects } = servers;
-  const isUrgent = isHarmful(servers);
   const planned = live.length === 0 ? [] : planWrites(servers);
   const found = [...Object.values(objects), ...pruned];
   const judged = judgeContest(before, {
     wanted: JSON.stringify([live, endpointPorts(spec)]),
     differs: planned.length + pruned.length > 0,
     versions: versionsOf(found),
-    urgent: planned.length > 0 && isUrgent,
+    urgent: planned.length > 0 && isHarmful(servers),
     nowMs,
     intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
   });
