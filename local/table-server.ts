@@ -18,7 +18,7 @@ export interface TableAccess {
 }
 
 export interface TableServer extends TableAccess {
-  /** Ends the server, and every connection to it. */
+  /** Closes the server and every connection to it. */
   close(): Promise<void>;
 }
 

@@ -172,7 +172,7 @@ function publishable(records: ParsedRecords, host: string, spec: ClusterSpec, of
   return { addresses: fit.flatMap((ofFamily) => ofFamily.slice(0, most)), findings };
 }
 
-/** The records by their text: of an address its one spelling, as a target group or a Service may have another. */
+/** The parsed records by their text. An address has its canonical text, because a target group or a Service may spell it otherwise. */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {

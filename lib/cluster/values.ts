@@ -2,7 +2,7 @@ export type JsonRecord = Readonly<Record<string, unknown>>;
 
 const LATEST_MS = 8.64e15;
 
-/** Returns a given time in UTC: `2026-01-31T12:00:00.000Z`; the number itself if no date is so far, as a pause that is to last forever. */
+/** Returns a given time in UTC: `2026-01-31T12:00:00.000Z`; the number itself if it is beyond the last date, as the end of a pause that is to last forever. */
 export function isoTime(ms: number): string {
   if (!(Math.abs(ms) <= LATEST_MS)) return String(ms);
   // oxlint-disable-next-line no-restricted-globals -- formats a given time, and reads no clock.

@@ -92,7 +92,7 @@ export function publishedFamilies({
   ];
 }
 
-/** Returns the addresses that Endpoints have as ready, or that an EndpointSlice has, in their one spelling: another writer may have another. */
+/** Returns the addresses that Endpoints have as ready, or that an EndpointSlice has, in canonical form, because another writer may spell them otherwise. */
 export function addressesIn(object: EndpointsObject | EndpointSliceObject | undefined): string[] {
   const { subsets, endpoints }: Partial<EndpointsObject & EndpointSliceObject> = object ?? {};
   return [

@@ -15,7 +15,7 @@ export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 /** The name exists, but has no record of this kind. */
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
-/** Each name server of the machine has 1 s to answer, then 2 s. */
+/** A query waits 1 s for the answer of each name server of the machine. If none answers, it asks them again and waits 2 s. */
 const QUERIES = { timeout: 1_000, tries: 2 };
 
 /** Looks up records. The signal ends queries under way. */
@@ -78,7 +78,7 @@ export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   );
 };
 
-/** Returns the records of both kinds, or of one if the look-up of the other fails: enough for a connection. */
+/** Returns the IPv4 and IPv6 addresses of a host. If the look-up of one kind fails, those of the other kind suffice to connect. */
 async function recordsOf(host: string): Promise<LookupAddress[]> {
   const resolver = new Resolver(QUERIES);
   const [ipv4, ipv6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);

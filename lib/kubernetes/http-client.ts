@@ -35,7 +35,7 @@ export interface HttpReply {
 
 /** Idle connections outlive two ticks of the endpoints loop, and close before load balancers (60 s) drop them. */
 const KEEP_ALIVE_MS = 30_000;
-/** Long enough for a SYN, its repetition after one second, and the TLS handshake. */
+/** The time to connect. It is enough if the first SYN is lost, which is repeated after one second, and for the TLS handshake. */
 const CONNECT_TIMEOUT_MS = 3_000;
 /** A reply without progress for this long will not continue. */
 const SILENCE_MS = 20_000;

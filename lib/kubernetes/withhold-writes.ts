@@ -132,7 +132,7 @@ function isNothing(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** Returns a text that is the same for values that are the same to the API. */
+/** Returns the same text for two values if the API treats them as equal. */
 function keyOf(value: unknown): string {
   if (isNothing(value)) return '';
   if (Array.isArray(value)) return `[${value.map(keyOf).join()}]`;

@@ -24,7 +24,7 @@ import type { PassContext } from './pass.ts';
 /** The input of the decision. */
 export interface World extends ServersSeen {
   readonly stored: StoredLeases;
-  /** One line for each written change of a lease. */
+  /** The lines of the report about leases that this pass has changed. */
   readonly lines: readonly string[];
   readonly findings: readonly Finding[];
   readonly service: ServiceObject | undefined;

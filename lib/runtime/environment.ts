@@ -25,7 +25,7 @@ export interface ConnectOptions {
 /** The external dependencies of an invocation that connects to no cluster, created once per warm function. */
 export interface TableEnvironment {
   readonly nowMs: () => number;
-  /** How this host's clock differs from the table's. Absent: it is the table's. */
+  /** The measured difference between this host's clock and the table's. Absent if both are the same clock. */
   readonly clock?: Pick<ServerClock, 'isMeasured' | 'skewMs'>;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;

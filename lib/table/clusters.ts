@@ -200,7 +200,7 @@ function tooManyEntries({ cluster, key }: Item, { field, entries, most }: OverBo
 }
 
 /**
- * Makes a stack the owner of a cluster without one.
+ * Makes a stack the owner of a cluster that has no owner.
  * @returns the owner; `undefined` if the cluster is not registered.
  */
 export function claimCluster(

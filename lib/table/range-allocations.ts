@@ -29,7 +29,7 @@ import type { InTurn } from './turns.ts';
 export interface RangeOptions extends UpdateOptions {
   /** Whether no other writer changed the range lately: then `allocate` does not read it a second time. Default: no. */
   readonly isCalm?: () => boolean;
-  /** Waits for the other requests of this process that change the range. Default: they contend as those of other processes do. */
+  /** Makes a change after those of earlier requests of this process. Default: requests of one process contend, as those of several do. */
   readonly inTurn?: InTurn;
 }
 

@@ -62,7 +62,7 @@ test.each<[string, unknown, string]>([
   ],
   ['with a count of 257', { ...good, items: [{ ...NEXT, count: 257 }] }, 'items.0.count is above 256'],
   ['with a field that is none', { ...good, holder: 'a' }, '"holder" is not known'],
-  ['with a hold of nobody', { ...good, hold: {} }, 'hold.owner is not of type string'],
+  ['with a hold that has no owner', { ...good, hold: {} }, 'hold.owner is not of type string'],
   [
     'with a hold until tomorrow',
     { ...good, hold: { owner: 'a', until: 'tomorrow' } },

@@ -97,7 +97,7 @@ describe('a few clusters', () => {
     expect(queuedByThen).toBe(5);
   });
 
-  test('a request or a message queues no messages', async () => {
+  test('only a scheduled event queues messages: a direct request or a queued message does not', async () => {
     await world.register({ name: 'a' });
     await invoke({ force: true });
     world.clock.nowMs += 10_000;

@@ -12,7 +12,7 @@ describe('a write with a lost reply is repeated', () => {
     expect(requests[1]).toEqual(requests[0]);
   });
 
-  test('an update whose repetition is a conflict answers conflict', async () => {
+  test('an update that is repeated after a lost reply, and then conflicts, is a conflict', async () => {
     const { port } = portAnswering(lost, failed(409, 'Conflict'));
     await expect(port.update(service)).resolves.toEqual({ outcome: 'conflict' });
   });

@@ -367,7 +367,7 @@ describe('a held item', () => {
     );
   });
 
-  test('a held address is kept, and an invalid text of its hold is dropped', () => {
+  test('the comparison keeps a held address, and drops a text of its hold that is no address', () => {
     const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
     const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
     const recorded = ipRange('fd00::/120');

@@ -312,7 +312,7 @@ describe('API servers', () => {
     ]);
   });
 
-  test('API servers without an active lease are one problem together', () => {
+  test('all API servers without an active lease are reported as one problem', () => {
     const records = {
       ...runRecords(NOT_LONG_AGO_MS),
       'kubernetes-service': aRunRecord(NOT_LONG_AGO_MS, { counts: { activeLeases: 0 } }),
