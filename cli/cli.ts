@@ -30,6 +30,7 @@ export interface Cli {
   readonly ended: AbortSignal;
   /** Returns the time of the table's clock. Opens the table. */
   readonly nowMs: () => Promise<number>;
+  readonly sleep: Surroundings['sleep'];
   /**
    * Opens the table of the options once, and measures its clock.
    * @throws CliError, TableError
@@ -66,10 +67,12 @@ export interface Surroundings {
   readonly ended: AbortSignal;
   /** This host's clock. */
   readonly nowMs: () => number;
+  /** Waits; rejects as soon as the signal is aborted. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
   readonly exit: (code: ExitCode) => void;
 }
 
-export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
+export function actor({ terminal, ended, nowMs, sleep, exit }: Surroundings): Act {
   return (work) =>
     async function action(this: Command) {
       const options = this.optsWithGlobals() as Parameters<typeof work>[2];
@@ -85,6 +88,7 @@ export function actor({ terminal, ended, nowMs, exit }: Surroundings): Act {
         signal,
         ended,
         nowMs: async () => (await opener.openTable()).clock.nowMs(),
+        sleep,
         openTable: opener.openTable,
         openForWriting: opener.openForWriting,
         openUnmeasured: opener.openUnmeasured,

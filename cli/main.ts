@@ -1,3 +1,4 @@
+import { setTimeout as timer } from 'node:timers/promises';
 import { runKbctl } from './run-kbctl.ts';
 import { endWhenUnread } from './terminal.ts';
 
@@ -32,6 +33,7 @@ const exitCode = await runKbctl(process.argv.slice(2), {
   terminal: { in: process.stdin, out: process.stdout, err: process.stderr },
   ended: endOfProcess(),
   nowMs: Date.now,
+  sleep: (ms, signal) => timer(ms, undefined, { signal }),
 });
 await Promise.all([written(process.stdout), written(process.stderr)]);
 // An unfinished connection would keep the process running.

@@ -53,6 +53,7 @@ export async function passEnvironment(
   const { environment, close } = createEnvironment({
     nowMs: clock.nowMs,
     clock,
+    sleep: cli.sleep,
     loadKubeconfig,
     startDeadline: endingWith(cli.signal),
     telemetry: options.telemetry ?? warningTelemetry((line) => cli.output.say(line)),

@@ -58,8 +58,16 @@ async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> 
   try {
     const probe = { spec, server, loadKubeconfig, nowMs: clock.nowMs };
     const ask = options.readyz ? await readyzOf(probe, cli.signal) : undefined;
-    const { tableUntil } = opened;
-    const agent = { cluster: name, address, everyMs: options.every, tableUntil, clock, say, ...(ask && { ask }) };
+    const agent = {
+      cluster: name,
+      address,
+      everyMs: options.every,
+      tableUntil: opened.tableUntil,
+      clock,
+      sleep: cli.sleep,
+      say,
+      ...(ask && { ask }),
+    };
     if (options.once) return exitCodeOnce(await refreshOnce(agent, cli.signal));
     say(
       `${name}: refreshing the lease of ${address} (${spec.endpoints.leaseSeconds}s) every ${options.every / 1000}s until Ctrl-C.`,

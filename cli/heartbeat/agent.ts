@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { deregisterAddress } from '../../lib/dispatch/deregistration.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import type { ServerClock } from '../../lib/table/server-clock.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
+import type { Cli } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
 import { refuseSkew } from '../open-table.ts';
 import { type Heartbeat, heartbeat } from './heartbeat.ts';
@@ -16,6 +16,7 @@ export interface AgentOptions {
   readonly everyMs: number;
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   readonly clock: ServerClock;
+  readonly sleep: Cli['sleep'];
   /** Absent: the API server is not probed. */
   readonly ask?: AskReadyz;
   readonly say: (line: string) => void;
@@ -55,7 +56,7 @@ export async function keepLease(options: AgentOptions, ended: AbortSignal): Prom
     const isRefreshed = !(result instanceof TableError) && result.state === 'active';
     const restMs = restAfter({ isRefreshed, isFirst: !everRefreshed, everyMs: options.everyMs }, Math.random);
     everRefreshed ||= isRefreshed;
-    await sleep(restMs, undefined, { signal: ended }).catch(() => undefined);
+    await options.sleep(restMs, ended).catch(() => undefined);
   }
   return everRefreshed;
 }

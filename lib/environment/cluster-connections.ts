@@ -254,16 +254,17 @@ function warnOnce(warn: (text: string) => void): (text: string) => void {
 /** The differences of a deployed function, a local run and a command: everything else is the same for all of them. */
 export interface EnvironmentParts
   extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline'>,
-    Partial<Pick<Environment, 'nowMs' | 'startDeadline'>> {
+    Partial<Pick<Environment, 'nowMs' | 'startDeadline'>>,
+    Pick<ClusterConnectionsOptions, 'sleep'> {
   readonly loadKubeconfig: LoadKubeconfig;
 }
 
 /** Creates the environment of invocations. `close` ends every connection to API servers. */
-export function createEnvironment({ loadKubeconfig, nowMs = Date.now, ...parts }: EnvironmentParts): {
+export function createEnvironment({ loadKubeconfig, nowMs = Date.now, sleep, ...parts }: EnvironmentParts): {
   readonly environment: Environment;
   readonly close: () => Promise<void>;
 } {
-  const connections = new ClusterConnections({ nowMs, loadKubeconfig });
+  const connections = new ClusterConnections({ nowMs, loadKubeconfig, ...(sleep !== undefined && { sleep }) });
   const environment: Environment = {
     startDeadline,
     newPassId: randomUUID,

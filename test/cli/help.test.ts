@@ -6,7 +6,7 @@ import { callKbctl } from '../support/kbctl-in-process.ts';
 
 const terminal = { in: process.stdin, out: process.stdout, err: process.stderr };
 const unused = { terminal, ended: new AbortController().signal };
-const kbctl = program(actor({ ...unused, nowMs: () => 0, exit: () => undefined }));
+const kbctl = program(actor({ ...unused, nowMs: () => 0, sleep: async () => {}, exit: () => undefined }));
 
 describe('an unknown command', () => {
   test.each([
