@@ -15,7 +15,7 @@ const LONGEST_MS = 600_000;
 
 const DESCRIPTION = `Check the table and the clusters, and print how to fix what is wrong
 
-Checks the spec, passes, kubeconfig, host names, API server, probes, rights and endpoints of each cluster from this machine,
+Checks the spec, kubeconfig, host names, API server, probes, rights and endpoints of each cluster from this machine,
 with your credentials. The doctor function of the stack checks the same from where the loops run, and the queues of ticks.
 Changes nothing in a cluster. Exit code 1 if a check failed.`;
 

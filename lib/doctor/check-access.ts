@@ -134,7 +134,7 @@ function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
 }
 
 /** Returns true if the host of a URL is a loopback address, as of a user's own test cluster. */
-export function isOnThisMachine(url: string): boolean {
+function isOnThisMachine(url: string): boolean {
   const address = parseAddress(hostOf(new URL(url)));
   return address !== undefined && isLoopback(address);
 }

@@ -1,10 +1,8 @@
 import { kubeconfigPlace } from '../aws/stored-kubeconfig.ts';
 import { unlessAborted } from '../cluster/async.ts';
-import { type ClusterSpec, LOOPS, type Loop } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { addressLookUp } from '../dispatch/address-look-up.ts';
-import { clusterSummary } from '../dispatch/cluster-list.ts';
-import { healthOf } from '../dispatch/fleet-figures.ts';
 import { foreignSlice } from '../endpoints/endpoint-findings.ts';
 import {
   ENDPOINTS_REF,
@@ -21,10 +19,8 @@ import { selfReview } from '../kubernetes/permissions.ts';
 import { ApiServerConnections } from '../kubernetes/transport.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { VERSION } from '../runtime/version.ts';
-import type { ListedCluster, Pause } from '../table/clusters.ts';
-import type { KeyValueTable } from '../table/key-value-table.ts';
+import type { RegisteredCluster } from '../table/clusters.ts';
 import { readLeases } from '../table/leases.ts';
-import { type RunRecord, type RunRecords, readRunRecord } from '../table/run-records.ts';
 import {
   checkApiServer,
   checkKubeconfig,
@@ -35,27 +31,24 @@ import {
   checkWebhook,
 } from './check-access.ts';
 import { checkService, checkSpec } from './check-spec.ts';
-import { type Check, checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
+import { type Check, checked, type DoctorEnvironment, type DoctorLine, failed, ok, warn } from './line.ts';
 
 export interface CheckContext {
   readonly environment: Environment;
   readonly doctor: DoctorEnvironment;
-  readonly pausedAll: Pause | undefined;
   readonly signal: AbortSignal;
 }
 
 /** Runs all checks of one cluster. A check that fails replaces the checks that depend on it. */
-export async function checkCluster(cluster: ListedCluster, context: CheckContext): Promise<readonly DoctorLine[]> {
-  const { environment, doctor, pausedAll, signal } = context;
+export async function checkCluster(
+  cluster: RegisteredCluster,
+  { environment, doctor, signal }: CheckContext,
+): Promise<readonly DoctorLine[]> {
   const { spec } = cluster;
   const nowMs = environment.nowMs();
   const check = (name: Check, work: () => Promise<readonly DoctorLine[]>) =>
     checked(name, () => unlessAborted(signal, work));
-  const known = [
-    ...checkSpec(cluster, environment.stack, nowMs),
-    ...(await check('passes', () => checkPasses(cluster, pausedAll, environment.table(signal), nowMs))),
-  ];
-
+  const known = checkSpec(cluster, environment.stack, nowMs);
   let access: ApiServerAccess;
   try {
     access = await unlessAborted(signal, () => doctor.loadKubeconfig(spec, signal));
@@ -133,39 +126,4 @@ function recentWriters({ kind = '', metadata }: KubernetesObject, nowMs: number)
     const message = `${kind} ${metadata.namespace ?? ''}/${metadata.name} was written by ${manager} at ${time}`;
     return warn('owner', message, ONE_WRITER);
   });
-}
-
-/** Returns how the loops did by their run records, as alarms and `kbctl status` judge it. */
-export async function checkPasses(
-  cluster: ListedCluster,
-  pausedAll: Pause | undefined,
-  table: KeyValueTable,
-  nowMs: number,
-): Promise<readonly DoctorLine[]> {
-  const { name } = cluster.spec;
-  const read = await Promise.all(LOOPS.map(async (loop) => [loop, await readRunRecord(table, name, loop)] as const));
-  const records: RunRecords = Object.fromEntries(read.flatMap(([loop, last]) => (last ? [[loop, last.record]] : [])));
-  const { paused, overdue } = healthOf(clusterSummary(cluster), records, { pausedAll, nowMs });
-  if (paused) return [ok('passes', 'paused: no loop runs')];
-  const lines = LOOPS.map((loop) => passLine(loop, records[loop], overdue.includes(loop), nowMs));
-  return lines.every(({ level }) => level === 'ok') ? [ok('passes', 'every loop succeeded lately')] : lines;
-}
-
-function passLine(loop: Loop, record: RunRecord | undefined, isOverdue: boolean, nowMs: number): DoctorLine {
-  if (record === undefined) {
-    const line = isOverdue ? fail : warn;
-    return line('passes', `${loop} never ran`, 'Wait for its schedule, then read the log of its function');
-  }
-  const { error, failuresInARow, lastSuccessAtMs, findings } = record;
-  if (failuresInARow > 0) {
-    const times = failuresInARow === 1 ? 'once' : `${failuresInARow} times in a row`;
-    return fail('passes', `${loop} failed ${times}: ${error?.message ?? 'its record has no reason'}`);
-  }
-  if (isOverdue) {
-    const minutes = Math.round((nowMs - (lastSuccessAtMs ?? record.startedAtMs)) / 60_000);
-    const fix = 'Check that its schedule is enabled, and read the log of its function';
-    return fail('passes', `${loop} has not succeeded for ${minutes} minutes`, fix);
-  }
-  const owners = findings.find(({ type }) => type === 'twoOwners');
-  return owners === undefined ? ok('passes', `${loop} succeeded`) : fail('passes', `${loop}: ${owners.message}`);
 }

@@ -6,7 +6,6 @@ import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr } from '../kubernetes/service-cidrs.ts';
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
-import { isOnThisMachine } from './check-access.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
 /** The most ServiceCIDRs in a line. */
@@ -37,13 +36,6 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
     const until = isoTime(paused.untilMs);
     const message = `its passes are paused until ${until} by ${paused.by}: ${paused.reason}`;
     lines.push(warn('spec', message, `Wait, or end it: kbctl resume ${spec.name}`));
-  }
-  const alone =
-    apiServers.length === 1 &&
-    apiServers.every(({ kind, probe }) => kind === 'server' && !(probe.url && isOnThisMachine(probe.url)));
-  if (alone && endpoints.reconciler !== 'none') {
-    const fix = 'List the other API servers too; ignore this if there is only one';
-    lines.push(warn('spec', 'there is only one API server: deregister refuses to remove it', fix));
   }
   return lines;
 }

@@ -4,7 +4,7 @@ import { clusterName, shapeFaults } from '../cluster/shapes.ts';
 import { isoTime } from '../cluster/values.ts';
 import { ANSWERING_MS, CONCURRENT_PASSES, DispatchError, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
-import { type ListedCluster, listClusters, type Pause } from '../table/clusters.ts';
+import { listClusters, type RegisteredCluster } from '../table/clusters.ts';
 import { type CheckContext, checkCluster } from './check-cluster.ts';
 import { checkClock, checkConcurrency, checkQueues, checkTable } from './check-stack.ts';
 import { checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
@@ -52,10 +52,10 @@ async function linesOf(
     return await withinDeadline(environment, remainingMs() - ANSWERING_MS, async (signal) => {
       const common = await checkStack(invocation, doctor, signal);
       if (common.some(({ check, level }) => check === 'table' && level === 'fail')) return [...common];
-      const { clusters, lines, pausedAll } = await chosen(name, invocation, signal);
+      const { clusters, lines } = await chosen(name, invocation, signal);
       const { clustersPerTick = CONCURRENT_PASSES } = environment;
       const sized = checkConcurrency(clusters.length, clustersPerTick, doctor.queues?.concurrency);
-      const context = { environment, doctor, pausedAll, signal };
+      const context = { environment, doctor, signal };
       const ofClusters = await eachOf(clusters, CONCURRENT_PASSES, (cluster) => inTime(cluster, invocation, context));
       return [...common, ...sized, ...lines, ...ofClusters.flat()];
     });
@@ -81,9 +81,8 @@ async function checkStack(
 }
 
 interface ChosenClusters {
-  readonly clusters: readonly ListedCluster[];
+  readonly clusters: readonly RegisteredCluster[];
   readonly lines: readonly DoctorLine[];
-  readonly pausedAll: Pause | undefined;
 }
 
 async function chosen(
@@ -111,16 +110,16 @@ async function chosen(
   if (found.length + broken.length > 0) {
     const count = found.length + broken.length;
     if (name === undefined) lines.unshift(ok('clusters', count === 1 ? '1 is registered' : `${count} are registered`));
-    return { clusters: found, lines, pausedAll };
+    return { clusters: found, lines };
   }
   const fix = 'Register one: kbctl cluster apply -f cluster.yml';
   const message = name === undefined ? 'none is registered' : `cluster ${name} is not registered`;
-  return { clusters: [], lines: [...lines, fail('clusters', message, fix)], pausedAll };
+  return { clusters: [], lines: [...lines, fail('clusters', message, fix)] };
 }
 
 /** Returns the lines of one cluster, which carry its name. One that hangs does not delay the others. */
 async function inTime(
-  cluster: ListedCluster,
+  cluster: RegisteredCluster,
   { environment, remainingMs }: Invocation,
   context: CheckContext,
 ): Promise<readonly DoctorLine[]> {

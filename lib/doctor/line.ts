@@ -24,7 +24,6 @@ export type Check =
   | 'clusters'
   | 'queue'
   | 'spec'
-  | 'passes'
   | 'kubeconfig'
   | 'token'
   | 'dns'

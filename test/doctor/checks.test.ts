@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import {
   checkApiServer,
   checkKubeconfig,
@@ -10,22 +9,25 @@ import {
   checkWebhook,
   endLine,
 } from '../../lib/doctor/check-access.ts';
-import { checkOwners, checkPasses } from '../../lib/doctor/check-cluster.ts';
+import { checkOwners } from '../../lib/doctor/check-cluster.ts';
 import { checkService, checkSpec } from '../../lib/doctor/check-spec.ts';
 import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stack.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credentials.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
-import { PERMISSION_GROUPS, type Permission, permissionsOf, permissionText } from '../../lib/kubernetes/permissions.ts';
-import type { ListedCluster } from '../../lib/table/clusters.ts';
-import { type RunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
+import {
+  PERMISSION_GROUPS,
+  type Permission,
+  permissionsOf,
+  permissionText,
+  type SelfReview,
+} from '../../lib/kubernetes/permissions.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
-import { aRunRecord } from '../support/run-records.ts';
 
 const SERVER = 'https://10.20.0.1:6443';
 
@@ -43,6 +45,16 @@ function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
     tls: () => ({ rejectUnauthorized: true }),
     authHeaders: async () => ({}),
     ...overrides,
+  };
+}
+
+function aReview(answers: Partial<SelfReview> = {}): SelfReview {
+  return {
+    version: async () => 'v1.36.3',
+    user: async () => 'jane',
+    hasWebhook: async () => undefined,
+    allows: async () => true,
+    ...answers,
   };
 }
 
@@ -178,13 +190,7 @@ describe('the connection to the API server', () => {
     { user: 'jane', level: 'ok', end: 'and accepts the credential as that of jane' },
     { user: 'system:anonymous', level: 'fail', end: 'and has no user for the credential (system:anonymous)' },
   ])('the API server answers with its version, to the user $user', async ({ user, level, end }) => {
-    const review = {
-      version: async () => 'v1.36.3',
-      user: async () => user,
-      hasWebhook: async () => undefined,
-      allows: async () => true,
-    };
-    const [line] = await checkApiServer(anAccess(), review);
+    const [line] = await checkApiServer(anAccess(), aReview({ user: async () => user }));
     expect(line).toMatchObject({ level, message: `https://10.0.0.1:6443 is Kubernetes v1.36.3, ${end}` });
   });
 
@@ -194,13 +200,7 @@ describe('the connection to the API server', () => {
     { allocator: 'table', has: undefined, levels: [] },
     { allocator: 'apiserver', has: false, levels: [] },
   ] as const)('a webhook that $has, with allocator $allocator', async ({ allocator, has, levels }) => {
-    const review = {
-      version: async () => '',
-      user: async () => '',
-      allows: async () => true,
-      hasWebhook: async () => has,
-    };
-    const lines = await checkWebhook(aClusterSpec({ allocator }), review);
+    const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
     expect(lines.map(({ level }) => level)).toEqual(levels);
   });
 
@@ -224,12 +224,8 @@ describe('the connection to the API server', () => {
 });
 
 describe('the rights', () => {
-  const reviewing = (allows: (permission: Permission) => boolean) => ({
-    version: async () => 'v1.36.3',
-    user: async () => 'jane',
-    hasWebhook: async () => undefined,
-    allows: async (permission: Permission) => allows(permission),
-  });
+  const reviewing = (allows: (permission: Permission) => boolean) =>
+    aReview({ allows: async (permission) => allows(permission) });
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
 
   test('all rights are present, and none is excessive', async () => {
@@ -330,12 +326,6 @@ describe('the writers of the endpoints', () => {
 describe('the spec', () => {
   const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
 
-  test('a single API server on this machine is no warning', () => {
-    const probe = { url: 'https://127.0.0.1:6443/readyz', path: '/readyz', authenticate: false };
-    const spec = aClusterSpec({ mode: 'enforce', apiServers: [{ address: '192.0.2.1', kind: 'server', probe }] });
-    expect(checkSpec({ ...registered, spec }, undefined, NOW_MS).map(({ level }) => level)).toEqual(['ok']);
-  });
-
   test('an observing, paused cluster of another stack has a line for each', () => {
     const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
     const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
@@ -343,7 +333,6 @@ describe('the spec', () => {
       'mode observe: nothing is written',
       'it belongs to the stack theirs: this one (ours) only observes it',
       'its passes are paused until 2026-01-01T13:00:00.000Z by me: work',
-      'there is only one API server: deregister refuses to remove it',
     ]);
     const fixes = lines.flatMap((line) => ('fix' in line ? [line.fix] : []));
     expect(fixes).toEqual(
@@ -419,66 +408,5 @@ describe('the spec', () => {
     const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
     const lines = await checkService(aClusterSpec(), { ...memoryCluster([serviceAt('10.0.0.1')]).port, list });
     expect(lines).toMatchObject([{ level: 'ok' }]);
-  });
-});
-
-describe('the passes', () => {
-  const CLUSTER: ListedCluster = { spec: aClusterSpec(), generation: 1, rangesGeneration: 1, writtenAtMs: 0 };
-
-  async function afterPasses(overrides: Partial<RunRecord>) {
-    const table = aTable();
-    for (const loop of LOOPS) {
-      const record = aRunRecord(NOW_MS - 60_000, loop === 'kubernetes-service' ? overrides : {});
-      await writeRunRecord(table, 'demo', loop, record, undefined);
-    }
-    return checkPasses(CLUSTER, undefined, table, NOW_MS);
-  }
-
-  test('four loops that succeeded are one line', async () => {
-    expect(await afterPasses({})).toMatchObject([{ level: 'ok' }]);
-  });
-
-  test('loops that never ran are warnings', async () => {
-    const lines = await checkPasses({ ...CLUSTER, writtenAtMs: NOW_MS }, undefined, aTable(), NOW_MS);
-    expect(lines).toMatchObject(LOOPS.map(() => ({ level: 'warn' })));
-  });
-
-  test.each([
-    { ageMs: 89_000, level: 'ok' },
-    { ageMs: 91_000, level: 'fail' },
-  ])('a loop with a last success $ageMs ms ago is $level, as in the alarm', async ({ ageMs, level }) => {
-    const lines = await afterPasses({ lastSuccessAtMs: NOW_MS - ageMs });
-    expect(lines.find(({ message }) => /every loop|^kubernetes-service/.test(message))).toMatchObject({ level });
-  });
-
-  test('loops of a paused cluster are not overdue, as in the alarm', async () => {
-    const pause = { untilMs: NOW_MS + HOUR, reason: 'maintenance', by: 'an operator' };
-    for (const [cluster, all] of [
-      [{ ...CLUSTER, paused: pause }, undefined],
-      [CLUSTER, pause],
-    ] as const) {
-      expect(await checkPasses(cluster, all, aTable(), NOW_MS)).toMatchObject([{ level: 'ok' }]);
-    }
-  });
-
-  test.each<{ title: string; overrides: Partial<RunRecord>; message: string }>([
-    {
-      title: 'that fail have the reason',
-      overrides: { failuresInARow: 3, error: { code: 'Forbidden', message: 'no' } },
-      message: 'kubernetes-service failed 3 times in a row: no',
-    },
-    {
-      title: 'that stopped have their last success',
-      overrides: { lastSuccessAtMs: NOW_MS - HOUR },
-      message: 'kubernetes-service has not succeeded for 60 minutes',
-    },
-    {
-      title: 'that have a rival name it',
-      overrides: { findings: [{ type: 'twoOwners', message: 'kube-apiserver changed it' }] },
-      message: 'kubernetes-service: kube-apiserver changed it',
-    },
-  ])('$title', async ({ overrides, message }) => {
-    const lines = await afterPasses(overrides);
-    expect(lines.filter(({ level }) => level === 'fail')).toMatchObject([{ message }]);
   });
 });

@@ -47,7 +47,6 @@ describe('the doctor', () => {
       'table',
       'queue',
       'spec',
-      'passes',
       'kubeconfig',
       'token',
       'dns',
