@@ -191,7 +191,7 @@ export const writtenSpecShape = z.strictObject({
     {},
   ),
   maxEventsPerPass: z.prefault(
-    described(z.int(), 'Events that one pass writes before it summarizes the rest: 0 to 10,000.', {
+    described(z.int(), 'Events that one pass writes at most; its log line counts the rest. 0 to 10,000.', {
       minimum: 0,
       maximum: MOST_EVENTS,
     }),

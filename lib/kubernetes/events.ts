@@ -33,7 +33,7 @@ export interface EventPlanInput {
   /** The sightings of the loop's last pass, by event name. */
   readonly previous: Readonly<Record<string, EventSighting>>;
   readonly nowMs: number;
-  /** The most events that one pass writes, besides the event about dropped ones. */
+  /** The most events that one pass writes. */
   readonly cap: number;
 }
 
@@ -49,34 +49,26 @@ const LONGEST_NAME = 253;
 /**
  * Plans the events that a pass writes. One event (object, reason and note) keeps its name: it is created at its first
  * sighting, and its series is written at the second and then every 30 minutes. Events beyond the cap, or beyond the 300
- * that are remembered, are dropped; one more event, regarding the Service `default/kubernetes`, reports that.
+ * that are remembered, are dropped.
  */
 export function planEvents(input: EventPlanInput): EventPlan {
   const { previous, nowMs, cap } = input;
   const seen = new Map(input.drafts.map((draft) => [eventName(draft, input), draft]));
-  const sightings = new Map(remembered(previous, seen, nowMs));
-  const unseen = unseenFirst(sightings, seen);
+  const sightings = new Map<string, EventSighting>();
+  let room = MOST_SIGHTINGS - [...seen.keys()].filter((name) => previous[name] !== undefined).length;
   const writes: EventWrite[] = [];
   let dropped = 0;
   for (const [name, draft] of seen) {
-    const before = sightings.get(name);
+    const before = previous[name];
     const due = isDue(before, nowMs);
-    const written = due && writes.length < cap && (before !== undefined || makeRoom(sightings, unseen));
-    if (written) {
-      writes.push(eventWrite(name, draft, before, input));
-    } else if (due) {
-      dropped += 1;
-    }
+    const written = due && writes.length < cap && (before !== undefined || room > 0);
+    if (written) writes.push(eventWrite(name, draft, before, input));
+    else if (due) dropped += 1;
+    if (written && before === undefined) room -= 1;
     if (written || before !== undefined) sightings.set(name, sighted(before, written, nowMs));
   }
-  if (dropped > 0) {
-    const draft = summaryDraft(input.loop, dropped);
-    const name = eventName(draft, input);
-    const due = isDue(previous[name], nowMs);
-    writes.push(...(due ? [eventWrite(name, draft, previous[name], input)] : []));
-    sightings.set(name, sighted(previous[name], due, nowMs));
-  }
-  return { writes, sightings: Object.fromEntries(sightings), dropped };
+  const kept = latestUnseen(previous, seen, nowMs).slice(0, Math.max(0, room));
+  return { writes, sightings: { ...Object.fromEntries(kept), ...Object.fromEntries(sightings) }, dropped };
 }
 
 function sighted(before: EventSighting | undefined, written: boolean, nowMs: number): EventSighting {
@@ -88,37 +80,11 @@ function isDue(previous: EventSighting | undefined, nowMs: number): boolean {
   return previous === undefined || previous.count === 1 || nowMs - previous.lastWrittenAtMs >= REPEAT_MS;
 }
 
-function remembered(previous: EventPlanInput['previous'], seen: ReadonlyMap<string, unknown>, nowMs: number) {
-  return Object.entries(previous).filter(
-    ([name, { lastSeenAtMs }]) => seen.has(name) || nowMs - lastSeenAtMs <= FORGET_AFTER_MS,
-  );
-}
-
-/** Returns the sightings that this pass did not see, the oldest first. */
-function unseenFirst(sightings: ReadonlyMap<string, EventSighting>, seen: ReadonlyMap<string, unknown>) {
-  const unseen = [...sightings].filter(([name]) => !seen.has(name));
-  return unseen.sort(([, one], [, other]) => one.lastSeenAtMs - other.lastSeenAtMs).values();
-}
-
-/** Removes sightings that this pass did not see, if the event about dropped ones exceeds the limit. */
-function makeRoom(sightings: Map<string, EventSighting>, unseen: Iterator<readonly [string, unknown]>): boolean {
-  while (sightings.size >= MOST_SIGHTINGS) {
-    const oldest = unseen.next();
-    if (oldest.done) return false;
-    sightings.delete(oldest.value[0]);
-  }
-  return true;
-}
-
-/** The note has the number rounded to a power of ten, because each new number would be a new event. */
-function summaryDraft(loop: Loop, dropped: number): EventDraft {
-  const atLeast = 10 ** Math.floor(Math.log10(dropped));
-  return {
-    regarding: { apiVersion: 'v1', kind: 'Service', namespace: 'default', name: 'kubernetes', uid: '' },
-    reason: 'EventsDropped',
-    action: 'EventReporting',
-    note: `${loop} found more than it may report as events: one pass omitted at least ${atLeast}. Its log line has the counts.`,
-  };
+/** Returns the sightings of the last hour that this pass did not see, the latest first. */
+function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<string, unknown>, nowMs: number) {
+  return Object.entries(previous)
+    .filter(([name, { lastSeenAtMs }]) => !seen.has(name) && nowMs - lastSeenAtMs <= FORGET_AFTER_MS)
+    .sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs);
 }
 
 /**

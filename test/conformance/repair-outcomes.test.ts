@@ -190,18 +190,3 @@ describe('passes of both repairs where the table allocates', () => {
     }
   });
 });
-
-test('an API server accepts the event that sums up findings over the cap', async () => {
-  const handlers = await start('capped', { maxEventsPerPass: 1 });
-  expect(await handlers.run('cluster-ip-repair')).toMatchObject({ summary: { failed: 0 } });
-  await handlers.close();
-
-  const [first, second, ...others] = await eventsOf('cluster-ip-repair', 'capped');
-
-  expect(others).toEqual([]);
-  const reasons = [first, second].map((event) => [event?.regarding.name, event?.reason]).sort();
-  expect(reasons).toEqual([
-    [expect.stringMatching(/^ip-/), expect.stringMatching(/^ClusterIP/)],
-    ['kubernetes', 'EventsDropped'],
-  ]);
-});

@@ -129,16 +129,9 @@ describe('a repeated event', () => {
 });
 
 describe('many events', () => {
-  test('a pass writes events up to the cap, and one more event reports the others', () => {
+  test('a pass writes events up to the cap, and counts the others', () => {
     expect(plan(manyDrafts(20), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 0 });
-    const { writes, dropped } = plan(manyDrafts(250), start, {}, 20);
-    expect(writes).toHaveLength(21);
-    expect(dropped).toBe(230);
-    expect(writes.at(-1)?.object).toMatchObject({
-      metadata: { namespace: 'default' },
-      regarding: { kind: 'Service', namespace: 'default', name: 'kubernetes' },
-      note: expect.stringContaining('omitted at least 100'),
-    });
+    expect(plan(manyDrafts(250), start, {}, 20)).toMatchObject({ writes: { length: 20 }, dropped: 230 });
   });
 
   test('events beyond the cap are written in later passes', () => {
@@ -152,7 +145,7 @@ describe('many events', () => {
     expect(written.size).toBeGreaterThanOrEqual(30);
   });
 
-  test('events take no more room in the run record than about three hundred sightings, and no more writes than the cap', () => {
+  test('events take no more room in the run record than three hundred sightings, and no more writes than the cap', () => {
     const passes = fc.array(
       fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),
       {
@@ -166,8 +159,8 @@ describe('many events', () => {
         for (const { count, prefix, minutes } of all) {
           nowMs += minutes * MINUTE;
           const { writes, sightings, dropped } = plan(manyDrafts(count, prefix), nowMs, previous, cap);
-          expect(writes.length).toBeLessThanOrEqual(cap + 1);
-          expect(Object.keys(sightings).length).toBeLessThanOrEqual(302);
+          expect(writes.length).toBeLessThanOrEqual(cap);
+          expect(Object.keys(sightings).length).toBeLessThanOrEqual(300);
           expect(dropped).toBeLessThanOrEqual(count);
           previous = sightings;
         }
