@@ -1,7 +1,7 @@
 import { BOUNDS } from '../cluster/bounds.ts';
 import { boundedText } from '../cluster/values.ts';
 import type { AnsweredCall } from './api-calls.ts';
-import { type Kind, RESOURCES } from './cluster-port.ts';
+import { RESOURCES } from './cluster-port.ts';
 import { type ItemReader, MalformedItem } from './item-readers.ts';
 import {
   BYTES,
@@ -30,13 +30,13 @@ const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
   list: (accept: string) => Promise<AnsweredCall>,
   site: CallSite,
-  { kind, fromProtobuf, fromJson, entriesOf = () => 0 }: ItemReader<Item>,
+  reader: ItemReader<Item>,
 ): AsyncGenerator<Item> {
+  const { kind, fromJson, entriesOf = () => 0 } = reader;
   let reply = await list(PROTOBUF_OR_JSON);
   if (reply.status === 406) reply = await list(JSON_ONLY);
   try {
-    const reader = new ProtobufList(`${RESOURCES[kind].apiVersion} ${kind}List`, fromProtobuf);
-    const items = reply.stream ? itemsIn(reply.stream, site, reader, kind) : listIn(reply, kind, site).map(fromJson);
+    const items = reply.stream ? itemsIn(reply.stream, site, reader) : listIn(reply, kind, site).map(fromJson);
     let entries = 0;
     for await (const item of items) {
       entries += entriesOf(item);
@@ -51,29 +51,6 @@ export async function* streamedList<Item extends { readonly name: string; readon
   }
 }
 
-async function* itemsIn<Item>(
-  stream: AsyncIterable<Uint8Array>,
-  site: CallSite,
-  reader: ProtobufList<Item>,
-  kind: Kind,
-): AsyncGenerator<Item> {
-  const most = BOUNDS['each list'][kind];
-  let bytes = 0;
-  let count = 0;
-  for await (const chunk of stream) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_LIST_BYTES) throw new OverBound(`more than ${LARGEST_LIST_BYTES / 1024 / 1024} MiB`);
-    for (const item of reader.push(chunk)) {
-      count += 1;
-      if (count > most) throw new OverBound(`more than ${most} objects of kind ${kind}`);
-      yield item;
-    }
-  }
-  const { resourceVersion, continueToken } = reader.end();
-  if (resourceVersion === '') throw malformed(site, NO_VERSION);
-  if (continueToken !== '') throw malformed(site, PART_OF_A_LIST);
-}
-
 // Field numbers: k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and k8s.io/apimachinery/pkg/runtime/generated.proto.
 
 const TYPE_META = 1;
@@ -81,120 +58,110 @@ const RAW = 2;
 const LIST_META = 1;
 const ITEM = 2;
 
-/**
- * The position of the reader: before the magic bytes, in the `runtime.Unknown`, in the list that is its `raw`, or after
- * that.
- */
-type Place = 'start' | 'envelope' | 'list' | 'rest';
-
-interface ListMeta {
-  readonly resourceVersion: string;
-  /** Empty when the list is complete. */
-  readonly continueToken: string;
-}
-
-/**
- * Reads a list of objects while it arrives. Bytes are kept until a field of the list is whole, as an object is; fields of
- * other kinds are skipped. Each call throws `MalformedProtobuf` or `OverBound`.
- */
-export class ProtobufList<Item> {
-  /** `v1 ServiceList`. */
-  readonly #expectedKind: string;
-  readonly #readItem: (reader: ProtobufReader) => Item;
-  #place: Place = 'start';
-  #kind = '';
-  /** The number of bytes of the list that are still missing. */
-  #left = 0;
-  #meta: ListMeta = { resourceVersion: '', continueToken: '' };
-  #items: Item[] = [];
-  #waiting: Uint8Array[] = [];
-  #waitingBytes = 0;
-  /** The number of bytes that the next step needs. */
-  #needed = MAGIC.length;
-
-  constructor(kind: string, readItem: (reader: ProtobufReader) => Item) {
-    this.#expectedKind = kind;
-    this.#readItem = readItem;
-  }
-
-  /** Returns the objects that end in this chunk. */
-  push(chunk: Uint8Array): Item[] {
-    if (this.#place === 'rest') return [];
-    this.#waiting.push(chunk);
-    this.#waitingBytes += chunk.length;
-    if (this.#waitingBytes < this.#needed) return [];
-
-    const bytes = Buffer.concat(this.#waiting);
-    let at = 0;
-    for (let next = this.#step(bytes, at); next !== undefined; next = this.#step(bytes, at)) at = next;
-    this.#waiting = [bytes.subarray(at)];
-    this.#waitingBytes = bytes.length - at;
-    const items = this.#items;
-    this.#items = [];
-    return items;
-  }
-
-  /** Returns the metadata of the list. Throws if the list is incomplete. */
-  end(): ListMeta {
-    if (this.#place === 'start') requireMagic(Buffer.concat(this.#waiting));
-    if (this.#place !== 'rest' && this.#kind !== this.#expectedKind && this.#waitingBytes === 0)
-      throw this.#otherKind();
-    if (this.#place !== 'rest') throw new MalformedProtobuf('it is cut off');
-    return this.#meta;
-  }
-
-  /** Returns the position of the next step, or `undefined` if more bytes are needed. */
-  #step(bytes: Buffer, at: number): number | undefined {
-    if (this.#place === 'rest') return undefined;
-    if (this.#place !== 'start') return this.#field(bytes, at);
-    if (bytes.length < MAGIC.length) return this.#wait(MAGIC.length);
-    requireMagic(bytes);
-    this.#place = 'envelope';
-    return MAGIC.length;
-  }
-
-  #field(bytes: Buffer, at: number): number | undefined {
-    const head = fieldAt(bytes, at);
-    if (head === undefined) return this.#wait(bytes.length - at + 1);
-    if (this.#place === 'envelope' && head.field === RAW && head.wireType === BYTES) return this.#enterList(head);
-    const size = head.end - at;
-    if (this.#place === 'list' && size > this.#left)
-      throw new MalformedProtobuf('a field goes beyond the end of its list');
-    if (size > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
-    if (head.end > bytes.length) return this.#wait(size);
-    const reader = new ProtobufReader(bytes, at, head.end);
-    reader.fields((field) => {
-      if (this.#place === 'list') this.#readList(reader, field, size);
-      else if (field === TYPE_META) this.#kind = readTypeMeta(reader);
-    });
-    return head.end;
-  }
-
-  #wait(bytes: number): undefined {
-    this.#needed = bytes;
-  }
-
-  #enterList({ start, end }: FieldPlace): number {
-    if (this.#kind !== this.#expectedKind) throw this.#otherKind();
-    this.#left = end - start;
-    this.#place = this.#left === 0 ? 'rest' : 'list';
-    return start;
-  }
-
-  #readList(reader: ProtobufReader, field: number, size: number): void {
-    if (field === LIST_META) this.#meta = readListMeta(reader);
-    else if (field === ITEM) this.#items.push(this.#readItem(reader));
-    this.#left -= size;
-    if (this.#left === 0) this.#place = 'rest';
-  }
-
-  #otherKind(): MalformedProtobuf {
-    const found = this.#kind === '' ? '' : `, but ${boundedText(this.#kind)}`;
-    return new MalformedProtobuf(`it is no ${this.#expectedKind}${found}`);
+/** Reads each field of a list once it is whole, as an object is. */
+async function* itemsIn<Item>(
+  stream: AsyncIterable<Uint8Array>,
+  site: CallSite,
+  { kind, fromProtobuf }: ItemReader<Item>,
+): AsyncGenerator<Item> {
+  const expected = `${RESOURCES[kind].apiVersion} ${kind}List`;
+  const most = BOUNDS['each list'][kind];
+  const bytes = new ArrivingBytes(stream);
+  try {
+    requireMagic(await bytes.take(MAGIC.length));
+    let found = '';
+    let head = await bytes.head();
+    for (; head.field !== RAW || head.wireType !== BYTES; head = await bytes.head()) {
+      const reader = new ProtobufReader(await bytes.take(head.end));
+      reader.fields((field) => {
+        if (field === TYPE_META) found = readTypeMeta(reader);
+      });
+    }
+    if (found !== expected) throw new MalformedProtobuf(`it is no ${expected}, but ${boundedText(found)}`);
+    await bytes.take(head.start);
+    let meta = { resourceVersion: '', continueToken: '' };
+    let count = 0;
+    for (let left = head.end - head.start; left > 0; ) {
+      const { end: size } = await bytes.head();
+      if (size > left) throw new MalformedProtobuf('a field goes beyond the end of its list');
+      left -= size;
+      const reader = new ProtobufReader(await bytes.take(size));
+      const items: Item[] = [];
+      reader.fields((field) => {
+        if (field === LIST_META) meta = readListMeta(reader);
+        else if (field === ITEM) items.push(fromProtobuf(reader));
+      });
+      count += items.length;
+      if (count > most) throw new OverBound(`more than ${most} objects of kind ${kind}`);
+      yield* items;
+    }
+    await bytes.rest();
+    if (meta.resourceVersion === '') throw malformed(site, NO_VERSION);
+    if (meta.continueToken !== '') throw malformed(site, PART_OF_A_LIST);
+  } finally {
+    await bytes.close();
   }
 }
 
-function readListMeta(reader: ProtobufReader): ListMeta {
+/** The bytes of a list that have arrived. Each call waits for more if there are too few. */
+class ArrivingBytes {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  #bytes: Buffer = Buffer.alloc(0);
+  #total = 0;
+
+  constructor(stream: AsyncIterable<Uint8Array>) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+  }
+
+  /** Returns the place of the field that comes next, counted from here. */
+  async head(): Promise<FieldPlace> {
+    for (;;) {
+      const head = fieldAt(this.#bytes, 0);
+      if (head !== undefined) return head;
+      await this.#receive(this.#bytes.length + 1);
+    }
+  }
+
+  async take(count: number): Promise<Buffer> {
+    if (count > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
+    if (this.#bytes.length < count) await this.#receive(count);
+    const taken = this.#bytes.subarray(0, count);
+    this.#bytes = this.#bytes.subarray(count);
+    return taken;
+  }
+
+  /** Waits for the end of the reply. */
+  async rest(): Promise<void> {
+    while ((await this.#next()) !== undefined);
+  }
+
+  async close(): Promise<void> {
+    await this.#chunks.return?.();
+  }
+
+  async #receive(count: number): Promise<void> {
+    const pieces: Uint8Array[] = [this.#bytes];
+    for (let length = this.#bytes.length; length < count; ) {
+      const piece = await this.#next();
+      if (piece === undefined) throw new MalformedProtobuf('it is cut off');
+      pieces.push(piece);
+      length += piece.length;
+    }
+    this.#bytes = Buffer.concat(pieces);
+  }
+
+  async #next(): Promise<Uint8Array | undefined> {
+    const { value, done } = await this.#chunks.next();
+    if (done) return undefined;
+    this.#total += value.length;
+    if (this.#total > LARGEST_LIST_BYTES) {
+      throw new OverBound(`more than ${LARGEST_LIST_BYTES / 1024 / 1024} MiB`);
+    }
+    return value;
+  }
+}
+
+function readListMeta(reader: ProtobufReader) {
   const meta = { resourceVersion: '', continueToken: '' };
   reader.message((field) => {
     if (field === 2) meta.resourceVersion = reader.text();
