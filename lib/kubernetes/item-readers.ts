@@ -73,7 +73,7 @@ const SERVICE_LABELS = [Buffer.from(HOLD_OWNER_LABEL)];
 type ServiceSpec = Pick<ServiceClaim, 'type' | 'clusterIP' | 'clusterIPs' | 'ports' | 'healthCheckNodePort'>;
 
 /** Reads the fields of a Service that allocation depends on. Throws `MalformedProtobuf` or `OverBound`. */
-export function readService(reader: ProtobufReader): ServiceClaim {
+function readService(reader: ProtobufReader): ServiceClaim {
   let meta = { name: '', namespace: '', uid: '', resourceVersion: '', createdAtMs: 0 };
   let holdOwner: string | undefined;
   let claims: ServiceSpec = { type: '', clusterIP: '', clusterIPs: [], ports: [], healthCheckNodePort: 0 };
