@@ -8,7 +8,7 @@ export type RefusalCode =
   | 'NotReady'
   /** A CIDR, port range or snapshot that does not parse. */
   | 'Unparsable'
-  /** An invalid owner or time of a hold. */
+  /** The hold would end in the past. */
   | 'BadHold'
   /** The hold to change does not exist, or belongs to another owner. */
   | 'NotHeld'

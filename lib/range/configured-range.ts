@@ -5,7 +5,6 @@ import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { RANGE_KEYS, type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
 import { CodedError } from '../cluster/values.ts';
-import { badHold, type HoldTerms } from './hold.ts';
 import type { Requested } from './operations.ts';
 import { Range } from './range.ts';
 import type { StoredRange } from './stored-range.ts';
@@ -73,14 +72,11 @@ function notReady({ key }: ConfiguredRange<unknown>): Refusal {
   return refused('NotReady', `cannot allocate resources of type ${resource} at this time`);
 }
 
-/** Refuses without reading the table: invalid terms, items outside the range. */
+/** Refuses items outside the range without reading the table. */
 export function refusalBeforeReading<Item>(
   range: ConfiguredRange<Item>,
   requested: readonly Requested<Item>[],
-  hold?: HoldTerms,
 ): Refusal | undefined {
-  const refusal = hold && badHold(hold);
-  if (refusal !== undefined) return refusal;
   const allocator = range.emptyAllocator();
   for (const [index, each] of requested.entries()) {
     if (each === 'next' || allocator.indexOf(each.value) !== undefined) continue;

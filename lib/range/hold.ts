@@ -1,5 +1,3 @@
-import { type Refusal, refused } from '../allocator/refusal.ts';
-
 /**
  * A reservation of addresses or ports without a Service, for an owner, until a time or forever. It ends when a Service
  * claims the item, when it is released, or at its time. Items that were allocated together share one.
@@ -55,25 +53,6 @@ export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
     one.takenUpBy === other.takenUpBy &&
     one.requestId === other.requestId
   );
-}
-
-/** Returns the reason why these terms are invalid; undefined if they are valid. */
-export function badHold({ owner, untilMs, requestId }: HoldTerms): Refusal | undefined {
-  if (!HOLD_OWNER.test(owner)) {
-    return badTerms(`${shown(owner)} cannot own a hold: an owner has ${HOLD_OWNER_SYNTAX}`);
-  }
-  if (untilMs !== undefined && !(Number.isSafeInteger(untilMs) && untilMs >= 0)) {
-    return badTerms(`a hold cannot end at ${untilMs}: set a time in whole milliseconds, or none`);
-  }
-  return requestId === '' ? badTerms('the id of a request must not be empty: set one, or none') : undefined;
-}
-
-function badTerms(message: string): Refusal {
-  return refused('BadHold', message);
-}
-
-function shown(owner: string): string {
-  return JSON.stringify(owner.length > 80 ? `${owner.slice(0, 80).toWellFormed()}…` : owner);
 }
 
 /*

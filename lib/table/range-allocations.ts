@@ -66,7 +66,7 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       requested: readonly Requested<Item>[],
       allocateOptions: AllocateOptions = {},
     ): Promise<Allocated<Item>> => {
-      const refusal = refusalBeforeReading(range, requested, allocateOptions.hold);
+      const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
       if (requested.length === 0) return { outcome: 'allocated', items: [] };
       return updateInTurn(

@@ -24,7 +24,7 @@ test.each([
   ['for an address by its text', { ...good, items: [{ range: 'secondaryserviceips', value: 'fd00::1' }] }],
   ['for a port by its number', { ...good, items: [{ range: 'servicenodeports', value: 30_080 }] }],
   ['with an id of 63 letters', { ...good, requestId: 'x'.repeat(63) }],
-  ['with an owner', { ...good, hold: { owner: 'team-a' } }],
+  ['with an owner', { ...good, hold: { owner: 'Team-1_x.y' } }],
   ['with a hold until a time', { ...good, hold: { owner: 'a', until: '2026-01-31T12:00:00Z', takenUpBy: 'owner' } }],
   ['with a hold for good', { ...good, hold: { owner: 'a', until: 'forever' } }],
   ['for 256 addresses', { ...good, items: [{ ...NEXT, count: 256 }] }],
@@ -34,6 +34,12 @@ test.each([
 ])('a request %s is valid', (_, event) => {
   expect(parseRequest(event)).toEqual(event);
   expect(schemaFaults(schema, event)).toEqual([]);
+});
+
+test.each(['', '-a', 'a.', 'a b', 'a\n', 'é', 'x'.repeat(10_240)])('%j is not the owner of a hold', (owner) => {
+  const fault = faultOf({ ...good, hold: { owner } });
+  expect(fault).toContain('hold.owner is not 1 to 63 of A-Z');
+  expect(fault.length).toBeLessThan(300);
 });
 
 test.each<[string, unknown, string]>([

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
-  badHold,
   type Hold,
   type HoldTerms,
   holdOn,
@@ -34,45 +33,6 @@ function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): rea
     [],
   );
 }
-
-test.each([
-  { owner: 'a', why: 'one letter' },
-  { owner: 'Team-1_x.y', why: 'all that may stand in the middle' },
-  { owner: 'x'.repeat(63), why: '63 letters' },
-])('a hold may name an owner of $why', ({ owner }) => {
-  expect(badHold({ ...TERMS, owner })).toBeUndefined();
-});
-
-test.each([
-  { owner: '', why: 'nothing' },
-  { owner: 'x'.repeat(64), why: '64 letters' },
-  { owner: '-a', why: 'a dash first' },
-  { owner: 'a.', why: 'a dot last' },
-  { owner: 'a b', why: 'two words' },
-  { owner: 'a\n', why: 'a line' },
-  { owner: 'é', why: 'another alphabet' },
-  { owner: 'x'.repeat(80), why: '80 letters' },
-  { owner: 'x'.repeat(81), why: '81 letters' },
-  { owner: 'x'.repeat(10_240), why: '10 KB' },
-])('a hold may not name an owner of $why', ({ owner }) => {
-  const refusal = badHold({ ...TERMS, owner });
-  expect(refusal).toMatchObject({ code: 'BadHold', message: expect.stringContaining('1 to 63 of') });
-  expect(refusal?.message.length).toBeLessThan(300);
-  expect(refusal?.message.startsWith(JSON.stringify(owner.length > 80 ? `${owner.slice(0, 80)}…` : owner))).toBe(true);
-});
-
-test.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])('a hold may not end at %s', (untilMs) => {
-  expect(badHold({ ...TERMS, untilMs })).toMatchObject({ code: 'BadHold' });
-});
-
-test('a hold may end at the first millisecond of 1970', () => {
-  expect(badHold({ ...TERMS, untilMs: 0 })).toBeUndefined();
-});
-
-test('a hold may not name an empty request', () => {
-  const message = 'the id of a request must not be empty: set one, or none';
-  expect(badHold({ ...TERMS, requestId: '' })).toMatchObject({ code: 'BadHold', message });
-});
 
 test.each([
   { untilMs: undefined, over: false },

@@ -209,13 +209,6 @@ describe('A held item', () => {
       outcome: 'allocated',
     });
   });
-
-  test('an item is not held on terms that no hold may have', async () => {
-    const table = await newTable();
-    const hold = { ...HOLD, owner: 'team a' };
-    expect(await over(table).allocate(['next'], { hold })).toMatchObject({ code: 'BadHold' });
-    expect(await takenIn(table)).toEqual([]);
-  });
 });
 
 describe('Holds take 64 KB at most', () => {
