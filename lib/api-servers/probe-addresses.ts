@@ -14,11 +14,10 @@ import type { Finding } from '../cluster/finding.ts';
 import { hostOf } from '../cluster/hosts.ts';
 import { isKeptByAgent, type Lease } from '../cluster/lease.ts';
 import { boundedText } from '../cluster/values.ts';
-import type { ExpectedAddress } from '../endpoints/lease-decisions.ts';
-import { hasMissedTwice, publishedAddresses } from '../endpoints/lease-states.ts';
-import { type PublishedFamily, publishedFamilies } from '../endpoints/objects.ts';
+import { hasMissedTwice } from '../endpoints/lease-states.ts';
+import type { PublishedFamily } from '../endpoints/objects.ts';
 import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
-import type { ServersSeen } from '../endpoints/published-servers.ts';
+import { type ExpectedAddress, publishedAddresses, type ServersSeen } from '../endpoints/published-servers.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
 /** An invocation runs at most 16 passes at a time, so that a process has at most 256 probes under way. */
@@ -60,7 +59,7 @@ export async function probeServers(
   const lookUps = pass.startDeadline(LOOK_UPS_MS);
   try {
     const lookUp = (source: SharedHostSpec) => pass.lookUp(source, lookUps.signal);
-    const resolved = await resolveAddresses(pass.spec, lookUp, leases);
+    const resolved = await resolveAddresses(pass.spec, families, lookUp, leases);
     return { ...resolved, outcomes: await probeWithWitnesses(pass, families, resolved.addresses, leases, all.signal) };
   } finally {
     all.cancel();
@@ -97,10 +96,13 @@ async function probeWithWitnesses(
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
+  families: readonly PublishedFamily[],
   lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses> {
-  const resolved = await Promise.all(spec.apiServers.map((server) => resolveServer(server, spec, lookUp, leases)));
+  const resolved = await Promise.all(
+    spec.apiServers.map((server) => resolveServer(server, spec, families, lookUp, leases)),
+  );
   const byAddress = new Map<string, ProbedAddress>();
   const named = resolved
     .flatMap(({ addresses }) => addresses)
@@ -116,6 +118,7 @@ export async function resolveAddresses(
 async function resolveServer(
   server: ApiServerSpec,
   spec: ClusterSpec,
+  families: readonly PublishedFamily[],
   lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses> {
@@ -136,12 +139,12 @@ async function resolveServer(
   });
   const records = found && parsedRecords(found);
   const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
-  const { addresses, findings } = publishable(records ?? new Map(), host, spec, ofHost);
+  const { addresses, findings } = publishable(records ?? new Map(), host, families, ofHost);
   if (addresses.length > 0) return { addresses: probed(addresses), findings, unresolved: [] };
 
   if (records !== undefined) {
-    const families = publishedFamilies(spec).map(({ family }) => family);
-    why = ` (no record is an ${families.join(' or ')} address that Endpoints may contain)`;
+    const names = families.map(({ family }) => family);
+    why = ` (no record is an ${names.join(' or ')} address that Endpoints may contain)`;
   }
   const known = ofHost.map(({ address }) => address);
   const message = `the look-up of ${host} failed${why}; its known addresses stay: ${known.join(' ') || 'nothing'}`;
@@ -150,8 +153,12 @@ async function resolveServer(
 }
 
 /** Returns the records to publish. If there are too many, those of servers known to be alive come first. */
-function publishable(records: ParsedRecords, host: string, spec: ClusterSpec, ofHost: readonly Lease[]) {
-  const families = publishedFamilies(spec);
+function publishable(
+  records: ParsedRecords,
+  host: string,
+  families: readonly PublishedFamily[],
+  ofHost: readonly Lease[],
+) {
   const most = RECORDS_OF_A_HOST / families.length;
   const isFit = (address: Address | undefined) => address !== undefined && isGlobalUnicast(address);
   const unfit = [...records].filter(([, address]) => !isFit(address)).slice(0, RECORDS_OF_A_HOST);

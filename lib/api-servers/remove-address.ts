@@ -1,7 +1,5 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { isWithdrawn, type Lease } from '../cluster/lease.ts';
-import { knownAddresses } from '../endpoints/lease-decisions.ts';
-import { publishedAddresses } from '../endpoints/lease-states.ts';
 import {
   addressesIn,
   ENDPOINTS_REF,
@@ -14,6 +12,7 @@ import {
   SERVICE_NAME_LABEL,
 } from '../endpoints/objects.ts';
 import { planWrites } from '../endpoints/publication.ts';
+import { knownAddresses, publishedAddresses } from '../endpoints/published-servers.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { readLeases } from '../table/leases.ts';

@@ -1,6 +1,6 @@
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
-import { afterWrite, versionsOf } from '../endpoints/contested-writes.ts';
+import { type ContestState, versionsOf } from '../endpoints/contested-writes.ts';
 import { EndpointsError, type EndpointsErrorCode } from '../endpoints/endpoint-findings.ts';
 import type { ServiceWrite } from '../endpoints/kubernetes-service.ts';
 import {
@@ -31,24 +31,22 @@ export interface WriteFailure {
 }
 
 /** Makes the writes of a publication, and returns the lines of the report and the state for the next pass. */
-export async function publish(
-  kubernetes: ClusterPort,
-  { writes, objects, removals, verdict }: Publication,
-  nowMs: number,
-) {
+export async function publish(kubernetes: ClusterPort, { writes, objects, removals, verdict }: Publication) {
   const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
   const isWritten = changes.length > 0 && !isWithheld;
   // Another writer can only undo a write that was made.
   const isUnwritten = writes.length === 0 || isWithheld || failure !== undefined;
+  const versions = versionsOf(Object.values({ ...objects, ...written }));
   return {
     changes: [...changes, ...(isWritten ? removals.map((line) => `removed ${line}`) : [])],
     wouldWrite: isWithheld ? removals.map((line) => `remove ${line}`) : [],
     errors: failure === undefined ? [] : [endpointsError(failure)],
-    state:
-      isUnwritten || verdict === undefined
-        ? verdict?.state
-        : afterWrite(verdict, { versions: versionsOf(Object.values({ ...objects, ...written })), nowMs }),
+    state: isUnwritten ? verdict?.state : verdict && withVersions(verdict.afterWrite, versions),
   };
+}
+
+function withVersions({ lastWrite, ...state }: ContestState, versions: readonly string[]): ContestState {
+  return { ...state, ...(lastWrite && { lastWrite: { ...lastWrite, versions } }) };
 }
 
 export interface WrittenObjects {

@@ -33,6 +33,8 @@ export interface ContestObservation {
   readonly wanted: string;
   /** Whether the objects differ from what the pass has to publish. */
   readonly differs: boolean;
+  /** Another writer made one of the objects. */
+  readonly isForeign: boolean;
   /** The resourceVersions that the pass read; an empty text for a missing object. */
   readonly versions: readonly string[];
   /** The objects publish no address, or one whose lease has expired: the pass always corrects this at once. */
@@ -42,9 +44,10 @@ export interface ContestObservation {
 }
 
 export interface ContestVerdict {
+  /** The state for the next pass if this one does not write, or not all. */
   readonly state: ContestState;
-  /** The pass has to publish the same as the last one, so that another writer changed the objects. */
-  readonly corrects: boolean;
+  /** The state after the write, but for its versions. A write that contests doubles the delay of the next one. */
+  readonly afterWrite: ContestState;
   /** The write would only revert another writer's change, and its delay has not ended. */
   readonly withhold: boolean;
   /** Another writer undid what we wrote. */
@@ -66,28 +69,28 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   const { nowMs, differs, wanted } = observation;
   const isSame = before.wanted === wanted;
   const lastWrite = isSame ? counted(before) : undefined;
-  const corrects = differs && isSame;
-  const undone = corrects && lastWrite !== undefined && !sameVersions(lastWrite.versions, observation.versions);
+  const undone = differs && lastWrite !== undefined && !sameVersions(lastWrite.versions, observation.versions);
   const seenAgain = before.contest && { ...before.contest, lastSeenMs: nowMs };
   const contest = undone ? (seenAgain ?? begun(lastWrite, observation)) : stillOn(before.contest, observation);
   const remembered = contest !== undefined || !isOld(lastWrite);
+  const twoOwners = undone && contest !== undefined;
+  // If the pass has to publish the same as the last one, another writer changed the objects.
+  const corrects = observation.isForeign || (differs && isSame);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...(contest && { contest }) },
-    corrects,
-    withhold: undone && contest !== undefined && !observation.urgent && nowMs < contest.nextWriteMs,
-    twoOwners: undone && contest !== undefined,
+    afterWrite: {
+      wanted,
+      ...((corrects || contest) && { lastWrite: { versions: [], atMs: nowMs, passesSince: 0 } }),
+      ...(contest && { contest: afterContesting(contest, twoOwners, nowMs) }),
+    },
+    withhold: twoOwners && !observation.urgent && nowMs < contest.nextWriteMs,
+    twoOwners,
   };
 }
 
-/** Returns the state after our write. A write that contested doubles the delay of the next one. */
-export function afterWrite(
-  { state: { wanted = '', contest }, corrects, twoOwners }: ContestVerdict,
-  { versions, nowMs }: Pick<ContestObservation, 'versions' | 'nowMs'>,
-): ContestState {
-  const lastWrite: OwnWrite = { versions, atMs: nowMs, passesSince: 0 };
-  if (contest === undefined) return { wanted, ...(corrects && { lastWrite }) };
+function afterContesting(contest: Contest, twoOwners: boolean, nowMs: number): Contest {
   const delayMs = twoOwners ? Math.min(contest.delayMs * 2, LONGEST_DELAY_MS) : contest.delayMs;
-  return { wanted, lastWrite, contest: { ...contest, delayMs, nextWriteMs: nowMs + delayMs } };
+  return { ...contest, delayMs, nextWriteMs: nowMs + delayMs };
 }
 
 /** Returns the versions of the objects as they are compared: an empty text for a missing object. */

@@ -105,7 +105,7 @@ export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Find
 /** @param found the objects as they were read */
 export function twoOwners(
   found: readonly (KubernetesObject | undefined)[],
-  { state, withhold }: ContestVerdict,
+  { state, withhold }: Pick<ContestVerdict, 'state' | 'withhold'>,
 ): Finding {
   const manager = lastManager(found) ?? 'an unknown field manager';
   const seconds = Math.round((state.contest?.delayMs ?? 0) / 1000);

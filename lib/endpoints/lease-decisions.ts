@@ -1,4 +1,4 @@
-import type { ApiServerKind, ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import {
   afterChanges,
   endOf,
@@ -8,17 +8,10 @@ import {
   type Lease,
   type LeaseChanges,
 } from '../cluster/lease.ts';
-import { newLease, nextLease, publishedAddresses, type ServerAnswer } from './lease-states.ts';
+import { newLease, nextLease, type ServerAnswer } from './lease-states.ts';
 import type { PublishedFamily } from './objects.ts';
 import { hasAnswered, isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from './probe-outcome.ts';
-
-/** An address of the spec, or a record of a host name of the spec. */
-export interface ExpectedAddress {
-  /** The canonical text of the address. */
-  readonly address: string;
-  readonly kind: ApiServerKind;
-  readonly host?: string;
-}
+import { type ExpectedAddress, publishedAddresses } from './published-servers.ts';
 
 export interface LeaseObservation {
   readonly spec: ClusterSpec;
@@ -136,15 +129,4 @@ function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObserv
   // A former record of a host name of the spec.
   const lapses = spec.apiServers.some((server) => 'host' in server && server.host === lease.host);
   return othersLive && !lapses;
-}
-
-/** Returns the addresses of the spec, and those that leases have for its host names. */
-export function knownAddresses({ apiServers }: ClusterSpec, leases: readonly Lease[]): ExpectedAddress[] {
-  const hosts = new Set(apiServers.flatMap((server) => ('host' in server ? server.host : [])));
-  const named = apiServers.flatMap((server): ExpectedAddress[] => ('address' in server ? [server] : []));
-  const isNamed = new Set(named.map(({ address }) => address));
-  const resolved = leases.flatMap(({ address, host }): ExpectedAddress[] =>
-    host !== undefined && hosts.has(host) && !isNamed.has(address) ? [{ address, host, kind: 'shared' }] : [],
-  );
-  return [...named, ...resolved];
 }

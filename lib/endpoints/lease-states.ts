@@ -1,5 +1,4 @@
-import type { EndpointReconcilerType } from '../cluster/cluster-spec.ts';
-import { isActive, isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
+import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
 
 /**
  * How a lease changes with each answer of its server: the tick decides by this table for what it probed, an agent for its
@@ -162,44 +161,6 @@ export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdraw
 function lastPublishedMs(lease: Lease, nowMs: number): number {
   if (lease.generation === 0) return 0;
   return hasMissedTwice(lease) ? Math.min(lease.missedAtMs ?? 0, nowMs) : nowMs;
-}
-
-/**
- * Returns the addresses to publish, in byte order. An address that is probed stays after its lease expired until two probes
- * missed, so that no outage of ours removes a healthy server; an address that is not in the spec is removed by expiry alone.
- */
-export function publishedAddresses(
-  leases: readonly Lease[],
-  expected: readonly { readonly address: string }[],
-  nowMs: number,
-): string[] {
-  const probed = new Set(expected.map(({ address }) => address));
-  return leases
-    .filter((lease) => isPublished(lease, probed.has(lease.address), nowMs))
-    .map(({ address }) => address)
-    .sort();
-}
-
-/**
- * Returns the addresses that must not be published. The master-count reconciler has no leases: it removes only an address
- * that was withdrawn or reported its shutdown, and one that crashed stays until another takes its place.
- */
-export function excludedAddresses(
-  leases: readonly Lease[],
-  live: readonly string[],
-  reconciler: EndpointReconcilerType,
-  nowMs: number,
-): string[] {
-  const isKnown = (lease: Lease) =>
-    reconciler !== 'master-count' || lease.state === 'shuttingDown' || isWithdrawn(lease, nowMs);
-  const isLive = new Set(live);
-  return leases.filter((lease) => !isLive.has(lease.address) && isKnown(lease)).map(({ address }) => address);
-}
-
-function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
-  // The first answer after a withdrawal ends this state: until then, the lease from before the withdrawal does not count.
-  if (lease.state === 'withdrawn') return lease.source === 'agent' && isActive(lease, nowMs);
-  return isActive(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
 }
 
 function recordOf(lease: Lease) {

@@ -41,7 +41,7 @@ export interface Publication {
 /** Decides the Endpoints and their slice. Without a live address they stay unchanged. */
 export function endpointsPublication(servers: FamilyServers, before: ContestState): Publication {
   if (servers.live.length > 0) return publicationOf(servers, before);
-  const verdict = { state: before, corrects: false, withhold: false, twoOwners: false };
+  const verdict = { state: before, afterWrite: before, withhold: false, twoOwners: false };
   return { writes: [], objects: {}, removals: [], verdict, findings: [noLiveLease(servers)] };
 }
 
@@ -94,16 +94,16 @@ function publicationOf(
   const { spec, nowMs, live, objects } = servers;
   const planned = live.length === 0 ? [] : planWrites(servers);
   const found = [...Object.values(objects), ...pruned];
-  const judged = judgeContest(before, {
+  const verdict = judgeContest(before, {
     wanted: JSON.stringify([live, endpointPorts(spec)]),
     differs: planned.length + pruned.length > 0,
+    // A foreign slice is always the change of another writer.
+    isForeign: pruned.length > 0,
     versions: versionsOf(found),
     urgent: planned.length > 0 && isHarmful(servers),
     nowMs,
     intervalMs: spec.intervalSeconds['kubernetes-service'] * 1000,
   });
-  // A foreign slice is always the change of another writer.
-  const verdict = { ...judged, corrects: judged.corrects || pruned.length > 0 };
   const writes = verdict.withhold ? [] : [...planned, ...pruned.map(deletion)];
   const findings = verdict.twoOwners ? [twoOwners(found, verdict)] : [];
   return { writes, objects, removals: removalLines(servers, removedBy(writes, objects)), verdict, findings };

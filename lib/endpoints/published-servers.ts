@@ -1,11 +1,18 @@
 import { familyOf } from '../allocator/ip-address.ts';
 import { RECORDS_OF_A_HOST } from '../cluster/bounds.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
+import type { ApiServerKind, ClusterSpec, EndpointReconcilerType } from '../cluster/cluster-spec.ts';
 import { afterChanges, isActive, isWithdrawn, type Lease, type LeaseChanges } from '../cluster/lease.ts';
-import type { ExpectedAddress } from './lease-decisions.ts';
-import { excludedAddresses, newLease, publishedAddresses } from './lease-states.ts';
+import { hasMissedTwice, newLease } from './lease-states.ts';
 import { addressesIn, type ReadFamily } from './objects.ts';
 import { isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from './probe-outcome.ts';
+
+/** An address of the spec, or a record of a host name of the spec. */
+export interface ExpectedAddress {
+  /** The canonical text of the address. */
+  readonly address: string;
+  readonly kind: ApiServerKind;
+  readonly host?: string;
+}
 
 /** The leases and the answers of all API servers. */
 export interface ServersSeen {
@@ -134,4 +141,53 @@ function serversOf(
   const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
   const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
   return { ...family, spec, nowMs, live, excluded, leases, outcomes: outcomesOf(outcomes, isOf) };
+}
+
+/**
+ * Returns the addresses to publish, in byte order. An address that is probed stays after its lease expired until two probes
+ * missed, so that no outage of ours removes a healthy server; an address that is not in the spec is removed by expiry alone.
+ */
+export function publishedAddresses(
+  leases: readonly Lease[],
+  expected: readonly { readonly address: string }[],
+  nowMs: number,
+): string[] {
+  const probed = new Set(expected.map(({ address }) => address));
+  return leases
+    .filter((lease) => isPublished(lease, probed.has(lease.address), nowMs))
+    .map(({ address }) => address)
+    .sort();
+}
+
+/**
+ * Returns the addresses that must not be published. The master-count reconciler has no leases: it removes only an address
+ * that was withdrawn or reported its shutdown, and one that crashed stays until another takes its place.
+ */
+export function excludedAddresses(
+  leases: readonly Lease[],
+  live: readonly string[],
+  reconciler: EndpointReconcilerType,
+  nowMs: number,
+): string[] {
+  const isKnown = (lease: Lease) =>
+    reconciler !== 'master-count' || lease.state === 'shuttingDown' || isWithdrawn(lease, nowMs);
+  const isLive = new Set(live);
+  return leases.filter((lease) => !isLive.has(lease.address) && isKnown(lease)).map(({ address }) => address);
+}
+
+function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
+  // The first answer after a withdrawal ends this state: until then, the lease from before the withdrawal does not count.
+  if (lease.state === 'withdrawn') return lease.source === 'agent' && isActive(lease, nowMs);
+  return isActive(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
+}
+
+/** Returns the addresses of the spec, and those that leases have for its host names. */
+export function knownAddresses({ apiServers }: ClusterSpec, leases: readonly Lease[]): ExpectedAddress[] {
+  const hosts = new Set(apiServers.flatMap((server) => ('host' in server ? server.host : [])));
+  const named = apiServers.flatMap((server): ExpectedAddress[] => ('address' in server ? [server] : []));
+  const isNamed = new Set(named.map(({ address }) => address));
+  const resolved = leases.flatMap(({ address, host }): ExpectedAddress[] =>
+    host !== undefined && hosts.has(host) && !isNamed.has(address) ? [{ address, host, kind: 'shared' }] : [],
+  );
+  return [...named, ...resolved];
 }

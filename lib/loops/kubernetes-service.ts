@@ -1,9 +1,28 @@
+import { probeServers, ticksOfATurn } from '../api-servers/probe-addresses.ts';
 import { publish, writeService } from '../api-servers/write-objects.ts';
-import { planService } from '../endpoints/kubernetes-service.ts';
-import { SERVICE_REF, type ServiceObject } from '../endpoints/objects.ts';
+import type { Finding } from '../cluster/finding.ts';
+import type { LeaseChanges } from '../cluster/lease.ts';
+import { isRecord } from '../cluster/values.ts';
+import { type ContestState, contestStateFrom } from '../endpoints/contested-writes.ts';
+import { EndpointsError, probeFindings, standingWithdrawals } from '../endpoints/endpoint-findings.ts';
+import { planService, type ServiceWrite } from '../endpoints/kubernetes-service.ts';
+import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
+import {
+  ENDPOINTS_REF,
+  type EndpointSliceObject,
+  type EndpointsObject,
+  KUBERNETES_SERVICE,
+  type PublishedFamily,
+  publishedFamilies,
+  SERVICE_NAME_LABEL,
+  SERVICE_REF,
+  type ServiceObject,
+} from '../endpoints/objects.ts';
+import { endpointsPublication, type Publication, slicesPublication } from '../endpoints/publication.ts';
+import { publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
+import type { ClusterPort } from '../kubernetes/cluster-port.ts';
+import { changeLeases, readLeases, type StoredLeases, unchanged } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
-import { decide, type EndpointsPlan } from './endpoints-decide.ts';
-import { gather, gatherAgain, type World } from './endpoints-gather.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
@@ -44,6 +63,126 @@ async function publishServers(context: PassContext): Promise<PassReport> {
   return apply(context, world, plan);
 }
 
+/** The input of the decision. */
+export interface World extends ServersSeen {
+  readonly stored: StoredLeases;
+  /** The lines of the report about leases that this pass has changed. */
+  readonly lines: readonly string[];
+  readonly findings: readonly Finding[];
+  readonly service: ServiceObject | undefined;
+  /** The slices of the Service, and the slices with our names. */
+  readonly slices: readonly EndpointSliceObject[];
+  /** The state after the last pass: of the Endpoints and their slice, and of the other slices. */
+  readonly contest: ContestState;
+  readonly slicesContest: ContestState;
+}
+
+/**
+ * Reads the input of the decision. Probes every API server and writes the outcomes into the leases, each on the condition that
+ * the lease is the one that was read before the probes: another writer, such as a deregistration, wins. The leases are saved
+ * before the cluster is read, because the cluster may not answer.
+ */
+async function gather(context: PassContext): Promise<World> {
+  const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
+  const state = previous?.state;
+  const families = publishedFamilies(spec);
+  const before = await readLeases(table, spec.name);
+  const { addresses: expected, findings, unresolved, outcomes } = await probeServers(context, families, before.leases);
+  const observation = {
+    ...{ spec, families, leases: before.leases, expected, outcomes, nowMs: nowMs() },
+    triesEveryMs: triesEveryMs * ticksOfATurn(expected.length),
+  };
+  const decided = decideLeases(observation);
+  const { written, present: stored, unwritten } = await changeLeases(table, spec.name, before, decided);
+  const lines = describeChanges(observation, decided, written);
+  const [service, endpoints, slices] = await Promise.all([
+    kubernetes.get<ServiceObject>(SERVICE_REF),
+    kubernetes.get<EndpointsObject>(ENDPOINTS_REF),
+    readSlices(kubernetes, families),
+  ]);
+  const [first, ...others] = families;
+  const sliceOf = ({ refs }: PublishedFamily) =>
+    slices.find(({ metadata }) => metadata.name === refs.EndpointSlice.name);
+  return {
+    ...{ spec, stored, unwritten, expected, outcomes, unresolved, lines, service, slices },
+    families: [
+      { ...first, objects: { Endpoints: endpoints, EndpointSlice: sliceOf(first) } },
+      ...others.map((family) => ({ ...family, objects: { EndpointSlice: sliceOf(family) } })),
+    ],
+    findings: [...findings, ...probeFindings(outcomes)],
+    contest: contestStateFrom(state),
+    slicesContest: contestStateFrom(isRecord(state) ? state['slices'] : undefined),
+    nowMs: nowMs(),
+  };
+}
+
+/** Reads our slices by their names if they lost the label and so are in no list. */
+async function readSlices(
+  kubernetes: ClusterPort,
+  families: readonly PublishedFamily[],
+): Promise<EndpointSliceObject[]> {
+  const { namespace, name } = KUBERNETES_SERVICE;
+  const slices = await kubernetes.list<EndpointSliceObject>(
+    'EndpointSlice',
+    namespace,
+    `${SERVICE_NAME_LABEL}=${name}`,
+  );
+  const listed = new Set(slices.map(({ metadata }) => metadata.name));
+  const missing = families.map(({ refs }) => refs.EndpointSlice).filter((ref) => !listed.has(ref.name));
+  const unlabelled = await Promise.all(missing.map((ref) => kubernetes.get<EndpointSliceObject>(ref)));
+  return [...slices, ...unlabelled.filter((slice) => slice !== undefined)];
+}
+
+/** Reads the leases again, after the objects: an address may have been deregistered since they were written. */
+async function gatherAgain(context: PassContext, world: World, remembered: LeaseChanges): Promise<World> {
+  const { table, spec, nowMs } = context;
+  const { written } = await changeLeases(table, spec.name, world.stored, remembered);
+  const lines = [...written].map((address) => {
+    return `remembered ${address}, which is published: ${remembered.get(address)?.lastProbe ?? 'it was not probed'}`;
+  });
+  const stored = await readLeases(table, spec.name);
+  const unwritten = unchanged(world.unwritten, world.stored, stored);
+  return { ...world, stored, unwritten, lines: [...world.lines, ...lines], nowMs: nowMs() };
+}
+
+export interface EndpointsPlan {
+  /** The pass has nothing to write, and publishing is not refused: it decides only once. */
+  readonly isQuiet: boolean;
+  readonly service: ServiceWrite | undefined;
+  /** Leases of addresses that are published without one. */
+  readonly remembered: LeaseChanges;
+  readonly endpoints: Publication;
+  readonly slices: Publication;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly findings: readonly Finding[];
+  readonly errors: readonly Error[];
+}
+
+/** Decides all writes of a pass. */
+export function decide(world: World): EndpointsPlan {
+  const { spec, nowMs } = world;
+  const { primary, second, leases, addresses, remembered } = publishedServers(world);
+  const endpoints = endpointsPublication(primary, world.contest);
+  const slices = slicesPublication(world.slices, primary, second, world.slicesContest);
+  const service = planService(spec, world.service);
+  const refusals = endpoints.findings.filter(({ type }) => type === 'noLiveLease');
+  const writes = endpoints.writes.length + slices.writes.length + remembered.size;
+  const lateProbes = [...world.outcomes.values()].filter(({ late }) => late).length;
+  const activeLeases = primary.live.length + (second?.live.length ?? 0);
+  return {
+    isQuiet: refusals.length === 0 && writes === 0 && service === undefined,
+    ...{ service, remembered, endpoints, slices },
+    counts: { addresses, activeLeases, ...(lateProbes > 0 && { lateProbes }) },
+    findings: [
+      ...world.findings,
+      ...standingWithdrawals(spec.name, leases, nowMs),
+      ...slices.findings,
+      ...endpoints.findings,
+    ],
+    errors: refusals.map(({ message }) => new EndpointsError('NoLiveLease', message)),
+  };
+}
+
 /** Writes the Service, the Endpoints and the slices; then reports. */
 async function apply(context: PassContext, world: World, plan: EndpointsPlan): Promise<PassReport> {
   const { kubernetes } = context;
@@ -51,11 +190,11 @@ async function apply(context: PassContext, world: World, plan: EndpointsPlan): P
   const service = await writeService(context, plan.service);
   const changes = [...world.lines, ...service.changes];
   if (service.isMissing) return { changes, findings: world.findings, counts: {}, errors: service.errors };
-  const endpoints = await publish(kubernetes, plan.endpoints, world.nowMs);
+  const endpoints = await publish(kubernetes, plan.endpoints);
   // Another writer's slice may be the only one that has addresses.
   const isDeleting = plan.errors.length + endpoints.errors.length === 0;
   const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
-  const slices = await publish(kubernetes, { ...plan.slices, writes }, world.nowMs);
+  const slices = await publish(kubernetes, { ...plan.slices, writes });
   const wouldWrite = [...endpoints.wouldWrite, ...slices.wouldWrite];
   return {
     changes: [...changes, ...endpoints.changes, ...slices.changes],

@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { afterChanges, endOf, type Lease, type LeaseChanges } from '../cluster/lease.ts';
 import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
-import { count, decodeItem, fieldsIn, sameValue } from './stored-item.ts';
+import { count, decodeItem, fieldsIn } from './stored-item.ts';
 
 /** The key of the item with all leases of a cluster, by address: a pass writes them with one put (docs/adr/0018). */
 export const LEASES = 'masterleases';
@@ -50,8 +51,6 @@ export async function changeLeases(
   changes: LeaseChanges,
   { attempts = 8, wait = jitteredWait }: UpdateOptions = {},
 ): Promise<LeasesChanged> {
-  const stillOpen = () =>
-    new Map([...changes].filter(([address]) => isSameLease(leaseOf(read, address), leaseOf(present, address))));
   let present = read;
   let open = changes;
   for (let attempt = 0; attempt < attempts && open.size > 0; attempt++) {
@@ -65,9 +64,16 @@ export async function changeLeases(
     }
     present = await readLeases(table, cluster);
     if (result.outcome === 'unclear') break;
-    open = stillOpen();
+    open = unchanged(changes, read, present);
   }
-  return { written: new Set(), present, unwritten: stillOpen() };
+  return { written: new Set(), present, unwritten: unchanged(changes, read, present) };
+}
+
+/** Returns the changes of leases that are still the ones that were read. */
+export function unchanged(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
+  return new Map(
+    [...changes].filter(([address]) => isDeepStrictEqual(leaseOf(read, address), leaseOf(present, address))),
+  );
 }
 
 /**
@@ -147,11 +153,6 @@ function leaseValue({ address: _, state, ...fields }: Lease): TableValue {
   const usual = new Map<string, TableValue>(Object.entries(USUAL));
   const stored = Object.entries({ ...fields, ...(state === 'shuttingDown' && { seenDown: true }) });
   return Object.fromEntries(stored.filter(([field, content]) => content !== usual.get(field)));
-}
-
-export function isSameLease(one: Lease | undefined, other: Lease | undefined): boolean {
-  if (one === undefined || other === undefined) return one === other;
-  return one.address === other.address && sameValue(leaseValue(one), leaseValue(other));
 }
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */

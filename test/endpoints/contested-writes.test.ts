@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  afterWrite,
   type ContestState,
   contestStateFrom,
   judgeContest,
@@ -23,10 +22,20 @@ interface Tick {
 function run(ticks: readonly Tick[], before: ContestState = {}) {
   let state = before;
   const outcomes = ticks.map(({ atMs, differs, wanted = 'a', urgent = false, version = differs ? 'other' : 'own' }) => {
-    const facts = { wanted, differs, urgent, versions: [version], nowMs: atMs, intervalMs: INTERVAL_MS };
+    const facts = {
+      wanted,
+      differs,
+      isForeign: false,
+      urgent,
+      versions: [version],
+      nowMs: atMs,
+      intervalMs: INTERVAL_MS,
+    };
     const verdict = judgeContest(state, facts);
     const writes = differs && !verdict.withhold;
-    state = writes ? afterWrite(verdict, { ...facts, versions: ['own'] }) : verdict.state;
+    const { lastWrite, ...others } = verdict.afterWrite;
+    const written = { ...others, ...(lastWrite && { lastWrite: { ...lastWrite, versions: ['own'] } }) };
+    state = writes ? written : verdict.state;
     return `${writes ? 'writes' : 'waits'}${verdict.twoOwners ? ', two owners' : ''}`;
   });
   return { outcomes, state };

@@ -109,7 +109,6 @@ describe('the finding of a probe', () => {
 });
 
 describe('the finding of two owners', () => {
-  const verdict = { corrects: true, twoOwners: true, withhold: true };
   const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };
   const REMEDY = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
   const writtenBy = (manager: string) => {
@@ -145,7 +144,7 @@ describe('the finding of two owners', () => {
     ({ manager, withhold, state, outcome }) => {
       const other = manager === FIELD_MANAGER ? 'an unknown field manager' : manager;
       const message = `the endpoints of default/kubernetes have two owners: ${other} changed what was written here; ${outcome}. ${REMEDY}`;
-      expect(twoOwners([writtenBy(manager)], { ...verdict, withhold, state })).toEqual({
+      expect(twoOwners([writtenBy(manager)], { withhold, state })).toEqual({
         type: 'twoOwners',
         message,
         item: other,

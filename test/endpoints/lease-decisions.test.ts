@@ -2,15 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiServerKind } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import {
-  decideLeases,
-  type ExpectedAddress,
-  knownAddresses,
-  type LeaseObservation,
-} from '../../lib/endpoints/lease-decisions.ts';
-import { publishedAddresses } from '../../lib/endpoints/lease-states.ts';
+import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
 import { publishedFamilies } from '../../lib/endpoints/objects.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
+import { type ExpectedAddress, knownAddresses, publishedAddresses } from '../../lib/endpoints/published-servers.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 

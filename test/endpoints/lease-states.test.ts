@@ -1,13 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Lease } from '../../lib/cluster/lease.ts';
-import {
-  excludedAddresses,
-  newLease,
-  nextLease,
-  publishedAddresses,
-  type ServerAnswer,
-  withdrawn,
-} from '../../lib/endpoints/lease-states.ts';
+import { newLease, nextLease, type ServerAnswer, withdrawn } from '../../lib/endpoints/lease-states.ts';
+import { excludedAddresses, publishedAddresses } from '../../lib/endpoints/published-servers.ts';
 import { aLease, type LeaseFields } from '../support/put-lease.ts';
 
 const NOW_MS = 100_000_000;
