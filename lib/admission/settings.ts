@@ -1,5 +1,14 @@
+import * as z from 'zod/mini';
 import type { SecretStore } from '../aws/store-client.ts';
+import { shapeFaults } from '../cluster/shapes.ts';
 import { DispatchError } from '../runtime/deadline.ts';
+
+const variablesShape = z.object({
+  ADMISSION_ON_FAILURE: z.enum(['refuse', 'allow']),
+  ADMISSION_DEADLINE_SECONDS: z.coerce.number().check(z.gte(1), z.lte(28)),
+  ADMISSION_TOKEN_STORE: z.enum(['secretsManager', 'ssm']),
+  SECRETS_PREFIX: z.string().check(z.minLength(1)),
+});
 
 export interface AdmissionSettings {
   /** The outcome for a Service if the table cannot allocate: refused, or left to its API server. */
@@ -10,44 +19,22 @@ export interface AdmissionSettings {
   readonly secretsPrefix: string;
 }
 
-type Variables = Readonly<Record<string, string | undefined>>;
-
-/**
- * Reads `ADMISSION_ON_FAILURE`, `ADMISSION_DEADLINE_SECONDS`, `ADMISSION_TOKEN_STORE` and `SECRETS_PREFIX`.
- * @throws DispatchError `BadEnvironment`
- */
-export function admissionSettings(variables: Variables): AdmissionSettings {
-  const seconds = Number(required(variables, 'ADMISSION_DEADLINE_SECONDS'));
-  if (!(seconds >= 1 && seconds <= 28)) throw wrong('ADMISSION_DEADLINE_SECONDS', 'a number from 1 to 28');
+/** Reads the environment variables of the function. Throws a `DispatchError` with code `BadEnvironment`. */
+export function admissionSettings(variables: Readonly<Record<string, string | undefined>>): AdmissionSettings {
+  const { data, error } = variablesShape.safeParse(variables);
+  if (error !== undefined) {
+    const faults = shapeFaults(error, 'the environment');
+    throw new DispatchError('BadEnvironment', `Environment variables are wrong, which serverless.yml sets: ${faults}.`);
+  }
   return {
-    onFailure: oneOf(variables, 'ADMISSION_ON_FAILURE', ['refuse', 'allow']),
-    deadlineMs: seconds * 1000,
-    tokenStore: oneOf(variables, 'ADMISSION_TOKEN_STORE', ['secretsManager', 'ssm']),
-    secretsPrefix: required(variables, 'SECRETS_PREFIX'),
+    onFailure: data.ADMISSION_ON_FAILURE,
+    deadlineMs: data.ADMISSION_DEADLINE_SECONDS * 1000,
+    tokenStore: data.ADMISSION_TOKEN_STORE,
+    secretsPrefix: data.SECRETS_PREFIX,
   };
 }
 
 /** Returns the name of the secret with the tokens of a cluster. Parameters have a `/` before the prefix. */
 export function tokensNameOf({ tokenStore, secretsPrefix }: AdmissionSettings, cluster: string): string {
   return `${tokenStore === 'ssm' ? '/' : ''}${secretsPrefix}admission/${cluster}`;
-}
-
-function oneOf<Text extends string>(variables: Variables, name: string, texts: readonly Text[]): Text {
-  const value = required(variables, name);
-  const found = texts.find((text) => text === value);
-  if (found === undefined) throw wrong(name, texts.join(' or '));
-  return found;
-}
-
-function required(variables: Variables, name: string): string {
-  const value = variables[name];
-  if (value === undefined || value === '') throw wrong(name, 'set');
-  return value;
-}
-
-function wrong(name: string, what: string): DispatchError {
-  return new DispatchError(
-    'BadEnvironment',
-    `The environment variable ${name} is not ${what}: serverless.yml sets it.`,
-  );
 }

@@ -1,4 +1,5 @@
 import { setTimeout as timer } from 'node:timers/promises';
+import type { Json } from '../cluster/kubernetes-objects.ts';
 import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
@@ -10,6 +11,8 @@ export interface CallOptions {
   readonly transport: Transport;
   /** The server's URL, for messages. */
   readonly server: string;
+  /** `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */
+  readonly userAgent: string;
   /** Aborts when the pass must end. */
   readonly deadline: AbortSignal;
   /** Waits; rejects as soon as the signal is aborted. Default: a timer. */
@@ -34,7 +37,18 @@ export interface AnsweredCall extends ApiReply {
   readonly afterLostReply: boolean;
 }
 
-export type ApiCall = (request: ApiRequest, purpose: string) => Promise<AnsweredCall>;
+export interface Sent {
+  readonly reply: AnsweredCall;
+  readonly site: CallSite;
+}
+
+type SendCall = (
+  /** For messages: `get Service default/kubernetes`. */
+  purpose: string,
+  request: Omit<ApiRequest, 'headers' | 'body'>,
+  body?: object | Json,
+  accept?: string,
+) => Promise<Sent>;
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
@@ -59,16 +73,19 @@ interface Failure {
  *
  * Returns any reply from 200 to 499 except 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
  */
-export function apiCalls(options: CallOptions): ApiCall {
-  const { deadline, server, tries = 5, random = Math.random, inFlight = new BytesInFlight() } = options;
+export function apiCalls(options: CallOptions): SendCall {
+  const { deadline, server, userAgent, tries = 5, random = Math.random, inFlight = new BytesInFlight() } = options;
   const sleep = options.sleep ?? ((ms: number, signal: AbortSignal) => timer(ms, undefined, { signal }));
-  return async (request, purpose) => {
+  return async (purpose, unsent, body, accept = 'application/json') => {
+    const type = unsent.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const content = body === undefined ? {} : { 'content-type': type };
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    const request = { ...unsent, headers: { accept, 'user-agent': userAgent, ...content }, ...text };
+    const site = { server, purpose };
     let afterLostReply = false;
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await tryOnce({ ...options, inFlight }, request, { server, purpose });
-      if (!('error' in outcome)) {
-        return { ...outcome, afterLostReply };
-      }
+      const outcome = await tryOnce({ ...options, inFlight }, request, site);
+      if (!('error' in outcome)) return { reply: { ...outcome, afterLostReply }, site };
       afterLostReply ||= outcome.mayHaveHappened;
       const { retryAfterMs = 0 } = outcome;
       if (!outcome.again || attempt === tries || retryAfterMs > LONGEST_RETRY_AFTER_MS) throw outcome.error;

@@ -6,7 +6,7 @@ import {
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord } from '../cluster/values.ts';
-import { type AnsweredCall, apiCalls, type CallOptions } from './api-calls.ts';
+import { apiCalls, type CallOptions, type Sent } from './api-calls.ts';
 import {
   type ClusterPort,
   type CreateResult,
@@ -23,24 +23,8 @@ import {
   type UpdateResult,
 } from './cluster-port.ts';
 import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-readers.ts';
-import {
-  type CallSite,
-  isNotServed,
-  jsonOf,
-  listIn,
-  malformed,
-  objectIn,
-  refusedCall,
-  statusOf,
-  updateResult,
-} from './replies.ts';
+import { isNotServed, jsonOf, listIn, malformed, objectIn, refusedCall, statusOf, updateResult } from './replies.ts';
 import { streamedList } from './streamed-list.ts';
-import type { ApiRequest } from './transport.ts';
-
-export interface ClusterPortOptions extends CallOptions {
-  /** `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */
-  readonly userAgent: string;
-}
 
 const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = {
   all: undefined,
@@ -49,23 +33,8 @@ const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = 
 };
 
 /** Returns the cluster port of one API server, for one pass. */
-export function clusterPort(options: ClusterPortOptions): ClusterPort {
-  const { server, userAgent } = options;
-  const call = apiCalls(options);
-
-  const send = async (
-    purpose: string,
-    request: Omit<ApiRequest, 'headers' | 'body'>,
-    body?: object | Json,
-    accept = 'application/json',
-  ): Promise<Sent> => {
-    const type = request.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const content = body === undefined ? {} : { 'content-type': type };
-    const headers = { accept, 'user-agent': userAgent, ...content };
-    const text = body === undefined ? {} : { body: JSON.stringify(body) };
-    const reply = await call({ ...request, headers, ...text }, purpose);
-    return { reply, site: { server, purpose } };
-  };
+export function clusterPort(options: CallOptions): ClusterPort {
+  const send = apiCalls(options);
 
   const change = (verb: string, method: 'PUT' | 'PATCH', ref: ObjectRef, body: object | Json): Promise<Sent> => {
     const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
@@ -84,7 +53,7 @@ export function clusterPort(options: ClusterPortOptions): ClusterPort {
       streamed: true,
     } as const;
     const open = async (accept: string) => (await send(purpose, request, undefined, accept)).reply;
-    return streamedList(open, { server, purpose }, reader);
+    return streamedList(open, { server: options.server, purpose }, reader);
   };
 
   return {
@@ -163,11 +132,6 @@ export function clusterPort(options: ClusterPortOptions): ClusterPort {
       return listed(IP_ADDRESS_READER);
     },
   };
-}
-
-interface Sent {
-  readonly reply: AnsweredCall;
-  readonly site: CallSite;
 }
 
 /** Returns the identity of the object that was read, as the condition of a write. */

@@ -29,21 +29,10 @@ export interface SelfReview {
 const LONGEST_NAME = 253;
 export const WEBHOOK = 'zz-kube-bootstrap-controller';
 
-export function selfReview(options: CallOptions & { readonly userAgent: string }): SelfReview {
-  const call = apiCalls(options);
-  const headers = { accept: 'application/json', 'user-agent': options.userAgent };
+export function selfReview(options: CallOptions): SelfReview {
+  const send = apiCalls(options);
   const ask = async (purpose: string, path: string, body?: object) => {
-    const site = { server: options.server, purpose };
-    const request =
-      body === undefined
-        ? ({ method: 'GET', path, headers } as const)
-        : ({
-            method: 'POST',
-            path,
-            headers: { ...headers, 'content-type': 'application/json' },
-            body: JSON.stringify(body),
-          } as const);
-    const reply = await call(request, purpose);
+    const { reply, site } = await send(purpose, { method: body === undefined ? 'GET' : 'POST', path }, body);
     const answer = () => {
       if (reply.status !== 201 && reply.status !== 200) throw refusedCall(site, reply);
       const read = jsonOf(reply, site);

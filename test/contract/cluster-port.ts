@@ -7,7 +7,8 @@ import type {
   ServiceCidrObject,
   ServiceObject,
 } from '../../lib/endpoints/objects.ts';
-import { type ClusterPortOptions, clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
+import type { CallOptions } from '../../lib/kubernetes/api-calls.ts';
+import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, ObjectRef, PatchResult } from '../../lib/kubernetes/cluster-port.ts';
 import { planEvents } from '../../lib/kubernetes/events.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
@@ -45,7 +46,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
   describe(`the cluster port over ${contract.name}`, () => {
     const run = randomUUID().slice(0, 8);
     let cluster: ClusterUnderTest;
-    let options: ClusterPortOptions;
+    let options: CallOptions;
     let port: ClusterPort;
 
     const namespaceOf = (topic: string) => `${topic}-${run}`;

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
-import { describeNetworkError } from '../../lib/kubernetes/network-fault.ts';
+import { describeNetworkError, networkFaultOf } from '../../lib/kubernetes/network-fault.ts';
 import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
@@ -16,6 +16,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
 const signal = new AbortController().signal;
+const GET = { method: 'GET', path: '/', headers: {} } as const;
 let stops: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
@@ -27,12 +28,17 @@ function kubeconfigFor(server: string) {
   return parseKubeconfig(kubeconfigTo(server), 'of the test');
 }
 
-async function serverAndConnections() {
-  const server = await startFaultServer(() => ({ status: 202, headers: { 'X-Odd': 'yes' }, body: 'done' }));
+/** A transport to a server, whose end the test waits for. */
+async function transportTo(url: string, stop?: () => Promise<void>, kubeconfigOf = kubeconfigFor) {
   const connections = new ApiServerConnections();
-  stops = [server.stop, () => connections.close()];
-  const kubeconfig = (prefix: string) => kubeconfigFor(server.url + prefix);
-  return { server, connections, kubeconfig };
+  if (stop !== undefined) stops.push(stop);
+  stops.push(() => connections.close());
+  return connections.transport(await kubeconfigOf(url));
+}
+
+async function serverAndTransport(prefix = '') {
+  const server = await startFaultServer(() => ({ status: 202, headers: { 'X-Odd': 'yes' }, body: 'done' }));
+  return { server, transport: await transportTo(server.url + prefix, server.stop) };
 }
 
 /** Of TLS 1.2, as IANA lists them: the ephemeral Diffie-Hellman groups of these are the server's own. */
@@ -63,8 +69,7 @@ async function text(body: OpenReply['body']): Promise<string> {
 
 describe('a transport', () => {
   test('a transport sends the request unchanged and returns the whole reply', async () => {
-    const { server, connections, kubeconfig } = await serverAndConnections();
-    const transport = connections.transport(await kubeconfig(''));
+    const { server, transport } = await serverAndTransport();
     const headers = { 'content-type': 'application/json', accept: 'a/b' };
     const reply = await transport({ method: 'PUT', path: '/api/v1/x?y=z', headers, body: '{"a":"é"}' }, signal);
     expect(reply).toMatchObject({ status: 202, headers: { 'x-odd': 'yes' } });
@@ -73,17 +78,24 @@ describe('a transport', () => {
   });
 
   test('a transport puts the path of the server URL before that of the request', async () => {
-    const { server, connections, kubeconfig } = await serverAndConnections();
-    const transport = connections.transport(await kubeconfig('/k8s/clusters/c-1/'));
-    await transport({ method: 'GET', path: '/api', headers: {} }, signal);
+    const { server, transport } = await serverAndTransport('/k8s/clusters/c-1/');
+    await transport({ ...GET, path: '/api' }, signal);
     expect(server.requests[0]?.path).toBe('/k8s/clusters/c-1/api');
   });
 
+  test('a server without TLS behind an https URL is a TLS failure', async () => {
+    const { server } = await serverAndTransport();
+    const transport = await transportTo(server.url.replace('http:', 'https:'));
+    expect(networkFaultOf(await transport(GET, signal).catch((error: unknown) => error))).toBe('tls');
+  });
+
   test('later passes reuse the few connections of a transport', async () => {
-    const { server, connections, kubeconfig } = await serverAndConnections();
+    const server = await startFaultServer(() => ({ body: 'done' }));
+    const connections = new ApiServerConnections();
+    stops.push(server.stop, () => connections.close());
     for (let pass = 0; pass < 20; pass += 1) {
-      const transport = connections.transport(await kubeconfig(''));
-      const { body } = await transport({ method: 'GET', path: '/api', headers: {} }, signal);
+      const transport = connections.transport(await kubeconfigFor(server.url));
+      const { body } = await transport({ ...GET, path: '/api' }, signal);
       expect(await text(body)).toBe('done');
     }
     expect(server.connections()).toBeLessThanOrEqual(4);
@@ -94,10 +106,8 @@ describe('a transport', () => {
     const ends = { get: '', services: '' };
     const wire = () => sent.map((byte) => Buffer.from(byte));
     const server = await startHostileApiServer({ name: 'byte by byte', wire, everyMs: 1, ends });
-    const connections = new ApiServerConnections();
-    stops = [server.stop, () => connections.close()];
-    const transport = connections.transport(await kubeconfigFor(server.url));
-    const { body } = await transport({ method: 'GET', path: '/', headers: {} }, signal);
+    const transport = await transportTo(server.url, server.stop);
+    const { body } = await transport(GET, signal);
     let pieces = 0;
     for await (const piece of body) pieces += Math.sign(piece.length);
     expect(pieces).toBe(1);
@@ -108,11 +118,8 @@ describe('a transport', () => {
 
     async function listFrom(body: Uint8Array, kubeconfigOf = kubeconfigFor) {
       const server = await startFaultServer(() => ({ headers: { 'content-encoding': 'gzip' }, body }));
-      const connections = new ApiServerConnections();
-      stops = [server.stop, () => connections.close()];
-      const transport = connections.transport(await kubeconfigOf(server.url));
-      const list = () => transport({ method: 'GET', path: '/', headers: {}, streamed: true }, signal);
-      return { server, list, get: () => transport({ method: 'GET', path: '/', headers: {} }, signal) };
+      const transport = await transportTo(server.url, server.stop, kubeconfigOf);
+      return { server, list: () => transport({ ...GET, streamed: true }, signal), get: () => transport(GET, signal) };
     }
 
     test('a request for a list accepts gzip, and other requests do not', async () => {
@@ -139,10 +146,8 @@ describe('a transport', () => {
         ],
         ends: { get: '', services: '' },
       });
-      const connections = new ApiServerConnections();
-      stops = [server.stop, () => connections.close()];
-      const transport = connections.transport(await kubeconfigFor(server.url));
-      const { body } = await transport({ method: 'GET', path: '/', headers: {}, streamed: true }, signal);
+      const transport = await transportTo(server.url, server.stop);
+      const { body } = await transport({ ...GET, streamed: true }, signal);
       await expect(text(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
     });
 
@@ -160,13 +165,10 @@ describe('a transport', () => {
 
   test('a server cannot select a cipher that slows down the handshake', async () => {
     const { hello, url } = await startHelloServer();
-    const connections = new ApiServerConnections();
-    stops.push(() => connections.close());
+    const transport = await transportTo(url);
+    await transport(GET, signal).catch(() => undefined);
     const access = await kubeconfigFor(url);
-    const transport = connections.transport(access);
-    await transport({ method: 'GET', path: '/', headers: {} }, signal).catch(() => undefined);
-    const userAgent = 'test';
-    await httpsProber({ access, deadline: signal, userAgent })({ url, authenticate: false });
+    await httpsProber({ access, deadline: signal, userAgent: 'test' })({ url, authenticate: false });
     expect(hello).toHaveLength(2);
     for (const suites of hello) {
       expect(suites).toContain('c02b');
@@ -178,10 +180,8 @@ describe('a transport', () => {
     jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     stops.push(async () => void jest.useRealTimers());
     const silent = await startSilentServer();
-    const connections = new ApiServerConnections();
-    stops.push(() => connections.close(), silent.close);
-    const transport = connections.transport(await kubeconfigFor(`https://${silent.authority}`));
-    const reply = transport({ method: 'GET', path: '/', headers: {} }, signal);
+    const transport = await transportTo(`https://${silent.authority}`, silent.close);
+    const reply = transport(GET, signal);
     const failed = expect(reply).rejects.toMatchObject({ code: 'CONNECT_TIMEOUT' });
     while (silent.connections() === 0) await new Promise(setImmediate);
     jest.advanceTimersByTime(3_000);
@@ -194,12 +194,10 @@ describe('a transport', () => {
     const authority = makeAuthority('the cluster');
     const react = ({ path }: { path: string }) => (path === '/hang' ? { hang: true } : { body: 'done' });
     const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
-    const connections = new ApiServerConnections();
-    stops.push(server.stop, () => connections.close());
-    const transport = connections.transport(await parseKubeconfig(kubeconfigTo(server.url, authority), 'of the test'));
+    const trusting = (url: string) => parseKubeconfig(kubeconfigTo(url, authority), 'of the test');
+    const transport = await transportTo(server.url, server.stop, trusting);
     const deadline = new AbortController();
-    const get = async (path: string) =>
-      text((await transport({ method: 'GET', path, headers: {} }, deadline.signal)).body);
+    const get = async (path: string) => text((await transport({ ...GET, path }, deadline.signal)).body);
     const first = ['/1', '/2', '/3', '/4'].map(get);
     const last = get('/hang');
     const ended = expect(last).rejects.toThrow('the pass has ended');
@@ -222,11 +220,9 @@ describe('a transport', () => {
       everyMs: 1,
       ends: { get: '', services: '' },
     });
-    const connections = new ApiServerConnections();
-    stops = [server.stop, () => connections.close()];
-    const transport = connections.transport(await kubeconfigFor(server.url));
+    const transport = await transportTo(server.url, server.stop);
     for (let request = 0; request < 3; request += 1) {
-      const { body } = await transport({ method: 'GET', path: '/', headers: {} }, signal);
+      const { body } = await transport(GET, signal);
       expect(await text(body)).toBe('ok');
       await eventually(() => expect(server.connections()).toBe(0));
     }
@@ -234,11 +230,9 @@ describe('a transport', () => {
 
   test('a request ends with its signal, also before there is a connection', async () => {
     const silent = await startSilentServer();
-    const connections = new ApiServerConnections();
-    stops = [() => connections.close(), silent.close];
-    const transport = connections.transport(await kubeconfigFor(`https://${silent.authority}`));
+    const transport = await transportTo(`https://${silent.authority}`, silent.close);
     const deadline = new AbortController();
-    const reply = transport({ method: 'GET', path: '/', headers: {} }, deadline.signal);
+    const reply = transport(GET, deadline.signal);
     await eventually(() => expect(silent.connections()).toBe(1));
     deadline.abort(new Error('the pass has ended'));
     await expect(reply).rejects.toThrow('the pass has ended');
