@@ -32,7 +32,6 @@ export interface AdmissionOptions {
   readonly settings?: AdmissionSettings;
   /** Default: from AWS. */
   readonly readTokens?: ReadSecretText;
-  /** Picks a free item. Default: a random one. */
   readonly pick?: PickIndex;
   /** The end of a generated name. Default: five random letters. */
   readonly newSuffix?: () => string;

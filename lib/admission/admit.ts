@@ -39,7 +39,6 @@ export interface AdmitOptions extends RangesOptions {
   /** The same table with a later deadline, to release the allocated items. */
   readonly closingTable: KeyValueTable;
   readonly stack: string | undefined;
-  /** Returns a new end of a generated name. */
   readonly newSuffix: () => string;
   readonly nowMs: () => number;
   readonly logUnreleased: (error: TableError) => void;
@@ -128,7 +127,6 @@ function refusalOf(name: string, plan: Plan, { address, port, ...refusal }: Refu
   return { outcome: 'failed', code, message };
 }
 
-/** Returns options whose writes only the rest of the invocation sees. */
 function dry(options: AdmitOptions): AdmitOptions {
   const table = dryTable(options.table, options.nowMs);
   return { ...options, table, closingTable: table };

@@ -22,7 +22,6 @@ export interface ClusterRanges {
   readonly ports: RangeAllocations<number>;
 }
 
-/** Returns the families of a cluster's ranges, the primary first. */
 export function configuredFamilies({ serviceClusterIPRanges }: ClusterSpec): readonly IPFamily[] {
   return serviceClusterIPRanges.flatMap((cidr) => parseCidr(cidr)?.family ?? []);
 }
@@ -64,7 +63,6 @@ export async function allocateFor(plan: Plan, options: PlanAllocationOptions): P
   const { closing, logUnreleased } = options;
   const undos: Undos = [];
   const undoAll = async () => {
-    // The last one first.
     for (const undo of undos.reverse()) {
       try {
         await undo(closing);
@@ -84,7 +82,6 @@ export async function allocateFor(plan: Plan, options: PlanAllocationOptions): P
   }
 }
 
-/** Functions that release the items allocated so far. */
 type Undos = ((ranges: ClusterRanges) => Promise<void>)[];
 
 async function allocateEach(plan: Plan, options: PlanAllocationOptions, undos: Undos): Promise<AllocationResult> {

@@ -26,7 +26,6 @@ export interface Plan {
 }
 
 export interface WantedAddress {
-  /** The index in `clusterIPs`. */
   readonly index: number;
   readonly family: IPFamily;
   /** The text that the client wrote. Absent: any free address. */
@@ -114,7 +113,6 @@ function areUnique(texts: readonly string[]): boolean {
 }
 
 export interface WantedPort {
-  /** Absent: any free port. */
   readonly value?: number;
   /** The indexes in `spec.ports` that get the port; a refusal names the first one. */
   readonly at: readonly number[] | 'healthCheck';
@@ -143,7 +141,6 @@ function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   return wanted;
 }
 
-/** Returns the first node port that is requested under each port's number. */
 function requestedByPort(ports: readonly SentPort[]): ReadonlyMap<number, number> {
   const requested = new Map<number, number>();
   for (const { port, nodePort } of ports) if (nodePort !== 0 && !requested.has(port)) requested.set(port, nodePort);

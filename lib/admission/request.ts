@@ -44,7 +44,6 @@ function parseEvent(event: unknown) {
   return { success: true as const, data };
 }
 
-/** The reply that a function URL expects. */
 export interface WebhookReply {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -56,7 +55,6 @@ export interface AdmissionHttpRequest {
   readonly cluster: string;
   readonly token: string;
   readonly body: () => string | WebhookReply;
-  /** The `timeout` of the API server. */
   readonly timeoutMs: number | undefined;
   /** The arrival of the request, which may have waited for a function to start. */
   readonly cameAtMs: number | undefined;
@@ -142,7 +140,6 @@ export interface Review {
   readonly operation: 'CREATE' | 'UPDATE';
   readonly dryRun: boolean;
   readonly service: Service;
-  /** The Service before an update; absent for a creation. */
   readonly oldService?: Service;
 }
 
@@ -156,7 +153,6 @@ export type ReviewResponse =
   | { readonly allowed: true; readonly patch?: readonly PatchOperation[] }
   | { readonly allowed: false; readonly status: RefusalStatus };
 
-/** Returns the review, or its fault for the log and the sender. */
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const parsed = review.safeParse(jsonIn(text));
   if (!parsed.success) return faultOf(parsed.error, 'the body');

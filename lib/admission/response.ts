@@ -9,7 +9,6 @@ export interface PatchOperation {
   readonly value: string | number | readonly string[];
 }
 
-/** The items that were allocated for a plan, in its order. */
 export interface AllocatedItems {
   readonly addresses: readonly string[];
   readonly ports: readonly number[];
@@ -89,7 +88,6 @@ export function portRefusal(name: string, { value, at }: WantedPort, error: Refu
   return invalid(name, `spec.ports[${at[0] ?? 0}].nodePort`, String(value), error.message);
 }
 
-/** Returns the API's refusal of a list that is too long. */
 export function tooManyPortsRefusal(name: string, count: number, most: number): RefusalStatus {
   return invalidField(name, 'spec.ports', 'FieldValueTooMany', `Too many: ${count}: must have at most ${most} items`);
 }

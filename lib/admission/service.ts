@@ -63,7 +63,6 @@ export function mayHaveNodePorts({ type }: ServiceSpec): boolean {
   return type === 'NodePort' || type === 'LoadBalancer';
 }
 
-/** Whether ports without a node port get one. */
 export function getsNodePorts({ type, allocateLoadBalancerNodePorts }: ServiceSpec): boolean {
   return type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts !== false);
 }
@@ -73,7 +72,6 @@ export function getsHealthCheckPort({ type, externalTrafficPolicy }: ServiceSpec
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local';
 }
 
-/** Returns the owner of holds that this Service may claim. */
 export function holdOwnerOf({ metadata }: Service): string | undefined {
   return metadata.labels[HOLD_OWNER_LABEL];
 }

@@ -93,7 +93,6 @@ export class ClusterTokens {
     return kept;
   }
 
-  /** Returns the digests, or the reason why there are none. */
   async #read(cluster: string, signal: AbortSignal): Promise<readonly Buffer[] | string> {
     const name = this.#options.nameOf(cluster);
     const found = await this.#options.read(name, signal);

@@ -28,7 +28,6 @@ import { groupByRange, type RequestContext } from './request-context.ts';
 export interface AllocationOptions {
   /** Waits while other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
-  /** Picks the next free item. Default: a random one. */
   readonly pick?: PickIndex;
   /**
    * Opens a range of a cluster whose own API servers allocate. Absent, as in the function, which connects to no cluster:
@@ -171,7 +170,6 @@ export class Backoff {
   readonly #pause: (ms: number) => Promise<void>;
   #windowMs = SHORTEST_WAIT_MS;
 
-  /** Tests replace `pause`. */
   constructor(pause: (ms: number) => Promise<void> = (ms) => sleep(ms)) {
     this.#pause = pause;
   }

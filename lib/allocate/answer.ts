@@ -77,7 +77,6 @@ export function refusedAnswer(
   return { ...done(request, items), outcome: 'refused', error: errorOf(refusal) };
 }
 
-/** Returns only code and message. */
 export function errorOf({ code, message }: Refusal): z.infer<typeof error> {
   return { code, message };
 }

@@ -62,7 +62,6 @@ export async function executeRequest(context: RequestContext): Promise<Executed>
 
 interface Begun {
   readonly current: ReadRequest;
-  /** This invocation wrote the record. */
   readonly isOurs: boolean;
 }
 

@@ -8,7 +8,6 @@ import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold
 import type { AllocateRequest, ItemValue } from './request.ts';
 import { claimOf, fromEach, holdsOn, type RequestContext, type RequestedRange } from './request-context.ts';
 
-/** The default duration of a hold. */
 const HOLD_MS = 15 * 60 * 1000;
 
 export type Terms = Omit<HoldTerms, 'requestId'>;

@@ -61,7 +61,6 @@ export interface OpenRangeOptions {
   readonly update: RangeOptions;
 }
 
-/** Returns the table's key of a range in requests. */
 export function keyOf<Name extends RangeName>(name: Name): `ranges/${Name}` {
   return `ranges/${name}`;
 }

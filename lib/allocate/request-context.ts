@@ -12,12 +12,10 @@ export interface RequestContext {
   /** The ranges, always in the same order. */
   readonly ranges: readonly RequestedRange[];
   readonly table: KeyValueTable;
-  /** The reason why requests cannot change anything now. */
   readonly observeOnly: Refusal | undefined;
   /** Returns why nothing is allocated now: the last repair of a range is too long ago. */
   readonly refusalOfUnrepaired: () => Promise<Refusal | undefined>;
   readonly nowMs: () => number;
-  /** The end of this invocation's time. */
   readonly endsAtMs: number;
   /** Reports items that could not be released after the answer was recorded: they stay until their hold ends. */
   readonly warn: (error: TableError) => void;
@@ -50,7 +48,6 @@ export async function groupByRange(
   return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** Returns the results of `read` for all ranges, or the first refusal. */
 export async function fromEach<Result>(
   ranges: readonly RequestedRange[],
   read: (range: RequestedRange) => Promise<Result | Refusal>,
@@ -83,7 +80,6 @@ export async function claimableHolds(
   return byRange;
 }
 
-/** Returns the claim of a request for a Service to holds that are unchanged. */
 export function claimOf(
   { takeUp }: Pick<AllocateRequest, 'takeUp'>,
   nowMs: number,

@@ -82,7 +82,6 @@ const takeUp = z.strictObject({
   ),
 });
 
-/** The event of a caller. */
 export const requestShape = z
   .strictObject({
     requestId: described(

@@ -29,7 +29,6 @@ export function parseAddress(text: string): Address | undefined {
   return ipv6 === undefined ? undefined : addressOf(ipv6);
 }
 
-/** Returns the address of a number of 128 bits. */
 export function addressOf(value: bigint): Address {
   return value >> 32n === MAPPED_PREFIX ? { family: 'IPv4', value: value & 0xffffffffn } : { family: 'IPv6', value };
 }
@@ -54,7 +53,6 @@ export function familyOf(text: string): IPFamily | undefined {
   return parseIPv4(text) === undefined ? parseAddress(text)?.family : 'IPv4';
 }
 
-/** Parses dotted decimal. */
 export function parseIPv4(text: string): number | undefined {
   const octets = DOTTED.exec(text);
   if (octets === null) return undefined;

@@ -37,7 +37,6 @@ export function containsNetwork(outer: Network, inner: Network): boolean {
   return outer.prefixLength <= inner.prefixLength && networkContains(outer, first);
 }
 
-/** Returns the number of host bits. */
 export function hostBits(network: Network): number {
   return widthOf(network.family) - network.prefixLength;
 }

@@ -1,6 +1,5 @@
 import { isRefused, type Refusal, refused } from './refusal.ts';
 
-/** Ports `base` to `base + size - 1`. */
 export interface PortInterval {
   readonly base: number;
   readonly size: number;

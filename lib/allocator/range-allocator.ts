@@ -8,7 +8,6 @@ export type PickIndex = (below: number) => number;
 export interface RangeKind<Item> {
   /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
   readonly spec: string;
-  /** The number of usable items. */
   readonly max: number;
   /** The size of the low band that `allocateNext` uses last, at most `max`. */
   readonly reserved: number;

@@ -17,7 +17,6 @@ const ONES_IN_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   return ones;
 });
 
-/** Returns a copy without leading zero bytes. */
 export function trimmed(data: Uint8Array): Uint8Array {
   const first = data.findIndex((byte) => byte !== 0);
   return first < 0 ? new Uint8Array(0) : data.slice(first);
@@ -33,7 +32,6 @@ export function hasBit(data: Uint8Array, bit: number): boolean {
   return ((byteOf(data, bit >>> 3) >> (bit & 7)) & 1) === 1;
 }
 
-/** Returns the bit numbers, ascending. */
 export function bitsOf(data: Uint8Array): number[] {
   const bits: number[] = [];
   for (let position = 0; position < data.length; position++) {
@@ -65,7 +63,6 @@ export function subtract(one: Uint8Array, other: Uint8Array): Uint8Array {
   return combined(one, other, (a, b) => a & ~b);
 }
 
-/** Whether both are the same set, however they are padded. */
 export function equalBits(one: Uint8Array, other: Uint8Array): boolean {
   return combined(one, other, (a, b) => a ^ b).length === 0;
 }

@@ -46,9 +46,7 @@ export interface IPAddressRecord {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly createdAtMs: number;
-  /** The label `ipaddress.kubernetes.io/ip-family`. */
   readonly family: string;
-  /** The label `ipaddress.kubernetes.io/managed-by`. */
   readonly managedBy: string;
   readonly parent: {
     readonly group: string;
@@ -58,7 +56,6 @@ export interface IPAddressRecord {
   };
 }
 
-/** Labels of an IPAddress. */
 export const FAMILY_LABEL = 'ipaddress.kubernetes.io/ip-family';
 export const ADDRESS_MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
 

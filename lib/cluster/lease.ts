@@ -8,7 +8,6 @@ interface ServerRecord {
   readonly source: 'probe' | 'agent';
   /** The host name that has this address as a record, if any. */
   readonly host?: string;
-  /** The lease is active until this time. */
   readonly expiresAtMs: number;
   /** Probes missed in a row since the last refresh. Probes that failed on our side do not count. */
   readonly misses: number;
@@ -49,7 +48,6 @@ export function isKeptByAgent(lease: Lease, nowMs: number): boolean {
   return lease.source === 'agent' && (lease.expiresAtMs > nowMs || isWithdrawn(lease, nowMs));
 }
 
-/** Returns true until the lease expires, unless it is withdrawn. */
 export function isActive(lease: Lease, nowMs: number): boolean {
   return lease.expiresAtMs > nowMs && !isWithdrawn(lease, nowMs);
 }

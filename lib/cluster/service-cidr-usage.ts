@@ -36,7 +36,6 @@ export type ServiceCidrUsage = Readonly<z.infer<typeof usageShape>>;
 
 export const USAGE_CELLS = 256;
 
-/** Returns the usage in the state of a run record; `undefined` if it has none. */
 export function serviceCidrUsageIn(state: unknown): ServiceCidrUsage | undefined {
   const parsed = usageShape.safeParse(state);
   return parsed.success ? parsed.data : undefined;

@@ -15,7 +15,6 @@ export function withoutIntegerBounds({
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
 }
 
-/** An integer of at least 0. */
 const count = z.int().check(z.gte(0));
 
 /**

@@ -262,7 +262,6 @@ export function serviceRangeEntries(ranges: ServiceRangesText): readonly (string
   return (ranges === '' ? DEFAULT_CLUSTER_IP_RANGE : ranges).split(',');
 }
 
-/** Returns the service ranges that can be read. */
 export function readServiceRanges(ranges: ServiceRangesText): { primary?: Network; secondary?: Network } {
   const [primary, secondary] = serviceRangeEntries(ranges).map((entry) => entry && parseCidr(entry));
   return { ...(primary && { primary }), ...(secondary && { secondary }) };

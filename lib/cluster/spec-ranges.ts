@@ -12,7 +12,6 @@ export interface SpecRange {
   readonly key: RangeKey;
   /** Canonical text: a CIDR or `30000-32767`. */
   readonly configured: string;
-  /** The loop that repairs it. */
   readonly loop: Loop;
 }
 

@@ -22,7 +22,6 @@ export function jsonIn(text: string): unknown {
   }
 }
 
-/** Returns where each value comes first. */
 export function firstIndexes<Value>(values: readonly Value[]): ReadonlyMap<Value, number> {
   const first = new Map<Value, number>();
   for (const [index, value] of values.entries()) if (!first.has(value)) first.set(value, index);

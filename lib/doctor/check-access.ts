@@ -20,7 +20,6 @@ import {
 } from '../kubernetes/permissions.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
-/** Checks the kubeconfig: its server, user and expiry. */
 export async function checkKubeconfig(
   access: ApiServerAccess,
   place: string,

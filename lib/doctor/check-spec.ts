@@ -8,7 +8,6 @@ import { isDefault, listServiceCidrs, type ServiceCidr } from '../kubernetes/ser
 import { otherOwner, type RegisteredCluster } from '../table/clusters.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
-/** The most ServiceCIDRs in a line. */
 const MOST_NAMES = 10;
 
 /** Warns of values in a valid spec that are probably mistakes. */

@@ -10,13 +10,10 @@ import { checkClock, checkConcurrency, checkQueues, checkTable } from './check-s
 import { checked, type DoctorEnvironment, type DoctorLine, fail, failed, ok, warn } from './line.ts';
 
 export interface DoctorAnswer {
-  /** The lines about all clusters, then about each one. */
   readonly lines: readonly DoctorLine[];
-  /** No line has the status `fail`. */
   readonly ok: boolean;
 }
 
-/** The time limit for the checks of one cluster. */
 const CLUSTER_MS = 20_000;
 
 const request = z.strictObject({ cluster: z.optional(clusterName) });

@@ -13,7 +13,6 @@ export interface DoctorEnvironment {
   readonly queues?: {
     readonly urls: readonly string[];
     readonly depth: QueueDepth;
-    /** The number of messages of a queue that are processed at the same time. Absent: unknown. */
     readonly concurrency?: number;
   };
 }

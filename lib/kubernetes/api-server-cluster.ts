@@ -32,7 +32,6 @@ const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = 
   withNodePorts: 'spec.type!=ClusterIP,spec.type!=ExternalName',
 };
 
-/** Returns the cluster port of one API server, for one pass. */
 export function clusterPort(options: CallOptions): ClusterPort {
   const send = apiCalls(options);
 

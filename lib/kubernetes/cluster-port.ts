@@ -3,12 +3,10 @@ import type { IPAddressRecord, Json, KubernetesObject, ServiceClaim } from '../c
 import { CodedError } from '../cluster/values.ts';
 import type { ProbeReply } from '../endpoints/probe-outcome.ts';
 
-/** The kinds that the loops read or write. */
 export type Kind = 'Namespace' | 'Service' | 'Endpoints' | 'EndpointSlice' | 'Event' | 'ServiceCIDR' | 'IPAddress';
 
 export interface ObjectRef {
   readonly kind: Kind;
-  /** Absent for kinds without a namespace. */
   readonly namespace?: string;
   readonly name: string;
 }
@@ -75,9 +73,7 @@ export interface ClusterPort {
 export type ServiceSelection = 'all' | 'withClusterIPs' | 'withNodePorts';
 
 export type ClusterErrorCode =
-  /** 401. */
   | 'Unauthorized'
-  /** 403. */
   | 'Forbidden'
   /** 429 after all retries. */
   | 'Throttled'
@@ -95,7 +91,6 @@ export type ClusterErrorCode =
   /** The kubeconfig is missing, does not parse, or uses a refused feature. */
   | 'BadKubeconfig';
 
-/** The control plane that a pass reads. */
 export interface ControlPlane {
   /** A hash of the URL and the CA in the kubeconfig. */
   readonly id: string;
@@ -128,7 +123,6 @@ export const RESOURCES: Readonly<Record<Kind, Resource>> = {
   IPAddress: { apiVersion: 'networking.k8s.io/v1', plural: 'ipaddresses', namespaced: false },
 };
 
-/** Returns the path of all objects of a kind, in one namespace or in all. */
 export function collectionPath(kind: Kind, namespace: string | undefined): string {
   const { apiVersion, plural, namespaced } = RESOURCES[kind];
   const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
@@ -165,7 +159,6 @@ export function refOf(object: KubernetesObject): ObjectRef {
 export interface ProbeTarget {
   /** The whole URL: `https://10.0.0.1:6443/readyz`. */
   readonly url: string;
-  /** The TLS server name, if it is not the URL's host. */
   readonly serverName?: string;
   /**
    * Send the kubeconfig's credential; `atKubeconfigHost`: only to the kubeconfig's own host. A token of AWS STS goes

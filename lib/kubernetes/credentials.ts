@@ -7,7 +7,6 @@ import { ClusterError, type ClusterErrorCode } from './cluster-port.ts';
 import { type ApiServerAccess, type KubeconfigOptions, parseKubeconfig } from './kubeconfig.ts';
 import { describeNetworkError } from './network-fault.ts';
 
-/** The validity of a requested token. */
 export const TOKEN_SECONDS = 300;
 const VALID_MS = TOKEN_SECONDS * 1000;
 /** A fifth of its life remains for requests under way and for differences of clocks. */

@@ -18,7 +18,6 @@ const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 /** A query waits 1 s for the answer of each name server of the machine. If none answers, it asks them again and waits 2 s. */
 const QUERIES = { timeout: 1_000, tries: 2 };
 
-/** Looks up records. The signal ends queries under way. */
 export function dnsLookup(deadline: AbortSignal): RecordLookup {
   const resolver = new Resolver(QUERIES);
   deadline.addEventListener('abort', () => resolver.cancel(), { once: true });
@@ -50,7 +49,6 @@ async function records(answer: Promise<string[]>): Promise<string[]> {
   return found.slice(0, MOST_RECORDS);
 }
 
-/** Returns the error for a connection to a local address. */
 export function localRefused(host: string): ClusterError {
   return new ClusterError(
     'BadKubeconfig',

@@ -13,7 +13,6 @@ export interface EventWrite {
   readonly name: string;
   readonly object: EventObject;
   readonly count: number;
-  /** The sighting that an earlier pass recorded. */
   readonly previous?: EventSighting;
 }
 
@@ -21,7 +20,6 @@ export interface EventPlan {
   readonly writes: readonly EventWrite[];
   /** The sightings for the run record, if every write succeeds. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
-  /** Events over the cap that were not written. */
   readonly dropped: number;
 }
 
@@ -33,7 +31,6 @@ export interface EventPlanInput {
   /** The sightings of the loop's last pass, by event name. */
   readonly previous: Readonly<Record<string, EventSighting>>;
   readonly nowMs: number;
-  /** The most events that one pass writes. */
   readonly cap: number;
 }
 

@@ -17,11 +17,9 @@ export interface HttpClientOptions {
 
 export interface HttpRequest {
   readonly method: string;
-  /** The path and the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** Ends the request, and its reply. */
   readonly signal: AbortSignal;
 }
 
@@ -37,7 +35,6 @@ export interface HttpReply {
 const KEEP_ALIVE_MS = 30_000;
 /** The time to connect. It is enough if the first SYN is lost, which is repeated after one second, and for the TLS handshake. */
 const CONNECT_TIMEOUT_MS = 3_000;
-/** A reply without progress for this long will not continue. */
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
 /** Kubernetes sends none; proxies send a few. */
@@ -101,7 +98,6 @@ export class HttpClient {
     return { status: reply.statusCode ?? 0, headers: joined(reply.headers), body: reply };
   }
 
-  /** Whether a connection is open and unused. */
   get isIdle(): boolean {
     return Object.keys(this.#agent.freeSockets).length > 0;
   }

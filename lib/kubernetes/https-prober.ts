@@ -17,7 +17,6 @@ export interface HttpsProberOptions {
   readonly userAgent: string;
   /** Returns a signal that aborts after a time, the end of a probe. Default: `AbortSignal.timeout`. */
   readonly expire?: (ms: number) => AbortSignal;
-  /** The connections that this process keeps. Default: none. */
   readonly kept?: KeptConnections;
   /** Starts to measure the lag of this process's event loop. Default: with a timer. */
   readonly measureLag?: () => () => number;

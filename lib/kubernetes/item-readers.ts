@@ -129,7 +129,6 @@ const spec = z.object({
 });
 const service = z.object({ metadata, spec: orEmpty(spec, {}) });
 
-/** Reads the fields of a Service that allocation depends on. */
 export function serviceInJson(object: unknown): ServiceClaim {
   const { metadata: read, spec: claims } = readJsonItem(service, 'Service', object);
   const { labels, creationTimestamp: createdAtMs, ...names } = read;
@@ -188,7 +187,6 @@ const ipAddress = z.object({
   spec: orEmpty(z.object({ parentRef: orEmpty(parentRef, {}) }), {}),
 });
 
-/** Reads an IPAddress (`networking.k8s.io/v1`). */
 export function ipAddressInJson(object: unknown): IPAddressRecord {
   const { metadata, spec } = readJsonItem(ipAddress, 'IPAddress', object);
   const { namespace: _, labels, creationTimestamp: createdAtMs, ...names } = metadata;

@@ -4,7 +4,6 @@ import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
 
 export interface KubeconfigSource {
-  /** The name for messages. */
   readonly name: string;
   /** The folder of relative file names. Without it a kubeconfig may not name files. */
   readonly folder?: string;

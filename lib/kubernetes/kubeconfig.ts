@@ -138,7 +138,6 @@ async function accessFrom(
 }
 
 interface Chosen {
-  /** The name of this entry. */
   readonly context: string;
   readonly clusterName: string;
   readonly cluster: KubeconfigCluster;

@@ -79,7 +79,6 @@ export class SecretSearch {
     return this.#search(Buffer.concat([this.#held, chunk]), false);
   }
 
-  /** Returns the bytes that were held back. */
   end(): Buffer {
     return this.#search(this.#held, true);
   }

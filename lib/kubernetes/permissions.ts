@@ -2,7 +2,6 @@ import { boundedText, isRecord } from '../cluster/values.ts';
 import { apiCalls, type CallOptions } from './api-calls.ts';
 import { isNotServed, jsonOf, malformed, recordAt, refusedCall, statusOf, textAt } from './replies.ts';
 
-/** One permission, as in a rule of a Role. */
 export interface Permission {
   readonly verb: string;
   /** `''` is the core group. */
@@ -10,7 +9,6 @@ export interface Permission {
   readonly resource: string;
   /** Absent: in every namespace, or for a kind without one. */
   readonly namespace?: string;
-  /** The name of the object. Absent: any name. */
   readonly name?: string;
 }
 

@@ -126,7 +126,6 @@ function varintAt(bytes: Uint8Array, at: number, end = bytes.length) {
 export interface FieldPlace {
   readonly field: number;
   readonly wireType: number;
-  /** The start of its value. */
   readonly start: number;
   /** May be beyond the available bytes. */
   readonly end: number;

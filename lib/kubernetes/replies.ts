@@ -5,7 +5,6 @@ import { readStatus } from './protobuf.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
 import type { ApiReply, OpenReply } from './transport.ts';
 
-/** The `Status` of an unsuccessful reply. */
 export interface ApiStatus {
   /** `AlreadyExists`, `Conflict`, `NotFound`, `Expired` ...; empty if the reply is not a Status. */
   readonly reason: string;
@@ -128,7 +127,6 @@ const UNAUTHORIZED =
   'The credential in the kubeconfig has expired or is for another cluster: replace it. With webIdentity, the ' +
   "AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.";
 
-/** Returns the error for a reply with an unexpected status. */
 export function refusedCall({ server, purpose }: CallSite, reply: ApiReply): ClusterError {
   const status = statusOf(reply);
   const answered = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;

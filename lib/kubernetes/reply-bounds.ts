@@ -146,7 +146,6 @@ export function requireObjectBounds(kind: Kind, object: KubernetesObject): void 
   if (place !== undefined) throw new OverBound(`more than ${LONGEST_TEXT} characters in ${place} of ${kind}`);
 }
 
-/** Throws `OverBound` for a list with too many items. */
 export function requireListBounds(kind: Kind, items: readonly unknown[]): void {
   const most = BOUNDS['each list'][kind];
   if (items.length > most) refuse(`a list of ${kind}`, { field: 'items', entries: items.length, most });

@@ -91,7 +91,6 @@ export class ApiServerConnections {
     return transportOver(client, access);
   }
 
-  /** Closes every connection at once. */
   async close(): Promise<void> {
     for (const client of this.#clients.values()) client.destroy();
     this.#clients.clear();
@@ -155,7 +154,6 @@ const LONGEST_KEPT_MS = 25_000;
 /** Each takes some 120 KB. */
 const MOST_KEPT = 128;
 
-/** Whether a probe may begin with this connection. */
 function mayReuse(openedAtMs: number, nowMs: number): boolean {
   return nowMs >= openedAtMs && nowMs - openedAtMs < LONGEST_KEPT_MS;
 }

@@ -53,7 +53,6 @@ function changeOf(before: KubernetesObject, after: KubernetesObject): string {
   return difference === '' ? '' : `: ${difference}`;
 }
 
-/** Returns the object without its fields. */
 function named({ metadata: { name, namespace } }: KubernetesObject): KubernetesObject {
   return { metadata: { name, ...(namespace !== undefined && { namespace }) } };
 }
@@ -69,7 +68,6 @@ function merged(before: unknown, patch: unknown): unknown {
 const MOST_PARTS = 8;
 const LONGEST_VALUE = 80;
 
-/** Fields that the API server writes. */
 const OF_THE_SERVER = new Set(['managedFields', 'resourceVersion', 'uid', 'generation', 'creationTimestamp']);
 
 /**

@@ -9,13 +9,11 @@ import type { Requested } from './operations.ts';
 import { Range } from './range.ts';
 import type { StoredRange } from './stored-range.ts';
 
-/** One range of one cluster, by its present spec. */
 export interface ConfiguredRange<Item> {
   readonly cluster: string;
   readonly key: RangeKey;
   /** The spec generation of the last change of ranges or allocator. */
   readonly rangesGeneration: number;
-  /** Returns an empty allocator for the range of the spec. */
   readonly emptyAllocator: () => RangeAllocator<Item>;
 }
 

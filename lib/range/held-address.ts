@@ -13,9 +13,7 @@ import type { Hold, HoldTerms } from './hold.ts';
  * Service: API servers refuse the address to Services, and their repair ignores what they do not manage.
  */
 
-/** The value of the label managed-by. */
 export const MANAGED_BY_HOLDS = 'kube-bootstrap-controller';
-/** Selects all holds of a cluster. */
 export const HOLDS_SELECTOR = `${ADDRESS_MANAGED_BY_LABEL}=${MANAGED_BY_HOLDS}`;
 
 /** Its value is the id of the request, which has the syntax of a label. */

@@ -7,18 +7,15 @@ export interface Hold extends HoldTerms {
   readonly items: readonly string[];
 }
 
-/** The terms of a hold, without its items. */
 export interface HoldTerms {
   /** A label value: 1 to 63 of `A-Z a-z 0-9 - _ .`, a letter or digit first and last. */
   readonly owner: string;
-  /** The end of the hold; absent: no end. */
   readonly untilMs?: number;
   /**
    * Which Services may claim the items: `any`, or only those whose label `kube-bootstrap-controller/hold-owner` is
    * the owner.
    */
   readonly takenUpBy: 'any' | 'owner';
-  /** The request that made it, if any. */
   readonly requestId?: string;
 }
 
@@ -93,7 +90,6 @@ export function withHold(holds: readonly Hold[], items: readonly string[], terms
     : others.with(at, { ...alike, items: [...alike.items, ...items] });
 }
 
-/** Returns whether both have the same items on the same terms, in any order. */
 export function sameHolds(one: readonly Hold[], other: readonly Hold[]): boolean {
   if (one.length === 0 && other.length === 0) return true;
   const byItem = holdsByItem(one);
@@ -106,7 +102,6 @@ export function sameHolds(one: readonly Hold[], other: readonly Hold[]): boolean
   return true;
 }
 
-/** Returns only the terms of an object. */
 export function termsOf({ owner, untilMs, takenUpBy, requestId }: HoldTerms): HoldTerms {
   return {
     owner,

@@ -5,7 +5,6 @@ import { type StoredRange, sameLastStrike, unseenOf } from './stored-range.ts';
 /** The decision of a pass about a range. Bits are numbered by `next`. */
 export interface RangeDecision {
   readonly next: StoredRange;
-  /** The items that Services claim. */
   readonly proved: Uint8Array;
   readonly freed: Uint8Array;
   readonly ended: readonly EndedHold[];
@@ -13,11 +12,8 @@ export interface RangeDecision {
   readonly bitOf: (text: string) => number | undefined;
 }
 
-/** A hold that a pass ends on one item. */
 export interface EndedHold {
-  /** The text of the item in the hold. */
   readonly item: string;
-  /** The hold that the pass read. */
   readonly hold: Hold;
   /** The number of the item that is freed with it; undefined if none is. */
   readonly freedBit: number | undefined;

@@ -2,7 +2,6 @@ import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, holdOn, isOver, mayClaim, sameTerms } from './hold.ts';
 import type { Range, Taken } from './range.ts';
 
-/** A requested item: a value, or any free one. */
 export type Requested<Item> = { readonly value: Item } | 'next';
 
 export interface AllocateOptions {
@@ -22,7 +21,6 @@ export interface AllocateOptions {
  * only a pass sees.
  */
 export interface HoldClaim {
-  /** The label of the Service, if it has one. */
   readonly holdOwner?: string;
   readonly nowMs: number;
   /** Claims only holds that equal these. Default: any. */
@@ -34,7 +32,6 @@ export interface ReleaseOptions {
   readonly requestId?: string;
   /** Restores these holds instead of freeing their items. */
   readonly restore?: readonly Hold[];
-  /** Releases only items that this owner holds. */
   readonly owner?: string;
   /** Releases only items whose holds equal these, and other items only if they are not held. */
   readonly expected?: readonly Hold[];
@@ -56,7 +53,6 @@ export interface Changed<Item, Result> {
   readonly range: Range<Item>;
 }
 
-/** Allocates every item or none. */
 export function allocateAll<Item>(
   range: Range<Item>,
   requested: readonly Requested<Item>[],
@@ -93,7 +89,6 @@ export function withFree(refusal: Refusal, free: number, requested: number): Ref
   return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);
 }
 
-/** Releases items with their holds. */
 export function releaseAll<Item>(
   range: Range<Item>,
   items: readonly Item[],

@@ -14,7 +14,6 @@ export type ItemState =
       readonly strikes: 0 | 1 | 2;
       /** `takeNext` uses the static band only when the dynamic one is full. */
       readonly band: 'static' | 'dynamic';
-      /** The hold, active or expired. */
       readonly hold?: Hold;
     };
 
@@ -62,19 +61,16 @@ export class Range<Item> {
     return 'item' in next ? { item: next.item, range: this.#after([next.item], { taken }) } : next;
   }
 
-  /** Ends the item's hold, and keeps it taken. */
   claim(item: Item): Taken<Item> {
     return { item: this.canonical(item), range: this.#after([item], { holds: this.#holdsWithout(item) }) };
   }
 
-  /** Frees the item and ends its hold. */
   release(item: Item): Range<Item> {
     const taken = this.#taken.copy();
     taken.release(item);
     return this.#after([item], { taken, holds: this.#holdsWithout(item) });
   }
 
-  /** Holds taken items, and ends their earlier holds. */
   hold(items: readonly Item[], terms: HoldTerms): Range<Item> {
     const texts = items.map((item) => this.textOf(item));
     return this.#after(items, { holds: withHold(this.#kept.holds, texts, terms) });
@@ -94,7 +90,6 @@ export class Range<Item> {
     return holdOn(this.#kept.holds, this.textOf(item));
   }
 
-  /** Returns the items that a request holds. */
   heldBy(requestId: string): readonly Item[] {
     return this.#kept.holds
       .filter((hold) => hold.requestId === requestId)

@@ -15,7 +15,6 @@ export interface ServiceAllocationOptions<Item> {
 export type ServiceAllocation<Item> =
   | {
       readonly outcome: 'allocated';
-      /** The allocated items, in the order of the request. */
       readonly items: readonly Item[];
       readonly undo: Undo<Item>;
     }

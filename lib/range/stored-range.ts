@@ -14,7 +14,6 @@ export interface StoredRange extends RangeSnapshot {
   /** The spec generation under which the range was saved; an older pass or allocation does not write. */
   readonly generation: number;
   readonly strikes: LeakStrikes;
-  /** Reservations without a Service. */
   readonly holds: readonly Hold[];
   /** Items that admission allocated and no pass has seen in a Service. */
   readonly unclaimed: readonly Unclaimed[];
@@ -59,7 +58,6 @@ export function withUnclaimed(unclaimed: readonly Unclaimed[], next: Unclaimed):
   return next.first.length + next.later.length === 0 ? others : [...others, next];
 }
 
-/** Keeps only the bits that pass. */
 export function keepUnclaimed(unclaimed: readonly Unclaimed[], isKept: (bit: number) => boolean): readonly Unclaimed[] {
   return unclaimed.flatMap((each) => {
     const [first, later] = [each.first.filter(isKept), each.later.filter(isKept)];
