@@ -3,96 +3,37 @@ import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { TableError } from '../../lib/table/key-value-table.ts';
+import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { CutCalls, type End, FAILURES } from '../support/cut-calls.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { repairPass } from './repair-after.ts';
 
-/** Until it is over by every clock. */
-const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
-
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
-const NEXT = [
-  { range: 'serviceips', next: true },
-  { range: 'secondaryserviceips', next: true, count: 2 },
-] as const;
 
-interface Subject {
-  readonly what: string;
-  readonly request: Partial<AllocateRequest>;
-  readonly outcome: Answer['outcome'];
-}
-
-const subjects: Subject[] = [
-  {
-    what: 'an allocation in three ranges',
-    request: { items: [IP, ...NEXT, { range: 'servicenodeports', value: 30_002 }] },
-    outcome: 'done',
-  },
-  {
-    what: 'an allocation that the last range refuses',
-    request: { items: [IP, ...NEXT, { range: 'servicenodeports', value: 30_001 }] },
-    outcome: 'refused',
-  },
-];
-
-async function aWorld(): Promise<AllocateWorld> {
+test('a request that was cut and is sent again after the end of its hold is refused, and a pass frees its items', async () => {
   const world = await anAllocateWorld();
-  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
-  return world;
-}
-
-const BEFORE = { '30001': undefined };
-
-/** What the table has to say when this is the answer. */
-function takenBy({ outcome, items }: Answer): Record<string, string | undefined> {
-  if (outcome === 'refused') return BEFORE;
-  return { ...BEFORE, ...Object.fromEntries(items.map(({ value }) => [String(value), 'r1'])) };
-}
-
-describe.each(subjects)('$what', ({ request, outcome }) => {
-  describe.each(Object.entries(FAILURES))('with a call that %s', (_, end) => {
-    const each = async (check: (world: AllocateWorld, calls: CutCalls) => Promise<void>): Promise<void> => {
-      for (let at = 0; ; at++) {
-        const world = await aWorld();
-        const calls = new CutCalls(at, end);
-        await world.ask(request, calls.table(world.table)).catch((error: unknown) => {
-          expect(error).toBeInstanceOf(TableError);
-          expect(error).toMatchObject({
-            message: expect.stringMatching(
-              /^(Unavailable|Contended): request r1 was not finished, invoke it again with the same requestId: it resumes where this one ended\. /,
-            ),
-          });
-        });
-        if (!calls.happened) return expect(at).toBeGreaterThan(10);
-        await check(world, calls);
-      }
-    };
-
-    test('a request that is not repeated holds nothing after the end of its hold and one pass', async () => {
-      await each(async (world, calls) => {
-        await calls.arrive();
-        world.clock.nowMs += HOLD_MS;
-        await repairPass(world);
-        expect(await world.taken()).toEqual(BEFORE);
-      });
-    });
-
-    test('a request that is repeated after the end of its hold is refused, and a pass frees its items', async () => {
-      await each(async (world) => {
-        const begun = await world.table.get('demo', 'requests/r1');
-        world.clock.nowMs += HOLD_MS;
-        const answer = await world.ask(request);
-        const isUnfinished = begun !== undefined && !/done|rollingBack/.test(JSON.stringify(begun.value));
-        if (isUnfinished) expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'BadHold' } });
-        else expect(answer.outcome).toBe(outcome);
-        await repairPass(world);
-        expect(await world.taken()).toEqual(begun === undefined && outcome === 'done' ? takenBy(answer) : BEFORE);
-      });
-    });
+  const request = { items: [IP, { range: 'servicenodeports', value: 30_002 }] } as const;
+  const cut = { ...world.table, put: losing(world.table) };
+  const resumes = /^Unavailable: request r1 was not finished, invoke it again .* it resumes where this one ended\. /;
+  await expect(world.ask({ items: [...request.items] }, cut)).rejects.toThrow(resumes);
+  expect(await world.taken()).toEqual({ '10.0.0.1': 'r1' });
+  world.clock.nowMs += 15 * 60_000 + HOLD_END_MARGIN_MS;
+  expect(await world.ask({ items: [...request.items] })).toMatchObject({
+    outcome: 'refused',
+    error: { code: 'BadHold' },
   });
+  await repairPass(world);
+  expect(await world.taken()).toEqual({});
 });
+
+/** Writes of the range of ports fail. */
+function losing({ put }: KeyValueTable): KeyValueTable['put'] {
+  return async (item, previous) => {
+    if (item.key === RANGE_KEYS.nodePorts) throw new TableError('Unavailable', 'no answer');
+    return put(item, previous);
+  };
+}
 
 describe('a release in three ranges', () => {
   const items: AllocateRequest['items'] = [

@@ -11,6 +11,7 @@ import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { CutCalls } from '../support/cut-calls.ts';
 import { A, B, C, SHUTTING_DOWN } from '../support/endpoints-world.ts';
+import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { CLUSTER, endpointsWorld, type LoopWorld, serversAt } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
 
@@ -66,6 +67,18 @@ function asked(what: string, request: Request, world: () => Promise<AllocateWorl
   };
 }
 
+/** The caller does not ask again: its hold ends, and a pass of each repair follows. */
+function abandoned(what: string, request: Request, world: () => Promise<AllocateWorld>): Subject<AllocateWorld> {
+  return {
+    ...asked(what, request, world),
+    again: async ({ clock }) => (clock.nowMs += 15 * 60_000 + HOLD_END_MARGIN_MS),
+    state: async (started) => {
+      await repairPass(started);
+      return started.taken();
+    },
+  };
+}
+
 const claiming: Request = { ...THREE_RANGES, takeUp: { holdOwner: 'team-a' } };
 const claimingRefused: Request = {
   items: [
@@ -87,6 +100,8 @@ async function heldWorld(): Promise<AllocateWorld> {
 export const ALLOCATIONS: readonly Subject<AllocateWorld>[] = [
   asked('an allocation in three ranges', THREE_RANGES, () => anAllocateWorld()),
   asked('an allocation that the last range refuses', REFUSED_LAST, takenWorld),
+  abandoned('an allocation in three ranges that is not sent again', THREE_RANGES, () => anAllocateWorld()),
+  abandoned('a refused allocation that is not sent again', REFUSED_LAST, takenWorld),
   asked('an allocation that claims a hold', claiming, heldWorld),
   asked('an allocation that claims a hold, and that the last range refuses', claimingRefused, heldWorld),
   {
