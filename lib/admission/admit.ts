@@ -97,13 +97,12 @@ async function allocate(
   }
   const unrepaired = await refusalOfUnrepaired(table, cluster.spec, rangesOf(plan), nowMs());
   if (unrepaired !== undefined) return { outcome: 'failed', code: unrepaired.code, message: unrepaired.message };
-  const holdOwner = holdOwnerOf(service);
   const result = await allocateFor(plan, {
     ranges: openRanges(table, cluster, options),
     closing: openRanges(closingTable, cluster, options),
     service: { namespace, name },
     isNew: operation === 'CREATE',
-    claim: { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) },
+    claim: { nowMs: nowMs(), holdOwner: holdOwnerOf(service) },
     logUnreleased,
   });
   if (result.outcome === 'refused') return refusalOf(name, plan, result);

@@ -85,9 +85,7 @@ export function claimOf(
   nowMs: number,
   expected: readonly Hold[] = [],
 ): { readonly claim?: HoldClaim } {
-  if (takeUp === undefined) return {};
-  const { holdOwner } = takeUp;
-  return { claim: { nowMs, expected, ...(holdOwner !== undefined && { holdOwner }) } };
+  return takeUp === undefined ? {} : { claim: { nowMs, expected, holdOwner: takeUp.holdOwner } };
 }
 
 /** Returns the holds on the items that are requested by value. */

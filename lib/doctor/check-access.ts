@@ -162,7 +162,7 @@ function verbs(permissions: readonly Permission[]): string {
 }
 
 function place({ group, resource, namespace }: PermissionGroup): string {
-  return permissionText({ verb: '', group, resource, ...(namespace !== undefined && { namespace }) }).trim();
+  return permissionText({ verb: '', group, resource, namespace }).trim();
 }
 
 interface Probing {

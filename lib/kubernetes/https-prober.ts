@@ -125,9 +125,9 @@ function materialFor(
 ): TlsMaterial {
   return {
     rejectUnauthorized,
-    ...(ca && { ca }),
-    ...(authenticated && { ...(cert && { cert }), ...(key && { key }) }),
-    ...(serverName !== undefined && { servername: serverName }),
+    ca,
+    servername: serverName,
+    ...(authenticated && { cert, key }),
   };
 }
 

@@ -20,10 +20,10 @@ import {
 
 /** TLS material in the form of `node:tls`. */
 export interface TlsMaterial {
-  readonly ca?: string | Buffer;
-  readonly cert?: string | Buffer;
-  readonly key?: string | Buffer;
-  readonly servername?: string;
+  readonly ca?: string | Buffer | undefined;
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+  readonly servername?: string | undefined;
   readonly rejectUnauthorized: boolean;
   /** The groups of the key exchange. Default: those of Node.js. */
   readonly ecdhCurve?: string;
@@ -179,9 +179,9 @@ function refuseUnsupported({ clusterName, cluster, userName, user }: Chosen, sou
     const problem = `user "${userName}" has a user name and a password, which API servers no longer accept`;
     refuse(problem, 'Use a token or a client certificate');
   }
-  const finer = (['as-groups', 'as-uid', 'as-user-extra'] as const).find((field) => user[field] !== undefined);
-  if (finer !== undefined) {
-    refuse(`user "${userName}" has ${finer}, which is not supported`, 'Give the user itself the rights that it needs');
+  const as = (['as', 'as-groups', 'as-uid', 'as-user-extra'] as const).find((field) => user[field]);
+  if (as !== undefined) {
+    refuse(`user "${userName}" has ${as}, which is not supported`, 'Give the user itself the rights that it needs');
   }
   if (cluster['proxy-url']) {
     const remedy = 'Use a server that is reached directly';
@@ -207,8 +207,8 @@ function serverUrl({ clusterName, cluster, user }: Chosen, source: KubeconfigSou
     const problem = `the server of cluster "${clusterName}" is not the URL of an API server`;
     throw badKubeconfig(source, problem, 'Write it like https://10.0.0.1:6443');
   }
-  const { token, tokenFile, as, 'client-certificate': file, 'client-certificate-data': data } = user;
-  if (url.protocol === 'http:' && (token || tokenFile || as || file || data || hasPlugin(user))) {
+  const { token, tokenFile, 'client-certificate': file, 'client-certificate-data': data } = user;
+  if (url.protocol === 'http:' && (token || tokenFile || file || data || hasPlugin(user))) {
     const problem = `cluster "${clusterName}" is reached over http://, which would send the credential unencrypted`;
     throw badKubeconfig(source, problem, 'Use https://, or a user without a credential');
   }
@@ -223,20 +223,16 @@ async function headersOf(
 ): Promise<Record<string, string>> {
   const inFile = user.tokenFile ? (await fileBeside(user.tokenFile, source)).toString() : undefined;
   const token = (inFile ?? (user.token || given?.token || '')).trim();
-  const as = user.as ?? '';
   // Only printable ASCII: any other character would fail each request, or end the header.
-  if (!/^[!-~]*$/.test(token) || !/^[ -~]*$/.test(as)) {
-    const problem = `the token of user "${userName}" (or its "as") has a space, line break or other character that an HTTP header must not contain`;
+  if (!/^[!-~]*$/.test(token)) {
+    const problem = `the token of user "${userName}" has a space, line break or other character that an HTTP header must not contain`;
     throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');
   }
   if (token.length > LONGEST_TOKEN) {
     const problem = `the token of user "${userName}" has more than ${LONGEST_TOKEN} characters`;
     throw badKubeconfig(source, problem, 'Issue one with fewer claims or groups');
   }
-  return {
-    ...(token && { Authorization: `Bearer ${token}` }),
-    ...(as && { 'Impersonate-User': as }),
-  };
+  return token === '' ? {} : { Authorization: `Bearer ${token}` };
 }
 
 /** Returns the embedded data, or else the file's content. */
@@ -263,16 +259,16 @@ async function tlsMaterial(
   const key = keyPem && plainKey(keyPem, source);
   try {
     if (ca !== undefined) new X509Certificate(ca);
-    createSecureContext({ ...(cert && { cert }), ...(key && { key }) });
+    createSecureContext({ cert, key });
   } catch (error) {
     const problem = `its CA, client certificate or key does not parse (${codeOf(error)})`;
     throw badKubeconfig(source, problem, 'Embed PEM files as base64');
   }
   return {
-    ...(ca && { ca }),
-    ...(cert && { cert }),
-    ...(key && { key }),
-    ...(cluster['tls-server-name'] && { servername: cluster['tls-server-name'] }),
+    ca,
+    cert,
+    key,
+    servername: cluster['tls-server-name'] || undefined,
     rejectUnauthorized: !cluster['insecure-skip-tls-verify'],
   };
 }

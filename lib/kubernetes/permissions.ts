@@ -8,8 +8,8 @@ export interface Permission {
   readonly group: string;
   readonly resource: string;
   /** Absent: in every namespace, or for a kind without one. */
-  readonly namespace?: string;
-  readonly name?: string;
+  readonly namespace?: string | undefined;
+  readonly name?: string | undefined;
 }
 
 /** The answers of an API server about itself and the caller. Each throws a `ClusterError`. */
@@ -130,13 +130,5 @@ export const PERMISSION_GROUPS: readonly PermissionGroup[] = [
 ];
 
 export function permissionsOf({ group, resource, namespace, rules }: PermissionGroup): Permission[] {
-  return rules.flatMap(({ verbs, name }) =>
-    verbs.map((verb) => ({
-      verb,
-      group,
-      resource,
-      ...(namespace !== undefined && { namespace }),
-      ...(name !== undefined && { name }),
-    })),
-  );
+  return rules.flatMap(({ verbs, name }) => verbs.map((verb) => ({ verb, group, resource, namespace, name })));
 }

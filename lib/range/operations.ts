@@ -21,7 +21,7 @@ export interface AllocateOptions {
  * only a pass sees.
  */
 export interface HoldClaim {
-  readonly holdOwner?: string;
+  readonly holdOwner?: string | undefined;
   readonly nowMs: number;
   /** Claims only holds that equal these. Default: any. */
   readonly expected?: readonly Hold[];

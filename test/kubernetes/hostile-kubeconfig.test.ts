@@ -127,7 +127,6 @@ describe('a credential that no HTTP header can carry, such as a token with a new
   test.each([
     ['a token of two lines', { token: `${SECRET}\nX-Remote-User: admin` }],
     ['a token with a space', { token: `${SECRET} x` }],
-    ['an impersonated user of two lines', { token: 'x', as: `${SECRET}\r\nX: y` }],
   ])('a kubeconfig with %s is refused', async (_, user) => {
     const error: unknown = await parseKubeconfig(kubeconfig(admin(user)), 'of a tenant').catch(
       (reason: unknown) => reason,

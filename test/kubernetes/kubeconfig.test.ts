@@ -168,6 +168,7 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],
     ['would send a token in clear', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
     ['names a proxy', withCluster({ 'proxy-url': 'http://10.0.0.9' }), /proxy-url, which is not supported/],
+    ['impersonates a user', withUser({ ...user, as: 'admin' }), /has as, which is not supported/],
     ['impersonates groups', withUser({ ...user, 'as-groups': ['a'] }), /as-groups, which is not supported/],
     ['has a password', withUser({ username: 'admin', password: SECRET }), /user name and a password/],
     ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider plugin/],
