@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isNativeError } from 'node:util/types';
-import { chooseAdvertiseAddress } from '../cli/spec/host-address.ts';
 import { parseClusterSpec } from '../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../cli/spec/spec-fault.ts';
 import { kubeconfigPlace, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
@@ -13,7 +12,6 @@ import type { Announced } from './announcement.ts';
 import { dataFolder, shellWord } from './data-folder.ts';
 import { DEMO, type DemoWorld, SPED_UP } from './demo-world.ts';
 import { EMBEDDED, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
-import { readHostNetwork } from './host-network.ts';
 import { runPlugin } from './kubeconfig-plugins.ts';
 import { LOCAL_TABLE } from './local-environment.ts';
 import { newRunKey } from './local-request.ts';
@@ -155,9 +153,7 @@ async function readSpec(file: string): Promise<ClusterSpec> {
     const code = isNativeError(error) && 'code' in error ? error.code : error;
     throw new StartError(3, `The spec ${file} cannot be read (${String(code)}): name a file that can, with -f.`);
   });
-  // On an API server's own host the address can be found automatically.
-  const autoAddress = () => chooseAdvertiseAddress(readHostNetwork());
-  const result = parseClusterSpec(text, { autoAddress });
+  const result = parseClusterSpec(text);
   if ('faults' in result) throw new StartError(3, describeFaults(file, result.faults));
   return result.spec;
 }

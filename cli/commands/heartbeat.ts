@@ -24,7 +24,7 @@ export function heartbeatCommand(act: Act): Command {
   const command = new Command('heartbeat')
     .description(DESCRIPTION)
     .argument('<cluster>', 'the name of the cluster')
-    .requiredOption('--address <ip>', "this host's address in the spec; auto: the one that an API server would choose")
+    .requiredOption('--address <ip>', "this host's address in the spec")
     .addOption(
       new Option('--every <duration>', 'the interval; at most two thirds of endpoints.leaseSeconds')
         .argParser(parseDuration)
@@ -34,7 +34,7 @@ export function heartbeatCommand(act: Act): Command {
     .option('--no-readyz', 'do not probe: the caller ensures that the API server is ready');
   const action = act<Options>((cli, [name = ''], options) => run(cli, name, options));
   return withExamples(withConnectionOptions(command).action(action), [
-    'kbctl heartbeat prod-eu-1 --address auto --table kube-bootstrap-controller-prod --kubeconfig /etc/kubernetes/admin.conf',
+    'kbctl heartbeat prod-eu-1 --address 203.0.113.10 --table kube-bootstrap-controller-prod --kubeconfig /etc/kubernetes/admin.conf',
     'kbctl heartbeat prod-eu-1 --address 203.0.113.10 --no-readyz',
   ]);
 }

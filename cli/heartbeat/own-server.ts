@@ -7,23 +7,16 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { VERSION } from '../../lib/runtime/version.ts';
-import { readHostNetwork } from '../../local/host-network.ts';
 import { configurationError, usageError } from '../errors.ts';
 import { listAddresses } from '../registered.ts';
-import { chooseAdvertiseAddress } from '../spec/host-address.ts';
 
 export type OwnServer = Extract<ApiServerSpec, { address: string }>;
 
-/** Returns the address of --address in canonical form; `auto` is the one that an API server on this host would publish. */
+/** Returns the address of --address in canonical form. */
 export function ownAddress(option: string): string {
-  if (option !== 'auto') {
-    const address = canonicalAddress(option);
-    if (address !== undefined) return address;
-    throw usageError(`--address ${option} is not an IP address: use the address of this host, or auto.`);
-  }
-  const choice = chooseAdvertiseAddress(readHostNetwork());
-  if (choice.outcome === 'chosen') return choice.address;
-  throw configurationError(`No address of this host can be chosen: ${choice.message} Use --address IP.`);
+  const address = canonicalAddress(option);
+  if (address !== undefined) return address;
+  throw usageError(`--address ${option} is not an IP address: use the address of this host.`);
 }
 
 /** Returns the API server of the spec with this address. @throws CliError when it cannot have a lease of its own */

@@ -7,41 +7,13 @@ import {
   isUnspecified,
 } from '../../lib/allocator/network.ts';
 import { nameOfEntry, readServiceRanges, TARGET_GROUP } from '../../lib/cluster/spec-parts.ts';
-import { firstIndexes, isRecord } from '../../lib/cluster/values.ts';
-import type { AddressChoice } from './host-address.ts';
+import { firstIndexes } from '../../lib/cluster/values.ts';
 import { kubeconfigFaults } from './kubeconfig-rules.ts';
 import { isDnsLabel, isHostName } from './names.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import type { ServerDraft, SpecDraft } from './spec-shape.ts';
 
-export interface SpecOptions {
-  /**
-   * Returns the address for `address: auto`: set only by code that runs on the API server's own host
-   * (`chooseAdvertiseAddress`). Without it `auto` is refused. Called only if the spec contains `auto`.
-   */
-  readonly autoAddress?: () => AddressChoice;
-}
-
-const AUTO = 'auto';
-const NOT_HERE = "an address may be auto only in code that runs on the API server's own host";
-
-/** Replaces `auto` by the chosen address; where it cannot, the rules refuse it. */
-export function withAutoAddress(value: unknown, { autoAddress }: SpecOptions): { value: unknown; refusal: string } {
-  const servers = isRecord(value) && Array.isArray(value['apiServers']) ? value['apiServers'] : [];
-  if (autoAddress === undefined || !servers.some(isAuto)) return { value, refusal: NOT_HERE };
-
-  const choice = autoAddress();
-  if (choice.outcome === 'none') return { value, refusal: choice.message };
-  const chosen = servers.map((server) => (isAuto(server) ? { ...server, address: choice.address } : server));
-  return { value: { ...Object(value), apiServers: chosen }, refusal: NOT_HERE };
-}
-
-function isAuto(server: unknown): server is { readonly address: string } {
-  return isRecord(server) && server['address'] === AUTO;
-}
-
-/** `autoRefusal`: the reason why `auto` is refused. */
-export function apiServerFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
+export function apiServerFaults(draft: SpecDraft): SpecFault[] {
   const { apiServers: servers, endpoints } = draft;
   if (servers?.length === 0 && endpoints?.reconciler !== undefined && endpoints.reconciler !== 'none') {
     return [fault(['apiServers'], NO_SERVERS, 'list the address or host of each, or set endpoints.reconciler to none')];
@@ -52,7 +24,7 @@ export function apiServerFaults(draft: SpecDraft, autoRefusal: string): SpecFaul
     server === undefined
       ? []
       : [
-          ...serverFaults(['apiServers', index], server, draft, autoRefusal),
+          ...serverFaults(['apiServers', index], server, draft),
           ...duplicateFaults(['apiServers', index], server, first.get(known[index]) ?? index, index),
           ...probeFaults(['apiServers', index, 'probe'], server.probe ?? {}),
         ],
@@ -63,11 +35,11 @@ const NO_SERVERS = 'is empty: without an API server the kubernetes Service has n
 
 const SOURCES = ['address', 'host', 'targetGroupArn', 'serviceRef'] as const;
 
-function serverFaults(at: SpecPath, server: ServerDraft, draft: SpecDraft, autoRefusal: string): SpecFault[] {
+function serverFaults(at: SpecPath, server: ServerDraft, draft: SpecDraft): SpecFault[] {
   const { address, host, targetGroupArn, serviceRef, kind } = server;
   const given = SOURCES.filter((source) => source in server);
   if (given.length > 1) return [fault(at, `has both ${given.join(' and ')}`, 'write one of them in each entry')];
-  if (address !== undefined) return addressFaults([...at, 'address'], address, draft, autoRefusal);
+  if (address !== undefined) return addressFaults([...at, 'address'], address, draft);
   if (given.length === 0) {
     const fix = 'write address: 203.0.113.10 or host: api.example.com';
     return [fault(at, 'has neither an address, a host, a targetGroupArn nor a serviceRef', fix)];
@@ -95,8 +67,7 @@ function serviceRefFaults(at: SpecPath, serviceRef: NonNullable<ServerDraft['ser
 }
 
 /** Checks that an address is accepted by the API in Endpoints, and of the family of the kubernetes Service. */
-function addressFaults(at: SpecPath, text: string, draft: SpecDraft, autoRefusal: string): SpecFault[] {
-  if (text === AUTO) return [fault(at, autoRefusal, 'write the address itself')];
+function addressFaults(at: SpecPath, text: string, draft: SpecDraft): SpecFault[] {
   const address = parseAddress(text);
   if (address === undefined) {
     const fix = isHostName(text)

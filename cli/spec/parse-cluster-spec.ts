@@ -1,6 +1,5 @@
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { LONGEST_SPEC_TEXT } from '../../lib/cluster/bounds.ts';
-import type { SpecOptions } from './api-server-rules.ts';
 import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
 import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts';
 
@@ -8,7 +7,7 @@ import { type SpecResult, validateClusterSpec } from './validate-cluster-spec.ts
  * Parses a cluster spec from YAML: {@link validateClusterSpec}, with the line and column of each fault, in the order of
  * the file. Text that is not YAML, or has more than plain values (tags, two documents, duplicate keys), is a fault too.
  */
-export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): SpecResult {
+export function parseClusterSpec(yamlText: string): SpecResult {
   if (yamlText.length > LONGEST_SPEC_TEXT) {
     const message = `has ${yamlText.length} characters, and at most ${LONGEST_SPEC_TEXT} are read`;
     return { faults: [fault([], message, 'write one cluster in each file')] };
@@ -17,7 +16,7 @@ export function parseClusterSpec(yamlText: string, options: SpecOptions = {}): S
   const read = readYaml(yamlText, lines);
   if ('faults' in read) return read;
 
-  const result = validateClusterSpec(read.value, options);
+  const result = validateClusterSpec(read.value);
   if (!('faults' in result)) return result;
   const faults = result.faults.map((found) => ({ ...found, position: positionOf(found.at, read.document, lines) }));
   return { faults: faults.sort((one, other) => inFileOrder(one.position, other.position)) };

@@ -9,7 +9,7 @@ import {
   writtenSpecShape,
 } from '../../lib/cluster/cluster-spec.ts';
 import { firstIndexes, isRecord } from '../../lib/cluster/values.ts';
-import { apiServerFaults, type SpecOptions, withAutoAddress } from './api-server-rules.ts';
+import { apiServerFaults } from './api-server-rules.ts';
 import { kubeconfigFaults } from './kubeconfig-rules.ts';
 import { isClusterName, isDnsLabel } from './names.ts';
 import {
@@ -28,13 +28,12 @@ export type SpecResult = { readonly spec: ClusterSpec } | { readonly faults: rea
  * Validates a cluster spec from a YAML or JSON value and fills in every default, or returns all of its faults. Never
  * throws.
  */
-export function validateClusterSpec(value: unknown, options: SpecOptions = {}): SpecResult {
+export function validateClusterSpec(value: unknown): SpecResult {
   const tooMuch = boundFaults(value);
   if (tooMuch.length > 0) return { faults: tooMuch };
-  const resolved = withAutoAddress(value, options);
-  const { faults: shapeFaults, draft } = checkShape(resolved.value);
-  const faults = [...shapeFaults, ...ruleFaults(draft, resolved.refusal)];
-  return faults.length > 0 ? { faults } : { spec: completed(resolved.value) };
+  const { faults: shapeFaults, draft } = checkShape(value);
+  const faults = [...shapeFaults, ...ruleFaults(draft)];
+  return faults.length > 0 ? { faults } : { spec: completed(value) };
 }
 
 /** Checks the bounds before anything else reads the lists. */
@@ -52,12 +51,12 @@ function boundFaults(value: unknown): SpecFault[] {
 }
 
 /** Each rule checks the parts of the right shape, so that one fault does not hide another. */
-function ruleFaults(draft: SpecDraft, autoRefusal: string): SpecFault[] {
+function ruleFaults(draft: SpecDraft): SpecFault[] {
   const { serviceClusterIPRange: ranges, allocator } = draft;
   return [
     ...nameFaults(draft),
     ...kubeconfigFaults(['kubeconfig'], draft.kubeconfig),
-    ...apiServerFaults(draft, autoRefusal),
+    ...apiServerFaults(draft),
     ...(ranges === undefined ? [] : serviceRangeFaults(ranges, allocator)),
     ...nodePortRangeFaults(draft),
     ...masterCountFaults(draft),

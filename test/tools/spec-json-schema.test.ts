@@ -129,7 +129,7 @@ describe('the schema accepts every spec that the rules accept', () => {
     }),
     apiServers: fc.array(
       part({
-        address: some('10.0.0.1', '::ffff:10.0.0.2', 'auto'),
+        address: some('10.0.0.1', '::ffff:10.0.0.2'),
         host: some('a.example', '10.0.0.1'),
         kind: some('server', 'shared'),
         probe: part({ path: some('/a', 'a'), url: some('https://a/b', ' HTTP:a'), authenticate: fc.boolean() }),

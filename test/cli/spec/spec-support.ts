@@ -1,4 +1,3 @@
-import type { SpecOptions } from '../../../cli/spec/api-server-rules.ts';
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 
@@ -16,13 +15,13 @@ export function aSpec(fields: Readonly<Record<string, unknown>>): Readonly<Recor
 }
 
 /** The faults as `path: message`. */
-export function faultsOf(value: unknown, options?: SpecOptions): string[] {
-  const result = validateClusterSpec(value, options);
+export function faultsOf(value: unknown): string[] {
+  const result = validateClusterSpec(value);
   return 'faults' in result ? result.faults.map(({ path, message }) => `${path}: ${message}`) : [];
 }
 
-export function validSpec(value: unknown, options?: SpecOptions): ClusterSpec {
-  const result = validateClusterSpec(value, options);
+export function validSpec(value: unknown): ClusterSpec {
+  const result = validateClusterSpec(value);
   if ('faults' in result) throw new Error(`the spec has faults: ${JSON.stringify(result.faults)}`);
   return result.spec;
 }

@@ -369,48 +369,6 @@ describe('API servers', () => {
   });
 });
 
-describe('an address "auto"', () => {
-  const automatic = aSpec({ apiServers: [{ address: 'auto' }] });
-
-  test('an address "auto" is refused where no code can choose it', () => {
-    expect(faultsOf(automatic)).toEqual([
-      "apiServers[0].address: an address may be auto only in code that runs on the API server's own host",
-    ]);
-  });
-
-  test('an address "auto" is replaced by the chosen one', () => {
-    const { apiServers } = validSpec(automatic, {
-      autoAddress: () => ({ outcome: 'chosen' as const, address: '10.0.0.5' }),
-    });
-    expect(apiServers).toEqual([expect.objectContaining({ address: '10.0.0.5', kind: 'server' })]);
-  });
-
-  test('the rules for addresses apply to the address chosen for "auto"', () => {
-    const autoAddress = () => ({ outcome: 'chosen' as const, address: '10.0.0.5' });
-    const spec = aSpec({
-      apiServers: [{ address: '10.0.0.5' }, { address: 'auto' }],
-      serviceClusterIPRange: 'fd00::/112',
-    });
-    expect(faultsOf(spec, { autoAddress })).toEqual([
-      expect.stringContaining('apiServers[0].address: service IP family "fd00::/112"'),
-      expect.stringContaining('apiServers[1].address: service IP family "fd00::/112"'),
-      'apiServers[1].address: apiServers[0] is the same',
-    ]);
-  });
-
-  test('the fault of an address "auto" is the reason why no address could be chosen', () => {
-    const autoAddress = () => ({ outcome: 'none' as const, message: 'no interfaces found on host.' });
-    expect(faultsOf(automatic, { autoAddress })).toEqual(['apiServers[0].address: no interfaces found on host.']);
-  });
-
-  test('no address is chosen when the spec has no address "auto"', () => {
-    const autoAddress = () => {
-      throw new Error('asked');
-    };
-    expect(faultsOf(minimal, { autoAddress })).toEqual([]);
-  });
-});
-
 describe('the node port of the Service', () => {
   const bounds = (port: number) =>
     `service.nodePort: --kubernetes-service-node-port ${port} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP`;
