@@ -18,8 +18,6 @@ import { isClusterName } from './spec/names.ts';
 export interface PassEnvironmentOptions extends ConnectionOptions {
   /** The stack of the passes. Default: none, so that they only observe clusters with an owner. */
   readonly stack?: string;
-  /** The folder of the user's spec file, for relative kubeconfig files. Default: the working directory. */
-  readonly folderOf?: (spec: ClusterSpec) => string;
   /** Default: prints warnings and errors on stderr. */
   readonly telemetry?: TelemetryFactory;
 }
@@ -43,7 +41,7 @@ export async function passEnvironment(
   { tableUntil, clock, running }: OpenTable,
   options: PassEnvironmentOptions = {},
 ): Promise<PassEnvironment> {
-  const own = options.kubeconfig === undefined && options.folderOf === undefined ? running : undefined;
+  const own = options.kubeconfig === undefined ? running : undefined;
   const place = (spec: ClusterSpec) => {
     const given = isClusterName(spec.name) ? options.kubeconfig : undefined;
     const file = given ?? (own?.cluster === spec.name ? own.kubeconfig : undefined);
@@ -68,7 +66,7 @@ export async function passEnvironment(
 /** @param running the local run, whose kubeconfig is used for its own cluster */
 function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | undefined): LoadKubeconfig {
   const { table, region, profile } = cli.options;
-  const { kubeconfig, context, folderOf } = options;
+  const { kubeconfig, context } = options;
   const file = kubeconfig === undefined ? undefined : path.resolve(kubeconfig);
   if (file === undefined) checkConnectionOptions(options);
   const place = { ...(region !== undefined && { region }), ...(profile !== undefined && { profile }) };
@@ -79,16 +77,15 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
       return loadKubeconfigFile(file, { ...(context !== undefined && { context }), runPlugin });
     }
     // Other writers may change the table: a credential plugin runs on this machine only for a cluster that the user
-    // named, or whose spec is a file here. No plugin runs for a table in AWS.
-    const isNamed = cli.operands.includes(spec.name) || folderOf !== undefined;
-    const plugins = table === undefined && isNamed ? { runPlugin } : {};
+    // named. No plugin runs for a table in AWS.
+    const plugins = table === undefined && cli.operands.includes(spec.name) ? { runPlugin } : {};
     if (running?.cluster === spec.name) {
       return loadKubeconfigFile(running.kubeconfig, {
         ...(running.context && { context: running.context }),
         ...plugins,
       });
     }
-    return kubeconfigLoader(folderOf?.(spec) ?? '.', sources, plugins)(spec, signal);
+    return kubeconfigLoader('.', sources, plugins)(spec, signal);
   };
 }
 

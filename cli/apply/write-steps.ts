@@ -6,7 +6,6 @@ import { oneByOne, type Progressed } from '../change-clusters.ts';
 import type { Cli } from '../cli.ts';
 import { EXIT, exitCodeOf } from '../errors.ts';
 import type { Output } from '../output.ts';
-import { plainPass, type RanPass } from '../passes/pass-report.ts';
 import { differenceLine } from '../spec/written-spec.ts';
 import type { Style } from '../terminal.ts';
 import { type ApplyStep, clusterOfStep, intention } from './plan.ts';
@@ -52,16 +51,10 @@ async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOut
 }
 
 /** The outcome of a step that was begun. */
-export type StepOutcome =
+type StepOutcome =
   | { readonly outcome: 'written'; readonly cluster: RegisteredCluster }
   | { readonly outcome: 'removed' }
   | { readonly outcome: 'refused' | 'failed'; readonly error: unknown };
-
-/** What was done when the command ended, by cluster. */
-export interface Applied {
-  readonly outcomes: ReadonlyMap<string, StepOutcome>;
-  readonly passes: ReadonlyMap<string, readonly RanPass[]>;
-}
 
 const STYLES: Readonly<Record<ApplyStep['action'], Style | undefined>> = {
   create: 'green',
@@ -93,7 +86,7 @@ function outcomeLine(step: ApplyStep, outcome: StepOutcome): string {
   }
 }
 
-export function plainApplied(steps: readonly ApplyStep[], { outcomes, passes }: Applied) {
+export function plainApplied(steps: readonly ApplyStep[], outcomes: ReadonlyMap<string, StepOutcome>) {
   return steps.map((step) => {
     const outcome = outcomes.get(clusterOfStep(step));
     return {
@@ -104,7 +97,6 @@ export function plainApplied(steps: readonly ApplyStep[], { outcomes, passes }: 
       generation: generationOf(step, outcome),
       differences: step.action === 'change' ? step.differences : undefined,
       error: outcome !== undefined && 'error' in outcome ? describeError(outcome.error) : undefined,
-      passes: passes.get(clusterOfStep(step))?.map(plainPass),
     };
   });
 }

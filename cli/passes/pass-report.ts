@@ -23,7 +23,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   'Unavailable',
 ]);
 
-export function isUnreached({ errors }: EndedPass): boolean {
+function isUnreached({ errors }: EndedPass): boolean {
   return errors.some((error) => error instanceof ClusterError && UNREACHABLE.has(error.code));
 }
 

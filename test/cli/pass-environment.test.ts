@@ -87,7 +87,6 @@ describe('the credential plugin of a kubeconfig that a cluster names', () => {
     ['does not run when another cluster was named', false, ['prod'], undefined, {}],
     ['does not run for a cluster of the functions, even when it was named', false, ['lab'], 'kbc-prod', {}],
     ['runs for a cluster that was named', true, ['lab'], undefined, {}],
-    ['runs for a cluster whose spec is in a file of this person', true, [], undefined, { folderOf: () => '/' }],
     ['runs for a kubeconfig that was named', true, [], 'kbc-prod', { kubeconfig }],
   ])('%s', async (_, runs, operands, table, options) => {
     await load(operands, table, options);
