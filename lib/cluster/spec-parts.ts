@@ -135,7 +135,7 @@ const kind = described(
 );
 const address = described(
   text,
-  "The address to publish. Each entry has this, host, targetGroupArn or serviceRef. Not unspecified, loopback, link-local or multicast; of the family of the first service range, unless the reconciler is none or service.ipFamilyPolicy is PreferDualStack.",
+  'The address to publish. Each entry has this, host, targetGroupArn or serviceRef. Not unspecified, loopback, link-local or multicast; of the family of the first service range, unless the reconciler is none or service.ipFamilyPolicy is PreferDualStack.',
   { examples: ['203.0.113.10', '2001:db8::10'] },
 );
 const host = described(
