@@ -4,21 +4,18 @@ import { pauseInForce } from '../../lib/dispatch/due.ts';
 import type { EndedPass } from '../../lib/dispatch/record-pass.ts';
 import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
-import { configurationError, EXIT, type ExitCode, usageError } from '../errors.ts';
+import { configurationError, EXIT, type ExitCode } from '../errors.ts';
 import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
 import { describePause, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
   readonly dryRun?: boolean;
-  readonly rebuild?: boolean;
   readonly evenIfPaused?: boolean;
 }
 
 const DESCRIPTION = `Run one pass of a loop now, and print what it did and why.
 
-The pass runs on this machine, with your credentials and for the stack that owns the cluster. kubernetes-service probes the API servers from here: use --dry-run where this machine cannot reach them.
-
---rebuild replaces a corrupt snapshot by what the Services claim. Leaks and holds in it are lost. Nothing can be allocated from the range until it is saved.`;
+The pass runs on this machine, with your credentials and for the stack that owns the cluster. kubernetes-service probes the API servers from here: use --dry-run where this machine cannot reach them.`;
 
 export function runOnceCommand(act: Act): Command {
   const command = new Command('run-once')
@@ -26,27 +23,23 @@ export function runOnceCommand(act: Act): Command {
     .addArgument(new Argument('<loop>', 'the loop').choices(LOOPS))
     .argument('<cluster>', 'the name of the cluster')
     .option('--dry-run', 'print what a pass would change, and write nothing; exit code 1 if it would change anything')
-    .option('--rebuild', 'replace a corrupt snapshot (cluster-ip-repair and node-port-repair)')
     .option('--even-if-paused', 'run while the cluster is paused');
   const action = act<Options>((cli, [loop, name = ''], options) => runPassOnce(cli, loop as Loop, name, options));
   return withExamples(withConnectionOptions(command).action(action), [
     'kbctl run-once cluster-ip-repair prod-eu-1 --dry-run',
     'kbctl run-once kubernetes-service prod-eu-1',
-    'kbctl run-once node-port-repair prod-eu-1 --rebuild --dry-run',
   ]);
 }
 
 async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Options): Promise<ExitCode> {
-  const { dryRun = false, rebuild = false, evenIfPaused = false } = options;
-  const [{ runOnce, REBUILDS }, { LOOP_DEFINITIONS }, { exitCodeOfPass, passLines, plainPass }, { passEnvironment }] =
+  const { dryRun = false, evenIfPaused = false } = options;
+  const [{ runOnce }, { LOOP_DEFINITIONS }, { exitCodeOfPass, passLines, plainPass }, { passEnvironment }] =
     await Promise.all([
       import('../passes/run-once.ts'),
       import('../../local/loop-handlers.ts'),
       import('../passes/pass-report.ts'),
       import('../pass-environment.ts'),
     ]);
-  const loop = (rebuild ? REBUILDS : LOOP_DEFINITIONS)[loopId];
-  if (loop === undefined) throw usageError(`--rebuild is for cluster-ip-repair and node-port-repair, not ${loopId}.`);
   const opened = dryRun ? await cli.openTable() : await cli.openForWriting();
   const cluster = await registeredCluster(opened.table, name);
   await heedPause(cli, loopId, cluster, options);
@@ -59,19 +52,15 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
   const progress = cli.progress(`running ${loopId}`);
   let pass: EndedPass;
   try {
-    pass = await runOnce(environment, { cluster, loop, dryRun, evenIfPaused });
+    pass = await runOnce(environment, { cluster, loop: LOOP_DEFINITIONS[loopId], dryRun, evenIfPaused });
   } finally {
     progress.end();
     await close();
   }
-  if (pass.report === undefined) return notRun(cli, name, pass.errors[0]);
+  if (pass.report === undefined) return notRun(cli, pass.errors[0]);
 
   const ran = { cluster: name, loop: loopId, dryRun, pass };
   cli.output.object(plainPass(ran), () => passLines(ran, cli.output.paint));
-  if (rebuild && pass.errors.length === 0) {
-    const tense = dryRun ? 'would be' : 'are';
-    cli.output.say(`Leaks, their strikes and holds of the corrupt snapshot ${tense} lost.`);
-  }
   return cli.ended.aborted ? EXIT.interrupted : exitCodeOfPass(ran);
 }
 
@@ -91,13 +80,8 @@ async function heedPause(cli: Cli, loop: Loop, cluster: RegisteredCluster, optio
   );
 }
 
-function heedMode(cli: Cli, { spec, owner }: RegisteredCluster, { dryRun, rebuild }: Options): void {
+function heedMode(cli: Cli, { spec, owner }: RegisteredCluster, { dryRun }: Options): void {
   if (dryRun) return;
-  if (spec.mode === 'observe' && rebuild) {
-    throw configurationError(
-      `${spec.name} is in mode observe, in which nothing is written: use --dry-run to see what would be, or "kbctl cluster set-mode enforce ${spec.name}".`,
-    );
-  }
   if (spec.mode === 'observe') {
     cli.output.say(`${spec.name} is in mode observe: the pass writes nothing, and reports what it would write.`);
   }
@@ -105,13 +89,10 @@ function heedMode(cli: Cli, { spec, owner }: RegisteredCluster, { dryRun, rebuil
 }
 
 /** The pass failed before it decided anything, and is not recorded. */
-function notRun(cli: Cli, name: string, error: unknown): ExitCode {
+function notRun(cli: Cli, error: unknown): ExitCode {
   if (cli.ended.aborted) {
     cli.output.say('Interrupted before anything was decided: nothing was changed.');
     return EXIT.interrupted;
-  }
-  if (error instanceof Error && 'code' in error && error.code === 'NotCorrupt') {
-    throw configurationError(`${error.message}. "kbctl get ranges ${name}" shows them.`);
   }
   throw error;
 }

@@ -134,11 +134,8 @@ const OF_FAILED_REPAIRS = group(
       title: 'A stored range does not parse',
       what: 'With `allocator: table` nothing is repaired or allocated; otherwise only the usage bitmap is missing.',
       causes: ['The item was edited, or restored only in part.', 'A defect of this project.'],
-      resolution: [
-        step('Copy the item `ranges/...` for analysis. Rebuilding frees everything that no Service has.'),
-        REBUILD,
-      ],
-      hint: 'kbctl run-once cluster-ip-repair <cluster> --rebuild --dry-run (or node-port-repair), then without --dry-run',
+      resolution: [REBUILD],
+      hint: 'copy the item and delete it: the next pass rebuilds it from the Services',
     },
   },
 );

@@ -50,7 +50,7 @@ const OF_TROUBLE = group(
         REBUILD,
       ],
       alarm: 'clusters-failing',
-      hint: 'kbctl status <cluster> names the item; use the later version, or rebuild the item',
+      hint: 'kbctl status <cluster> names the item; use the later version, or delete the item',
     },
     almostFull: {
       title: 'A range is more than 80 percent full',

@@ -60,6 +60,6 @@ export const OWNER = step('See the owner.', 'kbctl cluster get <cluster>');
 export const DELETE_SERVICES = step('Delete Services that are not needed.');
 export const APPLY_SPEC = step('Correct the spec and apply it.', 'kbctl cluster apply -f cluster.yml');
 export const REBUILD = step(
-  'Rebuild the range (or `node-port-repair`): check, then omit `--dry-run`.',
-  'kbctl run-once cluster-ip-repair <cluster> --rebuild --dry-run',
+  'Range: copy the item `ranges/...` and delete it. The next pass rebuilds it from the Services, without its leaks and holds.',
+  `aws dynamodb delete-item --table-name <table> --key '{"cluster":{"S":"<cluster>"},"key":{"S":"<item>"}}'`,
 );

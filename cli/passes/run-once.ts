@@ -1,8 +1,5 @@
-import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { type EndedPass, recordPass } from '../../lib/dispatch/record-pass.ts';
 import { runPass } from '../../lib/dispatch/run-pass.ts';
-import { clusterIpRebuild } from '../../lib/loops/cluster-ip-repair.ts';
-import { nodePortRebuild } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition } from '../../lib/loops/pass.ts';
 import { writesOf } from '../../lib/loops/writes.ts';
 import { PASS_BUDGET_MS, withDeadline } from '../../lib/runtime/deadline.ts';
@@ -18,12 +15,6 @@ export interface RunOnceRequest {
   /** Run even if the cluster, or all clusters, are paused. */
   readonly evenIfPaused?: boolean;
 }
-
-/** Replace a corrupt snapshot, in the loops that keep one. */
-export const REBUILDS: Readonly<Partial<Record<Loop, LoopDefinition>>> = {
-  'cluster-ip-repair': clusterIpRebuild,
-  'node-port-repair': nodePortRebuild,
-};
 
 /**
  * Runs one pass of a loop as its function would run it now: with its record, its events, and the rights of the stack that

@@ -22,25 +22,19 @@ const ERRORS: RepairErrorWords = {
 
 export const clusterIpRepair: LoopDefinition = {
   id: 'cluster-ip-repair',
-  run: (context) => repairClusterIps(context),
+  run: repairClusterIps,
 };
 
-/** The same pass, but it replaces a corrupt range, for `kbctl run-once --rebuild`. */
-export const clusterIpRebuild: LoopDefinition = {
-  id: 'cluster-ip-repair',
-  run: (context) => repairClusterIps(context, true),
-};
-
-async function repairClusterIps(context: PassContext, rebuild = false): Promise<PassReport> {
+async function repairClusterIps(context: PassContext): Promise<PassReport> {
   const cidrs = await listServiceCidrs(context.kubernetes).catch((error: unknown) => {
     throw reworded(ERRORS.cannotRead, error);
   });
   const isServedAddress = servedAddresses(cidrs);
   const spec = withServedRanges(context.spec, cidrs?.find(isDefault));
   const kind = clusterIps(ipRange, isServedAddress);
-  if (spec.allocator !== 'apiserver' || !cidrs?.some(isDefault)) return repairPass(kind, { ...context, spec }, rebuild);
+  if (spec.allocator !== 'apiserver' || !cidrs?.some(isDefault)) return repairPass(kind, { ...context, spec });
   const addresses = new AddressRepair(context, cidrs);
-  const report = await repairPass(kind, { ...context, spec }, rebuild, (service) => addresses.visit(service));
+  const report = await repairPass(kind, { ...context, spec }, (service) => addresses.visit(service));
   return addresses.complete(report);
 }
 

@@ -12,12 +12,6 @@ export const nodePortRepair: LoopDefinition = {
   run: (context) => repairPass(nodePorts(portRange), context),
 };
 
-/** The same pass, but it replaces a corrupt range, for `kbctl run-once --rebuild`. */
-export const nodePortRebuild: LoopDefinition = {
-  id: 'node-port-repair',
-  run: (context) => repairPass(nodePorts(portRange), context, true),
-};
-
 /** Tests pass a `makeRange` whose allocator fails. */
 export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
   return {

@@ -2,11 +2,10 @@ import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
-import { CodedError } from '../cluster/values.ts';
 import type { AuditLedger } from '../repair/audit.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
-import { type Ledger, RepairError, type Walk } from '../repair/walk.ts';
-import { TableError, type Item as TableItem } from '../table/key-value-table.ts';
+import { RepairError, type Walk } from '../repair/walk.ts';
+import { TableError } from '../table/key-value-table.ts';
 import { decodeRange, type ReadRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
 import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
@@ -15,10 +14,8 @@ import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.
 export type RangeAtStart = { readonly key: RangeKey; readonly configured: string } & (
   | { readonly state: 'unsaved' }
   | ({ readonly state: 'read' } & ReadRange)
-  /** The item does not parse and must not be overwritten; absent if it is not an item. */
-  | { readonly state: 'corrupt'; readonly error: TableError; readonly item?: TableItem }
-  /** The item does not parse, and is rebuilt from the Services. */
-  | { readonly state: 'toReplace'; readonly item: TableItem }
+  /** The item does not parse, and must not be overwritten. */
+  | { readonly state: 'corrupt'; readonly error: TableError }
 );
 
 /** A range with the claims of all Services. */
@@ -49,20 +46,16 @@ export type RepairWorld<Item> =
 export async function gatherRanges<Item>(
   kind: RepairKind<Item>,
   context: PassContext,
-  rebuild: boolean,
   visit: (service: ServiceClaim) => void,
 ): Promise<RepairWorld<Item>> {
   const startedAtMs = context.nowMs();
-  const read = await readRanges(kind, context);
   const ranges: GatheredRange<Item>[] = [];
-  for (const start of rebuild ? replaceCorrupt(kind, read) : read) {
+  for (const start of await readRanges(kind, context)) {
     const range = context.spec.allocator === 'apiserver' ? openAudit(kind, start) : openRecord(kind, start);
     if ('outcome' in range) return range;
     ranges.push(range);
   }
-  const walk = kind.startWalk(
-    ranges.map(({ start, ledger }) => (start.state === 'toReplace' ? withoutRecord(ledger) : ledger)),
-  );
+  const walk = kind.startWalk(ranges.map(({ ledger }) => ledger));
   const error = await walkServices(kind, context, walk, visit);
   const { unlisted, outside } = walk.findings;
   const listed = await withoutNewRecords(kind, context, walk.findings.listed);
@@ -102,14 +95,13 @@ async function readRanges<Item>(
   const ranges = rangesOf(spec).filter((range) => range.loop === loop);
   const read = await Promise.all(
     ranges.map(async ({ key, configured }): Promise<RangeAtStart> => {
-      let item: TableItem | undefined;
       try {
-        item = await table.get(spec.name, key);
+        const item = await table.get(spec.name, key);
         if (item === undefined) return { key, configured, state: 'unsaved' };
         return { key, configured, state: 'read', stored: decodeRange(item), item };
       } catch (error) {
         if (!(error instanceof TableError) || error.code !== 'Corrupt') throw reworded(errors.cannotRead, error);
-        return { key, configured, state: 'corrupt', error, ...(item && { item }) };
+        return { key, configured, state: 'corrupt', error };
       }
     }),
   );
@@ -123,30 +115,6 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
     'OlderSpec',
     `${range.key} was saved under generation ${range.stored.generation} of the cluster spec, but this pass has generation ${generation}: nothing was written, and the next pass reads the spec again`,
   );
-}
-
-/**
- * Marks corrupt ranges to be replaced. A value that is not an item stays corrupt.
- * @throws CodedError `NotCorrupt` if all ranges can be read.
- */
-function replaceCorrupt<Item>(
-  { makeRange }: RepairKind<Item>,
-  ranges: readonly RangeAtStart[],
-): readonly RangeAtStart[] {
-  const isCorrupt = (range: RangeAtStart) => {
-    if (range.state !== 'read') return range.state === 'corrupt';
-    const { configured, stored } = range;
-    return stored.allocator === 'table' && isRefused(recordedRange(makeRange, configured, stored));
-  };
-  if (!ranges.some(isCorrupt)) {
-    const keys = ranges.map(({ key }) => key).join(' and ');
-    throw new CodedError('NotCorrupt', `${keys} can be read: nothing was rebuilt`);
-  }
-  return ranges.map((range) => {
-    if (!isCorrupt(range) || !('item' in range) || range.item === undefined) return range;
-    const { key, configured, item } = range;
-    return { key, configured, state: 'toReplace', item };
-  });
 }
 
 /** Opens a range that the table allocates. The pass ends if its stored form does not parse. */
@@ -178,17 +146,6 @@ function openAudit<Item>({ makeAuditLedger, errors }: RepairKind<Item>, start: R
 function usable<Made>(made: Made | Refusal, errors: RepairErrorWords, configured: string): Made {
   if (!isRefused(made)) return made;
   throw new RepairError('BadRange', errors.cannotCreate(configured, made.message));
-}
-
-/** The content of a corrupt range is unknown: a claim that it lacks is no finding. */
-function withoutRecord<Item>({ spec, claim }: Ledger<Item>): Ledger<Item> {
-  return {
-    spec,
-    claim: (item, by) => {
-      const result = claim(item, by);
-      return result === 'notRecorded' ? 'recorded' : result;
-    },
-  };
 }
 
 /**

@@ -22,7 +22,7 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  *   - a range without a free item (`nothingFree`), and an allocator that reports this or fails during the walk: nothing is
  *     saved (`full`, `unknown`);
  *   - a range that the spec changed: records, strikes and holds move to it by item;
- *   - a stored range that does not parse: it is left unchanged (`corruptSnapshot`), or replaced when a person asks for that;
+ *   - a stored range that does not parse: it is left unchanged (`corruptSnapshot`);
  *   - a range that was written while the Services were listed: the decision is merged onto it (lib/range/merge.ts);
  *   - a range of a newer spec: nothing is written.
  *
@@ -32,17 +32,14 @@ import { type RepairKind, reworded } from './repair-kind.ts';
 
 /**
  * Runs one pass of a repair loop.
- * @param rebuild replaces corrupt ranges by the claims of Services; otherwise they stay unchanged
  * @param visit is called with every Service
- * @throws CodedError `NotCorrupt` if there is nothing to rebuild
  */
 export async function repairPass<Item>(
   kind: RepairKind<Item>,
   context: PassContext,
-  rebuild = false,
   visit: (service: ServiceClaim) => void = () => undefined,
 ): Promise<PassReport> {
-  const world = await gatherRanges(kind, context, rebuild, visit);
+  const world = await gatherRanges(kind, context, visit);
   if (world.outcome === 'ended') return world.report;
   const { findings, unlisted, counts } = world;
   const { decisions, unread } = await decideFresh(kind, context, world);
@@ -83,16 +80,13 @@ async function applyAll<Item>(
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {
   const { key } = start;
   const { next, decided } = save;
-  const saved = await saveRange(table, spec.name, key, next, 'item' in start ? start.item : undefined);
-  if (saved.outcome === 'won') return saved.withheld ? undefined : changeOf(start, save);
+  const saved = await saveRange(table, spec.name, key, next, start.state === 'read' ? start.item : undefined);
+  if (saved.outcome === 'won') return saved.withheld ? undefined : `saved ${save.change}`;
   if (decided === undefined) return undefined;
   if (saved.outcome === 'unclear') {
     throw contended(
       `the reply to a save of ${key} was lost, and another writer has changed it since: whether it was saved is unknown`,
     );
-  }
-  if (start.state === 'toReplace') {
-    throw contended(`${key} was written by another writer while the Services were listed and was not replaced`);
   }
   const read = start.state === 'read' ? start.stored : undefined;
   type Outcome = MergeRefusal | 'removed' | 'unchanged' | 'merged' | 'withheld';
@@ -110,10 +104,6 @@ async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Sa
     'OlderSpec',
     `${key} was saved for another range or allocator, or under a newer spec, while the Services were listed; nothing was written, and the next pass reads the spec again`,
   );
-}
-
-function changeOf({ state }: RangeAtStart, { decided, change }: Save): string {
-  return `${state === 'toReplace' && decided !== undefined ? 'rebuilt' : 'saved'} ${change}`;
 }
 
 function contended(what: string): TableError {

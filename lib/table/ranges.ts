@@ -115,8 +115,7 @@ export function describeRangeWrite(item: Item, previous: Item | undefined): stri
     [popCount(strikes.once) + popCount(strikes.twice), 'without a Service'],
   ] as const;
   const shown = figures.filter(([figure], position) => figure > 0 || position === 0);
-  const verb = previous !== undefined && before === undefined ? 'rebuild' : 'save';
-  return `${verb} ${item.key}: ${shown.map((words) => words.join(' ')).join(', ')}`;
+  return `save ${item.key}: ${shown.map((words) => words.join(' ')).join(', ')}`;
 }
 
 /** Returns `undefined` if it does not parse. */

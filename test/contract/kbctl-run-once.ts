@@ -12,7 +12,7 @@ import { startSilentServer } from '../support/silent-server.ts';
 
 const KEY = RANGE_KEYS.primary;
 
-/** `run-once`: a pass that a person runs, what a dry run leaves alone, and a corrupt snapshot that is rebuilt. */
+/** `run-once`: a pass that a person runs, and what a dry run leaves alone. */
 export function describeRunOnce(world: () => KbctlWorld): void {
   const repair = (...words: string[]) => world().kbctl(['run-once', 'cluster-ip-repair', ...words]);
   const snapshot = async () => {
@@ -28,10 +28,6 @@ export function describeRunOnce(world: () => KbctlWorld): void {
   const leak = async () => {
     const { stored, item } = await snapshot();
     await saveRange(world().table, CLUSTER, KEY, { ...stored, data: union(stored.data, fromBits([9])) }, item);
-  };
-  const corrupt = async () => {
-    const { item } = await snapshot();
-    await world().table.put({ ...item, value: { range: 'banana' } }, item);
   };
 
   describe('kbctl run-once', () => {
@@ -144,49 +140,6 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       const { stderr, stdout } = await repair(CLUSTER);
       expect(stderr).toContain(`The pass runs for stack kbc-prod, which owns ${CLUSTER}.\n`);
       expect(stdout).toContain('saved ranges/serviceips: ');
-    });
-  });
-
-  describe('kbctl run-once --rebuild', () => {
-    test('kbctl run-once --rebuild is refused when the snapshot can be read', async () => {
-      const { code, stderr } = await repair(CLUSTER, '--rebuild');
-      expect(code).toBe(3);
-      expect(stderr).toContain(`ranges/serviceips can be read: nothing was rebuilt. "kbctl get ranges ${CLUSTER}"`);
-    });
-
-    test('kbctl run-once --rebuild resolves a corrupt snapshot, and shows the new one with --dry-run', async () => {
-      await corrupt();
-      expect((await repair(CLUSTER)).stdout).toContain(
-        `resolution: kbctl run-once cluster-ip-repair ${CLUSTER} --rebuild --dry-run`,
-      );
-      const before = await everything();
-      const { code, stdout } = await repair(CLUSTER, '--rebuild', '--dry-run');
-      expect(code).toBe(1);
-      expect(stdout).toContain('would rebuild ranges/serviceips: 3 taken in 10.0.0.0/24\n');
-      expect(await everything()).toEqual(before);
-    });
-
-    test('kbctl run-once --rebuild replaces it by the claims of the Services', async () => {
-      const { code, stdout, stderr } = await repair(CLUSTER, '--rebuild');
-      expect({ code, stdout }).toEqual({
-        code: 0,
-        stdout: [
-          `${CLUSTER} cluster-ip-repair: one pass, 3 Services seen`,
-          '  rebuilt ranges/serviceips: 3 of 254 taken in 10.0.0.0/24',
-          '',
-        ].join('\n'),
-      });
-      expect(stderr).toContain('Leaks, their strikes and holds of the corrupt snapshot are lost.');
-      expect((await snapshot()).stored).toMatchObject({ range: '10.0.0.0/24', data: fromBits([0, 76, 77]), holds: [] });
-    });
-
-    test('kbctl run-once --rebuild is refused in observe, where nothing is written', async () => {
-      await corrupt();
-      await registerCluster(world().table, specIn(world().spec({ mode: 'observe' })));
-      const { code, stderr } = await repair(CLUSTER, '--rebuild');
-      expect(code).toBe(3);
-      expect(stderr).toContain(`"kbctl cluster set-mode enforce ${CLUSTER}"`);
-      expect((await repair(CLUSTER, '--rebuild', '--dry-run')).stdout).toContain('would rebuild ranges/serviceips');
     });
   });
 }

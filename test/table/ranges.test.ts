@@ -193,12 +193,4 @@ describe('the report of a write of a range', () => {
     const expected = 'save ranges/serviceips: 2 taken in 10.0.0.0/24, 1 freed, 1 without a Service';
     expect(describeRangeWrite(after, before)).toBe(expected);
   });
-
-  test('the report of a write of a range names a range that is rebuilt because its item did not parse', async () => {
-    const corrupt = won(
-      await memoryTable().put({ cluster: 'c', key: KEY, value: 'half a bitmap', schema: 1 }, undefined),
-    );
-    const after = await item({ ...UNSTRUCK, range: '10.0.0.0/24', data: new Uint8Array(0), holds: [] });
-    expect(describeRangeWrite(after, corrupt)).toBe('rebuild ranges/serviceips: 0 taken in 10.0.0.0/24');
-  });
 });
