@@ -82,18 +82,20 @@ async function* itemsIn<Item>(
     let meta = { resourceVersion: '', continueToken: '' };
     let count = 0;
     for (let left = head.end - head.start; left > 0; ) {
-      const { end: size } = await bytes.head();
+      // Most objects have arrived: an await for each would take a fifth of a pass.
+      const { end: size } = bytes.arrivedHead() ?? (await bytes.head());
       if (size > left) throw new MalformedProtobuf('a field goes beyond the end of its list');
       left -= size;
-      const reader = new ProtobufReader(await bytes.take(size));
-      const items: Item[] = [];
+      const reader = new ProtobufReader(bytes.arrived(size) ?? (await bytes.take(size)));
+      let item: Item | undefined;
       reader.fields((field) => {
         if (field === LIST_META) meta = readListMeta(reader);
-        else if (field === ITEM) items.push(fromProtobuf(reader));
+        else if (field === ITEM) item = fromProtobuf(reader);
       });
-      count += items.length;
+      if (item === undefined) continue;
+      count += 1;
       if (count > most) throw new OverBound(`more than ${most} objects of kind ${kind}`);
-      yield* items;
+      yield item;
     }
     await bytes.rest();
     if (meta.resourceVersion === '') throw malformed(site, NO_VERSION);
@@ -103,7 +105,7 @@ async function* itemsIn<Item>(
   }
 }
 
-/** The bytes of a list that have arrived. Each call waits for more if there are too few. */
+/** The bytes of a list that have arrived. `head` and `take` wait for more if there are too few. */
 class ArrivingBytes {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #bytes: Buffer = Buffer.alloc(0);
@@ -116,15 +118,27 @@ class ArrivingBytes {
   /** Returns the place of the field that comes next, counted from here. */
   async head(): Promise<FieldPlace> {
     for (;;) {
-      const head = fieldAt(this.#bytes, 0);
+      const head = this.arrivedHead();
       if (head !== undefined) return head;
       await this.#receive(this.#bytes.length + 1);
     }
   }
 
+  arrivedHead(): FieldPlace | undefined {
+    return fieldAt(this.#bytes, 0);
+  }
+
   async take(count: number): Promise<Buffer> {
+    for (;;) {
+      const taken = this.arrived(count);
+      if (taken !== undefined) return taken;
+      await this.#receive(count);
+    }
+  }
+
+  arrived(count: number): Buffer | undefined {
     if (count > LARGEST_OBJECT_BYTES) throw new OverBound('an item of more than 2 MiB');
-    if (this.#bytes.length < count) await this.#receive(count);
+    if (this.#bytes.length < count) return undefined;
     const taken = this.#bytes.subarray(0, count);
     this.#bytes = this.#bytes.subarray(count);
     return taken;
