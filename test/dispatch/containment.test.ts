@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Attack, FleetModel, VirtualClock } from '../support/fleet-model.ts';
+import { type Attack, FleetModel } from '../support/fleet-model.ts';
 
-const START_MS = Date.parse('2026-01-01T12:00:00Z');
 const MINUTE_MS = 60_000;
 const INTERVAL_MS = 10_000;
 
@@ -9,8 +8,8 @@ function names(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `c-${String(index).padStart(3, '0')}`);
 }
 
-async function aFleetOf(count: number, clock = new VirtualClock(START_MS)): Promise<FleetModel> {
-  const fleet = new FleetModel({ names: names(count), slots: 10, clock });
+async function aFleetOf(count: number): Promise<FleetModel> {
+  const fleet = new FleetModel({ names: names(count), slots: 10 });
   await fleet.register();
   return fleet;
 }
@@ -49,8 +48,7 @@ describe('clusters that share a message with a hostile cluster', () => {
 
 describe('a cluster that attacks its process', () => {
   test('a cluster that attacks only shared processes runs alone after each attack, for twice as long as the last time', async () => {
-    const clock = new VirtualClock(START_MS);
-    const fleet = await aFleetOf(16, clock);
+    const fleet = await aFleetOf(16);
     const attack = async () => {
       fleet.hostile.set('c-003', 'ends');
       await fleet.minute();
@@ -59,7 +57,7 @@ describe('a cluster that attacks its process', () => {
     };
     const aloneMs = async () => {
       const fromMs = fleet.clock.nowMs;
-      while (await fleet.isAlone('c-003')) clock.nowMs += 10 * MINUTE_MS;
+      while (await fleet.isAlone('c-003')) fleet.clock.nowMs += 10 * MINUTE_MS;
       return Math.round((fleet.clock.nowMs - fromMs) / (60 * MINUTE_MS));
     };
     const hours: number[] = [];

@@ -43,18 +43,25 @@ export class Chance {
   }
 }
 
-/** The time of the world. Nothing in it waits by any other clock. */
+/** The time of the world, which passes when nothing else is left to do. Nothing in the world waits by any other clock. */
 export class Clock {
-  nowMs = Date.parse('2026-01-01T00:00:00Z');
+  nowMs: number;
   steps = 0;
   stalls = 0;
   /** What `setImmediate` was called with. */
   readonly immediates: (() => void)[] = [];
   readonly #heap: ClockEvent[] = [];
+  readonly #turns: number;
   #planned = 0;
 
-  at(dueMs: number, run: () => void): ClockEvent {
-    const event: ClockEvent = { dueMs, order: this.#planned++, run };
+  /** @param turns of Node's loop after each event: none where `setImmediate` is that of the world */
+  constructor(startMs = Date.parse('2026-01-01T00:00:00Z'), turns = 0) {
+    this.nowMs = startMs;
+    this.#turns = turns;
+  }
+
+  at(dueMs: number, run: () => void, order = this.#planned++): ClockEvent {
+    const event: ClockEvent = { dueMs, order, run };
     const heap = this.#heap;
     let place = heap.push(event) - 1;
     while (place > 0) {
@@ -107,10 +114,21 @@ export class Clock {
     }
   }
 
+  /** Runs what is due until then, that of this time included. */
+  async runUntil(endMs: number): Promise<void> {
+    let isOver = false;
+    const end = () => {
+      isOver = true;
+    };
+    this.at(endMs, end, Number.POSITIVE_INFINITY);
+    await this.run(() => isOver);
+  }
+
   /** Runs all work that does not wait for this clock, up to its next wait: a tick of Node runs after all promises. */
   async #settled(): Promise<void> {
     // Node forgets what weak references lead to only between the turns of its loop.
     if (this.steps % STEPS_OF_A_TURN === 0) await new Promise((resolve) => void setImmediate(resolve));
+    for (let turn = 0; turn < this.#turns; turn++) await new Promise((resolve) => void setImmediate(resolve));
     await new Promise<void>((resolve) => process.nextTick(resolve));
     for (let run = this.immediates.shift(); run !== undefined; run = this.immediates.shift()) {
       run();

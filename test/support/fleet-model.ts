@@ -4,11 +4,12 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { type Deadline, DispatchError, type StartDeadline } from '../../lib/runtime/deadline.ts';
+import { type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listFleetNotes } from '../../lib/table/fleet-notes.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { Clock } from '../simulation/clock.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryCluster } from './memory-cluster.ts';
 import { receivedEvent } from './memory-queue.ts';
@@ -17,77 +18,25 @@ import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { tableThrough } from './table-through.ts';
 
-interface Timer {
-  readonly atMs: number;
-  readonly run: () => void;
+/** A clock that waits for what runs without a timer: three turns of Node's loop. */
+export function fleetClock(): Clock {
+  return new Clock(Date.parse('2026-01-01T12:00:00Z'), 3);
 }
 
-export interface Clock {
-  readonly nowMs: number;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly startDeadline: StartDeadline;
-  runUntil(endMs: number): Promise<void>;
-}
-
-/** Time that passes only when nothing else is left to do. */
-export class VirtualClock implements Clock {
-  nowMs: number;
-  readonly #timers = new Map<number, Set<Timer>>();
-
-  constructor(startMs: number) {
-    this.nowMs = startMs;
-  }
-
-  readonly sleep = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      this.#start(ms, resolve);
-    });
-
-  readonly startDeadline = (ms: number): Deadline => {
-    const controller = new AbortController();
-    const over = new DispatchError('DeadlineExceeded', 'time is over');
-    const cancel = this.#start(ms, () => controller.abort(over));
-    return { signal: controller.signal, cancel };
+export function startDeadlineOn(clock: Clock, ms: number): Deadline {
+  const controller = new AbortController();
+  const over = new DispatchError('DeadlineExceeded', 'time is over');
+  const end = clock.in(ms, () => controller.abort(over));
+  const cancel = () => {
+    end.isCancelled = true;
   };
-
-  async runUntil(endMs: number): Promise<void> {
-    await settled();
-    for (let nextMs = this.#nextMs(); nextMs <= endMs; nextMs = this.#nextMs()) {
-      this.nowMs = nextMs;
-      const due = this.#timers.get(nextMs) ?? [];
-      this.#timers.delete(nextMs);
-      for (const { run } of due) run();
-      await settled();
-    }
-    this.nowMs = endMs;
-  }
-
-  #start(ms: number, run: () => void): () => void {
-    const timer = { atMs: this.nowMs + ms, run };
-    const others = this.#timers.get(timer.atMs) ?? new Set();
-    this.#timers.set(timer.atMs, others.add(timer));
-    return () => {
-      if (others.delete(timer) && others.size === 0) this.#timers.delete(timer.atMs);
-    };
-  }
-
-  #nextMs(): number {
-    let nextMs = Number.POSITIVE_INFINITY;
-    for (const atMs of this.#timers.keys()) nextMs = Math.min(nextMs, atMs);
-    return nextMs;
-  }
-}
-
-/** All that runs without a timer has run. */
-async function settled(): Promise<void> {
-  for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+  return { signal: controller.signal, cancel };
 }
 
 export interface FleetOptions {
   readonly names: readonly string[];
   /** Messages of the loop at the same time, each in a process of its own: the parameter `tickConcurrency`. */
   readonly slots: number;
-  readonly clock: Clock;
   /** The pollers of the queue start and end as Lambda scales them. Default: there are always as many as messages at the same time. */
   readonly ramp?: boolean;
 }
@@ -148,7 +97,7 @@ class ModelProcess {
 
   async suffer(attack: Attack, clock: Clock): Promise<void> {
     this.busyMs += ATTACK_MS[attack];
-    const over = clock.sleep(ATTACK_MS[attack]);
+    const over = clock.wait(ATTACK_MS[attack]);
     this.free = attack === 'blocks' ? over : new Promise(() => {});
     await over;
     if (attack !== 'blocks') this.#ended.resolve('ended');
@@ -157,7 +106,7 @@ class ModelProcess {
   /** Timers do not fire while the event loop is blocked. */
   startDeadline(clock: Clock, ms: number): Deadline {
     const controller = new AbortController();
-    const { signal, cancel } = clock.startDeadline(ms);
+    const { signal, cancel } = startDeadlineOn(clock, ms);
     signal.addEventListener('abort', () => void this.free.then(() => controller.abort(signal.reason)));
     return { signal: controller.signal, cancel };
   }
@@ -165,7 +114,7 @@ class ModelProcess {
 
 /** A fleet of a stack: the function `kubernetes-service`, its queue, table and clusters. */
 export class FleetModel {
-  readonly clock: Clock;
+  readonly clock = fleetClock();
   /** Clusters whose API servers give no answer. */
   readonly dead = new Set<string>();
   /** Clusters that attack the process of their passes, if they may: some do so only when others share it. */
@@ -187,12 +136,11 @@ export class FleetModel {
   readonly #clusters = new Map<string, ClusterPort>();
   #figures = noFigures();
 
-  constructor({ names, slots, clock, ramp = false }: FleetOptions) {
+  constructor({ names, slots, ramp = false }: FleetOptions) {
     this.#names = names;
     this.#slots = slots;
     this.#ramp = ramp;
     this.#pollers = ramp ? LEAST_POLLERS : slots;
-    this.clock = clock;
     const store = memoryStore();
     const newWriteId = countedWriteIds();
     const nowMs = () => this.clock.nowMs;
@@ -230,7 +178,7 @@ export class FleetModel {
   #startProcess() {
     const connections = new ClusterConnections({
       nowMs: () => this.clock.nowMs,
-      sleep: this.clock.sleep,
+      sleep: (ms) => this.clock.wait(ms),
       loadKubeconfig: async () => {
         this.#figures.kubeconfigReads += 1;
         return NO_SERVER;
@@ -265,7 +213,7 @@ export class FleetModel {
         const attack = this.hostile.get(name);
         if (attack !== undefined) await process.suffer(attack, this.clock);
         const probe: Prober = async () => {
-          await this.clock.sleep(PASS_MS);
+          await this.clock.wait(PASS_MS);
           await process.free;
           this.completed.push({ name, atMs: this.clock.nowMs });
           return { kind: 'status', status: 200, body: 'ok' };

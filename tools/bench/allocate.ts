@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { allocation, Backoff } from '../../lib/allocate/allocation.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import type { Clock } from '../../test/simulation/clock.ts';
 import { anAllocateWorld, CLUSTER } from '../../test/support/allocate-world.ts';
-import { VirtualClock } from '../../test/support/fleet-model.ts';
+import { fleetClock, startDeadlineOn } from '../../test/support/fleet-model.ts';
 import { countedWriteIds, memoryTable } from '../../test/support/memory-table.ts';
 import { tableThrough } from '../../test/support/table-through.ts';
 import type { Figure } from './figure.ts';
@@ -57,12 +58,12 @@ interface Modelled {
 }
 
 async function modelled(callers: number, open: typeof allocations | typeof bareUpdates): Promise<Modelled> {
-  const clock = new VirtualClock(Date.parse('2026-01-01T12:00:00Z'));
+  const clock = fleetClock();
   const memory = memoryTable({ newWriteId: countedWriteIds() });
   const table = tableThrough(memory, async (step) => {
-    await clock.sleep(CALL_MS / 2);
+    await clock.wait(CALL_MS / 2);
     const result = await step();
-    await clock.sleep(CALL_MS / 2);
+    await clock.wait(CALL_MS / 2);
     return result;
   });
   const newCaller = await open(memory, clock, table);
@@ -87,15 +88,20 @@ async function modelled(callers: number, open: typeof allocations | typeof bareU
 /** @param table used by the calls; the cluster is registered without it */
 async function allocations(
   memory: KeyValueTable,
-  clock: VirtualClock,
+  clock: Clock,
   table: KeyValueTable,
 ): Promise<() => () => Promise<void>> {
   const nowMs = () => Math.floor(clock.nowMs);
   const world = await anAllocateWorld({ table: memory, isRepaired: false });
   await world.repair(nowMs());
-  const environment = { ...world.environment, nowMs, startDeadline: clock.startDeadline, table: () => table };
+  const environment = {
+    ...world.environment,
+    nowMs,
+    startDeadline: (ms: number) => startDeadlineOn(clock, ms),
+    table: () => table,
+  };
   return () => {
-    const handler = allocation({ pause: clock.sleep });
+    const handler = allocation({ pause: (ms) => clock.wait(ms) });
     return async () => {
       const items = [{ range: 'serviceips', next: true }];
       const event = { requestId: randomUUID(), cluster: CLUSTER, operation: 'allocate', items };
@@ -105,9 +111,9 @@ async function allocations(
   };
 }
 
-function bareUpdates(_: KeyValueTable, clock: VirtualClock, table: KeyValueTable): () => () => Promise<void> {
+function bareUpdates(_: KeyValueTable, clock: Clock, table: KeyValueTable): () => () => Promise<void> {
   return () => {
-    const backoff = new Backoff(clock.sleep);
+    const backoff = new Backoff((ms) => clock.wait(ms));
     return async () => {
       await backoff.begin();
       for (let attempt = 0; ; attempt += 1) {

@@ -1,7 +1,7 @@
 // Fleets on a virtual clock, one of ten clusters of which gives no answer. Passes and dispatch are the real ones, the table is in memory.
 import { concurrencyFor } from '../../lib/dispatch/ticks.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
-import { aFleet, quantile, VirtualClock } from '../../test/support/fleet-model.ts';
+import { aFleet, quantile } from '../../test/support/fleet-model.ts';
 
 /** Long enough for the processes to have read most of the kubeconfigs. */
 const MINUTES = 8;
@@ -10,8 +10,7 @@ const MINUTES = 8;
 export async function fleetRow(size: number): Promise<Record<string, string | number>> {
   const names = Array.from({ length: size }, (_, index) => `c-${String(index).padStart(5, '0')}`);
   const slots = concurrencyFor(size, CONCURRENT_PASSES);
-  const clock = new VirtualClock(Date.parse('2026-01-01T12:00:00Z'));
-  const fleet = await aFleet({ names, slots, clock, ramp: true });
+  const fleet = await aFleet({ names, slots, ramp: true });
   const { kubeconfigReads: firstReads } = await fleet.minute();
   for (let minute = 2; minute < MINUTES; minute += 1) await fleet.minute();
   const { latenessMs, dropped, reads, writes, kubeconfigReads } = await fleet.minute();

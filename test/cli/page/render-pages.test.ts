@@ -109,7 +109,7 @@ describe('the page of all clusters', () => {
 
   test('the page shows the table, when it was read, and what kbctl status prints of each cluster', () => {
     expect(text).toContain('Table kube-bootstrap-controller-prod, read 2026-11-21T06:15:39Z');
-    expect(text).toContain('edge-ap-3 warning enforce 2/2 &lt;1m ago 92% 0 almostFull,late');
+    expect(text).toContain('edge-ap-3 warning enforce 2/2 &lt;1m ago 94% 0 almostFull,late');
   });
 
   test('the page shows that nothing needs attention, also for an empty table', () => {
@@ -152,7 +152,7 @@ describe('the page of a cluster', () => {
     ['a withdrawal', endpointsDown, '192.0.2.21 withdrawn 4s ago back in 30m answered 500'],
     ['a failed pass with its error', endpointsDown, 'kubernetes-service failing 9s ago 5s 1 Unavailable: GET /api/v1/'],
     ['a hold', contested, '10.0.0.0/24 migration-7 in 90m Services of the owner 10.0.0.200,10.0.0.201,10.0.0.202'],
-    ['a range', contested, '10.0.0.0/24 cluster IPs 46% 117 of 254 4 3 1'],
+    ['a range', contested, '10.0.0.0/24 cluster IPs 48% 122 of 254 4 3 1'],
     ['a finding with its Service', contested, 'duplicate web/checkout 10.0.0.37 46s ago the cluster IP [IPv4]: 10.0'],
     ['a pause', paused, 'paused until 2026-11-21T08:05:39.000Z (110m from now) by jo: control plane moves'],
   ])('the page shows %s', (_, text, words) => {
