@@ -1,6 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { type AdmissionHandler, admission } from '../../lib/admission/admission.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
@@ -12,6 +10,7 @@ import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts
 import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { freePort } from '../support/server-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const TOKEN = 'only-the-api-server-of-this-test-knows-it';
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
@@ -42,11 +41,15 @@ export async function startAdmittedControlPlane(
   serviceClusterIPRange: string,
   clock = Date.now,
 ): Promise<AdmittedControlPlane> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'kube-bootstrap-controller-admission-'));
   const port = await freePort('127.0.0.1');
   const etcd = await startEtcd();
   const authority = makeAuthority('admission of the test');
-  const files = await writeAdmissionFiles(folder, { cluster: CLUSTER, port, token: TOKEN, ca: authority.ca });
+  const files = await writeAdmissionFiles(temporaryFolder(), {
+    cluster: CLUSTER,
+    port,
+    token: TOKEN,
+    ca: authority.ca,
+  });
   const extraArgs = [`--admission-control-config-file=${files.config}`];
   const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange, extraArgs });
   await untilBootstrapped(apiserver);
@@ -94,7 +97,6 @@ export async function startAdmittedControlPlane(
     await handlers.close();
     await etcd.stop();
     await webhook.close();
-    await rm(folder, { recursive: true });
   };
   return { etcd, apiserver, handlers, world, webhook, untilReviewed, close };
 }

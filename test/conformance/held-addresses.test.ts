@@ -11,7 +11,7 @@ import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { eventually } from '../support/eventually.ts';
 import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
-import { create, untilAllowed } from '../support/service-account.ts';
+import { grant } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runningControlPlane } from './running-control-plane.ts';
@@ -29,21 +29,14 @@ let handlers: Handlers;
 
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const SERVICES = '/api/v1/namespaces/default/services';
-const RBAC = '/apis/rbac.authorization.k8s.io/v1';
-const apiGroup = 'rbac.authorization.k8s.io';
-const ACCOUNT = { kind: 'ServiceAccount', name: 'kube-bootstrap-controller', namespace: 'kube-system' };
+const ACCOUNT = { name: 'kube-bootstrap-controller', namespace: 'kube-system' };
 const MINUTE_MS = 60_000;
 
 beforeAll(async () => {
   const { kubeconfigYaml } = await applyShippedRbac(apiserver);
   writeFileSync(kubeconfigFile, kubeconfigYaml);
-  const rules = [{ apiGroups: ['networking.k8s.io'], resources: ['ipaddresses'], verbs: ['create', 'delete'] }];
-  await create(apiserver, `${RBAC}/clusterroles`, { metadata: { name: 'holds' }, rules });
-  const roleRef = { apiGroup, kind: 'ClusterRole', name: 'holds' };
-  await create(apiserver, `${RBAC}/clusterrolebindings`, { metadata: { name: 'holds' }, roleRef, subjects: [ACCOUNT] });
-  await untilAllowed(apiserver, `system:serviceaccount:${ACCOUNT.namespace}:${ACCOUNT.name}`, [
-    { verb: 'delete', group: 'networking.k8s.io', resource: 'ipaddresses' },
-  ]);
+  const holds = { apiGroups: ['networking.k8s.io'], resources: ['ipaddresses'], verbs: ['create', 'delete'] };
+  await grant(apiserver, ACCOUNT, [holds]);
   handlers = await startHandlers({
     kubeconfigFile,
     spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },

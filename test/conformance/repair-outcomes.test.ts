@@ -44,48 +44,23 @@ const BROKEN = [
 ];
 
 /** The reported Service, reason, action and note, by Service. */
-const REPORTED: Readonly<Record<Repair, readonly (readonly string[])[]>> = {
+const REPORTED: Readonly<Record<Repair, readonly string[]>> = {
   'cluster-ip-repair': [
-    [
-      'ip-duplicate-b',
-      'ClusterIPAlreadyAllocated',
-      'ClusterIPAllocation',
-      'Cluster IP [IPv4]:10.0.0.50 was assigned to multiple services; please recreate service',
-    ],
-    [
-      'ip-foreign',
-      'ClusterIPNotValid',
-      'ClusterIPValidation',
-      'Cluster IP 2001:db8::1(IPv6) is of ip family that is no longer configured on cluster; please recreate service',
-    ],
-    [
-      'ip-invalid',
-      'ClusterIPNotValid',
-      'ClusterIPValidation',
-      'Cluster IP 10.0.0.300 is not a valid IP; please recreate service',
-    ],
-    [
-      'ip-out-of-range',
-      'ClusterIPOutOfRange',
-      'ClusterIPAllocation',
-      'Cluster IP [IPv4]:192.168.77.7 is not within the service CIDR 10.0.0.0/24; please recreate service',
-    ],
+    'ip-duplicate-b ClusterIPAlreadyAllocated ClusterIPAllocation: Cluster IP [IPv4]:10.0.0.50 was assigned to multiple services; please recreate service',
+    'ip-foreign ClusterIPNotValid ClusterIPValidation: Cluster IP 2001:db8::1(IPv6) is of ip family that is no longer configured on cluster; please recreate service',
+    'ip-invalid ClusterIPNotValid ClusterIPValidation: Cluster IP 10.0.0.300 is not a valid IP; please recreate service',
+    'ip-out-of-range ClusterIPOutOfRange ClusterIPAllocation: Cluster IP [IPv4]:192.168.77.7 is not within the service CIDR 10.0.0.0/24; please recreate service',
   ],
   'node-port-repair': [
-    [
-      'port-duplicate-b',
-      'PortAlreadyAllocated',
-      'PortAllocation',
-      'Port 30100 was assigned to multiple services; please recreate service',
-    ],
-    [
-      'port-out-of-range',
-      'PortOutOfRange',
-      'PortAllocation',
-      'Port 20000 is not within the port range 30000-32767; please recreate service',
-    ],
+    'port-duplicate-b PortAlreadyAllocated PortAllocation: Port 30100 was assigned to multiple services; please recreate service',
+    'port-out-of-range PortOutOfRange PortAllocation: Port 20000 is not within the port range 30000-32767; please recreate service',
   ],
 };
+
+const recordedIP = (name: string, ip: string) =>
+  `${name} ClusterIPNotAllocated ClusterIPAllocation: Cluster IP [IPv4]:${ip} is not allocated; repairing`;
+const recordedPort = (name: string, port: number) =>
+  `${name} PortNotAllocated PortAllocation: Port ${port} is not allocated; repairing`;
 
 const IP_ERRORS = 'apiserver_clusterip_repair_ip_errors_total';
 const PORT_ERRORS = 'apiserver_nodeport_repair_port_errors_total';
@@ -99,13 +74,11 @@ async function eventsOf(repair: Repair, instance: string): Promise<Event[]> {
 }
 
 /** In the shape and order of `REPORTED`. */
-async function reported(repair: Repair, instance: string): Promise<string[][]> {
+async function reported(repair: Repair, instance: string): Promise<string[]> {
   const found = await eventsOf(repair, instance);
-  return found.map(({ regarding, reason, action, note }) => [regarding.name, reason, action, note]).sort(byName);
-}
-
-function byName([one = '']: readonly string[], [other = '']: readonly string[]): number {
-  return one < other ? -1 : 1;
+  return found
+    .map(({ regarding, reason, action, note }) => `${regarding.name} ${reason} ${action}: ${note}`)
+    .toSorted();
 }
 
 function start(instance: string, spec: object): Promise<Handlers> {
@@ -127,10 +100,7 @@ describe('passes of both repairs where the table allocates', () => {
     const pass = await handlers.run('cluster-ip-repair');
 
     expect(pass.counters).toEqual({ passes: 1, [`${IP_ERRORS}{type=repair}`]: 1 });
-    const note = 'Cluster IP [IPv4]:10.0.0.1 is not allocated; repairing';
-    expect(await reported('cluster-ip-repair', 'table')).toEqual([
-      ['kubernetes', 'ClusterIPNotAllocated', 'ClusterIPAllocation', note],
-    ]);
+    expect(await reported('cluster-ip-repair', 'table')).toEqual([recordedIP('kubernetes', '10.0.0.1')]);
   });
 
   test('an API server accepts an event for every broken claim and for every claim that a pass records', async () => {
@@ -153,22 +123,16 @@ describe('passes of both repairs where the table allocates', () => {
         [`${PORT_ERRORS}{type=repair}`]: 2,
       },
     ]);
-    const address = (name: string, ip: string) => {
-      const note = `Cluster IP [IPv4]:${ip} is not allocated; repairing`;
-      return [name, 'ClusterIPNotAllocated', 'ClusterIPAllocation', note];
-    };
     const ofAddresses = [
       ...REPORTED['cluster-ip-repair'],
-      address('ip-duplicate-a', '10.0.0.50'),
-      address('ip-unrecorded', '10.0.0.60'),
-      address('kubernetes', '10.0.0.1'),
+      recordedIP('ip-duplicate-a', '10.0.0.50'),
+      recordedIP('ip-unrecorded', '10.0.0.60'),
+      recordedIP('kubernetes', '10.0.0.1'),
     ];
-    expect(await reported('cluster-ip-repair', 'table')).toEqual(ofAddresses.sort(byName));
-    const port = (name: string, number: number) => {
-      return [name, 'PortNotAllocated', 'PortAllocation', `Port ${number} is not allocated; repairing`];
-    };
-    const ofPorts = [...REPORTED['node-port-repair'], port('port-duplicate-a', 30_100), port('port-new', 30_200)];
-    expect(await reported('node-port-repair', 'table')).toEqual(ofPorts.sort(byName));
+    expect(await reported('cluster-ip-repair', 'table')).toEqual(ofAddresses.toSorted());
+    const recorded = [recordedPort('port-duplicate-a', 30_100), recordedPort('port-new', 30_200)];
+    const ofPorts = [...REPORTED['node-port-repair'], ...recorded];
+    expect(await reported('node-port-repair', 'table')).toEqual(ofPorts.toSorted());
     const [event] = await eventsOf('node-port-repair', 'table');
     expect(event).toMatchObject({
       type: 'Warning',
@@ -186,7 +150,7 @@ describe('passes of both repairs where the table allocates', () => {
     for (const repair of ['cluster-ip-repair', 'node-port-repair'] as const) {
       const again = (await eventsOf(repair, 'table')).filter(({ series }) => series?.count === 2);
       const names = again.map(({ regarding }) => regarding.name).sort();
-      expect(names).toEqual(REPORTED[repair].map(([name]) => name));
+      expect(names).toEqual(REPORTED[repair].map((text) => text.split(' ')[0]));
     }
   });
 });

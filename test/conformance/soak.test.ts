@@ -5,9 +5,9 @@ import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
-import { kubeconfig } from '../support/control-plane.ts';
 import { type FaultProxy, startFaultProxy, TABLE_FAULTS } from '../support/fault-proxy.ts';
 import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { seededPick } from '../support/ranges.ts';
 import { runningControlPlane } from './running-control-plane.ts';
@@ -34,7 +34,7 @@ beforeAll(async () => {
   proxy = await startChaosProxy(apiserver.port, pick);
   second = await startChaosProxy(apiserver.port, pick);
   const { kubeconfigFile, ca, token } = apiserver;
-  writeFileSync(kubeconfigFile, kubeconfig({ url: `https://127.0.0.1:${proxy.port}`, ca, token }));
+  writeFileSync(kubeconfigFile, kubeconfigTo(`https://127.0.0.1:${proxy.port}`, { ca, user: { token } }));
   handlers = await startHandlers({
     kubeconfigFile,
     tableThrough: async (endpoint) => {

@@ -1,7 +1,4 @@
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 
@@ -10,8 +7,6 @@ export interface TokenIssuer {
   readonly url: string;
   /** PEM, of the issuer's own certificate authority. */
   readonly ca: string;
-  /** For files of the test. */
-  readonly folder: string;
   /** Returns a token of these claims. */
   sign(claims: TokenClaims): string;
   close(): Promise<void>;
@@ -44,21 +39,16 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
     }),
     issue(['127.0.0.1']),
   );
-  const folder = mkdtempSync(join(tmpdir(), 'kube-bootstrap-controller-issuer-'));
   return {
     url,
     ca,
-    folder,
     sign: (claims) => {
       const all = { iss: url, iat: claims.exp - LIFE_SECONDS, jti: randomUUID(), ...claims };
       const text = [{ alg: 'ES384', kid, typ: 'JWT' }, all].map(encoded).join('.');
       const signature = sign('sha384', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' });
       return `${text}.${signature.toString('base64url')}`;
     },
-    close: async () => {
-      await stop();
-      rmSync(folder, { recursive: true, force: true });
-    },
+    close: stop,
   };
 }
 

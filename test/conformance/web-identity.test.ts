@@ -14,6 +14,7 @@ import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts'
 import { CLUSTER, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { startTokenIssuer, type TokenIssuer } from './token-issuer.ts';
 
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-kubernetes-service';
@@ -45,7 +46,7 @@ beforeAll(async () => {
   etcd = await startEtcd();
   const port = await freePort('127.0.0.1');
   const server = `https://127.0.0.1:${port}`;
-  const file = join(issuer.folder, 'authentication.yaml');
+  const file = join(temporaryFolder(), 'authentication.yaml');
   writeFileSync(file, authenticationConfiguration(server));
   apiserver = await startKubeApiserver({ etcd, port, hooksOff: true, extraArgs: [`--authentication-config=${file}`] });
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: 'default' } });

@@ -1,7 +1,8 @@
 import { expect } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
-import { type Etcd, type KubeApiserver, kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
@@ -32,7 +33,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
     const { token } = await applyShippedRbac(first, 'platform');
     return {
       ...{ etcd, first, second, token },
-      kubeconfigYaml: kubeconfig({ url: first.url, ca: first.ca + second.ca, token }),
+      kubeconfigYaml: kubeconfigTo(first.url, { ca: first.ca + second.ca, user: { token } }),
       async expectPublished(...addresses) {
         expect(await published(first)).toEqual({ endpoints: addresses, slice: addresses });
       },

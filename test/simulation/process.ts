@@ -13,11 +13,6 @@ export type Exchanged<Reply> =
   /** Nothing came back: it was carried out, will be, or never. */
   | { readonly outcome: 'noReply' };
 
-/** The process ended: nothing that it still does has an effect. */
-class ProcessEnded extends Error {
-  override readonly name = 'ProcessEnded';
-}
-
 interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** After which the caller gives up by itself. */
@@ -203,6 +198,7 @@ export class Process {
   }
 
   #checkAlive(): void {
-    if (this.isDead) throw new ProcessEnded(`${this.name} has ended`);
+    // Nothing that it still does has an effect.
+    if (this.isDead) throw new Error(`${this.name} has ended`);
   }
 }

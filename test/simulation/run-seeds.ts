@@ -20,55 +20,35 @@ const MOST_LINES = 60;
  * the first. @returns the exit code
  */
 export async function runSeeds({ firstSeed, runs, isBrief }: SeedsRequest, plant?: Plant): Promise<number> {
-  const startedAtMs = Date.now();
-  let printedAtMs = startedAtMs;
+  let printedAtMs = Date.now();
   let [done, wrong, virtualMs] = [0, 0, 0];
   for (let seed = firstSeed; seed < firstSeed + runs && !(plant !== undefined && wrong > 0); seed++) {
     const ran = await run(seed);
     done++;
     virtualMs += ran.virtualMs;
-    if (ran.violations.length > 0) {
+    const [first] = ran.violations;
+    if (first !== undefined) {
       wrong++;
-      printViolation(ran);
-      if (!isBrief) await explain(ran, plant);
+      console.log(`\nSeed ${seed}: ${first.kind}: ${first.message}`);
+      if (!isBrief) await explain(ran, first.kind, plant);
     }
     if (Date.now() - printedAtMs < PROGRESS_EVERY_MS) continue;
     printedAtMs = Date.now();
-    console.log(`${done} of ${runs} runs, ${wrong} wrong, ${perSecond(done, startedAtMs)} a second`);
+    console.log(`${done} of ${runs} runs, ${wrong} wrong`);
   }
   const cpuMs = process.cpuUsage().user / 1000;
   const minutes = (virtualMs / done / 60_000).toFixed(1);
-  console.log(
-    `${done} runs of ${minutes} min: ${wrong} wrong, ${perSecond(done, startedAtMs)} a second, ${(cpuMs / done).toFixed(0)} ms of one core each`,
-  );
+  console.log(`${done} runs of ${minutes} min: ${wrong} wrong, ${(cpuMs / done).toFixed(0)} ms of one core each`);
   console.log(`Tests:       ${wrong > 0 ? `${wrong} failed, ` : ''}${done - wrong} passed, ${done} total`);
   return wrong > 0 ? 1 : 0;
 }
 
-function perSecond(runs: number, startedAtMs: number): string {
-  return ((runs * 1000) / Math.max(1, Date.now() - startedAtMs)).toFixed(1);
-}
-
-function printViolation({ settings: { seed }, violations: [first] }: Ran): void {
-  console.log(`\nSeed ${seed}: ${first?.kind}: ${first?.message}`);
-}
-
-async function explain(ran: Ran, plant: Plant | undefined): Promise<void> {
-  const [first] = ran.violations;
-  if (first === undefined) return;
-  const { seed } = ran.settings;
-  const { shortest, without } = await shortened(ran, first.kind);
+async function explain(ran: Ran, kind: string, plant: Plant | undefined): Promise<void> {
+  const { shortest, without } = await shortened(ran, kind);
   console.log(`Without ${[...without].join(' ')}:`);
-  const [line] = shortest.history.slice(-1);
-  console.log(
-    shortest.history
-      .slice(-MOST_LINES)
-      .map((text) => text.slice(0, 220))
-      .join('\n'),
-  );
-  if (line === undefined) console.log('(no history)');
+  for (const line of shortest.history.slice(-MOST_LINES)) console.log(line.slice(0, 220));
   const planted = plant === undefined ? '' : ` --plant ${plant.id}`;
-  console.log(`Replay: npm run simulate -- --seed ${seed}${planted}\n`);
+  console.log(`Replay: npm run simulate -- --seed ${ran.settings.seed}${planted}\n`);
 }
 
 /** Leaves out features, faults and incidents, first many at a time, as long as the run goes wrong in the same way. */

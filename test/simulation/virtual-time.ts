@@ -19,20 +19,24 @@ function time(): Clock {
   return clock;
 }
 
-interface Interval {
+interface Timer {
   readonly unref: () => void;
   isOver: boolean;
 }
 
-function setVirtualInterval(run: () => void, ms: number): Interval {
-  const interval: Interval = { unref: () => {}, isOver: false };
-  const tick = () => {
-    if (interval.isOver) return;
+function startTimer(run: () => void, ms: number, isRepeated: boolean): Timer {
+  const timer: Timer = { unref: () => {}, isOver: false };
+  const fire = () => {
+    if (timer.isOver) return;
     run();
-    time().in(ms, tick);
+    if (isRepeated) time().in(ms, fire);
   };
-  time().in(ms, tick);
-  return interval;
+  time().in(ms, fire);
+  return timer;
+}
+
+function endTimer(timer: Timer | undefined): void {
+  if (timer !== undefined) timer.isOver = true;
 }
 
 /** Replaces the timers of this process. To be called before anything of the project is loaded. */
@@ -52,19 +56,9 @@ export function installVirtualTime(): void {
   performance.now = () => time().nowMs;
   Object.assign(globalThis, {
     setImmediate: (run: () => void) => void time().immediates.push(run),
-    setInterval: setVirtualInterval,
-    setTimeout: (run: () => void, ms: number) => {
-      const timer: Interval = { unref: () => {}, isOver: false };
-      time().in(ms, () => {
-        if (!timer.isOver) run();
-      });
-      return timer;
-    },
-    clearTimeout: (timer: Interval | undefined) => {
-      if (timer !== undefined) timer.isOver = true;
-    },
-    clearInterval: (interval: Interval | undefined) => {
-      if (interval !== undefined) interval.isOver = true;
-    },
+    setInterval: (run: () => void, ms: number) => startTimer(run, ms, true),
+    setTimeout: (run: () => void, ms: number) => startTimer(run, ms, false),
+    clearTimeout: endTimer,
+    clearInterval: endTimer,
   });
 }

@@ -6,9 +6,10 @@ import { parseArgs } from 'node:util';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
 import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
-import { kubeconfig, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type FaultProxy, startFaultProxy, TABLE_FAULTS } from '../support/fault-proxy.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { seededPick } from '../support/ranges.ts';
 import { growthOf, type Held } from './growth.ts';
 
@@ -93,7 +94,7 @@ async function startLoopback(stack: AsyncDisposableStack): Promise<Loopback> {
   stack.defer(() => proxy.close());
   const { kubeconfigFile, ca, token } = apiserver;
   const url = `https://127.0.0.1:${proxy.port}`;
-  writeFileSync(kubeconfigFile, kubeconfig({ url, ca, token }));
+  writeFileSync(kubeconfigFile, kubeconfigTo(url, { ca, user: { token } }));
   let tableProxy = {} as FaultProxy;
   stack.defer(() => tableProxy.close());
   const handlers = await startHandlers({

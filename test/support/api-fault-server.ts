@@ -16,7 +16,7 @@ export interface SeenRequest {
 /** How to answer; `cutOff` sends that much of the body and drops the connection, `hang` never answers. */
 export type Reaction =
   | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
-  | { readonly cutOff: unknown }
+  | { readonly cutOff: unknown; readonly status?: number }
   | { readonly hang: true }
   | { readonly reset: true };
 
@@ -70,22 +70,21 @@ export function failure(code: number, reason: string, message = reason, details:
   };
 }
 
-function perform(reaction: Reaction, response: ServerResponse): void {
-  if ('hang' in reaction) {
-    return;
-  }
-  if ('reset' in reaction) {
-    response.destroy();
-    return;
-  }
+export function perform(reaction: Reaction, response: ServerResponse): void {
+  if ('hang' in reaction) return;
+  if ('reset' in reaction) return void response.destroy();
   if ('cutOff' in reaction) {
-    const text = JSON.stringify(reaction.cutOff);
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length });
-    response.write(text.slice(0, text.length / 2), () => response.destroy());
-    return;
+    const bytes = Buffer.isBuffer(reaction.cutOff) ? reaction.cutOff : Buffer.from(JSON.stringify(reaction.cutOff));
+    const headers = { 'content-type': 'application/json', 'content-length': bytes.length };
+    response.writeHead(reaction.status ?? 200, headers);
+    return void response.write(firstHalf(bytes), () => response.destroy());
   }
   const { status = 200, headers = {}, body = {} } = reaction;
   const raw = typeof body === 'string' || body instanceof Uint8Array;
   response.writeHead(status, { 'content-type': raw ? 'text/plain' : 'application/json', ...headers });
   response.end(raw ? body : JSON.stringify(body));
+}
+
+export function firstHalf(bytes: Buffer): Buffer {
+  return bytes.subarray(0, Math.floor(bytes.length / 2));
 }

@@ -21,9 +21,9 @@ const buildScript = join(import.meta.dirname, '../conformance/build-control-plan
  * The binaries in `KUBEBUILDER_ASSETS` when it is set, else those that `test/conformance/build-control-plane.sh` built.
  * @throws Error when there are neither.
  */
-export function findBinaries(env: NodeJS.ProcessEnv = process.env): Binaries {
-  const built = execFileSync('bash', [buildScript, '--folder'], { env, encoding: 'utf8' }).trim();
-  const stock = env['KUBEBUILDER_ASSETS'] || built;
+export function findBinaries(): Binaries {
+  const built = execFileSync('bash', [buildScript, '--folder'], { encoding: 'utf8' }).trim();
+  const stock = process.env['KUBEBUILDER_ASSETS'] || built;
   const etcd = join(stock, 'etcd');
   const kubeApiserver = join(stock, 'kube-apiserver');
   const missing = [etcd, kubeApiserver].filter((file) => !isExecutable(file));

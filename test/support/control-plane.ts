@@ -102,7 +102,7 @@ export async function startKubeApiserver(options: KubeApiserverOptions): Promise
 
   let server: ServerProcess = await removingOnFailure(folder, start);
   const ca = readFileSync(caFile, 'utf8');
-  const kubeconfigYaml = kubeconfig({ url, ca, token: adminToken });
+  const kubeconfigYaml = kubeconfigTo(url, { ca, user: { token: adminToken } });
   const kubeconfigFile = join(folder, 'kubeconfig');
   writeFileSync(kubeconfigFile, kubeconfigYaml, { mode: 0o600 });
 
@@ -126,14 +126,6 @@ export async function startKubeApiserver(options: KubeApiserverOptions): Promise
       server = await start();
     },
   };
-}
-
-/**
- * A kubeconfig with one cluster, user and context.
- * @param ca PEM; for a client that must trust several API servers, theirs one after another.
- */
-export function kubeconfig({ url, ca, token }: { url: string; ca: string; token: string }): string {
-  return kubeconfigTo(url, { ca, user: { token } });
 }
 
 const adminToken = randomUUID();

@@ -1,5 +1,6 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { firstHalf, perform, type Reaction } from './api-fault-server.ts';
 import { serve } from './serve.ts';
 
 /** What becomes of one request. */
@@ -38,7 +39,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     operations.push(operation);
     const fault = plans.get(operation)?.shift() ?? { kind: 'none' };
     buffer(request)
-      .then((body) => meet(fault, response, () => forward(target, request.headers, body)))
+      .then((body) => meet(fault, () => forward(target, request.headers, body)))
+      .then((reaction) => perform(reaction, response))
       .catch(() => response.destroy());
   });
   const proxy: FaultProxy = {
@@ -80,45 +82,38 @@ export function serviceError(status: number, type: string, message = ''): Fault 
 
 interface Reply {
   readonly status: number;
-  readonly type: string;
+  readonly headers: { readonly 'content-type': string };
   readonly body: Buffer;
 }
 
-async function meet(fault: Fault, response: ServerResponse, ask: () => Promise<Reply>): Promise<void> {
+async function meet(fault: Fault, ask: () => Promise<Reply>): Promise<Reaction> {
   switch (fault.kind) {
     case 'hang':
       fault.meanwhile?.();
-      return;
+      return { hang: true };
     case 'dropRequest':
-      response.destroy();
-      return;
+      return { reset: true };
     case 'answer':
-      send(response, { status: fault.status, type: 'application/x-amz-json-1.0', body: Buffer.from(fault.body) });
-      return;
+      return replyOf(fault.status, 'application/x-amz-json-1.0', Buffer.from(fault.body));
     case 'dropReply':
       await ask();
       await fault.meanwhile?.();
-      response.destroy();
-      return;
+      return { reset: true };
     case 'cutReply': {
-      const reply = await ask();
-      response.writeHead(reply.status, { 'content-type': reply.type, 'content-length': reply.body.length });
-      response.write(firstHalf(reply.body), () => response.destroy());
-      return;
+      const { status, body } = await ask();
+      return { status, cutOff: body };
     }
     case 'truncateReply': {
       const reply = await ask();
-      send(response, { ...reply, body: firstHalf(reply.body) });
-      return;
+      return { ...reply, body: firstHalf(reply.body) };
     }
     case 'none':
-      send(response, await ask());
+      return ask();
   }
 }
 
-function send(response: ServerResponse, { status, type, body }: Reply): void {
-  response.writeHead(status, { 'content-type': type, 'content-length': body.length });
-  response.end(body);
+function replyOf(status: number, type: string, body: Buffer): Reply {
+  return { status, headers: { 'content-type': type }, body };
 }
 
 async function forward(target: string, headers: IncomingHttpHeaders, body: Buffer): Promise<Reply> {
@@ -128,18 +123,10 @@ async function forward(target: string, headers: IncomingHttpHeaders, body: Buffe
     headers: Object.fromEntries(passed.flatMap((name) => (headers[name] ? [[name, String(headers[name])]] : []))),
     body: new Uint8Array(body),
   });
-  return {
-    status: reply.status,
-    type: reply.headers.get('content-type') ?? '',
-    body: Buffer.from(await reply.arrayBuffer()),
-  };
+  return replyOf(reply.status, reply.headers.get('content-type') ?? '', Buffer.from(await reply.arrayBuffer()));
 }
 
 /** `X-Amz-Target: DynamoDB_20120810.PutItem`. */
 function operationOf(headers: IncomingHttpHeaders): string {
   return String(headers['x-amz-target']).split('.').at(-1) ?? '';
-}
-
-function firstHalf(body: Buffer): Buffer {
-  return body.subarray(0, Math.floor(body.length / 2));
 }

@@ -1,6 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
@@ -20,6 +19,7 @@ import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
 import { type KbctlProcess, type Ran, type RunningKbctl, startKbctl } from './kbctl-process.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { IDENTITY } from './stand-in.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';
 
 export const CLUSTER = 'prod-eu-1';
@@ -75,7 +75,7 @@ export interface WorldOptions {
 
 /** @param endpoint of dynalite, or of an emulator of AWS. */
 export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
-  const folder = mkdtempSync(join(tmpdir(), 'kbctl-'));
+  const folder = temporaryFolder();
   const tableName = `${TABLE_NAME}-${randomUUID()}`;
   const client = testDynamoClient(endpoint, { region: REGION });
   await createTable(client, tableName, { pollMs: 20 });
@@ -142,7 +142,6 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
       await local.close();
       await listening.close();
       client.destroy();
-      rmSync(folder, { recursive: true, force: true });
     },
   };
 }

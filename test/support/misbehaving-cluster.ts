@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { type Reaction, type SeenRequest, startFaultServer } from './api-fault-server.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { objectsIn, readyStandIn } from './stand-in.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 /** The credential of the kubeconfig. It must never be seen anywhere else. */
 export const TOKEN = 'fhqwhgads-not-to-be-shown';
@@ -42,8 +42,7 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
     return refusal(request) ?? fault(request) ?? answer(request);
   };
 
-  const folder = await mkdtemp(join(tmpdir(), 'misbehaving-cluster-'));
-  const kubeconfigFile = join(folder, 'kubeconfig.json');
+  const kubeconfigFile = join(temporaryFolder(), 'kubeconfig.json');
   const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
   const cluster: MisbehavingCluster = {
     standIn,
@@ -64,10 +63,7 @@ export async function startMisbehavingCluster(): Promise<MisbehavingCluster> {
       await writeFile(kubeconfigFile, cluster.kubeconfig());
     },
     objects: () => objectsIn(standIn),
-    stop: async () => {
-      await server.stop();
-      await rm(folder, { recursive: true });
-    },
+    stop: server.stop,
   };
   await cluster.recover();
   return cluster;

@@ -1,7 +1,9 @@
-import { type KubeApiserver, kubeconfig } from './control-plane.ts';
+import type { KubeApiserver } from './control-plane.ts';
 import { eventually } from './eventually.ts';
+import { kubeconfigTo } from './kubeconfig-to.ts';
 
 const NAMESPACE = 'accounts';
+const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
 /** As in a ClusterRole. */
 export interface Rule {
@@ -21,29 +23,34 @@ export interface ServiceAccount {
 /** Makes a service account in a namespace of its own, and a token of it. */
 export async function serviceAccount(apiserver: KubeApiserver, name: string): Promise<ServiceAccount> {
   const inNamespace = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`;
-  const rbac = '/apis/rbac.authorization.k8s.io/v1';
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
   await create(apiserver, inNamespace, { metadata: { name } });
   const { status } = await create<{ status: { token: string } }>(apiserver, `${inNamespace}/${name}/token`, {
     spec: {},
   });
   return {
-    kubeconfigYaml: kubeconfig({ url: apiserver.url, ca: apiserver.ca, token: status.token }),
-    async grant(rules) {
-      await create(apiserver, `${rbac}/clusterroles`, { metadata: { name }, rules });
-      await create(apiserver, `${rbac}/clusterrolebindings`, {
-        metadata: { name },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-        subjects: [{ kind: 'ServiceAccount', namespace: NAMESPACE, name }],
-      });
-      const attributes = rules.map(({ apiGroups: [group], resources: [resource], verbs: [verb] }) => ({
-        group,
-        resource,
-        verb,
-      }));
-      await untilAllowed(apiserver, `system:serviceaccount:${NAMESPACE}:${name}`, attributes);
-    },
+    kubeconfigYaml: kubeconfigTo(apiserver.url, { ca: apiserver.ca, user: { token: status.token } }),
+    grant: (rules) => grant(apiserver, { namespace: NAMESPACE, name }, rules),
   };
+}
+
+/** Grants a service account a ClusterRole of its own, and waits until the API server heeds it. */
+export async function grant(
+  apiserver: KubeApiserver,
+  account: { readonly namespace: string; readonly name: string },
+  rules: readonly Rule[],
+): Promise<void> {
+  const metadata = { name: `granted-to-${account.name}` };
+  await create(apiserver, `${RBAC}/clusterroles`, { metadata, rules });
+  await create(apiserver, `${RBAC}/clusterrolebindings`, {
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', ...metadata },
+    subjects: [{ kind: 'ServiceAccount', ...account }],
+  });
+  const attributes = rules.flatMap(({ apiGroups: [group], resources: [resource], verbs }) =>
+    verbs.map((verb) => ({ group, resource, verb })),
+  );
+  await untilAllowed(apiserver, `system:serviceaccount:${account.namespace}:${account.name}`, attributes);
 }
 
 /** Creates an object. @returns it as it was stored. */

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { type KubeApiserver, kubeconfig } from './control-plane.ts';
+import type { KubeApiserver } from './control-plane.ts';
 import { eventually } from './eventually.ts';
+import { kubeconfigTo } from './kubeconfig-to.ts';
 import { rawRequests } from './raw-requests.ts';
 import { create, untilAllowed } from './service-account.ts';
 
@@ -47,8 +48,8 @@ export async function applyShippedRbac(
   const { name, namespace: ofAccount } = account.metadata;
   await untilAllowed(apiserver, `system:serviceaccount:${ofAccount}:${name}`, objects.flatMap(attributesOf));
   await eventually(() => expectPolicyHeeded(apiserver, status.token));
-  const { url, ca } = apiserver;
-  return { kubeconfigYaml: kubeconfig({ url, ca, token: status.token }), token: status.token };
+  const { token } = status;
+  return { kubeconfigYaml: kubeconfigTo(apiserver.url, { ca: apiserver.ca, user: { token } }), token };
 }
 
 /** A policy, too, is known to its API server a moment after it was made. */
