@@ -2,7 +2,7 @@ import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge
 import { GetQueueAttributesCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { batchesOf, eachOf } from '../cluster/async.ts';
 import { CodedError } from '../cluster/values.ts';
-import { type CallLimits, clientOptions } from './sdk.ts';
+import { type CallLimits, clientOptions, nameOfError } from './sdk.ts';
 import { storeClientOptions } from './store-client.ts';
 
 export interface OutgoingMessage {
@@ -11,94 +11,97 @@ export interface OutgoingMessage {
   readonly delaySeconds: number;
 }
 
-/** A message that may or may not be in the queue. */
+/** A message that may or may not have been sent. */
 export interface Unsent<Message> {
   readonly message: Message;
-  readonly error: QueueError;
+  readonly error: SendError;
 }
 
-/** The queue in which ticks wait until they are due. A message may be received twice. */
-export interface MessageQueue {
+/** Sends messages, each of which may be received twice. */
+export interface Sender<Sent> {
   /**
    * Sends as many messages as possible until the signal aborts. Never throws.
    * @returns the messages that were not sent.
    */
-  send<Message extends OutgoingMessage>(
-    messages: readonly Message[],
-    signal: AbortSignal,
-  ): Promise<readonly Unsent<Message>[]>;
+  send<Message extends Sent>(messages: readonly Message[], signal: AbortSignal): Promise<readonly Unsent<Message>[]>;
 }
 
-export type QueueErrorCode = 'QueueMissing' | 'AccessDenied' | 'Unavailable';
+/** The queue in which ticks wait until they are due. */
+export type MessageQueue = Sender<OutgoingMessage>;
+/** Receives the changes of clusters. */
+export type EventBus = Sender<object>;
+
+type SendErrorCode = 'QueueMissing' | 'AccessDenied' | 'Unavailable';
 
 /** The reason why a message was not sent. The message states what failed and what to do. */
-export class QueueError extends CodedError<QueueErrorCode> {
-  override readonly name = 'QueueError';
+export class SendError extends CodedError<SendErrorCode> {
+  override readonly name = 'SendError';
 }
 
 /** The limit of SQS and of EventBridge for one call. */
 const BATCH_SIZE = 10;
 const CONCURRENT_CALLS = 16;
 
+/** @param send sends one batch, and returns the reason why each of its messages was refused */
+async function sendAll<Message>(
+  messages: readonly Message[],
+  signal: AbortSignal,
+  send: (batch: readonly Message[]) => Promise<readonly (string | undefined)[]>,
+  errorOf: (why: string, cause?: unknown) => SendError,
+): Promise<readonly Unsent<Message>[]> {
+  const unsent = await eachOf(batchesOf(messages, BATCH_SIZE), CONCURRENT_CALLS, async (batch) => {
+    try {
+      signal.throwIfAborted();
+      const refusals = await send(batch);
+      return batch.flatMap((message, at) => {
+        const why = refusals[at];
+        return why === undefined ? [] : [{ message, error: errorOf(why) }];
+      });
+    } catch (cause) {
+      const error = errorOf(signal.aborted ? 'ended at its deadline' : nameOfError(cause), cause);
+      return batch.map((message) => ({ message, error }));
+    }
+  });
+  return unsent.flat();
+}
+
 /** Returns a queue of SQS: standard, because a FIFO queue cannot delay a single message. */
 export function sqsQueue(client: SQSClient, url: string): MessageQueue {
   return {
-    send: async (messages, signal) => {
-      const batches = batchesOf(messages, BATCH_SIZE);
-      const unsent = await eachOf(batches, CONCURRENT_CALLS, (batch) => sendBatch(client, url, batch, signal));
-      return unsent.flat();
+    send: (messages, signal) => {
+      const sendBatch = async (batch: readonly OutgoingMessage[]) => {
+        const Entries = batch.map(({ body, delaySeconds }, index) => ({
+          Id: String(index),
+          MessageBody: body,
+          DelaySeconds: delaySeconds,
+        }));
+        const command = new SendMessageBatchCommand({ QueueUrl: url, Entries });
+        const { Failed = [] } = await client.send(command, { abortSignal: signal });
+        const refusals: string[] = [];
+        for (const { Id, Code, Message } of Failed) refusals[Number(Id)] = `${Code}: ${Message}`;
+        return refusals;
+      };
+      return sendAll(messages, signal, sendBatch, (why, cause) => queueError(url, why, cause));
     },
   };
 }
 
-async function sendBatch<Message extends OutgoingMessage>(
-  client: SQSClient,
-  url: string,
-  batch: readonly Message[],
-  signal: AbortSignal,
-): Promise<Unsent<Message>[]> {
-  const Entries = batch.map(({ body, delaySeconds }, index) => ({
-    Id: String(index),
-    MessageBody: body,
-    DelaySeconds: delaySeconds,
-  }));
-  try {
-    signal.throwIfAborted();
-    const command = new SendMessageBatchCommand({ QueueUrl: url, Entries });
-    const { Failed = [] } = await client.send(command, { abortSignal: signal });
-    return Failed.flatMap(({ Id, Code, Message: reason }) => {
-      const message = batch[Number(Id)];
-      const why = `${Code ?? 'no code'}: ${reason ?? 'no reason is given'}`;
-      return message === undefined ? [] : [{ message, error: refused(url, why) }];
-    });
-  } catch (error) {
-    const failure = queueError(error, url, signal);
-    return batch.map((message) => ({ message, error: failure }));
-  }
-}
-
-function refused(url: string, why: string): QueueError {
-  return new QueueError('Unavailable', `sqs:SendMessage to ${url} refused a message of a batch (${why}).`);
-}
-
-const CODES: ReadonlyMap<string, QueueErrorCode> = new Map([
+const CODES: ReadonlyMap<string, SendErrorCode> = new Map([
   ['QueueDoesNotExist', 'QueueMissing'],
   ['AWS.SimpleQueueService.NonExistentQueue', 'QueueMissing'],
   ['AccessDenied', 'AccessDenied'],
   ['AccessDeniedException', 'AccessDenied'],
 ]);
 
-const REMEDIES: Readonly<Record<QueueErrorCode, string>> = {
+const REMEDIES: Readonly<Record<SendErrorCode, string>> = {
   QueueMissing: 'deploy the stack that has it, or correct TICK_QUEUE_URL.',
   AccessDenied: 'allow sqs:SendMessage on this queue to the role of this function.',
   Unavailable: 'see the cause; functions in a private network need an endpoint for SQS or a NAT gateway.',
 };
 
-function queueError(error: unknown, url: string, signal: AbortSignal): QueueError {
-  const name = error instanceof Error ? error.name : 'unknown error';
-  const code = CODES.get(name) ?? 'Unavailable';
-  const what = signal.aborted ? 'was ended at its deadline' : `failed (${name})`;
-  return new QueueError(code, `sqs:SendMessage to ${url} ${what}: ${REMEDIES[code]}`, { cause: error });
+function queueError(url: string, why: string, cause: unknown): SendError {
+  const code = CODES.get(nameOfError(cause)) ?? 'Unavailable';
+  return new SendError(code, `sqs:SendMessage to ${url} failed (${why}): ${REMEDIES[code]}`, { cause });
 }
 
 /** Returns the approximate number of messages in a queue, including delayed ones. Throws errors of the AWS SDK. */
@@ -123,60 +126,36 @@ const LIMITS: CallLimits = {
   requestTimeoutMs: 1_500,
 };
 
-/**
- * Returns the client of a process.
- * @param options.endpointIsSet the queue is at `AWS_ENDPOINT_URL` instead of its own URL, as in an emulator
- */
-export function createSqsClient({ endpointIsSet }: { readonly endpointIsSet: boolean }): SQSClient {
+/** Returns the client of a process. With `AWS_ENDPOINT_URL`, as in an emulator, a queue is not at its own URL. */
+export function createSqsClient(variables: Readonly<Record<string, string | undefined>>): SQSClient {
+  const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']);
   return new SQSClient({ ...(endpointIsSet && { useQueueUrlAsEndpoint: false }), ...clientOptions(LIMITS) });
-}
-
-/** Publishes changes of clusters. An event may be received twice. */
-export interface EventBus {
-  /** Publishes as many events as possible until the signal aborts. Never throws. */
-  publish(details: readonly object[], signal: AbortSignal): Promise<Published>;
-}
-
-export interface Published {
-  readonly unpublished: number;
-  readonly errors: readonly Error[];
 }
 
 export const EVENT_SOURCE = 'kube-bootstrap-controller';
 export const EVENT_TYPE = 'Cluster State Change';
 
-class EventBusError extends CodedError<'Unavailable'> {
-  override readonly name = 'EventBusError';
-}
-
 /** Returns the default event bus of this account and region. Its client is created with the first event. */
 export function defaultEventBus(): EventBus {
   let client: EventBridgeClient | undefined;
   return {
-    publish: async (details, abortSignal) => {
-      client ??= new EventBridgeClient(storeClientOptions({}));
-      const errors: Error[] = [];
-      let unpublished = 0;
-      for (const batch of batchesOf(details, BATCH_SIZE)) {
+    send: (details, abortSignal) => {
+      const sendBatch = async (batch: readonly object[]) => {
         const Entries = batch.map((detail) => {
           return { Source: EVENT_SOURCE, DetailType: EVENT_TYPE, Detail: JSON.stringify(detail) };
         });
-        try {
-          const answer = await client.send(new PutEventsCommand({ Entries }), { abortSignal });
-          const refused = (answer.Entries ?? []).filter(({ ErrorCode }) => ErrorCode !== undefined);
-          unpublished += refused.length;
-          errors.push(...refused.map(({ ErrorCode, ErrorMessage }) => failed(`${ErrorCode}: ${ErrorMessage}`)));
-        } catch (error) {
-          unpublished += batch.length;
-          errors.push(failed(error instanceof Error ? error.name : 'unknown error', error));
-        }
-      }
-      return { unpublished, errors };
+        client ??= new EventBridgeClient(storeClientOptions({}));
+        const answer = await client.send(new PutEventsCommand({ Entries }), { abortSignal });
+        return (answer.Entries ?? []).map(
+          ({ ErrorCode, ErrorMessage }) => ErrorCode && `${ErrorCode}: ${ErrorMessage}`,
+        );
+      };
+      return sendAll(details, abortSignal, sendBatch, eventError);
     },
   };
 }
 
-function failed(why: string, cause?: unknown): EventBusError {
+function eventError(why: string, cause: unknown): SendError {
   const remedy = 'Functions in a private network need an endpoint for EventBridge (events) or a NAT gateway.';
-  return new EventBusError('Unavailable', `events:PutEvents failed (${why}). ${remedy}`, { cause });
+  return new SendError('Unavailable', `events:PutEvents failed (${why}). ${remedy}`, { cause });
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import type { Unsent } from '../aws/send-batches.ts';
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { RECORDING_MS, withDeadline } from '../runtime/deadline.ts';
@@ -166,14 +167,17 @@ export async function publishChanges(
   if (eventBus === undefined || stack === undefined || changes.length === 0) return;
   const at = new Date(nowMs()).toISOString();
   const events = changes.map((change): ClusterEvent => ({ schema: 1, stack, ...of, at, ...change }));
-  const { unpublished, errors } = await withDeadline(environment, RECORDING_MS, (signal) =>
-    eventBus.publish(events, signal),
-  );
-  if (unpublished === 0) return;
-  telemetry.count('unpublishedEvents', unpublished);
+  const unsent = await withDeadline(environment, RECORDING_MS, (signal) => eventBus.send(events, signal));
+  if (unsent.length === 0) return;
+  telemetry.count('unpublishedEvents', unsent.length);
   telemetry.log('error', 'cluster events not published', {
     cluster: of.cluster,
-    events: unpublished,
-    errors: someOf(errors.map(errorSentence)),
+    events: unsent.length,
+    errors: reasonsOf(unsent),
   });
+}
+
+/** Returns each reason why messages were not sent once, for a log field. */
+export function reasonsOf(unsent: readonly Unsent<unknown>[]): readonly string[] | undefined {
+  return someOf([...new Set(unsent.map(({ error }) => errorSentence(error)))]);
 }

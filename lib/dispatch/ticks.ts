@@ -4,9 +4,8 @@ import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
 import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Suspect } from '../table/fleet-notes.ts';
-import { errorSentence } from '../telemetry/telemetry.ts';
 import { type TickMessage, tickBody } from './event.ts';
-import { someOf } from './report-pass.ts';
+import { reasonsOf } from './report-pass.ts';
 
 /** The shortest period of a schedule. */
 const SCHEDULE_MS = 60_000;
@@ -205,8 +204,7 @@ export async function sendTicks<Tick extends OutgoingMessage>(
   );
   if (unsent.length > 0) {
     telemetry.count('unqueuedTicks', unsent.length);
-    const errors = [...new Set(unsent.map(({ error }) => errorSentence(error)))];
-    telemetry.log('error', 'ticks not queued', { ticks: unsent.length, errors: someOf(errors) });
+    telemetry.log('error', 'ticks not queued', { ticks: unsent.length, errors: reasonsOf(unsent) });
   }
   return unsent;
 }

@@ -19,7 +19,7 @@ export function environmentFrom(variables: Variables): Environment {
     busyMs: () => performance.eventLoopUtilization().active,
     loadKubeconfig: kubeconfigsOf(variables),
     reportingInstance: required(variables, 'REPORTING_INSTANCE'),
-    ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(sqsClientFrom(variables), queueUrl) }),
+    ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(createSqsClient(variables), queueUrl) }),
     eventBus: defaultEventBus(),
     clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
   });
@@ -32,11 +32,6 @@ function kubeconfigsOf(variables: Variables): LoadKubeconfig {
   return kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) });
 }
 
-function sqsClientFrom(variables: Variables): ReturnType<typeof createSqsClient> {
-  const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']);
-  return createSqsClient({ endpointIsSet });
-}
-
 /**
  * Returns the environment of the doctor. `TICK_QUEUE_URLS` names the queues of the ticks, separated by commas;
  * `TICK_CONCURRENCY` is how many messages of a queue are processed at the same time.
@@ -47,7 +42,7 @@ export function doctorEnvironmentFrom(variables: Variables): DoctorEnvironment {
     loadKubeconfig: kubeconfigsOf(variables),
     queues: {
       urls: (variables['TICK_QUEUE_URLS'] ?? '').split(',').filter((url) => url !== ''),
-      depth: sqsQueueDepth(sqsClientFrom(variables)),
+      depth: sqsQueueDepth(createSqsClient(variables)),
       ...(concurrency > 0 && { concurrency }),
     },
   };

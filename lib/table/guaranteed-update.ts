@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Item, type KeyValueTable, type NewItem, TableError } from './key-value-table.ts';
+import { type Item, type KeyValueTable, type NewItem, TableError, type WriteResult } from './key-value-table.ts';
 import { sameValue } from './stored-item.ts';
 
 type Content = Omit<NewItem, 'cluster' | 'key'>;
@@ -18,21 +18,49 @@ export interface UpdateOptions {
   readonly isRepeatable?: boolean;
   /**
    * The item as it was read a moment ago. The first attempt replaces it without a read. If another writer was faster,
-   * the other attempts begin without a wait.
+   * the second attempt begins without a wait.
    */
-  readonly recent?: Item | undefined;
+  readonly recent?: { readonly item: Item | undefined } | undefined;
 }
 
 const FIRST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = 500;
 
+type Written<Decision> =
+  | (Extract<WriteResult<Item>, { readonly outcome: 'won' }> & { readonly decision: Decision })
+  | { readonly outcome: 'kept'; readonly decision: Decision }
+  | { readonly outcome: 'lost' | 'unclear' };
+
+/**
+ * Writes what `decide` returns for the present item, and again while other writers are faster: the one loop of
+ * conditional writes. An unclear write is not repeated, unless the change is repeatable: if it happened, another
+ * writer may have built on it.
+ * @param decide runs on every attempt. Without `write`, the item is kept; a recent one is read again first.
+ */
+export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
+  table: KeyValueTable,
+  cluster: string,
+  key: string,
+  decide: (current: Item | undefined) => Decision,
+  { attempts = 8, wait = jitteredWait, isRepeatable = false, recent }: UpdateOptions,
+): Promise<Written<Decision>> {
+  const firstRead = recent === undefined ? 0 : 1;
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    if (attempt > firstRead) await wait(attempt - firstRead - 1);
+    const current = attempt < firstRead ? recent?.item : await table.get(cluster, key);
+    const decision = decide(current);
+    const result = decision.write && (await table.put({ ...decision.write, cluster, key }, current));
+    if (result === undefined && attempt >= firstRead) return { outcome: 'kept', decision };
+    if (result?.outcome === 'won') return { ...result, decision };
+    if (result?.outcome === 'unclear' && !isRepeatable) return result;
+  }
+  return { outcome: 'lost' };
+}
+
 /**
  * Reads an item, changes it and writes it unless another writer changed it meanwhile; then starts again, a bounded
  * number of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). A change without an
  * effect is not written. `change` runs again on every attempt and must have no side effects.
- *
- * A write with an unclear outcome is not repeated, unless the change is repeatable: if it happened, another writer may
- * have built on it.
  *
  * @throws TableError `Contended` if every attempt lost, or one is unclear.
  */
@@ -41,39 +69,18 @@ export async function guaranteedUpdate<Result>(
   cluster: string,
   key: string,
   change: (current: Item | undefined) => Change<Result>,
-  { attempts = 8, wait = jitteredWait, isRepeatable = false, recent }: UpdateOptions = {},
+  options: UpdateOptions = {},
 ): Promise<Result> {
-  let isWithheld = false;
-  const wins = async (content: Content, current: Item | undefined): Promise<boolean> => {
-    const { outcome, ...written } = await table.put({ ...content, cluster, key }, current);
-    if (outcome === 'unclear' && !isRepeatable) throw unclear(cluster, key);
-    isWithheld = 'withheld' in written;
-    return outcome === 'won';
-  };
-  if (recent !== undefined) {
-    const changed = change(recent);
-    // Only a write proves that the item is still the same. A refusal follows from a read.
-    if ('write' in changed && (await wins(changed.write, recent))) return resultOf(changed, isWithheld);
-  }
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    if (attempt > 0) await wait(attempt - 1);
-    const current = await table.get(cluster, key);
+  const decide = (current: Item | undefined): { write?: Content; result: Result; withheld: Result } => {
     const changed = change(current);
-    if ('keep' in changed) return changed.keep;
-    if (current !== undefined && changesNothing(changed.write, current)) return changed.result;
-    if (await wins(changed.write, current)) return resultOf(changed, isWithheld);
-  }
-  throw new TableError(
-    'Contended',
-    `Other writers changed ${cluster}/${key} before each of ${attempts} attempts to change it; the next pass reads it again.`,
-  );
-}
-
-function resultOf<Result>(
-  { result, withheld = result }: Extract<Change<Result>, { readonly write: Content }>,
-  isWithheld: boolean,
-): Result {
-  return isWithheld ? withheld : result;
+    if ('keep' in changed) return { result: changed.keep, withheld: changed.keep };
+    const { write, result, withheld = result } = changed;
+    const isSame = current !== undefined && changesNothing(write, current);
+    return isSame ? { result, withheld } : { write, result, withheld };
+  };
+  const written = await writeUntilWon(table, cluster, key, decide, options);
+  if (!('decision' in written)) throw contended(cluster, key, written.outcome);
+  return 'withheld' in written ? written.decision.withheld : written.decision.result;
 }
 
 /** Returns true if writing `content` over `current` would change nothing. */
@@ -85,14 +92,15 @@ export function changesNothing(content: Content, current: Item): boolean {
   );
 }
 
-function unclear(cluster: string, key: string): TableError {
-  return new TableError(
-    'Contended',
-    `The reply to a change of ${cluster}/${key} was lost and other writers changed it since: it may or may not have happened; the next pass reads it again.`,
-  );
+function contended(cluster: string, key: string, outcome: string): TableError {
+  const what =
+    outcome === 'unclear'
+      ? `The reply to a change of ${cluster}/${key} was lost and other writers changed it since: it may or may not have happened`
+      : `Other writers changed ${cluster}/${key} before each attempt to change it`;
+  return new TableError('Contended', `${what}; the next pass reads it again.`);
 }
 
 /** Waits a random part of 20 ms after lost attempt number 0, doubling with each, at most 500 ms. */
-export async function jitteredWait(attempt: number): Promise<void> {
+async function jitteredWait(attempt: number): Promise<void> {
   await sleep(Math.random() * Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS));
 }

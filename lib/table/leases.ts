@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod/mini';
 import { afterChanges, endOf, type Lease, type LeaseChanges } from '../cluster/lease.ts';
-import { guaranteedUpdate, jitteredWait, type UpdateOptions } from './guaranteed-update.ts';
+import { guaranteedUpdate, type UpdateOptions, writeUntilWon } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
 import { count, decodeItem, fieldsIn } from './stored-item.ts';
 
@@ -49,23 +49,22 @@ export async function changeLeases(
   cluster: string,
   read: StoredLeases,
   changes: LeaseChanges,
-  { attempts = 8, wait = jitteredWait }: UpdateOptions = {},
+  options?: Pick<UpdateOptions, 'wait'>,
 ): Promise<LeasesChanged> {
-  let present = read;
-  let open = changes;
-  for (let attempt = 0; attempt < attempts && open.size > 0; attempt++) {
-    // The second attempt is immediate: two concurrent writes are rare, three more so.
-    if (attempt > 1) await wait(attempt - 2);
-    const result = await table.put({ ...contentOf(present, open), cluster, key: LEASES }, present.item);
-    if (result.outcome === 'won') {
-      const written = new Set(result.withheld ? [] : open.keys());
-      const leases = afterChanges(present.leases, open);
-      return { written, present: { leases, item: result.item }, unwritten: new Map() };
-    }
-    present = await readLeases(table, cluster);
-    if (result.outcome === 'unclear') break;
-    open = unchanged(changes, read, present);
+  if (changes.size === 0) return { written: new Set(), present: read, unwritten: changes };
+  const decide = (item: Item | undefined) => {
+    const present = item === read.item ? read : { leases: decodeLeases(item), item };
+    const open = unchanged(changes, read, present);
+    return { present, open, write: open.size === 0 ? undefined : contentOf(present, open) };
+  };
+  const result = await writeUntilWon(table, cluster, LEASES, decide, { ...options, recent: read });
+  if (result.outcome === 'won') {
+    const { present, open } = result.decision;
+    const leases = afterChanges(present.leases, open);
+    const written = new Set(result.withheld ? [] : open.keys());
+    return { written, present: { leases, item: result.item }, unwritten: new Map() };
   }
+  const present = result.outcome === 'kept' ? result.decision.present : await readLeases(table, cluster);
   return { written: new Set(), present, unwritten: unchanged(changes, read, present) };
 }
 

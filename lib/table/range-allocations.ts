@@ -42,15 +42,18 @@ export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
  * items may have another owner.
  */
 export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options: RangeOptions = {}) {
-  let lastRead: TableItem | undefined;
+  let lastRead: UpdateOptions['recent'];
   const { inTurn = (_, work) => work() } = options;
   const updateInTurn = <Result>(
     operation: Operation<Item, Result>,
-    recent = () => undefined as TableItem | undefined,
+    recent = (): UpdateOptions['recent'] => undefined,
   ) => inTurn(`${range.cluster}/${range.key}`, () => update(operation, recent()));
-  const update = <Result>(operation: Operation<Item, Result>, recent?: TableItem): Promise<Result | Refusal> => {
+  const update = <Result>(
+    operation: Operation<Item, Result>,
+    recent?: UpdateOptions['recent'],
+  ): Promise<Result | Refusal> => {
     const change = (current: TableItem | undefined) => {
-      lastRead = current;
+      lastRead = { item: current };
       return changeRange(range, current, operation);
     };
     return guaranteedUpdate(table, range.cluster, range.key, change, { ...options, recent });

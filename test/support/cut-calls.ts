@@ -1,4 +1,4 @@
-import { type MessageQueue, QueueError } from '../../lib/aws/send-batches.ts';
+import { type MessageQueue, SendError } from '../../lib/aws/send-batches.ts';
 import { ClusterError, type ClusterPort, type HostResolver, type Prober } from '../../lib/kubernetes/cluster-port.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { tableThrough } from './table-through.ts';
@@ -122,7 +122,7 @@ export class CutCalls {
   }
 
   queue(queue: MessageQueue): MessageQueue {
-    const error = new QueueError('Unavailable', 'the reply was lost');
+    const error = new SendError('Unavailable', 'the reply was lost');
     return {
       send: (messages, ...rest) =>
         this.call(

@@ -1,4 +1,4 @@
-import { type MessageQueue, type OutgoingMessage, QueueError } from '../../lib/aws/send-batches.ts';
+import { type MessageQueue, type OutgoingMessage, SendError, type Sender } from '../../lib/aws/send-batches.ts';
 
 /** A queue in this process: messages wait for the clock of the test. */
 export interface MemoryQueue {
@@ -41,9 +41,9 @@ export function receivedEvent(body: string, receives: number): object {
 }
 
 /** A queue that takes nothing. */
-export const downQueue: MessageQueue = {
+export const downQueue: Sender<object> = {
   send: (messages) => {
-    const error = new QueueError('Unavailable', 'the queue is down');
+    const error = new SendError('Unavailable', 'the queue is down');
     return Promise.resolve(messages.map((message) => ({ message, error })));
   },
 };

@@ -114,7 +114,7 @@ describe('guaranteedUpdate', () => {
     async function recentlyRead() {
       const table = memoryTable();
       await write(table, 1);
-      const recent = await table.get(CLUSTER, KEY);
+      const recent = { item: await table.get(CLUSTER, KEY) };
       let gets = 0;
       const counted: KeyValueTable = {
         ...table,
