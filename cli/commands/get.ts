@@ -1,10 +1,9 @@
 import { Command } from 'commander';
-import type { Act, Cli, GlobalOptions } from '../cli.ts';
+import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
-import { type ClaimsNotRead, readHeldAddresses } from '../item/claims.ts';
-import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
+import { withExamples } from '../options.ts';
 import { nameOfKey } from '../ranges/range-words.ts';
-import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
+import { clusterStatusOf, statusOfAll } from '../registered.ts';
 import type {
   ApiServerStatus,
   ClusterStatus,
@@ -34,12 +33,6 @@ interface Part<Row> {
   /** Returns the name that `-o name` prints for a row. */
   readonly name: (row: Row) => string;
   readonly none: string;
-  /** Returns the rows from the API server of a named cluster. */
-  readonly readCluster?: (
-    cli: Cli,
-    name: string,
-    options: ConnectionOptions,
-  ) => Promise<readonly Row[] | ClaimsNotRead>;
 }
 
 const LEASES: Part<ApiServerStatus> = {
@@ -85,18 +78,11 @@ const FINDINGS: Part<FindingStatus> = {
 const HOLDS: Part<HoldRow> = {
   kind: 'Hold',
   plural: 'holds',
-  description:
-    'List addresses and ports that are reserved for an owner.\n\nHolds of a cluster with "allocator: apiserver" are in its API server, which is read if you name the cluster.',
+  description: 'List addresses and ports that are reserved for an owner',
   columns: holdColumns,
   rows: holdRows,
   name: ({ items }) => items.join(','),
   none: 'There are no holds.',
-  readCluster: async (cli, name, options) => {
-    const { spec } = await registeredCluster((await cli.openTable()).table, name);
-    if (spec.allocator === 'table') return [];
-    const holds = await readHeldAddresses(cli, spec, options);
-    return 'exitCode' in holds ? holds : holds.map((hold) => ({ range: 'ServiceCIDRs', afterRelease: true, ...hold }));
-  },
 };
 
 export function getCommand(act: Act): Command {
@@ -115,25 +101,19 @@ function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
     .alias(plural.slice(0, -1))
     .description(part.description)
     .argument('[cluster]', 'the name of the cluster; default: all')
-    .action(act<GlobalOptions & ConnectionOptions>((cli, [name], options) => print(cli, name, part, options)));
-  const connecting = part.readCluster === undefined ? command : withConnectionOptions(command);
-  return withExamples(connecting, [`kbctl get ${plural} prod-eu-1`, `kbctl get ${plural} -o json`]);
+    .action(act((cli, [name]) => print(cli, name, part)));
+  return withExamples(command, [`kbctl get ${plural} prod-eu-1`, `kbctl get ${plural} -o json`]);
 }
 
 async function print<Row extends object>(
   cli: Cli,
   cluster: string | undefined,
-  { kind, columns, rows, name, none, readCluster }: Part<Row>,
-  options: ConnectionOptions,
+  { kind, columns, rows, name, none }: Part<Row>,
 ): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
   const statuses =
     cluster === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await clusterStatusOf(cli, cluster, nowMs)];
-  const read = cluster === undefined ? [] : ((await readCluster?.(cli, cluster, options)) ?? []);
-  if ('exitCode' in read) return read.exitCode;
-  const items = statuses.flatMap((status) =>
-    [...rows(status), ...read].map((row) => ({ cluster: status.name, ...row })),
-  );
+  const items = statuses.flatMap((status) => rows(status).map((row) => ({ cluster: status.name, ...row })));
   const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
   cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], name, none });
   return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;

@@ -205,8 +205,7 @@ export function findingColumns(nowMs: number): Column<FindingStatus>[] {
   ];
 }
 
-/** `afterRelease`: no Service can claim the hold. */
-export type HoldRow = Pick<RangeStatus, 'range'> & Hold & { readonly afterRelease?: true };
+export type HoldRow = Pick<RangeStatus, 'range'> & Hold;
 
 export function holdRows({ ranges }: Pick<ClusterStatus, 'ranges'>): HoldRow[] {
   return ranges.flatMap(({ key, range, holds }) => holds.map((hold) => ({ key, range, ...hold })));
@@ -217,10 +216,7 @@ export function holdColumns(nowMs: number): Column<HoldRow>[] {
     { title: 'RANGE', text: ({ range }) => range },
     { title: 'OWNER', text: ({ owner }) => owner, shrinks: true },
     { title: 'ENDS', text: (hold) => holdEnd(hold, nowMs) },
-    {
-      title: 'TAKEN UP BY',
-      text: ({ takenUpBy, afterRelease }) => `${TAKEN_UP_BY[takenUpBy]}${afterRelease ? ', after release' : ''}`,
-    },
+    { title: 'TAKEN UP BY', text: ({ takenUpBy }) => TAKEN_UP_BY[takenUpBy] },
     { title: 'REQUEST', text: ({ requestId }) => requestId ?? '', wide: true },
     // The last column pads no row to the longest.
     { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },

@@ -2,7 +2,6 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
-import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
@@ -15,32 +14,20 @@ import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
 import {
   keyOf,
-  needsTable,
-  type OpenRange,
+  notSupported,
   type OpenRangeOptions,
   observeOnly,
   openRange,
   openRequestedCluster,
 } from './open-range.ts';
-import { type AllocateRequest, parseRequest, type RangeName, requestedItems } from './request.ts';
+import { type AllocateRequest, parseRequest, requestedItems } from './request.ts';
 import { groupByRange, type RequestContext } from './request-context.ts';
 
 export interface AllocationOptions {
   /** Waits while other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
-  /**
-   * Opens a range of a cluster whose own API servers allocate. Absent, as in the function, which connects to no cluster:
-   * its requests are refused.
-   */
-  readonly openHeld?: OpenHeld;
 }
-
-type OpenHeld = (
-  spec: ClusterSpec,
-  range: RangeName,
-  options: { readonly pick: PickIndex; readonly dryRun: boolean; readonly signal: AbortSignal },
-) => Promise<OpenRange | Refusal>;
 
 export type AllocationHandler = Handler<Answer, TableEnvironment>;
 
@@ -48,7 +35,7 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 const LONGEST_MS = 25_000;
 
 /** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
-export function allocation({ pause, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
+export function allocation({ pause, pick = randomInt }: AllocationOptions = {}): AllocationHandler {
   const backoff = new Backoff(pause);
   const turns = new Turns();
   return (event, context) =>
@@ -64,7 +51,7 @@ export function allocation({ pause, pick = randomInt, openHeld }: AllocationOpti
         const { nowMs } = environment;
         const wait = (attempt: number, tookMs: number) => backoff.lost(attempt, tookMs);
         const { update, retries } = changesInTurn({ turns, signal: deadline.signal, nowMs, wait });
-        const options = { pick, openHeld, update: { ...update, isCalm: () => backoff.isCalm } };
+        const options = { pick, update: { ...update, isCalm: () => backoff.isCalm } };
         const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, errors);
         if (request.operation !== 'lookUp') backoff.won();
         logAnswer(invocation, answer, retries(), errors);
@@ -81,7 +68,7 @@ async function answerOf(
   request: AllocateRequest,
   { environment }: Invocation<TableEnvironment>,
   { signal, endsAtMs }: { readonly signal: AbortSignal; readonly endsAtMs: number },
-  { openHeld, ...options }: OpenRangeOptions & { readonly openHeld: OpenHeld | undefined },
+  options: OpenRangeOptions,
   errors: string[],
 ): Promise<Answer> {
   const { nowMs, stack } = environment;
@@ -93,13 +80,8 @@ async function answerOf(
   if (isRefused(cluster)) return refuse(cluster);
   const table = request.dryRun === true ? dryTable(stored, nowMs) : stored;
   const { spec } = cluster;
-  const isTheirs = spec.allocator === 'apiserver';
-  const unsupported = isTheirs ? needsTable(request, openHeld !== undefined) : undefined;
-  if (unsupported !== undefined) return refuse(unsupported);
-  const held = { pick: options.pick, dryRun: request.dryRun === true, signal };
-  const ranges = await groupByRange(requested, (name) =>
-    isTheirs && openHeld ? openHeld(spec, name, held) : openRange(table, cluster, name, options),
-  );
+  if (spec.allocator === 'apiserver') return refuse(notSupported(spec.name));
+  const ranges = groupByRange(requested, (name) => openRange(table, cluster, name, options));
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const keys = ranges.map(({ name }) => keyOf(name));
   const context: RequestContext = {
@@ -108,8 +90,7 @@ async function answerOf(
     ranges,
     table,
     observeOnly: observeOnly(spec),
-    // Their own record is complete without passes.
-    refusalOfUnrepaired: async () => (isTheirs ? undefined : refusalOfUnrepaired(table, spec, keys, nowMs())),
+    refusalOfUnrepaired: () => refusalOfUnrepaired(table, spec, keys, nowMs()),
     nowMs,
     endsAtMs,
     warn: (error) => void errors.push(errorSentence(error)),

@@ -76,23 +76,12 @@ export function openRange(
   return noSecondaryRange(cluster.spec.name, cluster.spec.serviceClusterIPRanges[0]);
 }
 
-export function noSecondaryRange(cluster: string, range: string): Refusal {
+function noSecondaryRange(cluster: string, range: string): Refusal {
   const message = `cluster ${cluster} has one range of cluster IPs, ${range}: it has no secondaryserviceips`;
   return refused('NoSecondaryRange', message);
 }
 
-/** Returns why a request is refused if the cluster's own API servers allocate. */
-export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
-  if (items.some(({ range }) => range === 'servicenodeports')) {
-    return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');
-  }
-  if (takeUp !== undefined || hold?.takenUpBy === 'owner') {
-    return notSupported(cluster, 'no Service can claim a hold, release it right before you create the Service');
-  }
-  if (connects) return undefined;
-  return notSupported(cluster, 'this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"');
-}
-
-export function notSupported(cluster: string, why: string): Refusal {
-  return refused('NotSupported', `cluster ${cluster} has "allocator: apiserver": ${why}`);
+export function notSupported(cluster: string): Refusal {
+  const message = `cluster ${cluster} has "allocator: apiserver": its API servers allocate, and nothing is held for them`;
+  return refused('NotSupported', message);
 }

@@ -34,14 +34,14 @@ export interface PlacedItem {
 }
 
 /** Groups the requested items by range. Returns a refusal for a range that the cluster does not have. */
-export async function groupByRange(
+export function groupByRange(
   requested: readonly RequestedItem[],
-  open: (name: RangeName) => Promise<OpenRange | Refusal> | OpenRange | Refusal,
-): Promise<readonly RequestedRange[] | { readonly refusal: Refusal; readonly range: RangeName }> {
+  open: (name: RangeName) => OpenRange | Refusal,
+): readonly RequestedRange[] | { readonly refusal: Refusal; readonly range: RangeName } {
   const placed = requested.map(({ range, value }, index) => ({ range, index, value }));
   const ranges: RequestedRange[] = [];
   for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
-    const range = await open(name);
+    const range = open(name);
     if (isRefused(range)) return { refusal: range, range: name };
     ranges.push({ name, range, requested: items.map(({ index, value }) => ({ index, value })) });
   }

@@ -11,7 +11,6 @@ import {
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { ipAddressInJson, serviceInJson } from '../kubernetes/item-readers.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
-import { MANAGED_BY_HOLDS } from '../range/held-address.ts';
 import {
   type AddressFault,
   type AddressView,
@@ -21,7 +20,6 @@ import {
 } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
-import { endHolds } from './end-holds.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /**
@@ -64,9 +62,7 @@ export class AddressRepair {
       await this.#readParents(addresses?.values() ?? []);
       const counted = this.#counted(report, addresses?.keys() ?? []);
       if (addresses === undefined) return counted;
-      const repaired = withFaults(counted, await this.#repair(addresses), addresses.size);
-      const isAnyHeld = [...addresses.values()].some(({ managedBy }) => managedBy === MANAGED_BY_HOLDS);
-      return isAnyHeld ? await endHolds(repaired, this.#context) : repaired;
+      return withFaults(counted, await this.#repair(addresses), addresses.size);
     } catch (error) {
       if (!(error instanceof ClusterError)) throw error;
       if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };

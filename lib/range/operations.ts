@@ -84,7 +84,7 @@ export function allocateAll<Item>(
 }
 
 /** Adds the number of free items if a range is too full for several items. For one item, the original's message is kept. */
-export function withFree(refusal: Refusal, free: number, requested: number): Refusal {
+function withFree(refusal: Refusal, free: number, requested: number): Refusal {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
   return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);
 }
@@ -112,11 +112,7 @@ export function releaseAll<Item>(
 }
 
 /** Returns whether the hold of an item, or its absence, is as the caller expects. */
-export function mayRelease(
-  hold: Hold | undefined,
-  text: string,
-  { requestId, owner, expected }: ReleaseOptions,
-): boolean {
+function mayRelease(hold: Hold | undefined, text: string, { requestId, owner, expected }: ReleaseOptions): boolean {
   if (requestId !== undefined && hold?.requestId !== requestId) return false;
   if (owner !== undefined && hold?.owner !== owner) return false;
   const before = expected === undefined ? hold : holdOn(expected, text);
@@ -124,7 +120,7 @@ export function mayRelease(
 }
 
 /** Returns the indexes of the requested values, then those of `next`: no `next` takes a requested value. */
-export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
+function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === 'next');
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }

@@ -209,7 +209,7 @@ test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateReques
     { spec: { allocator: 'apiserver' } },
     {},
     'NotSupported',
-    'cluster demo has "allocator: apiserver": this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"',
+    'cluster demo has "allocator: apiserver": its API servers allocate, and nothing is held for them',
   ],
   [
     'the cluster is only observed',
