@@ -35,7 +35,7 @@ export async function serviceAccount(apiserver: KubeApiserver, name: string): Pr
 }
 
 /** Grants a service account a ClusterRole of its own, and waits until the API server heeds it. */
-export async function grant(
+async function grant(
   apiserver: KubeApiserver,
   account: { readonly namespace: string; readonly name: string },
   rules: readonly Rule[],
