@@ -19,8 +19,6 @@ export const PRICES = {
   secretRead: 5e-6,
   /** A decryption of a SecureString. Parameter Store itself is free. */
   kmsRequest: 3e-6,
-  /** A read from Parameter Store with higher throughput. */
-  parameterRead: 5e-6,
   metricMonth: 0.3,
   alarmMetricMonth: 0.1,
   compositeAlarmMonth: 0.5,
@@ -138,13 +136,9 @@ const WAITING_SECONDS = 0.05;
 const MB_OF_A_CORE = 1_769;
 /** Lambda's own log lines of each invocation: START, END and REPORT. */
 const PLATFORM_LOG_BYTES = 300;
-/**
- * A process reads each kubeconfig again after 4 to 8 hours (lib/environment/cluster-connections.ts), or when it is
- * replaced.
- */
-const KUBECONFIG_HOURS = 6;
+/** The life of a process. It would read each kubeconfig again after 4 to 8 hours (lib/environment/cluster-connections.ts). */
 const PROCESS_HOURS = 2;
-export const HOURS_OF_A_MONTH = 730;
+const HOURS_OF_A_MONTH = 730;
 /** Lambda polls an idle queue with five calls of 20 s. */
 const POLLS_OF_A_QUEUE = (5 * HOURS_OF_A_MONTH * 3600) / 20;
 
@@ -208,22 +202,17 @@ function gbSecondsOf(loop: Loop, { servers, services }: Fleet, { invocations, pa
 }
 
 /**
- * Returns how often the kubeconfigs of a fleet are read in a month: a process reads that of a cluster with its first message,
- * and again after `KUBECONFIG_HOURS` at most.
+ * Returns how often a loop reads the kubeconfigs of a fleet in a month: a process reads that of a cluster with its first
+ * message, and again when it is replaced.
  */
-function kubeconfigReads(fleet: Fleet): number {
-  return LOOPS.reduce((sum, loop) => sum + kubeconfigReadsOf(usageOf(loop, fleet), fleet), 0);
-}
-
 function kubeconfigReadsOf(
   { passes }: Usage,
   { clusters, clustersPerTick = shipped('clustersPerTick') }: Fleet,
 ): number {
-  const hours = Math.min(KUBECONFIG_HOURS, PROCESS_HOURS);
   const processes = Math.min(Math.ceil(clusters / clustersPerTick), concurrencyFor(clusters, clustersPerTick));
-  const passesOfCluster = (passes / clusters) * ((hours * 3600) / COUNTED_SECONDS);
+  const passesOfCluster = (passes / clusters) * ((PROCESS_HOURS * 3600) / COUNTED_SECONDS);
   const processesThatRead = processes * (1 - (1 - 1 / processes) ** passesOfCluster);
-  return (clusters * processesThatRead * HOURS_OF_A_MONTH) / hours;
+  return (clusters * processesThatRead * HOURS_OF_A_MONTH) / PROCESS_HOURS;
 }
 
 export interface CostLine {
@@ -244,7 +233,9 @@ export function monthlyCost(fleet: Fleet): readonly CostLine[] {
     return { service, quantity, unit, dollars: quantity * price };
   };
   const logGb = (times * sum(({ logBytes, invocations }) => logBytes + invocations * PLATFORM_LOG_BYTES)) / 1e9;
+  const metricSeries = sum((usage) => usage.metricSeries);
   const alarmed = alarmCounts();
+  const kubeconfigReads = used.reduce((total, { usage }) => total + kubeconfigReadsOf(usage, fleet), 0);
   const sqsRequests = times * sum(({ sends, messages }) => sends + 2 * messages) + LOOPS.length * POLLS_OF_A_QUEUE;
   return [
     line('Lambda', 'requests', times * sum(({ invocations }) => invocations), PRICES.lambdaRequest),
@@ -253,13 +244,8 @@ export function monthlyCost(fleet: Fleet): readonly CostLine[] {
     line('DynamoDB', 'write units', times * sum((usage) => usage.writeUnits), PRICES.writeUnit),
     line('SQS', 'requests', sqsRequests, PRICES.sqsRequest),
     line('Secrets Manager', 'secrets', clusters, PRICES.secretMonth),
-    line('Secrets Manager', 'reads', kubeconfigReads(fleet), PRICES.secretRead),
-    line(
-      'CloudWatch metrics',
-      'series',
-      sum(({ metricSeries }) => metricSeries),
-      PRICES.metricMonth,
-    ),
+    line('Secrets Manager', 'reads', kubeconfigReads, PRICES.secretRead),
+    line('CloudWatch metrics', 'series', metricSeries, PRICES.metricMonth),
     line('CloudWatch alarms', 'metrics', alarmed.metrics, PRICES.alarmMetricMonth),
     line('CloudWatch alarms', 'composite', alarmed.composite, PRICES.compositeAlarmMonth),
     line('CloudWatch dashboard', 'dashboards', 1, PRICES.dashboardMonth),

