@@ -1,6 +1,6 @@
 // Computes the cost of a stack from counted calls (test/tools/cost.test.ts), measured times and published prices.
 import { alarms } from '../deploy/alarms.ts';
-import { PARAMETERS } from '../deploy/parameters.ts';
+import { templateParameters } from '../deploy/parameters.ts';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import { COUNTED_AT_ONCE } from '../lib/dispatch/fleet-figures.ts';
 import { concurrencyFor } from '../lib/dispatch/ticks.ts';
@@ -142,6 +142,9 @@ const HOURS_OF_A_MONTH = 730;
 /** Lambda polls an idle queue with five calls of 20 s. */
 const POLLS_OF_A_QUEUE = (5 * HOURS_OF_A_MONTH * 3600) / 20;
 
+const { ClustersPerTick, LoopMemory, RepairMemory } = templateParameters();
+const CLUSTERS_PER_TICK = Number(ClustersPerTick?.Default);
+
 const KB = 1024;
 
 function sized({ base, server }: Sized, servers: number): number {
@@ -157,7 +160,7 @@ function writeUnits(bytes: number): number {
 }
 
 export function usageOf(loop: Loop, fleet: Fleet): Usage {
-  const { clusters, servers, clustersPerTick = shipped('clustersPerTick') } = fleet;
+  const { clusters, servers, clustersPerTick = CLUSTERS_PER_TICK } = fleet;
   const { kubernetes, reads, record, logBytes, metricSeries } = CALLS[loop];
   const isEndpoints = loop === 'kubernetes-service';
   const tickSeconds = SCHEDULE_SECONDS[loop];
@@ -189,13 +192,9 @@ export function usageOf(loop: Loop, fleet: Fleet): Usage {
   };
 }
 
-function shipped(name: 'clustersPerTick' | 'loopMemory' | 'repairMemory'): number {
-  return Number(PARAMETERS[name].default);
-}
-
 function gbSecondsOf(loop: Loop, { servers, services }: Fleet, { invocations, passes }: Usage): number {
   const { cpuMs } = CALLS[loop];
-  const memoryMb = shipped(loop.endsWith('repair') ? 'repairMemory' : 'loopMemory');
+  const memoryMb = loop.endsWith('repair') ? Number(RepairMemory?.Default) : Number(LoopMemory?.Default);
   const passMs = cpuMs.pass + cpuMs.server * servers + (cpuMs.services * services) / 1000;
   const cpuSeconds = (invocations * cpuMs.invocation + passes * passMs) / 1000;
   return (invocations * WAITING_SECONDS + (cpuSeconds * MB_OF_A_CORE) / memoryMb) * (memoryMb / KB);
@@ -205,10 +204,7 @@ function gbSecondsOf(loop: Loop, { servers, services }: Fleet, { invocations, pa
  * Returns how often a loop reads the kubeconfigs of a fleet in a month: a process reads that of a cluster with its first
  * message, and again when it is replaced.
  */
-function kubeconfigReadsOf(
-  { passes }: Usage,
-  { clusters, clustersPerTick = shipped('clustersPerTick') }: Fleet,
-): number {
+function kubeconfigReadsOf({ passes }: Usage, { clusters, clustersPerTick = CLUSTERS_PER_TICK }: Fleet): number {
   const processes = Math.min(Math.ceil(clusters / clustersPerTick), concurrencyFor(clusters, clustersPerTick));
   const passesOfCluster = (passes / clusters) * ((PROCESS_HOURS * 3600) / COUNTED_SECONDS);
   const processesThatRead = processes * (1 - (1 - 1 / processes) ** passesOfCluster);

@@ -17,8 +17,8 @@ interface TemplateParameter {
   readonly ConstraintDescription: string;
 }
 
-function inTemplate(values?: Readonly<Record<string, string>>): Readonly<Record<string, TemplateParameter>> {
-  return templateParameters(values) as unknown as Record<string, TemplateParameter>;
+function inTemplate(values?: Readonly<Record<string, string>>) {
+  return templateParameters(values) as Readonly<Record<string, TemplateParameter & { readonly Description: string }>>;
 }
 
 describe('parameters', () => {

@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { templateName } from '../../deploy/parameters.ts';
 import { releaseTemplate } from '../../deploy/release-template.ts';
 import { nameReplacedResources } from '../../deploy/replaced-resources.ts';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
@@ -65,7 +64,9 @@ beforeAll(async () => {
 });
 
 function resolved(parameters: Readonly<Record<string, string>>): Template {
-  const given = Object.entries(parameters).map(([name, value]) => [templateName(name), value]);
+  const given = Object.entries(parameters).map(([name, value]) => {
+    return [name === 'table' ? 'TableName' : name.replace(/^./, (letter) => letter.toUpperCase()), value];
+  });
   return resolveTemplate(packaged.template, Object.fromEntries(given));
 }
 
