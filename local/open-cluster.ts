@@ -8,9 +8,8 @@ import { kubeconfigPlace, type LoadKubeconfig } from '../lib/aws/stored-kubeconf
 import type { ClusterSpec } from '../lib/cluster/cluster-spec.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
-import type { Announced } from './announcement.ts';
 import { dataFolder, shellWord } from './data-folder.ts';
-import { DEMO, type DemoWorld, SPED_UP } from './demo-world.ts';
+import { DEMO, DEMO_NOTES, type DemoWorld } from './demo.ts';
 import { EMBEDDED, type EmbeddedKind, startEmbeddedCluster } from './embedded-cluster.ts';
 import { runPlugin } from './kubeconfig-plugins.ts';
 import { LOCAL_TABLE } from './local-environment.ts';
@@ -19,8 +18,14 @@ import { refuseSecond } from './running.ts';
 import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { openTableFolder, startTableServer, type TableServer, tableServerClient } from './table-server.ts';
 
-export interface LocalCluster extends Announced, AsyncDisposable {
+export interface LocalCluster extends AsyncDisposable {
   readonly spec: ClusterSpec;
+  /** Its API server, as users read it. */
+  readonly server: string;
+  /** Where the table is, as users read it. */
+  readonly tableFolder: string;
+  readonly notes: readonly string[];
+  readonly hints: readonly string[];
   /** The URL of the API server. */
   readonly apiServer: string;
   /** The absolute folder in which other commands find this run. */
@@ -28,8 +33,6 @@ export interface LocalCluster extends Announced, AsyncDisposable {
   readonly kubeconfigFile: string;
   /** A context in the kubeconfig file. Default: the file's current context. */
   readonly context?: string;
-  /** The table outlives this process. */
-  readonly keepsTable: boolean;
   readonly tableServer: TableServer;
   /** Reads the kubeconfig that was named at the start. */
   readonly loadKubeconfig: LoadKubeconfig;
@@ -73,12 +76,11 @@ async function openEmbedded(kind: EmbeddedKind, named: string | undefined): Prom
     folder,
     kubeconfigFile,
     tableServer,
-    keepsTable: false,
     tableFolder: 'memory, and end with it',
-    notes: [...(isDemo ? SPED_UP : []), ...notReadNote()],
+    notes: [...(isDemo ? DEMO_NOTES : []), ...notReadNote()],
     hints: hintsFor(kubeconfigFile),
     loadKubeconfig: () => parseKubeconfig(kubeconfig, 'of the embedded cluster'),
-    ...(isDemo && { demo: { ...cluster, newUid: randomUUID, nowMs: Date.now } }),
+    ...(isDemo && { demo: cluster }),
     [Symbol.asyncDispose]: async () => {
       await cluster.close();
       await closeTable();
@@ -120,7 +122,6 @@ async function openReal(real: RealCluster, named: string | undefined): Promise<L
     folder,
     kubeconfigFile: kubeconfig.file,
     ...(context !== undefined && { context }),
-    keepsTable: true,
     tableServer,
     tableFolder: folder,
     notes: spec.allocator === 'table' ? [TABLE_ALLOCATES] : [],

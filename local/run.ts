@@ -3,14 +3,12 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { registerCluster } from '../lib/table/cluster-registration.ts';
 import { TableError } from '../lib/table/key-value-table.ts';
-import { announcement } from './announcement.ts';
 import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runner.ts';
 import { createTable } from './create-table.ts';
-import { playStory, STORY, type Stage } from './demo-story.ts';
+import { playStory, STORY, type Stage } from './demo.ts';
 import { logLine, type Paint, sentenceTelemetry } from './human-telemetry.ts';
 import { ENDING_MS, givenUpAfter, kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
 import { type LocalCluster, openCluster } from './open-cluster.ts';
-import { registerStarted, type StartedSpec } from './register-started.ts';
 import { writeRunning } from './running.ts';
 import { type OpenedAdmission, openAdmission } from './serve-admission.ts';
 import { StartError, type StartOptions } from './start-options.ts';
@@ -48,10 +46,10 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
   });
   let webhook: OpenedAdmission | undefined;
   try {
-    const { spec, notes } = await register(client, environment, cluster);
-    webhook = await webhookOf(options, environment, { ...cluster, spec });
-    const started = { ...cluster, spec, notes: [...cluster.notes, ...notes, ...(webhook?.notes ?? [])] };
-    await runLoops(started, environment, hooks, ended);
+    await register(client, environment, cluster);
+    webhook = await webhookOf(options, environment, cluster);
+    const notes = [...cluster.notes, ...(webhook?.notes ?? [])];
+    await runLoops({ ...cluster, notes }, environment, hooks, ended);
     write(options.real === undefined ? `ended, and the ${cluster.spec.name} cluster with it.` : ENDED);
   } finally {
     await webhook?.close();
@@ -78,6 +76,25 @@ async function webhookOf(
   return openAdmission(environment, { cluster: spec.name, folder: path.join(folder, 'admission'), port });
 }
 
+/** Returns what the user must know before any write: the cluster, the possible writes, and what to expect. */
+function announcement({ spec, server, tableFolder, notes, hints }: LocalCluster, page: string | undefined): string[] {
+  return [
+    `cluster ${spec.name} at ${server}`,
+    ...(page === undefined ? [] : [`Status page: ${page}`]),
+    `mode ${spec.mode}, allocator ${spec.allocator}`,
+    spec.mode === 'observe'
+      ? 'Nothing is written to the cluster. The loops report what they would write.'
+      : 'The loops write namespaces, the Service default/kubernetes with its endpoints, its ServiceCIDR, and events.',
+    `Leases, ranges and run records are kept in ${tableFolder}.`,
+    ...notes,
+    ...(hints.length === 0 ? [] : ['', 'Try, in another terminal:', ...hints.map((hint) => `  ${hint}`)]),
+    '',
+    'All loops run now, and then at their intervals. A pass that changes and finds nothing is silent.',
+    'Press Ctrl-C to end.',
+    '',
+  ];
+}
+
 /** Runs the loops, and keeps the file by which other commands find them. */
 async function runLoops(
   cluster: LocalCluster,
@@ -87,15 +104,11 @@ async function runLoops(
 ): Promise<void> {
   const { spec, demo } = cluster;
   const page = await hooks.servePage?.(environment, spec.name);
-  const announced = {
-    ...cluster,
-    hints: [...cluster.hints, ...hooks.hints],
-    ...(page !== undefined && { page: page.url }),
-  };
+  const announced = { ...cluster, hints: [...cluster.hints, ...hooks.hints] };
   try {
     const remove = await writeRunning(cluster.folder, factsOf(cluster, page?.url));
     try {
-      for (const line of announcement(spec, announced)) hooks.write(line);
+      for (const line of announcement(announced, page?.url)) hooks.write(line);
       const handlers = scheduledLoops(environment, spec, warnAtEnd(ended, hooks.write));
       const story = demo && ((signal: AbortSignal) => playStory(STORY, stage(demo, hooks), signal));
       await runOnSchedules(handlers, realClock, ended, story);
@@ -142,13 +155,10 @@ function stage(world: Stage['world'], { write, paint }: RunHooks): Stage {
   return { world, clock: realClock, print };
 }
 
-async function register(client: DynamoDBClient, environment: Environment, cluster: LocalCluster): Promise<StartedSpec> {
+async function register(client: DynamoDBClient, environment: Environment, { spec }: LocalCluster): Promise<void> {
   try {
     await createTable(client, LOCAL_TABLE, { pollMs: 20 });
-    const table = environment.table(AbortSignal.timeout(REGISTERING_MS));
-    if (cluster.keepsTable) return await registerStarted(table, cluster.spec, cluster.folder);
-    await registerCluster(table, cluster.spec);
-    return { spec: cluster.spec, notes: [] };
+    await registerCluster(environment.table(AbortSignal.timeout(REGISTERING_MS)), spec);
   } catch (error) {
     if (error instanceof TableError) throw new StartError(5, error.message, { cause: error });
     throw error;

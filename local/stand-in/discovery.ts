@@ -9,21 +9,21 @@ const REVIEWS: ServedResource = {
 };
 const SERVED: readonly ServedResource[] = [...SERVED_RESOURCES, REVIEWS];
 const GROUPS = [...new Set(SERVED.map(groupOf))].filter((group) => group !== '');
+/** The path of the API version of a resource. */
+const versionOf = ({ apiVersion }: ServedResource) => `${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
+const VERSIONS = [...new Set(SERVED.map(versionOf))];
 
 /** Returns a document of discovery: API groups and resources, and as much of their OpenAPI as kubectl needs to write. */
 export function discoveryReply(path: string): object | undefined {
-  const [root, group = '', version = ''] = path.split('/').slice(1);
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: GROUPS.map(groupDocument) };
   if (path === '/openapi/v3') {
-    const apiVersions = new Set(SERVED.map(({ apiVersion }) => apiVersion));
-    return { paths: Object.fromEntries([...apiVersions].map(openApiEntry)) };
+    return { paths: Object.fromEntries(VERSIONS.map((at) => [at, { serverRelativeURL: `/openapi/v3/${at}` }])) };
   }
-  if (path.startsWith('/openapi/v3/')) return openApiOf(path.slice('/openapi/v3/'.length).replace(/^apis?\//, ''));
-  if (root === 'api' && version === '') return resourceList(group);
-  if (root !== 'apis') return undefined;
-  if (version !== '') return path.split('/').length === 4 ? resourceList(`${group}/${version}`) : undefined;
-  return GROUPS.includes(group) ? { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(group) } : undefined;
+  const described = VERSIONS.find((version) => path === `/openapi/v3/${version}`);
+  if (described !== undefined) return openApiOf(described);
+  const listed = VERSIONS.find((version) => path === `/${version}`);
+  return listed === undefined ? undefined : resourceList(listed);
 }
 
 function groupDocument(name: string): object {
@@ -31,10 +31,8 @@ function groupDocument(name: string): object {
   return { name, versions: [version], preferredVersion: version };
 }
 
-function resourceList(apiVersion: string): object | undefined {
-  const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
-  if (resources.length === 0) return undefined;
-  const documents = resources.map((resource) => ({
+function resourceList(version: string): object {
+  const resources = SERVED.filter((resource) => versionOf(resource) === version).map((resource) => ({
     name: resource.plural,
     singularName: resource.kind.toLowerCase(),
     namespaced: resource.namespaced,
@@ -43,34 +41,20 @@ function resourceList(apiVersion: string): object | undefined {
     ...(resource.shortName !== undefined && { shortNames: [resource.shortName] }),
     ...(resource.kind === 'Service' && { categories: ['all'] }),
   }));
-  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: apiVersion, resources: documents };
+  const groupVersion = version.slice(version.indexOf('/') + 1);
+  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources };
 }
 
-function openApiEntry(apiVersion: string): [string, object] {
-  const path = `${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
-  return [path, { serverRelativeURL: `/openapi/v3/${path}` }];
-}
-
-/** kubectl reads the parameters of a PATCH there before it writes, and the schema of a kind in "kubectl explain". */
-function openApiOf(apiVersion: string): object | undefined {
-  const resources = SERVED.filter((resource) => resource.apiVersion === apiVersion);
-  if (resources.length === 0) return undefined;
-  const [root] = openApiEntry(apiVersion);
+/** kubectl reads the parameters of a PATCH there before it writes. */
+function openApiOf(version: string): object {
   const schema = { type: 'string' };
   const parameters = ['fieldManager', 'fieldValidation'].map((name) => ({ name, in: 'query', schema }));
-  const kindOf = (resource: ServedResource) => ({ group: groupOf(resource), version: 'v1', kind: resource.kind });
-  const paths = resources.map((resource) => {
-    const scope = resource.namespaced ? 'namespaces/{namespace}/' : '';
-    const patch = { parameters, 'x-kubernetes-group-version-kind': kindOf(resource) };
-    return [`/${root}/${scope}${resource.plural}/{name}`, { patch }];
+  const paths = SERVED.filter((resource) => versionOf(resource) === version).map((resource) => {
+    const kind = { group: groupOf(resource), version: 'v1', kind: resource.kind };
+    const patch = { parameters, 'x-kubernetes-group-version-kind': kind };
+    return [`/${version}/${resource.namespaced ? 'namespaces/{namespace}/' : ''}${resource.plural}/{name}`, { patch }];
   });
-  const description = 'The stand-in API server has no schema. Ask a real one.';
-  const schemas = resources.map((resource) => {
-    return [resource.kind, { type: 'object', description, 'x-kubernetes-group-version-kind': [kindOf(resource)] }];
-  });
-  const info = { title: 'Kubernetes', version: 'stand-in' };
-  const components = { schemas: Object.fromEntries(schemas) };
-  return { openapi: '3.0.0', info, paths: Object.fromEntries(paths), components };
+  return { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'stand-in' }, paths: Object.fromEntries(paths) };
 }
 
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */

@@ -3,7 +3,7 @@ import type { StoredObject } from './object-store.ts';
 import { recordIn, type ServedResource } from './resources.ts';
 import type { StoredServiceSpec } from './service-storage.ts';
 
-// Columns and cells of `pkg/printers/internalversion/printers.go`.
+// Columns and cells of `pkg/printers/internalversion/printers.go`. Other kinds have a name and an age.
 
 interface Column {
   readonly name: string;
@@ -26,28 +26,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     { name: 'Port(s)', cell: (object) => (specOf(object).ports ?? []).map(portText).join(',') || '<none>' },
     AGE,
   ],
-  Endpoints: [NAME, { name: 'Endpoints', cell: (object) => listText(addressesIn(object), '<none>') }, AGE],
-  EndpointSlice: [
-    NAME,
-    { name: 'AddressType', cell: (object) => String(object['addressType']) },
-    {
-      name: 'Ports',
-      cell: (object) => listText(recordsIn(object['ports']).map(({ port, name }) => port ?? name ?? '*')),
-    },
-    {
-      name: 'Endpoints',
-      cell: (object) => listText(recordsIn(object['endpoints']).flatMap(({ addresses }) => addresses)),
-    },
-    AGE,
-  ],
-  Event: [
-    { name: 'Last Seen', cell: (object, nowMs) => ageOf(lastSeen(object), nowMs) },
-    { name: 'Type', cell: (object) => String(object['type'] ?? '') },
-    { name: 'Reason', cell: (object) => String(object['reason'] ?? '') },
-    { name: 'Object', cell: regardedObject },
-    { name: 'Message', cell: (object) => String(object['note'] ?? '').trim() },
-  ],
-  ServiceCIDR: [NAME, { name: 'CIDRs', cell: (object) => stringsIn(recordIn(object['spec'])['cidrs']).join(',') }, AGE],
+  Endpoints: [NAME, { name: 'Endpoints', cell: (object) => addressesIn(object).join(',') || '<none>' }, AGE],
 };
 
 /** Returns the columns that `kubectl get` prints, with the metadata of each object. */
@@ -90,27 +69,9 @@ function portText({ port, nodePort = 0, protocol = 'TCP' }: ServicePort): string
 }
 
 function addressesIn(object: StoredObject): string[] {
-  return recordsIn(object['subsets']).flatMap(({ addresses, ports }) => {
-    const ips = recordsIn(addresses).map(({ ip }) => String(ip));
-    const hosts = ips.map((ip) => (ip.includes(':') ? `[${ip}]` : ip));
-    const numbers = recordsIn(ports).map(({ port }) => String(port));
-    return numbers.length === 0 ? ips : numbers.flatMap((port) => hosts.map((host) => `${host}:${port}`));
-  });
-}
-
-/** Returns the first three items, and the number of the others. */
-function listText(items: readonly unknown[], none = '<unset>'): string {
-  const shown = items.slice(0, 3).map(String).join(',');
-  return items.length > 3 ? `${shown} + ${items.length - 3} more...` : shown || none;
-}
-
-function lastSeen(object: StoredObject): string {
-  return String(recordIn(object['series'])['lastObservedTime'] ?? object['eventTime'] ?? '');
-}
-
-function regardedObject(object: StoredObject): string {
-  const { kind = '', name } = recordIn(object['regarding']);
-  return [String(kind).toLowerCase(), name].filter(Boolean).join('/');
+  return recordsIn(object['subsets']).flatMap(({ addresses, ports }) =>
+    recordsIn(ports).flatMap(({ port }) => recordsIn(addresses).map(({ ip }) => `${ip}:${port}`)),
+  );
 }
 
 const UNITS = [

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import type { RunnerClock } from './clock-driven-runner.ts';
+import type { EmbeddedCluster, EmbeddedKind } from './embedded-cluster.ts';
+import { SERVICES } from './stand-in/resources.ts';
+import { asService, type Given, type StoredServiceSpec } from './stand-in/service-storage.ts';
+
+/** Small enough that a leak is seen in its range. Its repairs run every 15 s, elsewhere every 3 minutes. */
+export const DEMO: EmbeddedKind = {
+  name: 'demo',
+  addresses: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
+  serviceClusterIPRange: '10.0.0.0/26',
+  intervalSeconds: { 'system-namespaces': 15, 'cluster-ip-repair': 15, 'node-port-repair': 15 },
+};
+
+export const DEMO_NOTES: readonly string[] = [
+  '',
+  'This is a demo: for a minute and a half events happen to this cluster, printed as "demo:", and the loops react.',
+  'Faster than usual: system-namespaces and the repairs run every 15 s (elsewhere every 60 and 180 s).',
+];
+
+export interface DemoWorld extends Pick<EmbeddedCluster, 'standIn' | 'allocation'> {
+  readonly apiServers: Pick<EmbeddedCluster['apiServers'], 'start' | 'stop'>;
+}
+
+export interface StoryEvent {
+  readonly atSeconds: number;
+  readonly what: string;
+  /** A returned text, such as an address, is printed after `what`. */
+  readonly act: (world: DemoWorld) => Promise<unknown>;
+  /** What the user should watch for next. */
+  readonly outlook: string;
+}
+
+const STOPPING = '192.0.2.3';
+const SHOP = '/api/v1/namespaces/shop/services';
+const SERVICES_OF_SHOP: Readonly<Record<string, StoredServiceSpec>> = {
+  'web-1': {},
+  'web-2': {},
+  search: {},
+  cart: { type: 'NodePort' },
+};
+
+/** Events for the tasks of the loops, far enough apart that each reaction is seen with its cause. */
+export const STORY: readonly StoryEvent[] = [
+  {
+    atSeconds: 2,
+    what: `${Object.keys(SERVICES_OF_SHOP).length} Services of a shop are created`,
+    act: async (world) => {
+      await request(world, 'POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
+      for (const [name, spec] of Object.entries(SERVICES_OF_SHOP)) {
+        await request(world, 'POST', SHOP, { metadata: { name }, spec: { ports: [{ port: 80 }], ...spec } });
+      }
+    },
+    outlook:
+      'each takes an address from the table, and shop/cart also a node port: nothing is wrong, the loops are silent',
+  },
+  {
+    atSeconds: 8,
+    what: 'an API server takes an address and a port for a Service, and crashes before it stores the Service',
+    act: async ({ allocation }) => {
+      const address = allocated(await allocation.allocateAddress(undefined));
+      return `${address} and ${allocated(await allocation.allocatePort(undefined))} leak`;
+    },
+    outlook: 'within 15 s both are reported; at the third sighting, within 45 s, they are freed',
+  },
+  {
+    atSeconds: 26,
+    what: `the API server ${STOPPING} stops`,
+    act: ({ apiServers }) => apiServers.stop(STOPPING),
+    outlook: 'when its lease has expired and two probes in a row have failed, within 20 s, its address is removed',
+  },
+  {
+    atSeconds: 34,
+    what: 'the namespace kube-node-lease is deleted',
+    act: (world) => request(world, 'DELETE', '/api/v1/namespaces/kube-node-lease'),
+    outlook: 'within 15 s system-namespaces creates it again',
+  },
+  {
+    atSeconds: 50,
+    what: `the API server ${STOPPING} returns`,
+    act: ({ apiServers }) => apiServers.start(STOPPING),
+    outlook: 'at the next probe, within 10 s, its address is published again',
+  },
+  {
+    atSeconds: 58,
+    what: 'shop/web-9 is restored from a backup, with the address of shop/web-1',
+    act: async ({ standIn: { store } }) => {
+      // Neither validated nor allocated.
+      const service = asService(store.get(SERVICES, 'shop', 'web-1'));
+      const { resourceVersion: _, ...metadata } = service.metadata;
+      store.insert(SERVICES, { ...service, metadata: { ...metadata, name: 'web-9', uid: randomUUID() } });
+      return service.spec.clusterIP;
+    },
+    outlook: 'within 15 s cluster-ip-repair finds the duplicate, and names the Service to recreate',
+  },
+  {
+    atSeconds: 76,
+    what: 'shop/web-9 is deleted, as the finding says, and its address is released, although shop/web-1 still has it',
+    act: (world) => request(world, 'DELETE', `${SHOP}/web-9`),
+    outlook: 'within 15 s cluster-ip-repair allocates it to shop/web-1 again. The loops run on until Ctrl-C',
+  },
+];
+
+export interface Stage {
+  readonly world: DemoWorld;
+  readonly clock: RunnerClock;
+  /** Prints an event, or what to watch for. */
+  readonly print: (sentence: string, kind: 'event' | 'outlook') => void;
+}
+
+/** Plays the story, until the signal aborts. An event that fails is reported, and the story continues. */
+export async function playStory(
+  story: readonly StoryEvent[],
+  { world, clock, print }: Stage,
+  signal: AbortSignal,
+): Promise<void> {
+  const beganMs = clock.nowMs();
+  for (const { atSeconds, what, act, outlook } of story) {
+    await clock.sleepUntil(beganMs + atSeconds * 1000, signal);
+    if (signal.aborted) return;
+    // A user may have changed the cluster meanwhile.
+    const fact = await act(world).catch(
+      (error: unknown) => `not done, ${error instanceof Error ? error.message : error}`,
+    );
+    print(typeof fact === 'string' ? `${what}: ${fact}` : what, 'event');
+    print(outlook, 'outlook');
+  }
+}
+
+function allocated<Item>(result: Given<Item>): Item {
+  if ('item' in result) return result.item;
+  throw new Error(result.message);
+}
+
+async function request({ standIn }: DemoWorld, method: string, path: string, body: object = {}): Promise<void> {
+  const headers = { 'user-agent': 'a-user' };
+  const reply = await standIn.handle({ method, path, headers, body: JSON.stringify(body) });
+  if (reply.status >= 300) throw new Error((JSON.parse(reply.body) as { readonly message: string }).message);
+}
