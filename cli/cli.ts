@@ -7,8 +7,6 @@ import { type Progress, startProgress, type Terminal } from './terminal.ts';
 
 export interface GlobalOptions extends TableOptions {
   readonly output: Format;
-  /** `false`: --no-headers. */
-  readonly headers: boolean;
   /** The timeout of the whole command. */
   readonly timeout?: number;
   readonly debug?: boolean;
@@ -78,7 +76,7 @@ export function actor({ terminal, ended, nowMs, sleep, exit }: Surroundings): Ac
       const options = this.optsWithGlobals() as Parameters<typeof work>[2];
       const timeout = options.timeout === undefined ? [] : [AbortSignal.timeout(options.timeout)];
       const signal = AbortSignal.any([ended, ...timeout]);
-      const output = new Output(options.output, terminal, options.headers);
+      const output = new Output(options.output, terminal);
       const operands: string[] = this.processedArgs.flat();
       await using opener = tableOpener({ options, operands, signal, nowMs, output });
       const cli: Cli = {

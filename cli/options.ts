@@ -56,10 +56,6 @@ export function parseUrl(text: string): string {
 /** The help of --dry-run where the exit code shows whether there is a change. */
 export const DRY_RUN = 'print what would change, and change nothing; exit code 1 if anything would change';
 
-export function withExamples(command: Command, examples: readonly string[]): Command {
-  return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
-}
-
 export function userName(): string {
   try {
     return userInfo().username;

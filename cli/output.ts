@@ -2,7 +2,7 @@ import { plainOf } from './plain.ts';
 import { styled, type Terminal, writeData, writeLines, yamlOf } from './terminal.ts';
 import { type Column, textTable } from './text-table.ts';
 
-export const FORMATS = ['table', 'wide', 'name', 'json', 'yaml'] as const;
+export const FORMATS = ['table', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** Fields of a row; {@link plainOf} returns what is printed of them. */
@@ -21,8 +21,6 @@ export interface Shown<Row> {
    * row.
    */
   readonly plain?: (row: Row) => object;
-  /** Returns the name of a row for `-o name`. */
-  readonly name: (row: Row) => string;
   /** Printed on stderr for an empty list. */
   readonly none: string;
 }
@@ -35,31 +33,27 @@ const WIDEST_TEXT = 100;
 export class Output {
   readonly format: Format;
   readonly terminal: Terminal;
-  readonly #headers: boolean;
 
-  constructor(format: Format, terminal: Terminal, headers = true) {
+  constructor(format: Format, terminal: Terminal) {
     this.format = format;
     this.terminal = terminal;
-    this.#headers = headers;
   }
 
   /** A list as a table, or as one document. */
-  list<Row>({ kind, items, columns, plain, name, none }: Shown<Row>): void {
+  list<Row>({ kind, items, columns, plain, none }: Shown<Row>): void {
     if (this.isForPrograms) this.document({ kind: `${kind}List`, items: plain ? items.map(plain) : items });
-    else if (this.format === 'name') this.lines(items.map(name));
     else if (items.length === 0) this.say(none);
-    else this.lines(this.table(columns, items).slice(this.#headers ? 0 : 1));
+    else this.lines(this.table(columns, items));
   }
 
   /** Prints one object: the lines, or the document. */
   object(document: OutputFields & { readonly kind: string }, lines: () => readonly string[]): void {
-    const { name } = document;
     if (this.isForPrograms) this.document(document);
-    else this.lines(this.format === 'name' && typeof name === 'string' ? [name] : lines());
+    else this.lines(lines());
   }
 
   get isForPrograms(): boolean {
-    return this.format === 'json' || this.format === 'yaml';
+    return this.format !== 'table';
   }
 
   document({ kind, ...fields }: OutputFields & { readonly kind: string }): void {
@@ -68,7 +62,7 @@ export class Output {
   }
 
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[] {
-    return textTable(columns, rows, this.#tableOptions());
+    return textTable(columns, rows, this.columns, this.paint);
   }
 
   lines(lines: readonly string[]): void {
@@ -97,14 +91,5 @@ export class Output {
   /** The width of a paragraph: that of the terminal, up to a readable length. */
   get textWidth(): number {
     return Math.min(this.columns ?? WIDEST_TEXT, WIDEST_TEXT);
-  }
-
-  #tableOptions() {
-    const columns = this.columns;
-    return {
-      wide: this.format === 'wide',
-      paint: this.paint,
-      ...(columns !== undefined && this.format !== 'wide' && { columns }),
-    };
   }
 }

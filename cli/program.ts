@@ -32,7 +32,6 @@ export function program(act: Act): Command {
     .description(DESCRIPTION)
     .version(VERSION)
     .addOption(new Option('-o, --output <format>', 'the output format').choices(FORMATS).default('table'))
-    .option('--no-headers', 'print tables without the header line')
     .option('--table <name>', 'the table in AWS')
     .option('--profile <name>', 'the profile of the AWS CLI')
     .option('--region <name>', 'the region of the table')
@@ -42,8 +41,6 @@ export function program(act: Act): Command {
     .option('--debug', 'print the stack trace of an error')
     .configureHelp({ showGlobalOptions: true, minWidthToWrap: 24 })
     .showHelpAfterError('Use --help for usage.')
-    // run-kbctl.ts suggests commands, but none that deletes or releases.
-    .showSuggestionAfterError(false)
     .addHelpText('after', EXIT_CODES)
     .addCommand(clusterCommand(act))
     .addCommand(statusCommand(act))

@@ -1,5 +1,4 @@
 import { type Command, CommanderError } from 'commander';
-import { nearestName } from '../lib/cluster/values.ts';
 import { describeError } from '../lib/telemetry/telemetry.ts';
 import { actor, type Surroundings } from './cli.ts';
 import { EXIT, type ExitCode, exitCodeOf } from './errors.ts';
@@ -35,41 +34,10 @@ function settle(command: Command, terminal: Terminal): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => writeData(out, text),
     writeErr: (text) => writeData(err, text),
-    outputError: (text, write) => write(withSuggestion(text, command)),
     getOutHelpWidth: () => (out.isTTY ? (out.columns ?? 80) : 80),
     getErrHelpWidth: () => (err.isTTY ? (err.columns ?? 80) : 80),
   });
   for (const subcommand of command.commands) settle(subcommand, terminal);
-}
-
-/** Commands that change nothing: only these are suggested. */
-const SAFE = new Set('status get show explain doctor page leases ranges runs findings holds'.split(' '));
-
-/** What users of kubectl type, and the hint about the command here. */
-const KUBECTL_HABITS: Readonly<Record<string, string>> = {
-  apply: 'use kbctl cluster apply -f FILE',
-  cluster: 'use kbctl cluster get',
-  clusters: 'use kbctl cluster get',
-  // It removes a registration: the help describes it first.
-  delete: 'see kbctl cluster --help',
-  describe: 'use kbctl status CLUSTER, kbctl show ip|port CLUSTER VALUE',
-  diff: 'use kbctl cluster apply -f FILE --dry-run',
-  list: 'use kbctl cluster get',
-};
-
-/** Adds the nearest safe command to the error about an unknown one, or lists the commands. */
-function withSuggestion(text: string, { commands }: Command): string {
-  const [, word] = /^error: unknown command '([^']*)'/.exec(text) ?? [];
-  if (word === undefined) return text;
-  const names = commands.map((command) => command.name());
-  const habit = Object.hasOwn(KUBECTL_HABITS, word) ? KUBECTL_HABITS[word] : undefined;
-  const nearest = nearestName(
-    word,
-    names.filter((name) => SAFE.has(name)),
-  );
-  const hint =
-    habit !== undefined ? habit : nearest !== undefined ? `did you mean ${nearest}?` : `commands: ${names.join(', ')}`;
-  return `${text.trimEnd()}; ${hint}\n`;
 }
 
 function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCode {

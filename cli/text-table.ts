@@ -11,19 +11,10 @@ export interface Column<Row> {
   readonly tone?: (row: Row) => Health | undefined;
   /** A percentage, which the status page draws beside the text. */
   readonly percent?: (row: Row) => number | undefined;
-  /** Only with `-o wide`. */
-  readonly wide?: boolean;
   /** Is narrowed first if the terminal is too narrow. */
   readonly shrinks?: boolean;
-  /** Is omitted if the terminal is still too narrow, the first such column first; never with `-o wide`. */
+  /** Is omitted if the terminal is still too narrow, the first such column first. */
   readonly yields?: boolean;
-}
-
-export interface TextTableOptions {
-  readonly wide: boolean;
-  /** The width of the terminal; absent: unlimited. */
-  readonly columns?: number;
-  readonly paint: (style: Style, text: string) => string;
 }
 
 export const TONES: Readonly<Record<Health, Style>> = {
@@ -37,21 +28,25 @@ export const TONES: Readonly<Record<Health, Style>> = {
 const GAP = 3;
 const NARROWEST = 12;
 
-/** Returns a table without borders: titles, and one line per row. */
+/**
+ * Returns a table without borders: titles, and one line per row.
+ * @param width of the terminal; absent: unlimited
+ */
 export function textTable<Row>(
-  columns: readonly Column<Row>[],
+  shown: readonly Column<Row>[],
   rows: readonly Row[],
-  options: TextTableOptions,
+  width: number | undefined,
+  paint: (style: Style, text: string) => string,
 ): string[] {
-  const shown = columns.filter(({ wide = false }) => options.wide || !wide);
   const cells = rows.map((row) => shown.map(({ text }) => escapeControlCharacters(text(row))));
-  const widths = widthsOf(shown, cells, options);
+  const widths = widthsOf(shown, cells, width);
   const yielding = shown.find(({ yields = false }) => yields);
-  if (yielding !== undefined && options.columns !== undefined && totalOf(widths) > options.columns) {
+  if (yielding !== undefined && width !== undefined && totalOf(widths) > width) {
     return textTable(
       shown.filter((column) => column !== yielding),
       rows,
-      options,
+      width,
+      paint,
     );
   }
   const lineOf = (texts: readonly string[], row?: Row) =>
@@ -60,7 +55,7 @@ export function textTable<Row>(
         const cut = cutTo(text, widths[index] ?? text.length);
         const padding = index === texts.length - 1 ? '' : ' '.repeat((widths[index] ?? 0) - stringWidth(cut) + GAP);
         const tone = row === undefined ? undefined : shown[index]?.tone?.(row);
-        return (tone === undefined ? cut : options.paint(TONES[tone], cut)) + padding;
+        return (tone === undefined ? cut : paint(TONES[tone], cut)) + padding;
       })
       .join('')
       .trimEnd();
@@ -71,7 +66,7 @@ export function textTable<Row>(
 function widthsOf<Row>(
   shown: readonly Column<Row>[],
   cells: readonly (readonly string[])[],
-  { columns }: TextTableOptions,
+  columns: number | undefined,
 ): number[] {
   const widths = shown.map(({ title }, index) =>
     cells.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), title.length),

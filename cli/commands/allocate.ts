@@ -13,7 +13,7 @@ import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import { readClaims } from '../item/claims.ts';
 import { ITEM_NOUNS, type ItemKind, type ItemPlace, placeOf } from '../item/item-place.ts';
 import { readServedRanges } from '../item/item-status.ts';
-import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
+import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
 import { nameOfKey, timeLeft } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
@@ -49,7 +49,7 @@ export function allocateCommand(act: Act): Command {
 }
 
 function allocateItems(act: Act, kind: ItemKind): Command {
-  const { one, several, example } = ITEM_NOUNS[kind];
+  const { one, several } = ITEM_NOUNS[kind];
   const command = new Command(kind)
     .description(
       `Allocate ${several} and hold them: all that are requested, or none.\n\nA hold ends at its time, when a Service claims it in the table, or with "kbctl release ${kind}". Prints one ${one} per line.`,
@@ -73,15 +73,8 @@ function allocateItems(act: Act, kind: ItemKind): Command {
     )
     .option('--dry-run', 'allocate nothing, and print what would be allocated');
   if (kind === 'ip') command.option('--secondary', 'allocate from the second range of the cluster');
-  return withExamples(
-    command.action(
-      act<AllocateOptions>((cli, [name = '', ...values], options) => allocate(cli, { kind, name, values }, options)),
-    ),
-    [
-      `kbctl allocate ${kind} prod-eu-1`,
-      `kbctl allocate ${kind} prod-eu-1 ${example} --hold forever --owner migration`,
-      `kbctl allocate ${kind} prod-eu-1 --count 3 --hold 1h`,
-    ],
+  return command.action(
+    act<AllocateOptions>((cli, [name = '', ...values], options) => allocate(cli, { kind, name, values }, options)),
   );
 }
 
@@ -161,7 +154,7 @@ export function releaseCommand(act: Act): Command {
 }
 
 function releaseItems(act: Act, kind: ItemKind): Command {
-  const { several, example } = ITEM_NOUNS[kind];
+  const { several } = ITEM_NOUNS[kind];
   const command = new Command(kind)
     .description(
       `Release ${several}, and end their holds.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation.`,
@@ -171,11 +164,8 @@ function releaseItems(act: Act, kind: ItemKind): Command {
     .option('--owner <name>', 'release only what this owner holds, and refuse the rest')
     .option('--dry-run', 'release nothing, and print what would be released')
     .option('--yes', 'release without reading Services and without confirmation');
-  return withExamples(
-    withConnectionOptions(command).action(
-      act<ReleaseOptions>((cli, [name = '', ...values], options) => release(cli, { kind, name, values }, options)),
-    ),
-    [`kbctl release ${kind} prod-eu-1 ${example}`, `kbctl release ${kind} prod-eu-1 ${example} --owner migration`],
+  return withConnectionOptions(command).action(
+    act<ReleaseOptions>((cli, [name = '', ...values], options) => release(cli, { kind, name, values }, options)),
   );
 }
 

@@ -5,7 +5,7 @@ import { applySteps, plainApplied, planLines } from '../apply/write-steps.ts';
 import { concluded } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, usageError } from '../errors.ts';
-import { DRY_RUN, withExamples } from '../options.ts';
+import { DRY_RUN } from '../options.ts';
 import { namesOf } from '../registered.ts';
 
 interface Options extends GlobalOptions {
@@ -16,17 +16,13 @@ interface Options extends GlobalOptions {
 }
 
 export function clusterApply(act: Act): Command {
-  const command = new Command('apply')
+  return new Command('apply')
     .description('Register clusters from spec files. All files are checked before anything is written')
     .requiredOption('-f, --filename <file...>', 'spec files, folders of them (*.yml, *.yaml, *.json), or - for stdin')
     .option('--prune', 'remove clusters that are in no file')
     .option('--dry-run', DRY_RUN)
     .option('--yes', 'confirm that --prune removes more than half of all clusters')
     .action(act<Options>((cli, _, options) => apply(cli, options)));
-  return withExamples(command, [
-    'kbctl cluster apply -f cluster.yml --table kube-bootstrap-controller-prod',
-    'kbctl cluster apply -f clusters/ --prune --dry-run',
-  ]);
 }
 
 async function apply(cli: Cli, options: Options): Promise<ExitCode> {

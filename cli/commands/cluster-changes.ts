@@ -6,14 +6,13 @@ import {
   takeOverCluster,
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
-import { listClusters, type RegisteredCluster } from '../../lib/table/clusters.ts';
+import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listRunRecords } from '../../lib/table/run-records.ts';
-import { changeClusters, confirmed } from '../change-clusters.ts';
+import { changeClusters } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
-import { EXIT, type ExitCode, usageError } from '../errors.ts';
-import { DRY_RUN, withExamples } from '../options.ts';
-import { namesOf } from '../registered.ts';
+import { type ExitCode, usageError } from '../errors.ts';
+import { DRY_RUN } from '../options.ts';
 
 interface Options extends GlobalOptions {
   readonly dryRun?: boolean;
@@ -38,17 +37,13 @@ interface SetModeOptions extends Options {
 }
 
 export function clusterSetMode(act: Act): Command {
-  const command = new Command('set-mode')
+  return new Command('set-mode')
     .description('Set whether passes write (enforce) or only report what they would write (observe)')
     .addArgument(new Argument('<mode>', 'the mode').choices(MODES))
     .argument('<cluster...>', NAMES)
     .option('--force', 'enforce without a successful last pass of every loop')
     .option('--dry-run', DRY_RUN)
     .action(act<SetModeOptions>((cli, [mode, ...names], options) => setMode(cli, mode as Mode, names, options)));
-  return withExamples(command, [
-    'kbctl cluster set-mode enforce prod-eu-1',
-    'kbctl cluster set-mode observe prod-eu-1 prod-eu-2 --dry-run',
-  ]);
 }
 
 function setMode(cli: Cli, mode: Mode, names: readonly string[], options: SetModeOptions): Promise<ExitCode> {
@@ -102,7 +97,7 @@ interface TakeOverOptions extends Options {
 }
 
 export function clusterTakeOver(act: Act): Command {
-  const command = new Command('take-over')
+  return new Command('take-over')
     .description(
       `Make a stack the owner of clusters: its passes write from its next tick on.\n\nA cluster belongs to the stack whose passes ran first. Every other stack with the same table, and the former owner, only observes it.`,
     )
@@ -110,7 +105,6 @@ export function clusterTakeOver(act: Act): Command {
     .requiredOption('--stack <name>', 'the new owner, such as kube-bootstrap-controller-prod')
     .option('--dry-run', DRY_RUN)
     .action(act<TakeOverOptions>(takeOver));
-  return withExamples(command, ['kbctl cluster take-over prod-eu-1 --stack kube-bootstrap-controller-prod']);
 }
 
 async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOptions): Promise<ExitCode> {
@@ -138,14 +132,13 @@ async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOpt
 }
 
 export function clusterCloseAllocation(act: Act): Command {
-  const command = new Command('close-allocation')
+  return new Command('close-allocation')
     .description(
       `Allocate nothing from the table of clusters until a pass has read their Services.\n\nUse it after a restore of the table, before functions run on it. It closes all ranges of a cluster. The next enforcing pass of each repair loop opens its ranges again.`,
     )
     .argument('<cluster...>', NAMES)
     .option('--dry-run', DRY_RUN)
     .action(act<Options>(close));
-  return withExamples(command, ['kbctl cluster close-allocation prod-eu-1 --table restored-table']);
 }
 
 function close(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
@@ -168,33 +161,17 @@ function close(cli: Cli, names: readonly string[], options: Options): Promise<Ex
   );
 }
 
-interface DeleteOptions extends Options {
-  readonly all?: boolean;
-  readonly yes?: boolean;
-}
-
 export function clusterDelete(act: Act): Command {
-  const command = new Command('delete')
+  return new Command('delete')
     .description(
       `Unregister clusters: their passes end with the next tick.\n\nNothing is changed in the clusters: endpoints stay unchanged. Ranges, leases and run records stay in the table, and are used again if the cluster is registered again.`,
     )
-    .argument('[cluster...]', NAMES)
-    .option('--all', 'every cluster, after confirmation')
-    .option('--yes', 'confirm --all')
+    .argument('<cluster...>', NAMES)
     .option('--dry-run', DRY_RUN)
-    .action(act<DeleteOptions>(deleteClusters));
-  return withExamples(command, ['kbctl cluster delete prod-eu-1', 'kbctl cluster delete --all --dry-run']);
+    .action(act<Options>(deleteClusters));
 }
 
-async function deleteClusters(cli: Cli, given: readonly string[], options: DeleteOptions): Promise<ExitCode> {
-  const { all, dryRun = false, yes } = options;
-  if (all && given.length > 0) throw usageError('Use either --all or the names of clusters.');
-  if (!all && given.length === 0) throw usageError('Name the clusters to delete, or use --all.');
-  const names = all ? await registeredNames(cli) : given;
-  if (all && !dryRun && names.length > 0) {
-    const question = `Delete ${names.length === 1 ? 'the cluster' : `all ${names.length} clusters`} (${namesOf(names)})?`;
-    if (!(await confirmed(cli, question, yes))) return EXIT.findings;
-  }
+async function deleteClusters(cli: Cli, names: readonly string[], options: Options): Promise<ExitCode> {
   const { running } = await cli.openTable();
   return changeClusters(
     cli,
@@ -207,10 +184,4 @@ async function deleteClusters(cli: Cli, given: readonly string[], options: Delet
     },
     options,
   );
-}
-
-async function registeredNames(cli: Cli): Promise<readonly string[]> {
-  const { table } = await cli.openTable();
-  const { clusters } = await listClusters(table);
-  return clusters.map(({ spec }) => spec.name);
 }

@@ -2,20 +2,14 @@ import { Command } from 'commander';
 import { type ListedCluster, listClusters, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT } from '../errors.ts';
-import { withExamples } from '../options.ts';
 import { plainCluster, registeredCluster, warnOfPauseOfAll } from '../registered.ts';
 import type { Column } from '../text-table.ts';
 
 export function clusterGet(act: Act): Command {
-  const command = new Command('get')
+  return new Command('get')
     .description('Show the registrations of clusters, with their specs')
     .argument('[cluster]', 'the name of the cluster; default: all')
     .action(act((cli, [name]) => (name === undefined ? list(cli) : get(cli, name))));
-  return withExamples(command, [
-    'kbctl cluster get --table kube-bootstrap-controller-prod',
-    'kbctl cluster get prod-eu-1 -o yaml',
-    'kbctl cluster get prod-eu-1 -o yaml > cluster.yml    # as "kbctl cluster apply -f" reads it',
-  ]);
 }
 
 async function list(cli: Cli) {
@@ -26,7 +20,6 @@ async function list(cli: Cli) {
     items: clusters,
     columns: columns(clock.nowMs()),
     plain: plainCluster,
-    name: ({ spec }) => spec.name,
     none: `No clusters are registered in ${title}.`,
   });
   warnOfPauseOfAll(cli, pausedAll, clock.nowMs());
@@ -56,8 +49,5 @@ function columns(nowMs: number): Column<RegisteredCluster>[] {
       text: ({ paused }) => (paused !== undefined && paused.untilMs > nowMs ? paused.reason : ''),
       shrinks: true,
     },
-    { title: 'SERVICE RANGES', text: ({ spec }) => spec.serviceClusterIPRanges.join(','), wide: true },
-    { title: 'NODE PORTS', text: ({ spec }) => spec.serviceNodePortRange, wide: true },
-    { title: 'API SERVERS', text: ({ spec }) => String(spec.apiServers.length), wide: true },
   ];
 }

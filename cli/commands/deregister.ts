@@ -4,7 +4,7 @@ import type { DeregistrationResult } from '../../lib/dispatch/deregistration.ts'
 import { readLeases } from '../../lib/table/leases.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
-import { type ConnectionOptions, DRY_RUN, parseDuration, withConnectionOptions, withExamples } from '../options.ts';
+import { type ConnectionOptions, DRY_RUN, parseDuration, withConnectionOptions } from '../options.ts';
 import { listAddresses, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
@@ -50,11 +50,7 @@ export function deregisterCommand(act: Act): Command {
   const action = act<Options>((cli, [name = '', address = ''], options) =>
     options.undo ? undo(cli, name, address) : deregister(cli, name, address, options),
   );
-  return withExamples(withConnectionOptions(command).action(action), [
-    'kbctl deregister prod-eu-1 203.0.113.10 --dry-run',
-    'kbctl deregister prod-eu-1 203.0.113.10 && sleep 60 && systemctl stop kube-apiserver',
-    'kbctl deregister prod-eu-1 203.0.113.10 --undo',
-  ]);
+  return withConnectionOptions(command).action(action);
 }
 
 async function deregister(cli: Cli, name: string, address: string, options: Options): Promise<ExitCode> {

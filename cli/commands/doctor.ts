@@ -4,7 +4,7 @@ import type { DoctorLine } from '../../lib/doctor/line.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
-import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
+import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
 import { notRegistered } from '../registered.ts';
 import type { Style } from '../terminal.ts';
@@ -24,11 +24,7 @@ export function doctorCommand(act: Act): Command {
     .description(DESCRIPTION)
     .argument('[cluster]', 'the name of the cluster; default: all')
     .action(act<ConnectionOptions>((cli, [name], options) => run(cli, name, options)));
-  return withExamples(withConnectionOptions(command), [
-    'kbctl doctor --table kube-bootstrap-controller-prod',
-    'kbctl doctor prod-eu-1',
-    `kbctl doctor -o json | jq '.lines[] | select(.level == "fail")'`,
-  ]);
+  return withConnectionOptions(command);
 }
 
 async function run(cli: Cli, name: string | undefined, options: ConnectionOptions): Promise<ExitCode> {

@@ -4,25 +4,18 @@ import type { Act, Cli } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import type { Explanation } from '../explain/explanation.ts';
 import { EXPLANATIONS, explain } from '../explain/explanations.ts';
-import { withExamples } from '../options.ts';
 import type { Output } from '../output.ts';
 import { wrapped } from '../text-table.ts';
 
 /** `kbctl explain [WORD]`: needs no table. */
 export function explainCommand(act: Act): Command {
-  const command = new Command('explain')
+  return new Command('explain')
     .description('Explain a finding, a state or an error code: what it is, its causes and its resolution')
     .argument(
       '[word...]',
       'a word of status, or the message of an event, a log line or an error; default: list all words',
     )
     .action(act(async (cli, words) => (words.length === 0 ? list(cli) : explainOne(cli, words.join(' ')))));
-  return withExamples(command, [
-    'kbctl explain duplicate',
-    'kbctl explain ClusterIPNotAllocated     # the reason of an event',
-    'kbctl explain "Cluster IP [IPv4]: 10.0.0.5 is not allocated; repairing"',
-    'kbctl explain                           # list all words',
-  ]);
 }
 
 function list({ output }: Cli) {
@@ -36,7 +29,6 @@ function list({ output }: Cli) {
       { title: 'WHAT', text: ({ title }) => title, shrinks: true },
     ],
     plain: plainExplanation,
-    name: ({ word }) => word,
     none: '',
   });
   return EXIT.fine;

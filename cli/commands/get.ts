@@ -1,8 +1,6 @@
 import { Command } from 'commander';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
-import { withExamples } from '../options.ts';
-import { nameOfKey } from '../ranges/range-words.ts';
 import { clusterStatusOf, statusOfAll } from '../registered.ts';
 import type {
   ApiServerStatus,
@@ -30,8 +28,6 @@ interface Part<Row> {
   readonly description: string;
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
-  /** Returns the name that `-o name` prints for a row. */
-  readonly name: (row: Row) => string;
   readonly none: string;
 }
 
@@ -41,7 +37,6 @@ const LEASES: Part<ApiServerStatus> = {
   description: 'List API servers with their leases and last probes',
   columns: apiServerColumns,
   rows: ({ apiServers }) => apiServers,
-  name: ({ address, host }) => address ?? host ?? '',
   none: 'There are no leases.',
 };
 
@@ -51,7 +46,6 @@ const RANGES: Part<RangeStatus> = {
   description: 'List the ranges of addresses and ports, and their usage',
   columns: () => RANGE_COLUMNS,
   rows: ({ ranges }) => ranges,
-  name: ({ key }) => nameOfKey(key),
   none: 'No pass has saved a range yet.',
 };
 
@@ -61,7 +55,6 @@ const RUNS: Part<LoopStatus> = {
   description: 'List the last recorded pass of each loop; of passes without news, one per minute is recorded',
   columns: loopColumns,
   rows: ({ loops }) => loops,
-  name: ({ loop }) => loop,
   none: 'No clusters are registered.',
 };
 
@@ -71,7 +64,6 @@ const FINDINGS: Part<FindingStatus> = {
   description: 'List the findings of the last passes; exit code 1 if there are any',
   columns: findingColumns,
   rows: ({ findings }) => findings,
-  name: ({ type }) => type,
   none: 'The last passes have no findings.',
 };
 
@@ -81,7 +73,6 @@ const HOLDS: Part<HoldRow> = {
   description: 'List addresses and ports that are reserved for an owner',
   columns: holdColumns,
   rows: holdRows,
-  name: ({ items }) => items.join(','),
   none: 'There are no holds.',
 };
 
@@ -97,24 +88,23 @@ export function getCommand(act: Act): Command {
 
 function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
   const { plural } = part;
-  const command = new Command(plural)
+  return new Command(plural)
     .alias(plural.slice(0, -1))
     .description(part.description)
     .argument('[cluster]', 'the name of the cluster; default: all')
     .action(act((cli, [name]) => print(cli, name, part)));
-  return withExamples(command, [`kbctl get ${plural} prod-eu-1`, `kbctl get ${plural} -o json`]);
 }
 
 async function print<Row extends object>(
   cli: Cli,
   cluster: string | undefined,
-  { kind, columns, rows, name, none }: Part<Row>,
+  { kind, columns, rows, none }: Part<Row>,
 ): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
   const statuses =
     cluster === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await clusterStatusOf(cli, cluster, nowMs)];
   const items = statuses.flatMap((status) => rows(status).map((row) => ({ cluster: status.name, ...row })));
   const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
-  cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], name, none });
+  cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], none });
   return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;
 }

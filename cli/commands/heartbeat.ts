@@ -2,7 +2,7 @@ import { Command, Option } from 'commander';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
-import { type ConnectionOptions, parseDuration, withConnectionOptions, withExamples } from '../options.ts';
+import { type ConnectionOptions, parseDuration, withConnectionOptions } from '../options.ts';
 import { registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
@@ -33,10 +33,7 @@ export function heartbeatCommand(act: Act): Command {
     .option('--once', 'refresh once and end, without removing the address')
     .option('--no-readyz', 'do not probe: the caller ensures that the API server is ready');
   const action = act<Options>((cli, [name = ''], options) => run(cli, name, options));
-  return withExamples(withConnectionOptions(command).action(action), [
-    'kbctl heartbeat prod-eu-1 --address 203.0.113.10 --table kube-bootstrap-controller-prod --kubeconfig /etc/kubernetes/admin.conf',
-    'kbctl heartbeat prod-eu-1 --address 203.0.113.10 --no-readyz',
-  ]);
+  return withConnectionOptions(command).action(action);
 }
 
 async function run(cli: Cli, name: string, options: Options): Promise<ExitCode> {

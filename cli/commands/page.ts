@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, failureCode, usageError } from '../errors.ts';
-import { parsePort, withExamples } from '../options.ts';
+import { parsePort } from '../options.ts';
 import { renderClusterPage, renderFleetPage } from '../page/render-pages.ts';
 import { readsOf, servePage } from '../page/serve-page.ts';
 import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
@@ -16,7 +16,7 @@ interface Options extends GlobalOptions {
 const DEFAULT_FILE = 'status.html';
 
 export function pageCommand(act: Act): Command {
-  const command = new Command('page')
+  return new Command('page')
     .description('Write the status page to a file, or serve it live on this machine')
     .argument('[cluster]', 'the cluster to show, with maps of its ranges; default: a line for each')
     .option('-f, --filename <file>', `the file, or - for stdout; default: ${DEFAULT_FILE}`)
@@ -25,11 +25,6 @@ export function pageCommand(act: Act): Command {
     .action(
       act<Options>((cli, [name], options) => (options.serve ? serve(cli, name, options) : write(cli, name, options))),
     );
-  return withExamples(command, [
-    'kbctl page --table kube-bootstrap-controller-prod -f status.html',
-    'kbctl page prod-eu-1 -f prod-eu-1.html',
-    'kbctl page --serve',
-  ]);
 }
 
 async function write(cli: Cli, name: string | undefined, { filename: file = DEFAULT_FILE, port }: Options) {

@@ -5,7 +5,7 @@ import { type Pause, type RegisteredCluster, readPauseOfAll } from '../../lib/ta
 import { changeClusters } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
-import { DRY_RUN, parseDuration, userName, withExamples } from '../options.ts';
+import { DRY_RUN, parseDuration, userName } from '../options.ts';
 import { describePause, warnOfPauseOfAll } from '../registered.ts';
 
 interface ResumeOptions extends GlobalOptions {
@@ -28,7 +28,7 @@ const DESCRIPTION = `Stop the passes of clusters until a time, from their next t
 Nothing is changed in the clusters: endpoints stay unchanged. A pause ends at its time, or with "kbctl resume".`;
 
 export function pauseCommand(act: Act): Command {
-  const command = new Command('pause')
+  return new Command('pause')
     .description(DESCRIPTION)
     .argument('[cluster...]', 'the names of clusters; all are checked before any is paused')
     .requiredOption('--reason <text>', 'the reason, which status shows')
@@ -41,20 +41,15 @@ export function pauseCommand(act: Act): Command {
     .option('--all', 'every cluster of the table, and those registered later')
     .option('--dry-run', DRY_RUN)
     .action(act<PauseOptions>((cli, names, options) => pause(cli, names, options)));
-  return withExamples(command, [
-    'kbctl pause prod-eu-1 --for 2h --reason "an upgrade of the control plane"',
-    'kbctl pause --all --for 30m --reason "the table is restored"',
-  ]);
 }
 
 export function resumeCommand(act: Act): Command {
-  const command = new Command('resume')
+  return new Command('resume')
     .description('Resume the passes of clusters, from their next tick on')
     .argument('[cluster...]', 'the names of clusters; all are checked before any is resumed')
     .option('--all', 'end the pause of all clusters; a cluster that is paused by name stays paused')
     .option('--dry-run', DRY_RUN)
     .action(act<ResumeOptions>((cli, names, options) => setPause(cli, names, options, async () => undefined)));
-  return withExamples(command, ['kbctl resume prod-eu-1', 'kbctl resume --all']);
 }
 
 async function pause(cli: Cli, names: readonly string[], options: PauseOptions): Promise<ExitCode> {

@@ -5,7 +5,7 @@ import type { EndedPass } from '../../lib/dispatch/record-pass.ts';
 import { type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode } from '../errors.ts';
-import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
+import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import { describePause, registeredCluster } from '../registered.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
@@ -25,10 +25,7 @@ export function runOnceCommand(act: Act): Command {
     .option('--dry-run', 'print what a pass would change, and write nothing; exit code 1 if it would change anything')
     .option('--even-if-paused', 'run while the cluster is paused');
   const action = act<Options>((cli, [loop, name = ''], options) => runPassOnce(cli, loop as Loop, name, options));
-  return withExamples(withConnectionOptions(command).action(action), [
-    'kbctl run-once cluster-ip-repair prod-eu-1 --dry-run',
-    'kbctl run-once kubernetes-service prod-eu-1',
-  ]);
+  return withConnectionOptions(command).action(action);
 }
 
 async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Options): Promise<ExitCode> {

@@ -4,7 +4,7 @@ import { shellWord } from '../../local/data-folder.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
-import { parsePort, withExamples } from '../options.ts';
+import { parsePort } from '../options.ts';
 
 interface Options extends GlobalOptions {
   readonly filename?: string;
@@ -25,7 +25,7 @@ stack kbctl-run. Files in "kubeconfig.file" are read from this machine; no crede
 
 /** `kbctl run`, which is `npm start`. */
 export function runCommand(act: Act): Command {
-  const command = new Command('run')
+  return new Command('run')
     .description(DESCRIPTION)
     .option('-f, --filename <file>', 'the spec of a cluster (see cluster.example.yml); default: an embedded cluster')
     .option('--kubeconfig <file>', 'its kubeconfig; default: that of the spec. KUBECONFIG is not read')
@@ -39,13 +39,6 @@ export function runCommand(act: Act): Command {
     .option('--port <port>', 'the port of the status page; default: a free one', parsePort, 0)
     .option('--no-page', 'serve no status page')
     .action(act<Options>(run));
-  return withExamples(command, [
-    'kbctl run                    # an embedded table and API server',
-    'kbctl run --demo',
-    'kbctl run --kubeconfig ~/.kube/prod-eu-1 -f cluster.yml',
-    'kbctl run -f cluster.yml --admission 9443     # try the webhook (docs/admission.md)',
-    'kbctl run --table kube-bootstrap-controller --endpoint-url http://scylla:8000',
-  ]);
 }
 
 async function run(cli: Cli, _: readonly string[], options: Options) {

@@ -6,7 +6,7 @@ import { EXIT, type ExitCode, worst } from '../errors.ts';
 import { readClaims, type ServiceUse } from '../item/claims.ts';
 import { ITEM_NOUNS, type ItemKind, placeOf } from '../item/item-place.ts';
 import { type ItemStatus, itemStatus, readItemFacts, readServedRanges } from '../item/item-status.ts';
-import { type ConnectionOptions, withConnectionOptions, withExamples } from '../options.ts';
+import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
 import type { Output } from '../output.ts';
 import { holdEnd, nameOfKey, TAKEN_UP_BY } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
@@ -27,15 +27,14 @@ export function showCommand(act: Act): Command {
 }
 
 function showItem(act: Act, kind: ItemKind): Command {
-  const { one, example } = ITEM_NOUNS[kind];
+  const { one } = ITEM_NOUNS[kind];
   const command = new Command(kind)
     .description(`Show whether a ${one} is free or allocated, and its Services, hold or leak`)
     .argument('<cluster>', 'the name of the cluster')
     .argument('<value>', `the ${one}`)
     .option('--no-services', 'read only the table, not the Services of the cluster');
-  return withExamples(
-    withConnectionOptions(command).action(act<Options>((cli, operands, options) => show(cli, kind, operands, options))),
-    [`kbctl show ${kind} prod-eu-1 ${example}`, `kbctl show ${kind} prod-eu-1 ${example} --no-services -o json`],
+  return withConnectionOptions(command).action(
+    act<Options>((cli, operands, options) => show(cli, kind, operands, options)),
   );
 }
 

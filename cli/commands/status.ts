@@ -1,22 +1,16 @@
 import { Command } from 'commander';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
-import { withExamples } from '../options.ts';
 import { clusterStatusOf, describePause, statusOfAll } from '../registered.ts';
 import type { ClusterStatus } from '../status/cluster-status.ts';
 import { fleetColumns } from '../status/columns.ts';
 import { statusLines } from '../status/status-lines.ts';
 
 export function statusCommand(act: Act): Command {
-  const command = new Command('status')
+  return new Command('status')
     .description('Show the leases, last passes, ranges and findings of a cluster, and what needs attention')
     .argument('[cluster]', 'the name of the cluster; default: one line for each')
     .action(act((cli, [name]) => (name === undefined ? showFleet(cli) : showCluster(cli, name))));
-  return withExamples(command, [
-    'kbctl status --table kube-bootstrap-controller-prod',
-    'watch kbctl status prod-eu-1',
-    `kbctl status -o json | jq '.clusters[] | select(.health == "unhealthy") | .name'`,
-  ]);
 }
 
 async function showCluster(cli: Cli, name: string): Promise<ExitCode> {
@@ -38,7 +32,6 @@ async function showFleet(cli: Cli): Promise<ExitCode> {
       kind: 'ClusterStatus',
       items: fleet.clusters,
       columns: fleetColumns(nowMs),
-      name: ({ name }) => name,
       none: `No clusters are registered in ${title}. Register one with "kbctl cluster apply -f FILE".`,
     });
   }

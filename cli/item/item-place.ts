@@ -12,9 +12,9 @@ import { textRange } from '../status/range-status.ts';
 export type ItemKind = 'ip' | 'port';
 
 export const ITEM_NOUNS = {
-  ip: { one: 'cluster IP', several: 'cluster IPs', example: '10.0.0.77' },
-  port: { one: 'node port', several: 'node ports', example: '30080' },
-} as const satisfies Record<ItemKind, { readonly one: string; readonly several: string; readonly example: string }>;
+  ip: { one: 'cluster IP', several: 'cluster IPs' },
+  port: { one: 'node port', several: 'node ports' },
+} as const satisfies Record<ItemKind, { readonly one: string; readonly several: string }>;
 
 /** The range of a cluster that an address or port belongs to. */
 export interface ItemPlace {

@@ -81,19 +81,18 @@ export interface TableOptions<Row> {
 
 /** Returns the table that kbctl prints on a terminal. It scrolls by itself if it is wider than the page. */
 export function table<Row>(rows: readonly Row[], { caption, columns, link }: TableOptions<Row>): Html {
-  const shown = columns.filter(({ wide = false }) => !wide);
   const cell = (column: Column<Row>, row: Row) => {
     const { text, tone, percent } = column;
     const content = percent === undefined ? clipped(text(row)) : meter(percent(row));
     return html`<td><span class="${tone?.(row) ?? ''}">${content}</span>`;
   };
   const head = (row: Row) => {
-    const name = clipped(shown[0]?.text(row) ?? '');
+    const name = clipped(columns[0]?.text(row) ?? '');
     return html`<th scope="row">${link === undefined ? name : html`<a href="${link(row)}">${name}</a>`}`;
   };
-  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption>${caption}</caption><thead><tr>${shown.map(
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption>${caption}</caption><thead><tr>${columns.map(
     ({ title }) => html`<th scope="col">${title}`,
-  )}<tbody>${rows.map((row) => html`<tr>${head(row)}${shown.slice(1).map((column) => cell(column, row))}`)}</table></div>`;
+  )}<tbody>${rows.map((row) => html`<tr>${head(row)}${columns.slice(1).map((column) => cell(column, row))}`)}</table></div>`;
 }
 
 function meter(percent: number | undefined): Child {

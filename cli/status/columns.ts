@@ -53,8 +53,6 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
     { title: 'NAME', text: ({ name }) => name },
     { title: 'HEALTH', text: ({ health }) => health, tone: ({ health }) => health },
     { title: 'MODE', text: ({ mode }) => mode, yields: true },
-    { title: 'ALLOCATOR', text: ({ allocator }) => allocator, wide: true },
-    { title: 'OWNER', text: ({ owner }) => owner?.stack ?? '', wide: true },
     {
       title: 'API SERVERS',
       text: ({ apiServers }) => `${apiServers.filter(({ state }) => state === 'active').length}/${apiServers.length}`,
@@ -91,12 +89,9 @@ const LEASE_TONES: Readonly<Record<ApiServerStatus['state'], Health>> = {
 export function apiServerColumns(nowMs: number): Column<ApiServerStatus>[] {
   return [
     { title: 'ADDRESS', text: ({ address, host }) => address ?? host ?? '' },
-    { title: 'KIND', text: ({ kind }) => kind ?? 'not in the spec', wide: true },
     { title: 'LEASE', text: ({ state }) => LEASE_WORDS[state], tone: ({ state }) => LEASE_TONES[state] },
     { title: 'REFRESHED', text: ({ refreshedAtMs }) => ago(refreshedAtMs, nowMs), yields: true },
     { title: 'ENDS', text: (server) => leaseEnd(server, nowMs) },
-    { title: 'MISSES', text: ({ misses }) => String(misses ?? ''), wide: true },
-    { title: 'BY', text: ({ source }) => source ?? '', wide: true },
     { title: 'LAST PROBE', text: ({ lastProbe }) => lastProbe ?? '', shrinks: true },
   ];
 }
@@ -132,10 +127,7 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
       text: ({ lastPass }) => (lastPass === undefined ? '' : formatDuration(lastPass.durationMs)),
       yields: true,
     },
-    { title: 'EVERY', text: ({ intervalSeconds }) => formatAge(intervalSeconds * 1000), wide: true },
-    { title: 'SUCCESS', text: (loop) => ago(successAtMs(loop), nowMs), wide: true },
     { title: 'FINDINGS', text: ({ lastPass }) => String(lastPass?.findings ?? '') },
-    { title: 'WOULD WRITE', text: ({ wouldWrite = [] }) => wouldWrite.join('; '), shrinks: true, wide: true },
     { title: 'ERROR', text: ({ lastPass }) => errorText(lastPass?.error), shrinks: true },
   ];
 }
@@ -188,9 +180,6 @@ export const RANGE_COLUMNS: readonly Column<RangeStatus>[] = [
     text: ({ duplicates }) => String(duplicates),
     tone: ({ duplicates }) => (duplicates > 0 ? 'unhealthy' : undefined),
   },
-  { title: 'RESERVED', text: ({ reserved }) => String(reserved), wide: true },
-  { title: 'RECORD', text: ({ allocator }) => (allocator === 'table' ? 'this table' : 'the API servers'), wide: true },
-  { title: 'READY', text: ({ ready }) => (ready === undefined ? '' : ready ? 'yes' : 'no'), wide: true },
 ];
 
 export function findingColumns(nowMs: number): Column<FindingStatus>[] {
@@ -199,9 +188,7 @@ export function findingColumns(nowMs: number): Column<FindingStatus>[] {
     { title: 'SERVICE', text: ({ service }) => service ?? '' },
     { title: 'ITEM', text: ({ item }) => item ?? '' },
     { title: 'SEEN', text: ({ seenAtMs }) => ago(seenAtMs, nowMs), yields: true },
-    { title: 'LOOP', text: ({ loop }) => loop, wide: true },
     { title: 'MESSAGE', text: ({ message }) => message, shrinks: true },
-    { title: 'RESOLUTION', text: ({ resolution }) => resolution, wide: true },
   ];
 }
 
@@ -217,7 +204,6 @@ export function holdColumns(nowMs: number): Column<HoldRow>[] {
     { title: 'OWNER', text: ({ owner }) => owner, shrinks: true },
     { title: 'ENDS', text: (hold) => holdEnd(hold, nowMs) },
     { title: 'TAKEN UP BY', text: ({ takenUpBy }) => TAKEN_UP_BY[takenUpBy] },
-    { title: 'REQUEST', text: ({ requestId }) => requestId ?? '', wide: true },
     // The last column pads no row to the longest.
     { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
   ];

@@ -11,20 +11,14 @@ const COLUMNS: readonly Column<Row>[] = [
   { title: 'NAME', text: ({ name }) => name },
   { title: 'SIZE', text: ({ size }) => size, yields: true },
   { title: 'AGE', text: () => '5s', yields: true },
-  { title: 'ID', text: () => '7', wide: true },
   { title: 'ABOUT', text: ({ about }) => about, shrinks: true },
 ];
 const ROWS: readonly Row[] = [{ name: '茶', size: '10', about: 'a text that is longer than its column' }];
 
-const table = (columns?: number, wide = false) =>
-  textTable(COLUMNS, ROWS, { wide, paint: (_, text) => text, ...(columns !== undefined && { columns }) });
+const table = (columns?: number) => textTable(COLUMNS, ROWS, columns, (_, text) => text);
 
 test('a table is as wide as its content without a width', () => {
   expect(table()).toEqual(['NAME   SIZE   AGE   ABOUT', '茶     10     5s    a text that is longer than its column']);
-});
-
-test('a table has all columns with -o wide', () => {
-  expect(table(undefined, true)[0]).toBe('NAME   SIZE   AGE   ID   ABOUT');
 });
 
 test.each([

@@ -126,16 +126,6 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toContain('a');
     });
 
-    test('kbctl cluster delete deletes all with --all and a confirmation', async () => {
-      const asked = await cluster('delete', '--all');
-      expect(asked).toMatchObject({ code: 2, stdout: '' });
-      expect(asked.stderr).toMatch(/Delete all 4 clusters \(a, b, c, owned\)\? .*use --yes/);
-      expect(await cluster('delete', '--all', 'a')).toMatchObject({ code: 2 });
-      const { code, stdout } = await cluster('delete', '--all', '--dry-run');
-      expect({ code, names: stdout.match(/^[^:]+/gm) }).toEqual({ code: 1, names: ['a', 'b', 'c', 'owned'] });
-      expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
-    });
-
     test('kbctl cluster delete accepts neither a star for all clusters nor an invalid name', async () => {
       for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
