@@ -91,38 +91,22 @@ const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {
   if (keyOf(before) === keyOf(after)) return;
-  const [old, changed] = [before ?? {}, after ?? {}];
-  if (depth < DEEPEST && Array.isArray(before) && Array.isArray(after)) {
-    yield* listDifferences(path, before, after, depth + 1);
-  } else if (depth < DEEPEST && isRecord(old) && isRecord(changed)) {
-    for (const field of new Set([...Object.keys(old), ...Object.keys(changed)])) {
-      yield* differences(path === '' ? field : `${path}.${field}`, old[field], changed[field], depth + 1);
+  const areAlike = depth < DEEPEST && Array.isArray(before) === Array.isArray(after);
+  const [old, changed] = areAlike ? [partsOf(before), partsOf(after)] : [];
+  if (old !== undefined && changed !== undefined) {
+    for (const step of new Set([...old.keys(), ...changed.keys()])) {
+      yield* differences(path + step, old.get(step), changed.get(step), depth + 1);
     }
-  } else if (isNothing(before)) yield `${path} + ${shown(after)}`;
-  else if (isNothing(after)) yield `${path} - ${shown(before)}`;
-  else yield `${path} ${shown(before)} -> ${shown(after)}`;
+  } else if (isNothing(before)) yield `${path.slice(1)} + ${shown(after)}`;
+  else if (isNothing(after)) yield `${path.slice(1)} - ${shown(before)}`;
+  else yield `${path.slice(1)} ${shown(before)} -> ${shown(after)}`;
 }
 
-function* listDifferences(
-  path: string,
-  before: readonly unknown[],
-  after: readonly unknown[],
-  depth: number,
-): Generator<string> {
-  const [removed, added] = [itemsBut(before, after), itemsBut(after, before)];
-  const [[gone] = [], [come] = []] = [removed, added];
-  if (removed.length === 1 && added.length === 1 && gone !== undefined && come !== undefined) {
-    yield* differences(`${path}[${gone.index}]`, gone.item, come.item, depth);
-    return;
-  }
-  for (const { item } of removed) yield `${path} - ${shown(item)}`;
-  for (const { item } of added) yield `${path} + ${shown(item)}`;
-  if (removed.length + added.length === 0) yield `${path} in another order`;
-}
-
-function itemsBut(items: readonly unknown[], others: readonly unknown[]) {
-  const known = new Set(others.map(keyOf));
-  return items.flatMap((item, index) => (known.has(keyOf(item)) ? [] : [{ item, index }]));
+/** Returns the fields of an object, or the items of a list, by their steps of a path. */
+function partsOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
+  if (Array.isArray(value)) return new Map(value.map((item, index) => [`[${index}]`, item]));
+  const fields = value ?? {};
+  return isRecord(fields) ? new Map(Object.entries(fields).map(([field, own]) => [`.${field}`, own])) : undefined;
 }
 
 /** Returns whether the API treats the value like an absent field, as it does null and an empty list. */

@@ -53,19 +53,13 @@ describe('a port that withholds writes', () => {
     expect([names, reported]).toEqual([['kubernetes'], []]);
   });
 
-  test('a port that withholds writes reports each write, and answers with the object as it would be', async () => {
-    const { port, reported } = withholding();
+  test('a port that withholds writes answers each write with the object as it would be', async () => {
+    const { port } = withholding();
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
     await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
     await expect(port.update(stored)).resolves.toEqual({ outcome: 'withheld', object: stored });
     await expect(port.delete(stored)).resolves.toBe('withheld');
     await expect(port.mergePatch(ref, {})).resolves.toEqual({ outcome: 'withheld' });
-    expect(reported).toEqual([
-      'create Namespace kube-system',
-      'update Service default/kubernetes',
-      'delete Service default/kubernetes: metadata.labels.a - "1"; metadata.labels.b - "2"',
-      'patch Service default/kubernetes',
-    ]);
   });
 
   test('a port that withholds writes reports each field of an object that it would create, patch or delete', async () => {
@@ -73,13 +67,17 @@ describe('a port that withholds writes', () => {
     const ipAddress = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
     const spec = { parentRef: { resource: 'services', name: 'shop' } };
     const address = { ...ipAddress, metadata: { name: '10.0.0.9', labels: { family: 'IPv4' } }, spec };
+    await port.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } });
     await port.create(address);
+    await port.mergePatch(ref, {});
     await port.get(ref);
     await port.mergePatch(ref, { metadata: { uid: 'u', resourceVersion: '7', labels: { a: '2', c: '3' } } });
     await port.delete({ ...stored, metadata: { name: 'kubernetes', namespace: 'default' } });
     await port.delete(slice);
     expect(reported).toEqual([
+      'create Namespace kube-system',
       'create IPAddress 10.0.0.9: metadata.labels.family + "IPv4"; spec.parentRef.resource + "services"; spec.parentRef.name + "shop"',
+      'patch Service default/kubernetes',
       'patch Service default/kubernetes: metadata.labels.a "1" -> "2"; metadata.labels.c + "3"',
       'delete Service default/kubernetes: metadata.labels.a - "1"; metadata.labels.b - "2"',
       'delete EndpointSlice default/kubernetes with fd00::1 :6443 :8443',
@@ -155,9 +153,9 @@ test.each([
     'items of a list',
     { addresses: ['10.0.0.1', '10.0.0.2'].map(address) },
     { addresses: ['10.0.0.2', '10.0.0.3', '10.0.0.4'].map(address) },
-    'addresses - {"ip":"10.0.0.1"}; addresses + {"ip":"10.0.0.3"}; addresses + {"ip":"10.0.0.4"}',
+    'addresses[0].ip "10.0.0.1" -> "10.0.0.2"; addresses[1].ip "10.0.0.2" -> "10.0.0.3"; addresses[2].ip + "10.0.0.4"',
   ],
-  ['an order', { list: [1, 2] }, { list: [2, 1] }, 'list in another order'],
+  ['an order', { list: [1, 2] }, { list: [2, 1] }, 'list[0] 1 -> 2; list[1] 2 -> 1'],
   ['nothing to the API', { subsets: null, a: { x: 1, y: 2 } }, { subsets: [], a: { y: 2, x: 1 } }, ''],
   ['nothing that is ours', { status: { loadBalancer: {} } }, { status: {} }, ''],
 ])('%s that differs is named with both values', async (_, before, after, text) => {
