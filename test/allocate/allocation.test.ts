@@ -4,10 +4,9 @@ import { answerShape } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { registerCluster, setClusterMode, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { setClusterMode, takeOverCluster } from '../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { answerJsonSchema } from '../../tools/json-schemas.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
@@ -203,20 +202,12 @@ test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateReques
     'NotRegistered',
     'cluster dem is not registered',
   ],
-  ['no cluster at all like it', {}, { cluster: 'xyz' }, 'NotRegistered', 'cluster xyz is not registered'],
   [
     'the cluster’s own API servers allocate',
     { spec: { allocator: 'apiserver' } },
     {},
     'NotSupported',
     'cluster demo has "allocator: apiserver": its API servers allocate, and nothing is held for them',
-  ],
-  [
-    'the cluster is only observed',
-    { spec: { mode: 'observe' } },
-    {},
-    'ObserveOnly',
-    'cluster demo has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"',
   ],
   [
     'there is no secondary range',
@@ -264,22 +255,6 @@ test('a caller without a key of the cluster cannot allocate there, and no answer
   const answer = await world.ask({ items: [NEXT_IP], callerKey: KEY });
   expect(answer).toMatchObject({ outcome: 'done' });
   expect(JSON.stringify([answer, await world.items(), world.telemetry.lines])).not.toContain(KEY);
-});
-
-test.each([
-  { of: IP, words: 'serviceipallocations' },
-  { of: PORT, words: 'servicenodeportallocations' },
-] as const)('a request is refused until a pass has saved $of, and its id stays free', async ({ of, words }) => {
-  const world = await anAllocateWorld();
-  await registerCluster(world.table, aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] }));
-  const items: AllocateRequest['items'] = [{ range: of, next: true }];
-  expect(await world.ask({ items })).toMatchObject({
-    outcome: 'refused',
-    error: { code: 'NotReady', message: `cannot allocate resources of type ${words} at this time` },
-  });
-  await world.store(RANGE_KEYS.primary, { range: '10.1.0.0/24', generation: 2 });
-  await world.store(RANGE_KEYS.nodePorts, { range: '30000-32767', generation: 2 });
-  expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
 });
 
 test('a request is refused under an id that another request had within a day', async () => {

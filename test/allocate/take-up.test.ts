@@ -108,15 +108,3 @@ test('a refused request leaves the earlier hold unchanged', async () => {
   expect(await holders(world)).toEqual(BEFORE);
   expect(await world.taken()).toEqual(AS_IT_WAS);
 });
-
-test.each<[string, AllocateRequest['items']]>([
-  ['done', [IP, NEXT_PORT]],
-  ['refused', [IP, TAKEN_PORT]],
-])('a dry run answers like the real request when the item is %s, and writes nothing', async (outcome, items) => {
-  const world = await aWorld();
-  const before = await world.items();
-  const tried = await world.ask({ items, takeUp: {}, dryRun: true });
-  expect(await world.items()).toEqual(before);
-  expect(tried).toEqual({ ...(await world.ask({ items, takeUp: {} })), dryRun: true });
-  expect(tried.outcome).toBe(outcome);
-});

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { containsPort, parsePortInterval, portIntervalText } from '../../lib/allocator/port-interval.ts';
+import { parsePortInterval, portIntervalText } from '../../lib/allocator/port-interval.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 
 describe('A port range', () => {
@@ -46,19 +46,5 @@ describe('A port range', () => {
     { text: '5--3', message: 'end port cannot be less than start port: 5--3' },
   ])('"$text" is not a port range: $message', ({ text, message }) => {
     expect(parsePortInterval(text)).toMatchObject({ code: 'Unparsable', message });
-  });
-
-  test.each([
-    { port: 99, contained: false },
-    { port: 100, contained: true },
-    { port: 200, contained: true },
-    { port: 201, contained: false },
-  ])('the ports 100 to 200 contain $port: $contained', ({ port, contained }) => {
-    expect(containsPort({ base: 100, size: 101 }, port)).toBe(contained);
-  });
-
-  test('a port range may contain port 0, and an empty one contains no port', () => {
-    expect(containsPort({ base: 0, size: 1 }, 0)).toBe(true);
-    expect(containsPort({ base: 0, size: 0 }, 0)).toBe(false);
   });
 });

@@ -151,16 +151,4 @@ describe('allocateNext', () => {
     expect(nextOf(range)).toBe(item);
     expect(script.asked).toEqual(asked);
   });
-
-  test('allocateNext allocates nothing if restored items outside the range outnumber the usable ones', () => {
-    const range = numbered(8, 0);
-    range.restore(fromBits([0, 8, 9, 10, 11, 12, 13, 14, 200]));
-    expect({ used: range.used, free: range.free }).toEqual({ used: 9, free: -1 });
-    expect(nextOf(range)).toBeUndefined();
-    expect(itemsOf(range)).toContain(200);
-  });
-
-  test('allocateNext finds nothing in a range without items', () => {
-    expect(nextOf(numbered(0, 0))).toBeUndefined();
-  });
 });

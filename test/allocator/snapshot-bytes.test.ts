@@ -17,19 +17,6 @@ const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'hex'));
 
 describe('The bytes of a snapshot', () => {
   test.each([
-    { bits: [], data: '' },
-    { bits: [0], data: '01' },
-    { bits: [3], data: '08' },
-    { bits: [7], data: '80' },
-    { bits: [8], data: '0100' },
-    { bits: [0, 9], data: '0201' },
-    { bits: [85], data: `20${'00'.repeat(10)}` },
-  ])('the bits $bits are "$data" in hexadecimal', ({ bits, data }) => {
-    expect(hex(fromBits(bits))).toBe(data);
-    expect([...bitsOf(bytes(data))]).toEqual(bits);
-  });
-
-  test.each([
     { data: '', count: 0 },
     { data: '00', count: 0 },
     { data: 'ffffffffff', count: 40 },
