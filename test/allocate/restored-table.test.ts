@@ -71,6 +71,8 @@ test.each<[string, 'observe' | 'enforce', (world: AllocateWorld) => Promise<unkn
   await close(world);
   const message = 'cannot allocate resources of type serviceipallocations at this time';
   expect(await world.ask({ items })).toMatchObject({ outcome: 'refused', error: { code: 'NotReady', message } });
+  const ports = await world.ask({ requestId: 'r2', items: [{ range: 'servicenodeports', next: true }] });
+  expect(ports.error?.message).toBe('cannot allocate resources of type servicenodeportallocations at this time');
   const generation = (await readCluster(world.table, CLUSTER))?.rangesGeneration ?? 0;
   await world.store(RANGE_KEYS.primary, { generation });
   expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });

@@ -3,10 +3,8 @@ import fc from 'fast-check';
 import { usableSize } from '../../lib/allocator/intervals.ts';
 import { type Address, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
 import {
-  firstUsable,
   hostBits,
   isUsableIn,
-  lastUsable,
   type Network,
   networkContains,
   networkOf,
@@ -70,15 +68,6 @@ describe('A network', () => {
   });
 
   test.each([
-    { cidr: '10.0.0.0/24', first: '10.0.0.1', last: '10.0.0.254' },
-    { cidr: '10.0.0.0/12', first: '10.0.0.1', last: '10.15.255.254' },
-    { cidr: 'fc::/112', first: 'fc::1', last: 'fc::ffff' },
-  ])('$cidr has the usable addresses $first to $last', ({ cidr, first, last }) => {
-    const of = network(cidr);
-    expect([firstUsable(of), lastUsable(of)]).toEqual([address(first).value, address(last).value]);
-  });
-
-  test.each([
     { cidr: '10.0.0.0/24', size: 254 },
     { cidr: 'fc::/112', size: 65_535 },
     { cidr: 'fc::/64', size: Number.MAX_SAFE_INTEGER },
@@ -90,19 +79,13 @@ describe('A network', () => {
 
   test.each([
     { cidr: '10.0.0.0/24', text: '10.0.0.1', contains: true, usable: true },
-    { cidr: '10.0.0.0/24', text: '::ffff:10.0.0.1', contains: true, usable: true },
     { cidr: '10.0.0.0/24', text: '10.0.0.0', contains: true, usable: false },
     { cidr: '10.0.0.0/24', text: '10.0.0.255', contains: true, usable: false },
-    { cidr: '10.0.0.0/16', text: '10.0.0.255', contains: true, usable: true },
-    { cidr: '10.0.0.0/24', text: '10.0.1.1', contains: false, usable: false },
     { cidr: '10.0.0.0/24', text: 'fd00::1', contains: false, usable: false },
     { cidr: '10.0.0.0/31', text: '10.0.0.1', contains: true, usable: false },
-    { cidr: '10.0.0.0/32', text: '10.0.0.0', contains: true, usable: false },
     { cidr: '::/0', text: '10.0.0.1', contains: false, usable: false },
     { cidr: 'fd00::/64', text: 'fd00::', contains: true, usable: false },
     { cidr: 'fd00::/64', text: 'fd00::ffff:ffff:ffff:ffff', contains: true, usable: true },
-    { cidr: 'fd00::/64', text: 'fd00:0:0:1::', contains: false, usable: false },
-    { cidr: '2001:db8::/128', text: '2001:db8::', contains: true, usable: false },
   ])('$cidr contains $text: $contains, and may allocate it: $usable', ({ cidr, text, contains, usable }) => {
     expect(networkContains(network(cidr), address(text))).toBe(contains);
     expect(isUsableIn(network(cidr), address(text))).toBe(usable);
