@@ -14,7 +14,6 @@ const urlEvent = z.object({
   isBase64Encoded: z._default(z.boolean(), false),
   requestContext: z.object({ http: z.object({ method: z.string() }), timeEpoch: z.optional(z.number()) }),
 });
-type UrlEvent = z.infer<typeof urlEvent>;
 
 const texts = z.record(z.string(), z.string());
 /** The used fields of the event of a REST API (payload format 1.0), which has `null` for absent values. */
@@ -28,21 +27,22 @@ const apiEvent = z.object({
   requestContext: z.object({ requestTimeEpoch: z.optional(z.number()) }),
 });
 
-function parseEvent(event: unknown) {
-  if (typeof event !== 'object' || event === null || !('httpMethod' in event)) return urlEvent.safeParse(event);
-  const parsed = apiEvent.safeParse(event);
-  if (!parsed.success) return parsed;
-  const { path, httpMethod, queryStringParameters, headers, body, isBase64Encoded, requestContext } = parsed.data;
-  const data: UrlEvent = {
-    rawPath: path,
-    rawQueryString: new URLSearchParams(queryStringParameters ?? {}).toString(),
-    headers: headers ?? {},
-    isBase64Encoded,
-    requestContext: { http: { method: httpMethod }, timeEpoch: requestContext.requestTimeEpoch },
-    ...(typeof body === 'string' && { body }),
-  };
-  return { success: true as const, data };
-}
+const httpEvent = z.union([
+  urlEvent,
+  z.pipe(
+    apiEvent,
+    z.transform(({ path, httpMethod, queryStringParameters, headers, body, isBase64Encoded, requestContext }) => ({
+      rawPath: path,
+      rawQueryString: new URLSearchParams(queryStringParameters ?? {}).toString(),
+      headers: headers ?? {},
+      body: body ?? undefined,
+      isBase64Encoded,
+      requestContext: { http: { method: httpMethod }, timeEpoch: requestContext.requestTimeEpoch },
+    })),
+  ),
+]);
+
+type HttpEvent = z.infer<typeof httpEvent>;
 
 export interface WebhookReply {
   readonly statusCode: number;
@@ -68,14 +68,9 @@ const MOST_BYTES = 6 * 1024 * 1024;
  * @throws DispatchError `BadEvent` for any other event.
  */
 export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookReply {
-  const parsed = parseEvent(event);
-  if (!parsed.success) {
-    throw new DispatchError(
-      'BadEvent',
-      `The event must be that of a function URL or a REST API: ${shapeFaults(parsed.error, 'the event')}`,
-    );
-  }
-  const { rawPath, headers, requestContext, rawQueryString } = parsed.data;
+  const { data, success } = httpEvent.safeParse(event);
+  if (!success) throw new DispatchError('BadEvent', 'The event is neither that of a function URL nor of a REST API.');
+  const { rawPath, headers, requestContext, rawQueryString } = data;
   const cluster = rawPath.replace(/^\//, '');
   if (!clusterName.safeParse(cluster).success) return httpReply(404, 'not found');
   if (requestContext.http.method !== 'POST')
@@ -83,7 +78,7 @@ export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookRep
   const token = bearerTokenIn(headers);
   if (token === undefined) return unauthorized();
   const { timeEpoch: cameAtMs } = requestContext;
-  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, body: () => bodyOf(parsed.data) };
+  return { cluster, token, timeoutMs: timeoutIn(rawQueryString), cameAtMs, body: () => bodyOf(data) };
 }
 
 export function httpReply(statusCode: number, text: string): WebhookReply {
@@ -99,12 +94,12 @@ export function jsonReply(content: object): WebhookReply {
   return { statusCode: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(content) };
 }
 
-function bearerTokenIn(headers: UrlEvent['headers']): string | undefined {
+function bearerTokenIn(headers: HttpEvent['headers']): string | undefined {
   const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
   return /^Bearer +(\S+) *$/i.exec(value ?? '')?.[1];
 }
 
-function bodyOf({ body = '', isBase64Encoded }: UrlEvent): string | WebhookReply {
+function bodyOf({ body = '', isBase64Encoded }: HttpEvent): string | WebhookReply {
   if (body.length > MOST_BYTES * (isBase64Encoded ? 4 / 3 : 1)) return httpReply(413, 'larger than 6 MB');
   return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
 }

@@ -28,14 +28,7 @@ export const serviceShape = z.object({
     generateName: z._default(z.string(), ''),
     labels: z._default(z.record(z.string(), z.string()), {}),
   }),
-  spec: z._default(spec, {
-    type: '',
-    clusterIP: '',
-    clusterIPs: [],
-    ipFamilies: [],
-    ports: [],
-    healthCheckNodePort: 0,
-  }),
+  spec: z._default(spec, { ...spec.parse({}), type: '' }),
 });
 
 /**
