@@ -5,7 +5,7 @@ import { DispatchError } from '../runtime/deadline.ts';
 
 const variablesShape = z.object({
   ADMISSION_ON_FAILURE: z.enum(['refuse', 'allow']),
-  ADMISSION_DEADLINE_SECONDS: z.coerce.number().check(z.gte(1), z.lte(28)),
+  ADMISSION_DEADLINE_SECONDS: z.pipe(z.pipe(z.string(), z.transform(Number)), z.number().check(z.gte(1), z.lte(28))),
   ADMISSION_TOKEN_STORE: z.enum(['secretsManager', 'ssm']),
   SECRETS_PREFIX: z.string().check(z.minLength(1)),
 });
