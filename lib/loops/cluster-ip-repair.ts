@@ -8,7 +8,7 @@ import { CLUSTER_IP_WORDS, clusterIpWalk } from '../repair/cluster-ips.ts';
 import type { MakeRange } from '../repair/walk.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { repairPass } from './repair.ts';
-import { AddressRepair } from './repair-ip-addresses.ts';
+import { keepService, repairAddresses, type Services } from './repair-ip-addresses.ts';
 import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
 
 const ERRORS: RepairErrorWords = {
@@ -33,9 +33,9 @@ async function repairClusterIps(context: PassContext): Promise<PassReport> {
   const spec = withServedRanges(context.spec, cidrs?.find(isDefault));
   const kind = clusterIps(ipRange, isServedAddress);
   if (spec.allocator !== 'apiserver' || !cidrs?.some(isDefault)) return repairPass(kind, { ...context, spec });
-  const addresses = new AddressRepair(context, cidrs);
-  const report = await repairPass(kind, { ...context, spec }, (service) => addresses.visit(service));
-  return addresses.complete(report);
+  const services: Services = new Map();
+  const report = await repairPass(kind, { ...context, spec }, (service) => keepService(services, service));
+  return repairAddresses(context, cidrs, services, report);
 }
 
 /**

@@ -35,117 +35,134 @@ const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 /** The findings that this repair replaces: the claims pass knows only the ranges of the spec. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
+/** The Services of a cluster by their {@link serviceKey}. */
+export type Services = Map<string, ServiceClaim>;
+
+/** Keeps the parts of a Service that the repair needs. */
+export function keepService(services: Services, service: ServiceClaim): void {
+  services.set(serviceKey(service), { ...service, ports: [] });
+}
+
 /**
  * Repairs IPAddresses within a pass over cluster IPs, if the cluster's own API servers allocate. Without watches, a
  * Service or an IPAddress may change between the two lists: an apparent fault is read again before it is reported. An
  * object is deleted only if it is unchanged since it was read.
+ * @returns the report with the findings about IPAddresses, if the cluster has them, and the usage of the ServiceCIDRs
  */
-export class AddressRepair {
-  readonly #context: PassContext;
-  readonly #cidrs: readonly ServiceCidr[];
-  readonly #services = new Map<string, ServiceClaim>();
-
-  constructor(context: PassContext, cidrs: readonly ServiceCidr[]) {
-    this.#context = context;
-    this.#cidrs = cidrs;
-  }
-
-  /** Keeps the parts of a Service that the repair needs. All Services must be visited before `complete`. */
-  visit(service: ServiceClaim): void {
-    this.#services.set(serviceKey(service), { ...service, ports: [] });
-  }
-
-  /** Returns the report with the findings about IPAddresses, if the cluster has them, and the usage of the ServiceCIDRs. */
-  async complete(report: PassReport): Promise<PassReport> {
-    try {
-      const addresses = await readAddresses(this.#context.kubernetes);
-      await this.#readParents(addresses?.values() ?? []);
-      const counted = this.#counted(report, addresses?.keys() ?? []);
-      if (addresses === undefined) return counted;
-      return withFaults(counted, await this.#repair(addresses), addresses.size);
-    } catch (error) {
-      if (!(error instanceof ClusterError)) throw error;
-      if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };
-      const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
-      const counted = this.#counted(report, []);
-      return { ...counted, findings: [...counted.findings, { type: 'other', message, item: 'ipaddresses' }] };
-    }
-  }
-
-  /** Replaces the figures of the spec's ranges by those of the ServiceCIDRs. API servers refuse any address with an IPAddress. */
-  #counted(report: PassReport, recorded: Iterable<string>): PassReport {
-    const claimed = [...this.#services.values()].flatMap(({ clusterIPs }) => clusterIPs);
-    const usage = serviceCidrUsage(this.#cidrs, [...recorded, ...claimed]);
-    const [primary, secondary] = usage.sums;
-    const counts = Object.entries(report.counts).filter(([name]) => !FIGURES_OF_RANGES.test(name));
-    return {
-      ...report,
-      findings: [...report.findings.filter(({ type }) => type !== 'nothingFree'), ...fullFamilies(usage)],
-      counts: {
-        ...Object.fromEntries(counts),
-        ...(primary && { allocated: primary.used, capacity: primary.capacity }),
-        ...(secondary && { secondaryAllocated: secondary.used, secondaryCapacity: secondary.capacity }),
-      },
-      state: plainValue(usage),
-    };
-  }
-
-  /** Reads Services that IPAddresses reference and the list omits, such as headless ones: each fault names them. */
-  async #readParents(records: Iterable<IPAddressRecord>): Promise<void> {
-    const unlisted = new Set<string>();
-    for (const { parent } of records) {
-      if (unlisted.size === MOST_FAULTS) break;
-      if (!this.#services.has(serviceKey(parent))) unlisted.add(serviceKey(parent));
-    }
-    const read = await eachOf([...unlisted], READS_AT_ONCE, (key) => readService(this.#context.kubernetes, key));
-    for (const service of read) if (service !== undefined) this.visit(service);
-  }
-
-  async #repair(addresses: AddressView['addresses']): Promise<Repaired> {
-    const { nowMs, spec } = this.#context;
-    const isServed = servedAddresses(this.#cidrs);
-    const view = { nowMs: nowMs(), services: this.#services, addresses, isServed };
-    const { listed, unlisted } = firstOf(addressFaults(view));
-    const current = listed.some(({ type }) => type === 'outOfRange') ? await this.#withNewCidrs(view) : view;
-    const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => this.#readAgain(fault, current));
-    const faults = confirmed.filter((fault) => fault !== undefined);
-    const changes: string[] = [];
-    for (const fault of spec.repair.ipAddresses ? faults : []) {
-      const change = await correct(this.#context.kubernetes, fault);
-      if (change !== undefined) changes.push(change);
-    }
-    const findings = faults.flatMap(({ fault }) => findingOf(fault, spec.repair.ipAddresses));
-    return { changes, findings, unlisted };
-  }
-
-  /** Adds the ServiceCIDRs that were created since the pass began: Services may have their addresses. */
-  async #withNewCidrs(view: AddressView): Promise<AddressView> {
-    const isServed = servedAddresses(await listServiceCidrs(this.#context.kubernetes));
-    return { ...view, isServed: (address) => view.isServed(address) || isServed(address) };
-  }
-
-  /** Returns the fault with the current objects; `undefined` if it no longer exists. */
-  async #readAgain(listed: AddressFault, view: AddressView): Promise<Confirmed | undefined> {
-    const { kubernetes, nowMs } = this.#context;
-    const record = await readRecord(kubernetes, listed.item);
-    const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
-    const services = new Map<string, ServiceClaim>();
-    for (const key of keys) {
-      const service = await readService(kubernetes, key);
-      if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
-    }
-    const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
-    const now = [...addressFaults({ ...view, nowMs: nowMs(), services, addresses })];
-    const fault = now.find((other) => isSameFault(other, listed));
-    const service = services.get(listed.service ?? '');
-    return fault && { fault, ...(record && { record }), ...(service && { service }) };
+export async function repairAddresses(
+  context: PassContext,
+  cidrs: readonly ServiceCidr[],
+  services: Services,
+  report: PassReport,
+): Promise<PassReport> {
+  const { kubernetes } = context;
+  try {
+    const addresses = await readAddresses(kubernetes);
+    await readParents(kubernetes, services, addresses?.values() ?? []);
+    const counted = withUsage(report, cidrs, services, addresses?.keys() ?? []);
+    if (addresses === undefined) return counted;
+    return await withFaults(counted, context, cidrs, { services, addresses });
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };
+    const message = `IPAddresses are not checked: ${error.message}. Apply deploy/rbac.yaml.`;
+    const counted = withUsage(report, cidrs, services, []);
+    return { ...counted, findings: [...counted.findings, { type: 'other', message, item: 'ipaddresses' }] };
   }
 }
 
-interface Repaired {
-  readonly changes: readonly string[];
-  readonly findings: readonly Finding[];
-  readonly unlisted: ReadonlyMap<FindingType, number>;
+/** Replaces the figures of the spec's ranges by those of the ServiceCIDRs. API servers refuse any address with an IPAddress. */
+function withUsage(
+  report: PassReport,
+  cidrs: readonly ServiceCidr[],
+  services: Services,
+  recorded: Iterable<string>,
+): PassReport {
+  const claimed = [...services.values()].flatMap(({ clusterIPs }) => clusterIPs);
+  const usage = serviceCidrUsage(cidrs, [...recorded, ...claimed]);
+  const [primary, secondary] = usage.sums;
+  const counts = Object.entries(report.counts).filter(([name]) => !FIGURES_OF_RANGES.test(name));
+  return {
+    ...report,
+    findings: [...report.findings.filter(({ type }) => type !== 'nothingFree'), ...fullFamilies(usage)],
+    counts: {
+      ...Object.fromEntries(counts),
+      ...(primary && { allocated: primary.used, capacity: primary.capacity }),
+      ...(secondary && { secondaryAllocated: secondary.used, secondaryCapacity: secondary.capacity }),
+    },
+    state: plainValue(usage),
+  };
+}
+
+/** Reads Services that IPAddresses reference and the list omits, such as headless ones: each fault names them. */
+async function readParents(
+  kubernetes: ClusterPort,
+  services: Services,
+  records: Iterable<IPAddressRecord>,
+): Promise<void> {
+  const unlisted = new Set<string>();
+  for (const { parent } of records) {
+    if (unlisted.size === MOST_FAULTS) break;
+    if (!services.has(serviceKey(parent))) unlisted.add(serviceKey(parent));
+  }
+  const read = await eachOf([...unlisted], READS_AT_ONCE, (key) => readService(kubernetes, key));
+  for (const service of read) if (service !== undefined) keepService(services, service);
+}
+
+/** Replaces the findings about claims by the faults of Services and IPAddresses, which it corrects if the spec allows that. */
+async function withFaults(
+  report: PassReport,
+  { kubernetes, nowMs, spec }: PassContext,
+  cidrs: readonly ServiceCidr[],
+  read: Pick<AddressView, 'services' | 'addresses'>,
+): Promise<PassReport> {
+  const isInitial = servedAddresses(cidrs);
+  const { listed, unlisted } = firstOf(addressFaults({ ...read, nowMs: nowMs(), isServed: isInitial }));
+  // Services may have addresses of ServiceCIDRs that were created since the pass began.
+  const isNew = listed.some(({ type }) => type === 'outOfRange')
+    ? servedAddresses(await listServiceCidrs(kubernetes))
+    : () => false;
+  const isServed = (address: string) => isInitial(address) || isNew(address);
+  const confirmed = await eachOf(listed, READS_AT_ONCE, (fault) => readAgain(kubernetes, fault, { nowMs, isServed }));
+  const faults = confirmed.filter((fault) => fault !== undefined);
+  const { ipAddresses } = spec.repair;
+  const changes = [...report.changes];
+  for (const fault of ipAddresses ? faults : []) {
+    const change = await correct(kubernetes, fault);
+    if (change !== undefined) changes.push(change);
+  }
+  const isKept = (type: FindingType) => !CLAIM_FINDINGS.has(type);
+  return {
+    ...report,
+    changes,
+    findings: [
+      ...report.findings.filter(({ type }) => isKept(type)),
+      ...faults.flatMap(({ fault }) => findingOf(fault, ipAddresses)),
+    ],
+    unlisted: new Map([...[...(report.unlisted ?? [])].filter(([type]) => isKept(type)), ...unlisted]),
+    counts: { ...report.counts, ipAddresses: read.addresses.size },
+  };
+}
+
+/** Returns the fault with the current objects; `undefined` if it no longer exists. */
+async function readAgain(
+  kubernetes: ClusterPort,
+  listed: AddressFault,
+  { nowMs, isServed }: Pick<PassContext, 'nowMs'> & Pick<AddressView, 'isServed'>,
+): Promise<Confirmed | undefined> {
+  const object = await kubernetes.get({ kind: 'IPAddress', name: listed.item });
+  const record = object && ipAddressInJson(object);
+  const keys = new Set([listed.other, listed.service, record && serviceKey(record.parent)]);
+  const services: Services = new Map();
+  for (const key of keys) {
+    const service = await readService(kubernetes, key);
+    if (service !== undefined) services.set(serviceKey(service), inOneSpelling(service));
+  }
+  const addresses = new Map(record === undefined ? [] : [[record.name, record]]);
+  const now = [...addressFaults({ isServed, nowMs: nowMs(), services, addresses })];
+  const fault = now.find((other) => isSameFault(other, listed));
+  const service = services.get(listed.service ?? '');
+  return fault && { fault, ...(record && { record }), ...(service && { service }) };
 }
 
 interface Confirmed {
@@ -174,11 +191,6 @@ function firstOf(faults: Iterable<AddressFault>) {
     else if (fault.type) unlisted.set(fault.type, (unlisted.get(fault.type) ?? 0) + 1);
   }
   return { listed, unlisted };
-}
-
-async function readRecord(kubernetes: ClusterPort, item: string): Promise<IPAddressRecord | undefined> {
-  const object = await kubernetes.get({ kind: 'IPAddress', name: item });
-  return object && ipAddressInJson(object);
 }
 
 async function readService(kubernetes: ClusterPort, key: string | undefined): Promise<ServiceClaim | undefined> {
@@ -258,16 +270,4 @@ async function relabel(kubernetes: ClusterPort, { name, uid, resourceVersion }: 
 
 function labelsOf(item: string): Readonly<Record<string, string>> {
   return { [FAMILY_LABEL]: familyOf(item) ?? '', [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_API_SERVERS };
-}
-
-function withFaults(report: PassReport, repaired: Repaired, ipAddresses: number): PassReport {
-  const unlisted = new Map([...(report.unlisted ?? [])].filter(([type]) => !CLAIM_FINDINGS.has(type)));
-  for (const [type, count] of repaired.unlisted) unlisted.set(type, count);
-  return {
-    ...report,
-    changes: [...report.changes, ...repaired.changes],
-    findings: [...report.findings.filter(({ type }) => !CLAIM_FINDINGS.has(type)), ...repaired.findings],
-    unlisted,
-    counts: { ...report.counts, ipAddresses },
-  };
 }
