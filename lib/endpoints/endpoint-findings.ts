@@ -116,14 +116,13 @@ export function twoOwners(
 }
 
 /** Returns a finding for a slice of the Service that another owner created, or labelled as its own. */
-export function foreignSlice(slice: EndpointSliceObject, prune = false): Finding[] {
+export function foreignSlice(slice: EndpointSliceObject): Finding[] {
   const { metadata } = slice;
   const manager = metadata.labels?.[MANAGED_BY_LABEL];
   if (metadata.name === KUBERNETES_SERVICE.name && manager === undefined) return [];
   if (isOwnSecondSlice(slice)) return [];
   const by = manager === undefined ? 'is not ours' : `is managed by ${manager}`;
-  const then = prune ? 'this pass does not delete it' : 'it is never deleted';
-  const message = `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}; ${then}`;
+  const message = `EndpointSlice default/${metadata.name} of the kubernetes Service ${by}; this pass does not delete it`;
   return [{ type: 'foreignSlice', message, item: metadata.name }];
 }
 

@@ -33,7 +33,7 @@ export function planService(spec: ClusterSpec, current: ServiceObject | undefine
  * `pkg/controlplane/controller/kubernetesservice/controller.go`): no selector, one family unless the spec asks for both, the first address of the
  * primary range.
  */
-export function desiredService(spec: ClusterSpec): ServiceObject {
+function desiredService(spec: ClusterSpec): ServiceObject {
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -52,7 +52,7 @@ export function desiredService(spec: ClusterSpec): ServiceObject {
  * Returns the Service with its type and ports corrected (`spec.service.reconcile`), compared position by position;
  * `undefined` if both are correct.
  */
-export function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
+function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
   const ports = desired.spec.ports ?? [];
   const currentPorts = current.spec.ports ?? [];
   const satisfied =

@@ -68,7 +68,7 @@ export function slicesPublication(
     writes: [...publication.writes, ...unwanted.map(deletion)],
     verdict: isJudged ? publication.verdict : undefined,
     findings: [
-      ...kept.flatMap((slice) => foreignSlice(slice, prune)),
+      ...kept.flatMap(foreignSlice),
       ...(second !== undefined && second.live.length === 0 ? [noLiveLease(second, second.family)] : []),
       ...publication.findings,
     ],

@@ -64,7 +64,7 @@ async function publishServers(context: PassContext): Promise<PassReport> {
 }
 
 /** The input of the decision. */
-export interface World extends ServersSeen {
+interface World extends ServersSeen {
   readonly stored: StoredLeases;
   /** The lines of the report about leases that this pass has changed. */
   readonly lines: readonly string[];
@@ -145,7 +145,7 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
   return { ...world, stored, unwritten, lines: [...world.lines, ...lines], nowMs: nowMs() };
 }
 
-export interface EndpointsPlan {
+interface EndpointsPlan {
   /** The pass has nothing to write, and publishing is not refused: it decides only once. */
   readonly isQuiet: boolean;
   readonly service: ServiceWrite | undefined;
@@ -159,7 +159,7 @@ export interface EndpointsPlan {
 }
 
 /** Decides all writes of a pass. */
-export function decide(world: World): EndpointsPlan {
+function decide(world: World): EndpointsPlan {
   const { spec, nowMs } = world;
   const { primary, second, leases, addresses, remembered } = publishedServers(world);
   const endpoints = endpointsPublication(primary, world.contest);

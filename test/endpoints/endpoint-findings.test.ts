@@ -171,7 +171,7 @@ describe('the finding of a foreign slice', () => {
     { name: 'reports a slice with another name', slice: named('other'), why: 'is not ours' },
   ])('$name', ({ slice, why }) => {
     const item = slice.metadata.name;
-    const message = `EndpointSlice default/${item} of the kubernetes Service ${why}; it is never deleted`;
+    const message = `EndpointSlice default/${item} of the kubernetes Service ${why}; this pass does not delete it`;
     expect(foreignSlice(slice)).toEqual(why === undefined ? [] : [{ type: 'foreignSlice', message, item }]);
   });
 });

@@ -1,7 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { correctedService, desiredService, endpointPorts } from '../../lib/endpoints/kubernetes-service.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { endpointPorts, planService } from '../../lib/endpoints/kubernetes-service.ts';
 import type { ServiceObject, ServicePort } from '../../lib/endpoints/objects.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+
+const desiredService = (spec: ClusterSpec) => {
+  const write = planService(spec, undefined);
+  if (write === undefined) throw new Error('no write');
+  return write.object;
+};
 
 const HTTPS = { name: 'https', protocol: 'TCP', port: 443, targetPort: 6443 };
 
@@ -57,7 +64,7 @@ describe('the kubernetes Service', () => {
 
 describe('correcting the kubernetes Service', () => {
   const second = { name: 'extra', protocol: 'TCP', port: 1000, targetPort: 1010 } as const;
-  const desired = desiredService(aClusterSpec({ service: { extraPorts: [second] } }));
+  const spec = aClusterSpec({ service: { extraPorts: [second], reconcile: true } });
   const right: readonly ServicePort[] = [HTTPS, second];
 
   function found(ports: readonly ServicePort[], type = 'ClusterIP'): ServiceObject {
@@ -83,16 +90,14 @@ describe('correcting the kubernetes Service', () => {
     { name: 'a wrong type', ports: right, type: 'NodePort' },
   ])('a correction replaces $name, and keeps all other fields', ({ ports, type }) => {
     const current = found(ports, type);
-    expect(correctedService(current, desired)).toEqual({
-      ...current,
-      spec: { ...current.spec, type: 'ClusterIP', ports: right },
-    });
+    const object = { ...current, spec: { ...current.spec, type: 'ClusterIP', ports: right } };
+    expect(planService(spec, current)).toEqual({ verb: 'update', object, fields: 'type and ports' });
   });
 
   test.each([
     { name: 'the same ports and type', ports: right },
     { name: 'a protocol that is left to its default', ports: [{ name: 'https', port: 443, targetPort: 6443 }, second] },
   ])('a correction changes nothing for $name', ({ ports }) => {
-    expect(correctedService(found(ports), desired)).toBeUndefined();
+    expect(planService(spec, found(ports))).toBeUndefined();
   });
 });

@@ -171,12 +171,6 @@ describe('the decision about a lease after a probe', () => {
     const expected = [{ ...expecting('shared'), host: 'api.example.com' }];
     expect(decide(undefined, ready, { expected })).toMatchObject([[ADDRESS, { host: 'api.example.com' }]]);
   });
-
-  test('a late tick refreshes a lease before it decides which addresses to publish', () => {
-    const late = { nowMs: NOW_MS + 600_000 };
-    const [change] = decide(lease(), ready, late);
-    expect(publishedAddresses(change?.[1] ? [change[1]] : [], [expecting()], late.nowMs)).toEqual([ADDRESS]);
-  });
 });
 
 describe('the deletion of leases', () => {
@@ -289,13 +283,5 @@ describe('leases over many ticks', () => {
         expect(after.slice(-3)).toEqual([true, true, false]);
       }),
     );
-  });
-
-  test('a killed server is removed at the second tick after its last answer, and published again after its next', () => {
-    const ticks = (['ready', 'silence', 'silence', 'ready'] as const).map((verdict) => ({
-      answer: outcome(verdict),
-      gapMs: 10_000,
-    }));
-    expect(live(ticks)).toEqual([true, true, false, true]);
   });
 });

@@ -158,28 +158,12 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 });
 
-describe('the start of a cluster', () => {
-  test('the start of a cluster keeps an address that answers its probe, however old its lease', async () => {
-    const world = worldOf(A, B, C);
-    await world.setLease({ address: B, expiresAtMs: world.nowMs - 60_000, misses: 2 });
-    world.cluster.place(anEndpoints([A, B, C]));
-    await world.tick();
-    expect(world.published()).toEqual([A, B, C]);
-  });
-});
-
 describe('addresses of a host name', () => {
   function withHost(...records: readonly string[]): EndpointsWorld {
     const world = new EndpointsWorld([aHost(HOST)]).answer(READY, A, B, C);
     world.records.set(HOST, records);
     return world;
   }
-
-  test('the tick publishes every record of the host name', async () => {
-    const world = await settled(withHost(A, B));
-    expect(world.published()).toEqual([A, B]);
-    expect(await world.lease(A)).toMatchObject({ host: HOST });
-  });
 
   test('the tick adds new records at once, and removes old ones when their leases expire', async () => {
     const world = await settled(withHost(A, B));

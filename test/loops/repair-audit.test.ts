@@ -108,29 +108,10 @@ test('an audit counts what Services claim, and frees nothing', async () => {
   expect((await cluster.pass(clusterIpRepair)).changes).toEqual([]);
 });
 
-test('an audit of an IPv6 /64 accepts addresses beyond a bitmap, and keeps no usage bitmap', async () => {
-  const cluster = new RepairCluster({
-    allocator: 'apiserver',
-    serviceClusterIPRanges: ['fd00::/64'],
-    services: [withAddresses('a', 'fd00::1:2:3')],
-  });
-  const report = await cluster.pass(clusterIpRepair);
-  expect(report).toMatchObject({ findings: [], changes: [], counts: { allocated: 1 } });
-  expect(await cluster.stored(PRIMARY)).toBeUndefined();
-});
-
 test('an audit that another one overtakes accepts the usage bitmap of that one', async () => {
   const cluster = new RepairCluster({ allocator: 'apiserver' });
   const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
   expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });
-});
-
-test('an audit under an older spec than the stored usage bitmap ends without a write', async () => {
-  const cluster = new RepairCluster({ allocator: 'apiserver' });
-  await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
-  const item = await cluster.table.get('test', PRIMARY);
-  await expect(cluster.pass(clusterIpRepair)).rejects.toMatchObject({ code: 'OlderSpec' });
-  expect(await cluster.table.get('test', PRIMARY)).toEqual(item);
 });
 
 describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and allocator: %s', (allocator) => {

@@ -151,16 +151,6 @@ describe('a pass over the IPAddresses of a cluster', () => {
     ]);
   });
 
-  test('a pass over the IPAddresses of a cluster reports, as upstream, a Service whose IPAddress references a headless Service', async () => {
-    const { report, changed } = await passOver([service('s', ITEM), service('h', 'None'), ipAddress('h')], {
-      ipAddresses: false,
-    });
-    expect(report.findings).toMatchObject([
-      { message: expect.stringContaining('for Service a/h has a wrong reference') },
-    ]);
-    expect(changed).toEqual([]);
-  });
-
   test('a pass over the IPAddresses of a cluster counts addresses that API servers refuse in every ServiceCIDR, and the rest as a sum', async () => {
     const taken = [
       service('s', ITEM),
@@ -178,19 +168,6 @@ describe('a pass over the IPAddresses of a cluster', () => {
         ],
       },
     });
-  });
-
-  test('a pass over the IPAddresses of a cluster reports that nothing is free when no ServiceCIDR that is ready has an address left', async () => {
-    const full = ['10.5.0.1', '10.5.0.2'].flatMap((item, n) => [service(`s${n}`, item), ipAddress(`s${n}`, item)]);
-    const small = { ...SERVICE_CIDR, spec: { cidrs: ['10.5.0.0/30'] } };
-    const status = { conditions: [{ type: 'Ready', status: 'False' }] };
-    const report = (...cidrs: object[]) => passOver([...full, ...(cidrs as KubernetesObject[])], { ownCidrs: true });
-    const unready = await report(small, { ...SECOND_CIDR, status });
-    expect(unready.report).toMatchObject({
-      findings: [{ type: 'nothingFree' }],
-      counts: { allocated: 2, capacity: 2 },
-    });
-    expect((await report(small, SECOND_CIDR)).report).toMatchObject({ findings: [], counts: { capacity: 254 } });
   });
 
   test('a pass over the IPAddresses of a cluster does not report an address of a ServiceCIDR that was created during the pass', async () => {
@@ -269,13 +246,6 @@ describe('a pass over the IPAddresses of a cluster', () => {
     });
     expect(report.findings).toEqual([]);
     expect(cluster.find(IP_ADDRESS)).toBeDefined();
-  });
-
-  test('a pass over the IPAddresses of a cluster reads again and lists 200 faults, and counts the others', async () => {
-    const leaked = Array.from({ length: 203 }, (_, index) => ipAddress('gone', `10.5.0.${index}`));
-    const { report } = await passOver(leaked, { ipAddresses: false });
-    expect(report.findings).toHaveLength(200);
-    expect(report.unlisted?.get('leakedRecord')).toBe(3);
   });
 
   test('a pass over 60,000 IPAddresses counts all of them, and lists and corrects at most 200 faults', async () => {

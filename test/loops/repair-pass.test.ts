@@ -4,7 +4,7 @@ import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
-import { TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
+import { TableError } from '../../lib/table/key-value-table.ts';
 import { brokenList, tableWith } from '../repair/faults.ts';
 import { countsByType, listing, RepairCluster } from '../repair/repair-cluster.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
@@ -54,16 +54,6 @@ describe('a table that fails', () => {
     const code = cause === THROTTLED ? { code: 'Throttled' } : {};
     await expect(cluster.pass(loop, { table })).rejects.toMatchObject({ ...code, message, cause });
   });
-
-  test.each<TableErrorCode>(['SchemaTooNew', 'TableMissing', 'DeadlineExceeded'])(
-    'a write that fails with %s changes nothing',
-    async (code) => {
-      const cluster = new RepairCluster();
-      const table = tableWith(cluster.table, { put: () => Promise.reject(new TableError(code, 'test error')) });
-      const report = await cluster.pass(clusterIpRepair, { table });
-      expect(report).toMatchObject({ changes: [], errors: [{ code }] });
-    },
-  );
 
   test.each([
     { what: 'save', outcomes: ['unclear'] as const },

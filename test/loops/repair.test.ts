@@ -155,16 +155,6 @@ describe('cluster IP repair', () => {
       ),
     full: 'the service CIDR 192.168.1.0/24 is full; you must widen the CIDR in order to create new services for Cluster IP [IPv4]:192.168.1.100',
   });
-
-  test('a pass finds that no address is left, without an abort', async () => {
-    const cluster = new RepairCluster({
-      serviceClusterIPRanges: ['10.0.0.0/30'],
-      services: [withAddresses('a', '10.0.0.1'), withAddresses('b', '10.0.0.2')],
-    });
-    const report = await cluster.pass(clusterIpRepair);
-    expect([countsByType(report), report.errors]).toEqual([{ repair: 2, nothingFree: 1 }, []]);
-    expect(await takenIn(cluster, PRIMARY)).toEqual(['10.0.0.1', '10.0.0.2']);
-  });
 });
 
 describe('node port repair', () => {

@@ -1,12 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
-import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
-import type { StoredRange } from '../../lib/range/stored-range.ts';
+import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import { type AuditLedger, auditLedger, auditRange, networkLedger } from '../../lib/repair/audit.ts';
 import type { ClaimResult } from '../../lib/repair/walk.ts';
 import { made, pickLowest, portRange } from '../support/ranges.ts';
-import { storedRange } from './repair-cluster.ts';
 import { service } from './services.ts';
 
 const BY = service('s');
@@ -65,14 +63,6 @@ describe('the audit of a range', () => {
     expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
   });
 
-  test('a full range has no free items', () => {
-    const ledger = ledgerOf('10.0.0.0/30');
-    ledger.claim('10.0.0.1', BY);
-    expect(auditRange(ledger, WORDS, undefined, 1).findings).toEqual([]);
-    ledger.claim('10.0.0.2', BY);
-    expect(auditRange(ledger, WORDS, undefined, 1).findings).toMatchObject([{ type: 'nothingFree' }]);
-  });
-
   test('the audit of a range keeps a usage bitmap of a range of 65,536 bits and less', () => {
     const ledger = ledgerOf('10.0.0.0/24');
     ledger.claim('10.0.0.3', BY);
@@ -95,28 +85,5 @@ describe('the audit of a range', () => {
     const ledger = auditLedger(portRange('0-65535'));
     ledger.claim(65_535, BY);
     expect([...bitsOf(auditRange(ledger, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
-  });
-});
-
-describe('a saved usage bitmap', () => {
-  const audited = (stored: Partial<StoredRange>, ...claims: string[]) => {
-    const ledger = ledgerOf('10.0.0.0/24');
-    for (const address of claims) ledger.claim(address, BY);
-    const picture = storedRange({ range: '10.0.0.0/24', data: fromBits([0, 1]), allocator: 'apiserver', ...stored });
-    return auditRange(ledger, WORDS, picture, 1);
-  };
-
-  test.each([
-    { name: 'of other claims', stored: {} },
-    { name: 'of another range', stored: { range: '10.1.0.0/24' } },
-    { name: 'that is a record of the table', stored: { allocator: 'table' as const } },
-  ])('a usage bitmap $name is replaced without a warning', ({ stored }) => {
-    const { counts, findings, next } = audited(stored, '10.0.0.2');
-    expect([counts, findings]).toEqual([{ allocated: 1, free: 253, capacity: 254 }, []]);
-    expect(next).toMatchObject({ range: '10.0.0.0/24', allocator: 'apiserver' });
-  });
-
-  test('unchanged claims leave nothing to save', () => {
-    expect(audited({}, '10.0.0.1', '10.0.0.2').next).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { Hold, HoldTerms } from '../../lib/range/hold.ts';
-import { type StoredRange, sameRange } from '../../lib/range/stored-range.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { type Comparison, compareRange, startRebuild } from '../../lib/repair/compare-range.ts';
 import type { JudgingPass } from '../../lib/repair/leaks.ts';
 import { HOLD_END_MARGIN_MS, ipRange, portRange } from '../support/ranges.ts';
@@ -377,19 +377,5 @@ describe('a held item', () => {
     expect(next.holds).toEqual([{ ...ANY, items: ['fd00::a'] }]);
     expect([bitOf('fd00::a'), bitOf('FD00:0::a'), bitOf('fd00::'), bitOf('x')]).toEqual([9, 9, undefined, undefined]);
     expect(recorded.itemOf('fd00:0::A')).toBe('fd00::a');
-  });
-});
-
-describe('two stored ranges', () => {
-  const range = storedRange({ range: RANGE, data: fromBits([2]), holds: [{ ...ANY, items: ['30002'] }] });
-  test.each<[string, Partial<StoredRange>, boolean]>([
-    ['the same hold in another object', { holds: [{ ...ANY, items: ['30002'] }] }, true],
-    ['no hold', { holds: [] }, false],
-    ['the hold of another', { holds: [{ ...ANY, owner: 'b', items: ['30002'] }] }, false],
-    ['a longer hold', { holds: [{ ...ANY, untilMs: NOW + 2, items: ['30002'] }] }, false],
-    ['a hold of another request', { holds: [{ ...ANY, requestId: 'r2', items: ['30002'] }] }, false],
-    ['a hold of one more', { holds: [{ ...ANY, items: ['30002', '30003'] }] }, false],
-  ])('two stored ranges are compared when one of them has %s: %#', (_, changed, same) => {
-    expect(sameRange(range, { ...range, ...changed })).toBe(same);
   });
 });
