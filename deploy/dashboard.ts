@@ -79,7 +79,6 @@ const GRAPHS: readonly Graph[] = [
       count('lateProbes', 'late probes'),
       count('unreadableTicks', 'unreadable'),
       count('unqueuedTicks', 'not queued'),
-      count('staleClusterLists', 'stale cluster lists'),
       count('suspects', 'suspects'),
       count('eventsDropped', 'events dropped'),
       count('unpublishedEvents', 'events not published'),

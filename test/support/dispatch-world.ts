@@ -1,6 +1,5 @@
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
@@ -42,8 +41,6 @@ export interface DispatchOptions {
   readonly environment?: Partial<Environment>;
   /** Default: always a minute. */
   readonly remainingMs?: () => number;
-  /** Of the process. Default: of a new one. */
-  readonly memory?: ClusterListMemory;
 }
 
 export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWorld {
@@ -110,8 +107,8 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWo
       for (const spec of specs) await registerCluster(table, aClusterSpec(spec));
     },
     recordOf: async (cluster, loop = 'system-namespaces') => (await readRunRecord(table, cluster, loop))?.record,
-    dispatch: (loop, event = {}, { environment: changed, remainingMs = () => 60_000, memory } = {}) =>
-      dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }, memory),
+    dispatch: (loop, event = {}, { environment: changed, remainingMs = () => 60_000 } = {}) =>
+      dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }),
     schedule: () => ({ 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() }),
   };
 }
