@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { stringify } from 'yaml';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
@@ -17,7 +15,9 @@ import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
 import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 
@@ -32,7 +32,7 @@ const HANDLERS = Object.values(LOOP_HANDLERS);
 let lines: string[] = [];
 let standIn: StandInApiServer;
 let aws: FakeAws | undefined;
-let stopServer: (() => Promise<unknown>) | undefined;
+let server: FaultServer | undefined;
 
 beforeEach(async () => {
   lines = [];
@@ -48,56 +48,33 @@ beforeEach(async () => {
 afterEach(async () => {
   jest.restoreAllMocks();
   await aws?.stop();
-  await stopServer?.();
+  await server?.stop();
 });
 
-/** Takes whoever has the token, and answers as `spoil` says when it does. */
+/** Takes any caller with the token, unless `spoil` answers. */
 async function startServer(
   pair: CertifiedKey,
   spoil?: (authorization: string) => { status: number; body: string } | undefined,
 ) {
-  const server = createServer(pair, (request, response) => {
-    void request.toArray().then(async (chunks: Buffer[]) => {
-      const { method = 'GET', url = '/', headers } = request;
-      const authorization = headers.authorization ?? '';
-      const spoilt = spoil?.(authorization);
-      const text = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
-      const reply =
-        spoilt === undefined
-          ? await standIn.handle({ method, path: url, headers: text, body: Buffer.concat(chunks).toString() })
-          : { ...spoilt, headers: { 'content-type': 'application/json' } };
-      response.writeHead(reply.status, reply.headers).end(reply.body);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  stopServer = () => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
+  server = await startFaultServer(async ({ method, path, headers, body }) => {
+    const spoilt = spoil?.(String(headers['authorization'] ?? ''));
+    if (spoilt !== undefined) return { ...spoilt, headers: { 'content-type': 'application/json' } };
+    const text = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    return standIn.handle({ method, path, headers: text, body });
+  }, pair);
+  return server.url;
+}
+
+function kubeconfigFor(url: string): string {
+  const user = {
+    token: TOKEN,
+    'client-certificate-data': inBase64(clientPair.cert),
+    'client-key-data': inBase64(clientPair.key),
   };
-  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return stringify(JSON.parse(kubeconfigTo(url, { ca: authority.ca, user })));
 }
 
 const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
-
-function kubeconfigFor(server: string): string {
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'demo', cluster: { server, 'certificate-authority-data': inBase64(authority.ca) } }],
-    users: [
-      {
-        name: 'demo',
-        user: {
-          token: TOKEN,
-          'client-certificate-data': inBase64(clientPair.cert),
-          'client-key-data': inBase64(clientPair.key),
-        },
-      },
-    ],
-    contexts: [{ name: 'demo', context: { cluster: 'demo', user: 'demo' } }],
-    'current-context': 'demo',
-  });
-}
 
 /** Every function once, twice over, and all that they left anywhere, as one text. */
 async function everythingWritten(secret: string): Promise<string> {
@@ -122,16 +99,16 @@ async function everythingWritten(secret: string): Promise<string> {
     connect: (spec, options) => connections.connect(spec, options),
     resolveHost: () => async () => undefined,
   };
-  const server = /server: (\S+)/.exec(secret)?.[1] ?? 'https://127.0.0.1:1';
+  const origin = /server: (\S+)/.exec(secret)?.[1] ?? 'https://127.0.0.1:1';
   const apiServers = ['10.9.8.7', '10.9.8.8'].map((address) => ({
     address,
     kind: 'server' as const,
-    probe: { url: `${server}/readyz`, path: '/readyz', authenticate: true },
+    probe: { url: `${origin}/readyz`, path: '/readyz', authenticate: true },
   }));
   for (const [name, kubeconfig] of [
     ['of-secrets-manager', { secretsManager: 'kbc/demo' }],
     ['of-parameter-store', { ssm: '/kbc/demo' }],
-    ['of-web-identity', { webIdentity: { server, certificateAuthorityData: inBase64(authority.ca) } }],
+    ['of-web-identity', { webIdentity: { server: origin, certificateAuthorityData: inBase64(authority.ca) } }],
   ] as const) {
     await registerCluster(table(), aClusterSpec({ name, kubeconfig, apiServers }));
   }
@@ -220,7 +197,7 @@ describe('no log line, record, answer or table item contains a credential', () =
     ],
     [
       'it names no such context',
-      kubeconfigFor('https://127.0.0.1:1').replace('current-context: demo', 'current-context: none'),
+      kubeconfigFor('https://127.0.0.1:1').replace('current-context: there', 'current-context: none'),
     ],
   ])('the stored text is not a usable kubeconfig: %s', async (_title, secret) => {
     const written = await everythingWritten(secret);

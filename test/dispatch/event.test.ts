@@ -1,14 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseEvent } from '../../lib/dispatch/event.ts';
+import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
+import { parseEvent, receiveTick, tickBody } from '../../lib/dispatch/event.ts';
 
 const scheduled = {
-  version: '0',
-  id: '53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa',
   'detail-type': 'Scheduled Event',
   source: 'aws.events',
-  account: '123456789012',
   time: '2026-01-01T12:00:00Z',
-  region: 'eu-west-1',
   resources: ['arn:aws:events:eu-west-1:123456789012:rule/every-minute'],
   detail: {},
 };
@@ -30,7 +27,6 @@ describe('parseEvent', () => {
 
   test.each([
     { event: {}, asked: { force: false } },
-    { event: { force: true }, asked: { force: true } },
     { event: { clusters: ['a', 'b', 'a'] }, asked: { force: false, clusters: ['a', 'b'] } },
     { event: { clusters: ['a'], force: true }, asked: { force: true, clusters: ['a'] } },
   ])('$event is a direct invocation', ({ event, asked }) => {
@@ -38,24 +34,61 @@ describe('parseEvent', () => {
   });
 
   test.each([
-    { name: 'nothing', event: undefined, fault: 'the event is not of type object' },
-    { name: 'text', event: 'tick', fault: 'the event is not of type object' },
-    { name: 'a list', event: [], fault: 'the event is not of type object' },
-    { name: 'a schedule without a time', event: { ...scheduled, time: 'noon' }, fault: 'detail-type' },
-    { name: 'an unknown word', event: { cluster: 'a' }, fault: '"cluster"' },
-    { name: 'an empty list of clusters', event: { clusters: [] }, fault: 'clusters names no cluster' },
-    {
-      name: 'a name that no cluster can have',
-      event: { clusters: ['a', 'B!'] },
-      fault: 'clusters.1 is not the name of a cluster',
-    },
-    { name: 'a force that is no yes or no', event: { force: 'yes' }, fault: 'force is not of type boolean' },
-    { name: 'an event of nobody known', event: { Records: [{ body: '{}' }] }, fault: '"Records"' },
-    { name: 'a queue event without a message', event: { Records: [] }, fault: '"Records"' },
-  ])('$name is refused with a valid example', ({ event, fault }) => {
+    ['nothing', undefined, 'the event is not of type object'],
+    ['a list', [], 'the event is not of type object'],
+    ['a schedule without a time', { ...scheduled, time: 'noon' }, 'detail-type'],
+    ['an unknown word', { cluster: 'a' }, '"cluster"'],
+    ['an empty list of clusters', { clusters: [] }, 'clusters names no cluster'],
+    ['a name that no cluster can have', { clusters: ['a', 'B!'] }, 'clusters.1 is not the name of a cluster'],
+    ['a force that is no yes or no', { force: 'yes' }, 'force is not of type boolean'],
+    ['an event of an unknown source', { Records: [{ body: '{}' }] }, '"Records"'],
+    ['a queue event without a message', { Records: [] }, '"Records"'],
+  ])('%s is refused with a valid example', (_, event, fault) => {
     const parse = () => parseEvent(event);
     expect(parse).toThrow(expect.objectContaining({ code: 'BadEvent' }));
     expect(parse).toThrow('{"clusters": ["name"], "force": true}');
     expect(parse).toThrow(fault);
+  });
+});
+
+describe('a tick in a message', () => {
+  const LOOP = 'kubernetes-service';
+  const DUE = 1_790_000_000_000;
+  const tick = { loop: LOOP, dueAtMs: DUE, clusters: ['a', 'b'] } as const;
+  const body = (overrides: object = {}) => JSON.stringify({ schema: 1, ...tick, ...overrides });
+
+  test('a tick in a message is JSON with its schema, loop, due time and clusters', () => {
+    expect(JSON.parse(tickBody(tick))).toEqual({ schema: 1, ...tick });
+    expect(receiveTick(tickBody(tick), LOOP, DUE)).toEqual({ outcome: 'due', tick });
+  });
+
+  test.each(LOOPS)('a tick of %s is late once the next one was due', (loop) => {
+    const intervalMs = SCHEDULE_SECONDS[loop] * 1000;
+    expect(receiveTick(body({ loop }), loop, DUE + intervalMs)).toMatchObject({ outcome: 'due' });
+    const late = { outcome: 'late', lateMs: intervalMs + 1, tick: { ...tick, loop } };
+    expect(receiveTick(body({ loop }), loop, DUE + intervalMs + 1)).toEqual(late);
+  });
+
+  test('a tick of a suspect is late after half a minute, as the next one comes after it', () => {
+    const text = body({ followedUntilMs: DUE });
+    expect(receiveTick(text, LOOP, DUE + 30_000)).toMatchObject({ outcome: 'due' });
+    expect(receiveTick(text, LOOP, DUE + 30_001)).toMatchObject({ outcome: 'late' });
+  });
+
+  const NOT_A_TICK = 'Not a tick message: ';
+  test.each([
+    ['no JSON', '{"schema":1', `${NOT_A_TICK}the event is not of type object`],
+    ['of another kind', '[]', `${NOT_A_TICK}the event is not of type object`],
+    ['of another version', body({ schema: 2 }), `${NOT_A_TICK}schema is not 1, the one that this version reads`],
+    ['of another loop', body({ loop: 'x' }), 'A tick of the loop x, but this is kubernetes-service'],
+    ['without a cluster', body({ clusters: [] }), `${NOT_A_TICK}clusters names no cluster`],
+    [
+      'for a name that no cluster can have',
+      body({ clusters: ['#clusters'] }),
+      `${NOT_A_TICK}clusters.0 is not the name of a cluster`,
+    ],
+    ['due at no time', body({ dueAtMs: 'noon' }), `${NOT_A_TICK}dueAtMs is not of type number`],
+  ])('a message that is %s is unreadable, and the reason is logged', (_, text, reason) => {
+    expect(receiveTick(text, LOOP, DUE)).toEqual({ outcome: 'unreadable', reason });
   });
 });

@@ -81,35 +81,6 @@ describe('the input of a pass', () => {
   });
 });
 
-describe('a pause of a pass', () => {
-  const [A_PAUSE_MS, PASS_MS] = [100, 20_000];
-
-  /** Of the pass: its own deadline and that of the pause. */
-  async function paused(world: DispatchWorld, ends: number): Promise<void> {
-    const run = pass(world, async ({ pause }) => {
-      await pause(A_PAUSE_MS);
-      return aReport();
-    });
-    const deadlineOf = (ms: number) => world.deadlines.find((one) => one.ms === ms);
-    while (deadlineOf(A_PAUSE_MS) === undefined) await new Promise(setImmediate);
-    deadlineOf(ends)?.expire();
-    await run;
-    expect(deadlineOf(A_PAUSE_MS)?.cancelled).toBe(true);
-  }
-
-  test('a pause of a pass ends when its time is over, and the pass continues', async () => {
-    const world = await aDispatchWorldOf({});
-    await paused(world, A_PAUSE_MS);
-    expect(await world.recordOf('demo')).toMatchObject({ outcome: 'succeeded' });
-  });
-
-  test('a pause of a pass ends with the pass', async () => {
-    const world = await aDispatchWorldOf({});
-    await paused(world, PASS_MS);
-    expect(world.telemetry.counters).toMatchObject({ passes: 1 });
-  });
-});
-
 describe('mode observe', () => {
   const writes = async ({ kubernetes, table }: PassContext) => {
     await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });

@@ -3,7 +3,7 @@ import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { pauseCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
@@ -267,12 +267,6 @@ describe('a message', () => {
     });
     expect(ran).toEqual(['a']);
     expect(lines('invocation ended')[0]?.fields).toMatchObject({ unregistered: ['gone', 'never'] });
-  });
-
-  test('a message does not touch a cluster that was paused since', async () => {
-    await world.register({ name: 'a' });
-    await pauseCluster(world.table, 'a', { untilMs: world.clock.nowMs + 60_000, reason: 'upgrade', by: 'ops' });
-    expect(await invoke(queueEvent(tickOf()))).toEqual({ passes: 0, failed: 0, skipped: 1 });
   });
 
   test('a registration of a later version fails that cluster alone', async () => {

@@ -1,39 +1,26 @@
-import type { Server } from 'node:http';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { type FaultServer, failure, startFaultServer } from '../support/api-fault-server.ts';
 
 const MINUTE = 60_000;
 
 /** Accepts the token `new` alone. */
-let server: Server;
-let url = '';
-/** Of each request, in order. */
-const tokens: string[] = [];
+let server: FaultServer;
 beforeAll(async () => {
-  server = createServer(({ headers: { authorization } }, response) => {
-    tokens.push(String(authorization));
-    const status = authorization === 'new' ? 200 : 401;
-    response.writeHead(status, { 'content-type': 'application/json' });
-    const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
-    const refusal = { kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized' };
-    response.end(JSON.stringify(status === 200 ? namespace : refusal));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
+  server = await startFaultServer(({ headers }) =>
+    headers['authorization'] === 'new' ? { body: namespace } : failure(401, 'Unauthorized'),
+  );
 });
-afterAll(async () => {
-  await new Promise((resolve) => server.close(resolve));
-});
+afterAll(() => server.stop());
 
 function access(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
   return {
-    server: url,
+    server: server.url,
     basePath: '',
     context: 'demo',
     skipTlsVerify: false,
@@ -195,12 +182,13 @@ describe('the connections of a process', () => {
     const read = { kind: 'Namespace', name: 'default' } as const;
 
     test('a credential that was refused while it was kept is read again once, and the pass continues with the new one', async () => {
-      tokens.length = 0;
+      const before = server.requests.length;
       const stored = ['old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
       await connect();
       const { kubernetes } = await connect();
       await expect(Promise.all([kubernetes.get(read), kubernetes.get(read)])).resolves.toHaveLength(2);
+      const tokens = server.requests.slice(before).map(({ headers }) => headers['authorization']);
       expect(tokens.filter((token) => token === 'new')).toHaveLength(2);
       expect(reads()).toBe(2);
       await clusters.close();

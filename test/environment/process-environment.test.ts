@@ -53,10 +53,6 @@ test.each([
   expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
 });
 
-test('the environment of a deployed function is that of its stack', () => {
-  expect(environmentFrom(complete).stack).toBe('kube-bootstrap-controller-test');
-});
-
 test('the environment of a deployed function reports events as its stack', () => {
   expect(environmentFrom(complete).reportingInstance).toBe('kube-bootstrap-controller-test');
 });

@@ -87,13 +87,6 @@ describeInEachTable('A stored range', (open) => {
   });
 });
 
-test('saveRange creates the range if none exists', async () => {
-  const table = memoryTable();
-  expect(await readRange(table, 'c', KEY)).toBeUndefined();
-  won(await saveRange(table, 'c', KEY, STORED, undefined));
-  expect((await readItem(table)).stored).toEqual(STORED);
-});
-
 test('saveRange loses to another caller that has already initialized the resource', async () => {
   const table = memoryTable();
   won(await saveRange(table, 'c', KEY, STORED, undefined));
@@ -163,21 +156,6 @@ describe('readRange', () => {
     won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
     const unclaimed = [{ namespace: 'a', name: 'web', reviews: 1, first: [16], later: [] }];
     expect((await readItem(table)).stored).toEqual({ ...value, unclaimed });
-  });
-
-  test('readRange does not read an item of a later version, and names its schema', async () => {
-    const table = memoryTable();
-    won(await table.put({ cluster: 'c', key: KEY, value, schema: 3 }, undefined));
-    await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
-      code: 'SchemaTooNew',
-      message: expect.stringContaining('has schema 3 and this version reads 2'),
-    });
-  });
-
-  test('readRange reports an item with a schema that never existed as corrupt', async () => {
-    const table = memoryTable();
-    won(await table.put({ cluster: 'c', key: KEY, value, schema: 0 }, undefined));
-    await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({ code: 'Corrupt' });
   });
 });
 

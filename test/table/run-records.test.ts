@@ -52,14 +52,6 @@ test.each([
   expect(item.key).toBe('runs/cluster-ip-repair');
 });
 
-test('a run record replaces only the one that was read', async () => {
-  const table = memoryTable();
-  const first = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined));
-  won(await writeRunRecord(table, 'c', LOOP, FAILED, first));
-  expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, first)).toEqual({ outcome: 'lost' });
-  expect(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, undefined)).toEqual({ outcome: 'lost' });
-});
-
 test('a run record remembers eight writes, so that it stays small', async () => {
   const table = memoryTable();
   let item: Item | undefined;
