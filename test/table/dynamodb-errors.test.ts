@@ -28,114 +28,84 @@ interface Call {
 const errorOf = (error: unknown, { action = 'dynamodb:PutItem', ...call }: Call = {}) =>
   tableErrorOf(error, { action, tableName: 't', region: 'r', ...call });
 
+const MAY_HAVE_HAPPENED = 'it may or may not have happened; ';
+const THROTTLED = `: ${MAY_HAVE_HAPPENED}the next pass tries again; if this continues, raise the capacity limits of the table or of the account.`;
+const READ_AGAIN = `: ${MAY_HAVE_HAPPENED}the next pass reads again.`;
+const VPC =
+  ' In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.r.dynamodb in the route tables of the subnets.';
+const DENIED = ' was denied: allow dynamodb:PutItem on this table to the role or user that runs this.';
+const TOO_LARGE = ' was refused: the item is larger than the 400 KB that the table takes.';
+const INVALID =
+  ' was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.';
+const refusal = (name: string, message?: string) => answered(name, { status: 400, ...(message && { message }) });
+const unsentThrottling = Object.assign(new Error('no'), { name: 'ThrottlingException' });
+
 describe('the error of a call to the table', () => {
   test.each<[string, unknown, string, string]>([
+    ['an action that is denied', refusal('AccessDeniedException'), 'AccessDenied', DENIED],
+    ['an item that is too large', refusal('ValidationException', 'Item size is over'), 'ItemTooLarge', TOO_LARGE],
+    ['a large collection', refusal('ItemCollectionSizeLimitExceededException'), 'ItemTooLarge', TOO_LARGE],
+    ['a request that is too large', answered('Other', { status: 413 }), 'ItemTooLarge', TOO_LARGE],
+    ['keys of another table', refusal('ValidationException'), 'Unexpected', INVALID],
     [
-      'a table that is missing',
-      answered('ResourceNotFoundException', { status: 400 }),
-      'TableMissing',
-      'Table "t" was not found in region r (dynamodb:PutItem): deploy the stack that creates it, or correct the name or the region.',
-    ],
-    [
-      'an action that is denied',
-      answered('AccessDeniedException', { status: 400 }),
-      'AccessDenied',
-      `${WHAT} was denied: allow dynamodb:PutItem on this table to the role or user that runs this.`,
-    ],
-    [
-      'an item that is too large',
-      answered('ValidationException', { status: 400, message: 'Item size has exceeded' }),
-      'ItemTooLarge',
-      `${WHAT} was refused: the item is larger than the 400 KB that the table takes.`,
-    ],
-    [
-      'a collection that is too large',
-      answered('ItemCollectionSizeLimitExceededException', { status: 400 }),
-      'ItemTooLarge',
-      `${WHAT} was refused: the item is larger than the 400 KB that the table takes.`,
-    ],
-    [
-      'a request that is too large',
-      answered('Other', { status: 413 }),
-      'ItemTooLarge',
-      `${WHAT} was refused: the item is larger than the 400 KB that the table takes.`,
-    ],
-    [
-      'keys of another table',
-      answered('ValidationException', { status: 400 }),
+      'a refusal that mentions a size',
+      refusal('Other', 'Item size'),
       'Unexpected',
-      `${WHAT} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`,
+      ' failed with Other; see the cause.',
     ],
-    [
-      'a refusal of another kind that mentions a size',
-      answered('Other', { status: 400, message: 'Item size' }),
-      'Unexpected',
-      `${WHAT} failed with Other; see the cause.`,
-    ],
+    ['what was never sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
+    ['what is no error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
     [
       'what was throttled before it was sent',
-      Object.assign(new Error('no'), { name: 'ThrottlingException' }),
+      unsentThrottling,
       'Throttled',
-      `${WHAT} failed (ThrottlingException, attempts: unknown): it may or may not have happened; the next pass tries again; if this continues, raise the capacity limits of the table or of the account.`,
+      ` failed (ThrottlingException, attempts: unknown)${THROTTLED}`,
     ],
-    ['another refusal', answered('Other', { status: 400 }), 'Unexpected', `${WHAT} failed with Other; see the cause.`],
-    ['what was never sent', new Error('a defect'), 'Unexpected', `${WHAT} failed with Error; see the cause.`],
-    ['what is no error', 'text', 'Unexpected', `${WHAT} failed with unknown error; see the cause.`],
-    ['nothing', null, 'Unexpected', `${WHAT} failed with unknown error; see the cause.`],
     [
       'an answer of 500',
-      answered('InternalServerError', { status: 500, fault: 'server' }),
+      answered('Internal', { status: 500, fault: 'server' }),
       'Unavailable',
-      `${WHAT} failed (InternalServerError, attempts: 2): it may or may not have happened; the next pass reads again.`,
+      ` failed (Internal, attempts: 2)${READ_AGAIN}`,
     ],
-    [
-      'no answer',
-      refusedConnection,
-      'Unavailable',
-      `${WHAT} failed (ECONNREFUSED, attempts: 3): it may or may not have happened; the next pass reads again. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.r.dynamodb in the route tables of the subnets.`,
-    ],
+    ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],
   ])('the error of a call to the table names %s', (_, error, code, message) => {
-    expect(errorOf(error)).toMatchObject({ code, message, cause: error });
+    expect(errorOf(error)).toMatchObject({ code, message: `${WHAT}${message}`, cause: error });
+  });
+
+  test('the error of a call to the table names a table that is missing', () => {
+    const error = refusal('ResourceNotFoundException');
+    const message =
+      'Table "t" was not found in region r (dynamodb:PutItem): deploy the stack that creates it, or correct the name or the region.';
+    expect(errorOf(error)).toMatchObject({ code: 'TableMissing', message, cause: error });
   });
 
   test.each([
-    ...[
-      'ProvisionedThroughputExceededException',
-      'ThrottlingException',
-      'RequestLimitExceeded',
-      'LimitExceededException',
-    ],
-    'TooManyRequests',
+    ...['ProvisionedThroughputExceededException', 'ThrottlingException', 'RequestLimitExceeded'],
+    ...['LimitExceededException', 'TooManyRequests'],
   ])('the error of a call to the table is Throttled for %s', (name) => {
     const error = answered(name, { status: name === 'TooManyRequests' ? 429 : 400 });
     expect(errorOf(error)).toMatchObject({
       code: 'Throttled',
-      message: `${WHAT} failed (${name}, attempts: 2): it may or may not have happened; the next pass tries again; if this continues, raise the capacity limits of the table or of the account.`,
+      message: `${WHAT} failed (${name}, attempts: 2)${THROTTLED}`,
     });
   });
 
   test.each([
-    'CredentialsProviderError',
-    'ExpiredTokenException',
-    'IncompleteSignatureException',
-    'InvalidSignatureException',
-    'MissingAuthenticationTokenException',
-    'TokenProviderError',
+    ...['CredentialsProviderError', 'ExpiredTokenException', 'IncompleteSignatureException'],
+    ...['InvalidSignatureException', 'MissingAuthenticationTokenException', 'TokenProviderError'],
     'UnrecognizedClientException',
   ])('the error of a call to the table contains no part of the signature for %s', (name) => {
-    const error = errorOf(answered(name, { status: 400, message: 'signature' }));
-    expect(error).toMatchObject({
-      code: 'AccessDenied',
-      message: `${WHAT} could not be authenticated (${name}): give this process valid AWS credentials.`,
-    });
+    const error = errorOf(refusal(name, 'signature'));
+    const message = `${WHAT} could not be authenticated (${name}): give this process valid AWS credentials.`;
+    expect(error).toMatchObject({ code: 'AccessDenied', message });
     expect(error.cause).toBeUndefined();
   });
 
   test.each<[TableAction, string]>([
     ['dynamodb:GetItem', ''],
     ['dynamodb:Query', ''],
-    ['dynamodb:PutItem', 'it may or may not have happened; '],
-    ['dynamodb:DeleteItem', 'it may or may not have happened; '],
+    ['dynamodb:PutItem', MAY_HAVE_HAPPENED],
+    ['dynamodb:DeleteItem', MAY_HAVE_HAPPENED],
   ])('the error of a call to the table reports whether %s may have happened: "%s"', (action, outcome) => {
     expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
       `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}the next pass reads again.`,
