@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { unlessAborted } from '../lib/cluster/async.ts';
 import { CLUSTERS } from '../lib/table/clusters.ts';
-import type { Audience } from '../lib/table/dynamodb-errors.ts';
 import { createDynamoClient, dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { MOST_SKEW_MS, type ServerClock, serverClock } from '../lib/table/server-clock.ts';
@@ -54,7 +53,7 @@ export async function openTable(
   const { openLocalTable } = await import('../local/local-table.ts');
   const { client, tableName, running, close } = await openLocalTable({ folder });
   const found = { client, tableName, title: `the local table in ${folder}`, close };
-  return opened({ ...found, ...(running && { running }) }, 'localPerson', nowMs);
+  return opened({ ...found, ...(running && { running }) }, nowMs);
 }
 
 async function openInAws(
@@ -72,11 +71,7 @@ async function openInAws(
     requestTimeoutMs: 5_000,
   });
   await refuseWithoutAccess(client, profile ?? process.env['AWS_PROFILE'], signal);
-  return opened(
-    { client, tableName, title: `table ${tableName}`, close: async () => client.destroy() },
-    'person',
-    nowMs,
-  );
+  return opened({ client, tableName, title: `table ${tableName}`, close: async () => client.destroy() }, nowMs);
 }
 
 /**
@@ -109,11 +104,11 @@ interface Found extends Omit<OpenTable, 'tableUntil' | 'clock'> {
   readonly client: DynamoDBClient;
 }
 
-function opened({ client, ...found }: Found, audience: Audience, nowMs: () => number): OpenTable {
+function opened({ client, ...found }: Found, nowMs: () => number): OpenTable {
   const { tableName } = found;
   const clock = serverClock(client, nowMs);
   const tableUntil = (deadline: AbortSignal) =>
-    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID, audience });
+    dynamoDbTable({ client, tableName, deadline, nowMs: clock.nowMs, newWriteId: randomUUID });
   return { ...found, clock, tableUntil };
 }
 

@@ -11,45 +11,7 @@ export interface FailedCall {
   /** `undefined` if no region is set. */
   readonly region: string | undefined;
   readonly deadline?: AbortSignal;
-  readonly audience?: Audience;
 }
-
-/**
- * The reader of the messages. Default: the log of a pass, which another pass follows. `localPerson`: a user whose table
- * is that of a run on the same machine.
- */
-export type Audience = 'pass' | 'person' | 'localPerson';
-
-interface WhatNext {
-  /** The present state is unknown. */
-  readonly readAgain: string;
-  readonly tryAgain: string;
-  readonly timeWasOver: string;
-  /** There was no answer. */
-  readonly noAnswer: (region: string) => string;
-}
-
-const FOR_PERSON = {
-  readAgain: 'run the command again',
-  tryAgain: 'run the command again in a moment',
-  timeWasOver: 'when its time was over',
-};
-
-const NEXT: Readonly<Record<Audience, WhatNext>> = {
-  pass: {
-    readAgain: 'the next pass reads again',
-    tryAgain: 'the next pass tries again',
-    timeWasOver: 'at the deadline of its pass',
-    // On a private network the route is usually missing.
-    noAnswer: (region) =>
-      ` In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`,
-  },
-  person: {
-    ...FOR_PERSON,
-    noAnswer: (region) => ` Is this machine online, and is ${region} the name of a region?`,
-  },
-  localPerson: { ...FOR_PERSON, noAnswer: () => ' The run whose table it is may have ended: "kbctl run" starts one.' },
-};
 
 type SdkErrorCode = Exclude<TableErrorCode, 'Contended' | 'ChangedMeanwhile' | 'Corrupt' | 'SchemaTooNew'>;
 
@@ -64,8 +26,7 @@ export function tableErrorOf(error: unknown, call: FailedCall): TableError {
 }
 
 function messageOf(code: SdkErrorCode, name: string, error: unknown, call: FailedCall): string {
-  const { action, tableName, region, audience = 'pass' } = call;
-  const next = NEXT[audience];
+  const { action, tableName, region } = call;
   if (region === undefined) return `${action} failed: no AWS region is set; set AWS_REGION.`;
   const what = `${action} on table "${tableName}" in region ${region}`;
   const failed = `${what} failed (${shownName(error, name)}, attempts: ${attemptsOf(error) ?? 'unknown'})`;
@@ -80,16 +41,21 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
     case 'ItemTooLarge':
       return `${what} was refused: the item is larger than the 400 KB that the table takes.`;
     case 'Throttled':
-      return `${failed}: ${outcome}${next.tryAgain}; if this continues, raise the capacity limits of the table or of the account.`;
+      return `${failed}: ${outcome}try again in a moment; if this continues, raise the capacity limits of the table or of the account.`;
     case 'Unavailable':
-      return `${failed}: ${outcome}${next.readAgain}.${statusOf(error) === undefined ? next.noAnswer(region) : ''}`;
+      return `${failed}: ${outcome}try again.${statusOf(error) === undefined ? checkNetwork(region) : ''}`;
     case 'DeadlineExceeded':
-      return `${what} was aborted ${next.timeWasOver}: ${outcome}${next.readAgain}.`;
+      return `${what} was aborted at its deadline: ${outcome}try again.`;
     case 'Unexpected':
       return name === 'ValidationException'
         ? `${what} was refused as invalid: the keys of the table must be "cluster" (partition) and "key" (sort), both text.`
         : `${what} failed with ${name}; see the cause.`;
   }
+}
+
+/** On a private network the route is usually missing. */
+function checkNetwork(region: string): string {
+  return ` Check the network and the region. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`;
 }
 
 export function isFailedCondition(error: unknown): boolean {

@@ -9,14 +9,7 @@ import {
   type QueryCommandOutput,
 } from '@aws-sdk/client-dynamodb';
 import { attemptsOf, type CallLimits, clientOptions } from '../aws/sdk.ts';
-import {
-  type Audience,
-  isFailedCondition,
-  isRefusal,
-  regionOf,
-  type TableAction,
-  tableErrorOf,
-} from './dynamodb-errors.ts';
+import { isFailedCondition, isRefusal, regionOf, type TableAction, tableErrorOf } from './dynamodb-errors.ts';
 import { attributesOf, itemFrom, keyOf, listedItemFrom } from './dynamodb-items.ts';
 import type { Item, KeyValueTable, TableError } from './key-value-table.ts';
 import { itemOf, provenOutcome } from './stored-item.ts';
@@ -64,8 +57,6 @@ export interface DynamoDbTableOptions {
   readonly deadline: AbortSignal;
   readonly nowMs: () => number;
   readonly newWriteId: () => string;
-  /** The reader of error messages. Default: `pass`. */
-  readonly audience?: Audience;
 }
 
 const IS_ABSENT = { ConditionExpression: 'attribute_not_exists(writeId)' };
@@ -78,18 +69,11 @@ function isStill({ writeId }: Item) {
 }
 
 /** Returns the table in DynamoDB, bound to one pass. */
-export function dynamoDbTable({
-  client,
-  tableName,
-  deadline,
-  nowMs,
-  newWriteId,
-  audience = 'pass',
-}: DynamoDbTableOptions): KeyValueTable {
+export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }: DynamoDbTableOptions): KeyValueTable {
   const bound = { abortSignal: deadline };
 
   const toTableError = async (error: unknown, action: TableAction): Promise<TableError> =>
-    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline, audience });
+    tableErrorOf(error, { action, tableName, region: await regionOf(client), deadline });
 
   const call = async <T>(action: TableAction, request: () => Promise<T>): Promise<T> => {
     try {

@@ -73,13 +73,13 @@ describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the ne
       'the table throttles it',
       () => proxy.plan('Query', ...throttle(ATTEMPTS)),
       'Throttled',
-      /the next pass tries again; if this continues, raise the capacity limits/,
+      /try again in a moment; if this continues, raise the capacity limits/,
     ],
     [
       'the table hangs',
       () => proxy.plan('Query', ...hang()),
       'DeadlineExceeded',
-      /dynamodb:Query on table "table-\d+".*aborted at the deadline.*the next pass reads again/,
+      /dynamodb:Query on table "table-\d+".*aborted at its deadline.*try again/,
     ],
   ])('when %s', async (_, happens, code, pattern) => {
     const ownName = tableName;
@@ -130,7 +130,7 @@ describe('a pass fails in its middle, changes nothing and lets the next one succ
       'cluster-ip-repair',
       () => ['PutItem', ...throttle(ATTEMPTS)],
       'Throttled',
-      /^unable to persist the updated service IP allocations: .*may or may not have happened; the next pass tries/,
+      /^unable to persist the updated service IP allocations: .*may or may not have happened; try again in a moment/,
     ],
     [
       'it may not save the range',
@@ -144,14 +144,14 @@ describe('a pass fails in its middle, changes nothing and lets the next one succ
       'kubernetes-service',
       () => ['PutItem', ...Array.from({ length: ATTEMPTS }, () => serviceError(500, 'InternalServerError'))],
       'Unavailable',
-      /dynamodb:PutItem .*may or may not have happened; the next pass reads again/,
+      /dynamodb:PutItem .*may or may not have happened; try again/,
     ],
     [
       'the table hangs while the leases are read again before they are published',
       'kubernetes-service',
       () => ['GetItem', NO_FAULT, NO_FAULT, ...hang()],
       'DeadlineExceeded',
-      /dynamodb:GetItem .*aborted at the deadline/,
+      /dynamodb:GetItem .*aborted at its deadline/,
     ],
   ])('when %s', async (_, loop, plan, code, pattern) => {
     const before = await world.state();

@@ -69,7 +69,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
     test('kbctl cluster get and list print the resolution when the table does not answer', async () => {
       const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
       const { code, stderr } = await world().kbctl(['cluster', 'get'], { env });
-      expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('run the command again') });
+      expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('try again') });
     });
   });
 }

@@ -199,7 +199,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBe('theirs');
     });
 
-    const ON_TABLE = /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*next pass/;
+    const ON_TABLE = /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*try again/;
     test.each<[string, string, Fault[], number, RegExp]>([
       ['that the table did not get yet', 'Unavailable', thrice(drop), 3, ON_TABLE],
       ['that is throttled at every attempt', 'Throttled', throttle(9), 3, ON_TABLE],
