@@ -1,23 +1,10 @@
-import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import {
-  DescribeTableCommand,
-  DynamoDBClient,
-  type DynamoDBClientConfig,
-  type TableDescription,
-} from '@aws-sdk/client-dynamodb';
+  CloudFormationClient,
+  type CloudFormationClientConfig,
+  DescribeStacksCommand,
+} from '@aws-sdk/client-cloudformation';
 import { RELEASE_FAILING } from './alarm-list.ts';
 import type { StackParameters } from './parameters.ts';
-
-export interface StackProvider {
-  readonly getAwsSdkV3Config: () => Promise<DynamoDBClientConfig>;
-  readonly getStackResources: () => Promise<readonly StackResource[]>;
-}
-
-interface StackResource {
-  readonly LogicalResourceId?: string;
-  readonly PhysicalResourceId?: string;
-  readonly ResourceStatus?: string;
-}
 
 export interface DeployedStack {
   readonly arn: string;
@@ -27,13 +14,11 @@ export interface DeployedStack {
 }
 
 /** Returns `undefined` if the stack does not exist. */
-export async function describeStack(name: string, provider: StackProvider): Promise<DeployedStack | undefined> {
-  const { region, endpoint, credentials } = await provider.getAwsSdkV3Config();
-  const client = new CloudFormationClient({
-    ...(region !== undefined && { region }),
-    ...(endpoint !== undefined && { endpoint }),
-    ...(credentials !== undefined && { credentials }),
-  });
+export async function describeStack(
+  name: string,
+  config: CloudFormationClientConfig,
+): Promise<DeployedStack | undefined> {
+  const client = new CloudFormationClient(config);
   try {
     const { Stacks: [stack] = [] } = await client.send(new DescribeStacksCommand({ StackName: name }));
     const pairs = (list: readonly (readonly [string | undefined, string | undefined])[]) =>
@@ -45,7 +30,8 @@ export async function describeStack(name: string, provider: StackProvider): Prom
       tags: pairs((stack?.Tags ?? []).map((one) => [one.Key, one.Value])),
     };
   } catch (error) {
-    if (isMissingStack(error)) return undefined;
+    if (error instanceof Error && error.name === 'ValidationError' && /does not exist/.test(error.message))
+      return undefined;
     throw error;
   } finally {
     client.destroy();
@@ -79,50 +65,4 @@ export function rollbackConfiguration(name: string, stack: DeployedStack | undef
       },
     ],
   };
-}
-
-const KEYS = 'cluster HASH, key RANGE';
-
-/**
- * Whether a table of that name exists that is not the stack's. The table outlives its stack, so that a deployment after
- * `serverless remove`, or after one that failed half-way, finds it.
- *
- * @throws Error when the table has other keys: it is not one of this project.
- */
-export async function isLeftBehind(name: string, provider: StackProvider): Promise<boolean> {
-  const table = await describeTable(name, await provider.getAwsSdkV3Config());
-  if (table === undefined || (await isOfStack(name, provider))) return false;
-  const keys = table.KeySchema?.map(({ AttributeName, KeyType }) => `${AttributeName} ${KeyType}`).join(', ');
-  if (keys === KEYS) return true;
-  throw new Error(
-    `The table ${name} exists, and its keys are ${keys}, not ${KEYS}: it is not a table of this project. ` +
-      'Deploy another stage, or name a table of this project with --param table=<name>.',
-  );
-}
-
-async function describeTable(name: string, config: DynamoDBClientConfig): Promise<TableDescription | undefined> {
-  const client = new DynamoDBClient(config);
-  try {
-    return (await client.send(new DescribeTableCommand({ TableName: name }))).Table;
-  } catch (error) {
-    if (error instanceof Error && error.name === 'ResourceNotFoundException') return undefined;
-    throw error;
-  } finally {
-    client.destroy();
-  }
-}
-
-async function isOfStack(name: string, provider: StackProvider): Promise<boolean> {
-  const resources = await provider.getStackResources().catch((error: unknown) => {
-    if (isMissingStack(error)) return [];
-    throw error;
-  });
-  return resources.some(
-    ({ LogicalResourceId, PhysicalResourceId, ResourceStatus }) =>
-      LogicalResourceId === 'Table' && PhysicalResourceId === name && ResourceStatus?.startsWith('DELETE') !== true,
-  );
-}
-
-function isMissingStack(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ValidationError' && /does not exist/.test(error.message);
 }

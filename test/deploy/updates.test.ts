@@ -101,7 +101,7 @@ test("a deployment keeps the stack's parameters, and prints them", async () => {
   expect(await world.emulator.aws.form('cloudformation', stack)).toMatch(/<Key>team<\/Key>\s*<Value>platform</);
 });
 
-test('a stack that is removed and deployed again finds its table and everything in it', async () => {
+test('a stack that is removed and deployed again beside its table has everything that is in it', async () => {
   const before = await kept();
   const versions = await versionsOf(controlPlane.first);
   const generation = async () => (await readLeases(world.table(), CLUSTER)).leases[0]?.generation ?? 0;
@@ -111,7 +111,7 @@ test('a stack that is removed and deployed again finds its table and everything 
   await world.project.serverless(['remove']);
   await expect(stackResources(world.emulator.aws, STACK)).rejects.toThrow('does not exist');
   expect(await kept()).toEqual(before);
-  deployed = await world.deploy();
+  deployed = await world.deploy('--param', `table=${STACK}`);
   expect(await kept()).toEqual(before);
   const tables = deployed.resources.filter(({ type, physicalId }) => type === 'AWS::DynamoDB::Table' && physicalId);
   expect(tables).toEqual([]);
