@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import { METRIC_NAMESPACE } from '../lib/telemetry/telemetry.ts';
 import { type Fields, ref, STACK, substitute } from './cloudformation.ts';
@@ -57,33 +60,42 @@ function formulaOf(
   return { Metrics: [{ Id: 'result', Expression: expression, Label: label }, ...terms] };
 }
 
-type Texts = Pick<Alarm, 'description' | 'query'>;
-
 const ofFleet = (figure: string) => metricName(figure, 'kubernetes-service');
 const OF_SHARE = { comparison: 'GreaterThanOrEqualToThreshold', threshold: ref('AlarmSharePercent') } as const;
 
-/**
- * An alarm on a figure of the fleet. The figure is computed from the run records once a minute, whatever the intervals
- * of the clusters are, and keeps its value between two passes, so that the alarm does not flap. While figures are
- * missing it keeps its state, and `figures-missing` fires. A large fleet is counted in parts, each with its sum.
- */
-function shareAlarm(figure: string, minutes: number, texts: Texts): Alarm {
-  const share = 'IF(m2 > 0, 100 * m1 / m2, 0)';
-  const metric = formulaOf(
-    share,
-    `${figure} %`,
-    [
-      [ofFleet(figure), 'Sum'],
-      [ofFleet('clustersJudged'), 'Sum'],
-    ],
-    60,
-  );
-  return { ...texts, metric, periodSeconds: 60, breaching: minutes, of: minutes, ...OF_SHARE, missing: 'ignore' };
+/** An alarm of deploy/alarms.yml. */
+interface Declared extends Pick<Alarm, 'description' | 'query' | 'ofRelease'> {
+  readonly share?: string;
+  readonly minutes?: number;
+  readonly fullerThan?: number;
+  readonly counter?: string;
+  readonly breaching?: number;
 }
 
-function rangeAlarm(percent: number, texts: Texts): Alarm {
-  const metric = metricOf('fullestRangeOfFleetPercent', 'kubernetes-service', 'Maximum');
-  return { ...texts, metric, periodSeconds: 60, breaching: 2, of: 2, threshold: percent, missing: 'ignore' };
+const DECLARED: Readonly<Record<string, Declared>> = parse(
+  readFileSync(path.join(import.meta.dirname, 'alarms.yml'), 'utf8'),
+);
+
+const STEP_SECONDS = 300;
+
+/**
+ * Figures of the fleet are computed from the run records once a minute, whatever the intervals of the clusters are, and keep
+ * their values between two passes, so that an alarm does not flap. While they are missing it keeps its state, and
+ * `figures-missing` fires. A large fleet is counted in parts, each with its sum.
+ */
+function declaredAlarm({ share, minutes = 2, fullerThan = 0, counter, breaching = 0, ...texts }: Declared): Alarm {
+  if (counter !== undefined) {
+    const ofLoops = LOOPS.map((loop) => [metricName(counter, loop), 'Sum'] as const);
+    const metric = formulaOf('SUM(METRICS())', counter, ofLoops, STEP_SECONDS);
+    return { ...texts, metric, periodSeconds: STEP_SECONDS, breaching, of: 3, threshold: 0, missing: 'notBreaching' };
+  }
+  const ofMinutes = { ...texts, periodSeconds: 60, breaching: minutes, of: minutes, missing: 'ignore' } as const;
+  if (share === undefined) {
+    const metric = metricOf('fullestRangeOfFleetPercent', 'kubernetes-service', 'Maximum');
+    return { ...ofMinutes, metric, threshold: fullerThan };
+  }
+  const terms = [share, 'clustersJudged'].map((figure) => [ofFleet(figure), 'Sum'] as const);
+  return { ...ofMinutes, metric: formulaOf('IF(m2 > 0, 100 * m1 / m2, 0)', `${share} %`, terms, 60), ...OF_SHARE };
 }
 
 /**
@@ -106,15 +118,6 @@ const FIGURES_MISSING: Alarm = {
   periodSeconds: 60,
   ...{ breaching: 2, of: 2, comparison: 'LessThanThreshold', threshold: 90, missing: 'breaching', ofRelease: true },
 };
-
-const STEP_SECONDS = 300;
-
-/** An alarm on a counter that is silent without faults. */
-function counterAlarm(name: string, breaching: number, texts: Texts): Alarm {
-  const ofLoops = LOOPS.map((loop) => [metricName(name, loop), 'Sum'] as const);
-  const metric = formulaOf('SUM(METRICS())', name, ofLoops, STEP_SECONDS);
-  return { ...texts, metric, periodSeconds: STEP_SECONDS, breaching, of: 3, threshold: 0, missing: 'notBreaching' };
-}
 
 const SILENT_PERIODS: Readonly<Record<Loop, number>> = {
   'system-namespaces': 5,
@@ -142,9 +145,6 @@ function silenceAlarm(loop: Loop): Alarm {
   };
 }
 
-const unhealthy = (field: string) =>
-  `filter message = "unhealthy clusters" | display @timestamp, ${[0, 1, 2, 3].map((at) => `${field}.${at}`).join(', ')} | sort @timestamp desc`;
-const FULLEST = 'filter message = "range filling up" | stats latest(fullest.0) as fullest by loop, cluster';
 const ERRORS =
   'filter level = "ERROR" or @message like /Task timed out|Runtime.ExitError/ | display @timestamp, message, errors.0 | sort @timestamp desc';
 const lambdaMetric = (name: string, functionName: string): Fields => ({
@@ -191,17 +191,7 @@ export const ALARMS: Readonly<Record<string, Alarm>> = {
   ...Object.fromEntries(LOOPS.map((loop) => [`nothing-ran-${loop}`, silenceAlarm(loop)])),
   ...Object.fromEntries(FUNCTIONS.map((name) => [`${name}-errors`, errorsAlarm(name)])),
   'figures-missing': FIGURES_MISSING,
-  'clusters-overdue': {
-    ...shareAlarm('clustersOverdue', 2, {
-      description: 'In clusters, three passes of a loop failed in a row, or none succeeded for three intervals.',
-      query: unhealthy('overdue'),
-    }),
-    ofRelease: true,
-  },
-  'clusters-failing': shareAlarm('clustersFailing', 10, {
-    description: 'In clusters, the last pass of a loop failed.',
-    query: 'filter message = "pass failed" | stats count(*) as failed, latest(errors.0) as error by loop, cluster',
-  }),
+  ...Object.fromEntries(Object.entries(DECLARED).map(([name, declared]) => [name, declaredAlarm(declared)])),
   'clusters-lost': {
     description: 'More than half of the registered clusters are no longer registered.',
     query: 'filter ispresent(clustersRegistered) | stats max(clustersRegistered) by bin(5m)',
@@ -218,49 +208,6 @@ export const ALARMS: Readonly<Record<string, Alarm>> = {
     missing: 'ignore',
     ofRelease: true,
   },
-  'no-live-lease': shareAlarm('clustersWithoutLiveLease', 3, {
-    description: 'No API server of a cluster has a valid lease. The endpoints stay unchanged.',
-    query: unhealthy('withoutLiveLease'),
-  }),
-  findings: shareAlarm('clustersWithFindings', 2, {
-    description:
-      'A Service has a cluster IP or node port that is duplicate, out of range, invalid or held for another owner. It does not resolve automatically.',
-    query:
-      'filter loop like "repair" and @message like /"(duplicate|outOfRange|invalid|heldByAnother): / | stats latest(findings.0), latest(findings.1) by loop, cluster',
-  }),
-  'two-owners': shareAlarm('clustersWithTwoOwners', 2, {
-    description: 'Another writer keeps changing the endpoints of the kubernetes Service.',
-    query: 'filter loop = "kubernetes-service" and @message like /"twoOwners: / | stats latest(findings.0) by cluster',
-  }),
-  'credentials-ending': shareAlarm('clustersWithCredentialsEnding', 2, {
-    description: 'The token or client certificate of a kubeconfig is in the last third of its life.',
-    query: 'filter @message like /of the kubeconfig ends at/ | stats latest(message) by cluster',
-  }),
-  'range-filling': rangeAlarm(80, {
-    description: 'A range of cluster IPs or node ports is more than 80 % full.',
-    query: FULLEST,
-  }),
-  'range-nearly-full': rangeAlarm(95, {
-    description: 'A range of cluster IPs or node ports is more than 95 % full.',
-    query: FULLEST,
-  }),
-  'late-ticks': counterAlarm('lateTicks', 3, {
-    description: 'Ticks came more than an interval late and were dropped.',
-    query: 'filter message in ["schedule dropped", "tick dropped"] | stats count(*) as late by loop, bin(5m)',
-  }),
-  'late-probes': counterAlarm('lateProbes', 2, {
-    description: 'A process was too busy to receive the answers of API servers to its probes.',
-    query:
-      'filter @message like /this process was busy while it probed/ | stats count(*) as late, latest(findings.0) by cluster',
-  }),
-  'unqueued-ticks': counterAlarm('unqueuedTicks', 2, {
-    description: 'Ticks could not be queued: loops run once a minute instead of at every tick.',
-    query: 'filter message = "ticks not queued" | display @timestamp, loop, errors.0 | sort @timestamp desc',
-  }),
-  'clock-skewed': counterAlarm('clockSkewed', 3, {
-    description: "The clock of a function differs from the table's by more than 2 s.",
-    query: 'filter message like /clock differs/ | display @timestamp, loop, message | sort @timestamp desc',
-  }),
   'admission-throttled': {
     ...OF_ADMISSION,
     description: 'Invocations of the admission webhook are throttled: its concurrency is used up.',
