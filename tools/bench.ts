@@ -3,16 +3,14 @@
 //   npm run bench                all figures; needs Go for upstream's packages
 //   npm run bench -- --write     also writes them to docs/performance.md, which explains them
 //   npm run bench -- --quick     the ratios that CI guards: fails if one is above its limit
-//   npm run bench -- --json      prints JSON
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { ofCallers } from './bench/allocate.ts';
-import { ofAllocators } from './bench/allocator.ts';
 import { digits, type Figure, median, ratioOf } from './bench/figure.ts';
 import { fleetRow } from './bench/fleet.ts';
-import { memoryRows, repairFigures, repairPasses } from './bench/repair.ts';
+import { repairFigures, repairPasses } from './bench/repair.ts';
 import { start } from './bench/start.ts';
 import { warmTick } from './bench/tick.ts';
 
@@ -24,19 +22,17 @@ interface Guarded {
   readonly limit?: number;
 }
 
-const options = { quick: { type: 'boolean' }, json: { type: 'boolean' }, write: { type: 'boolean' } } as const;
+const options = { quick: { type: 'boolean' }, write: { type: 'boolean' } } as const;
 const { values } = parseArgs({ options });
-const isQuick = values.quick === true;
 const folder = mkdtempSync(path.join(os.tmpdir(), 'bench-'));
 mkdirSync(path.join(import.meta.dirname, '../.cache'), { recursive: true });
 try {
-  const guarded = await guardedFigures(isQuick ? 5 : 21);
+  const guarded = await guardedFigures(values.quick ? 5 : 21);
   const sections: Record<string, readonly Row[]> = {
     'Guarded ratios': guarded.map(rowOf),
-    ...(isQuick ? {} : await others()),
+    ...(values.quick ? {} : await others()),
   };
-  if (values.json) console.log(JSON.stringify({ machine: machine(), ...sections }, undefined, 2));
-  else console.log(textOf(sections));
+  console.log(textOf(sections));
   if (values.write) writeFigures(textOf(sections));
   for (const { figure, limit = Number.POSITIVE_INFINITY } of guarded) {
     if (ratioOf(figure) <= limit) continue;
@@ -72,8 +68,6 @@ async function others(): Promise<Record<string, readonly Row[]>> {
   for (const size of [100, 1_000, 10_000]) fleets.push(await fleetRow(size));
   return {
     'Repair passes': repairs.map((figure) => rowOf({ figure })),
-    'Peak memory of repair passes': await memoryRows(folder),
-    'Allocators: nanoseconds of the next free item and its release, ours and upstream’s': await ofAllocators(folder, 9),
     'Fleets, one cluster of ten dead': fleets,
   };
 }
@@ -93,10 +87,9 @@ function rowOf({ figure, limit }: Guarded): Row {
 }
 
 function textOf(sections: Readonly<Record<string, readonly Row[]>>): string {
-  return [
-    `On ${machine()}.`,
-    ...Object.entries(sections).map(([title, rows]) => `### ${title}\n\n${table(rows)}`),
-  ].join('\n\n');
+  const machine = `${os.cpus()[0]?.model}, ${os.cpus().length} cores, Node ${process.version}`;
+  const tables = Object.entries(sections).map(([title, rows]) => `### ${title}\n\n${table(rows)}`);
+  return [`On ${machine}, load ${os.loadavg()[0]?.toFixed(1)}.`, ...tables].join('\n\n');
 }
 
 function table(rows: readonly Row[]): string {
@@ -111,8 +104,4 @@ function writeFigures(text: string): void {
   const [begin, end] = ['<!-- written by npm run bench -->', '<!-- end -->'];
   const [before, rest = ''] = readFileSync(page, 'utf8').split(begin);
   writeFileSync(page, `${before}${begin}\n\n${text}\n\n${end}${rest.split(end)[1]}`);
-}
-
-function machine(): string {
-  return `${os.cpus()[0]?.model}, ${os.cpus().length} cores, Node ${process.version}, load ${os.loadavg()[0]?.toFixed(1)}`;
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { alarmTable } from '../../deploy/alarms.ts';
+import { parameterTable } from '../../deploy/parameters.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import {
   type CounterName,
@@ -144,6 +145,7 @@ describe('the descriptions of alarms and the runbook', () => {
     const text = files
       .filter((name) => /\.(ts|yml|yaml|json)$/.test(name))
       .map(read)
+      .concat(parameterTable())
       .join('\n');
     const runbook = read('docs/runbook.md').replace(/<!-- table: alarms -->\n\n(?:\|.*\n)+/, '');
     const words = [

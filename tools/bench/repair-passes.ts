@@ -1,8 +1,8 @@
 // Passes of cluster-ip-repair, for tools/bench/repair.ts, which bundles it as functions are:
 //
-//   repair-passes KUBECONFIG CIDR PASSES CLUSTERS
+//   repair-passes KUBECONFIG CIDR PASSES
 //
-// Prints a line for each pass of all clusters at once: its milliseconds, those of its CPU time, and the peak of the memory in KB. Then
+// Prints a line for each pass: its milliseconds, those of its CPU time, and the peak of the memory in KB. Then
 // it reads the same list as often, and prints the milliseconds of CPU time of each read, a line each.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { memoryTable } from '../../test/support/memory-table.ts';
 import { timesOf } from './figure.ts';
 
-const [, , kubeconfig = '', cidr = '', passes = '1', clusters = '1'] = process.argv;
+const [, , kubeconfig = '', cidr = '', passes = '1'] = process.argv;
 const parsed = parseClusterSpec(`
 name: bench
 mode: enforce
@@ -31,32 +31,31 @@ const { spec } = parsed;
 const access = await loadKubeconfigFile(kubeconfig);
 const connections = new ApiServerConnections();
 
-function newCluster(): () => Promise<void> {
-  const table = memoryTable({ nowMs: Date.now, newWriteId: randomUUID });
-  return async () => {
-    const kubernetes = clusterPort({
-      transport: connections.transport(access),
-      server: access.server,
-      deadline: AbortSignal.timeout(120_000),
-      userAgent: 'bench',
-    });
-    const { errors } = await clusterIpRepair.run({
-      spec,
-      rangesGeneration: 1,
-      table,
-      kubernetes,
-      probe: () => Promise.reject(new Error('a repair probes nothing')),
-      lookUp: async () => undefined,
-      controlPlane: { id: 'measured', confirm: async () => true },
-      passId: randomUUID(),
-      nowMs: Date.now,
-      triesEveryMs: 180_000,
-      startDeadline,
-      pause: async () => undefined,
-      previous: undefined,
-    });
-    if (errors.length > 0) throw errors[0];
-  };
+const table = memoryTable({ nowMs: Date.now, newWriteId: randomUUID });
+
+async function runPass(): Promise<void> {
+  const kubernetes = clusterPort({
+    transport: connections.transport(access),
+    server: access.server,
+    deadline: AbortSignal.timeout(120_000),
+    userAgent: 'bench',
+  });
+  const { errors } = await clusterIpRepair.run({
+    spec,
+    rangesGeneration: 1,
+    table,
+    kubernetes,
+    probe: () => Promise.reject(new Error('a repair probes nothing')),
+    lookUp: async () => undefined,
+    controlPlane: { id: 'measured', confirm: async () => true },
+    passId: randomUUID(),
+    nowMs: Date.now,
+    triesEveryMs: 180_000,
+    startDeadline,
+    pause: async () => undefined,
+    previous: undefined,
+  });
+  if (errors.length > 0) throw errors[0];
 }
 
 function readList(): Promise<void> {
@@ -73,9 +72,8 @@ function peakKb(): number {
   return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
 }
 
-const all = Array.from({ length: Number(clusters) }, newCluster);
 for (let pass = 0; pass < Number(passes); pass += 1) {
-  console.log(...(await timesOf(() => Promise.all(all.map((run) => run())))), peakKb());
+  console.log(...(await timesOf(runPass)), peakKb());
 }
 for (let read = 0; read < Number(passes); read += 1) {
   const [, cpuMs] = await timesOf(readList);

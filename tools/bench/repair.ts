@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { kubeconfigOf, newIdentity } from '../../local/stand-in/identity.ts';
 import { serviceList } from '../../test/kubernetes/protobuf-writer.ts';
 import { bundle, heapOptions } from '../../test/support/bundled-functions.ts';
-import { digits, type Figure } from './figure.ts';
+import type { Figure } from './figure.ts';
 import { linesOf, upstreamProgram } from './upstream.ts';
 
 const CIDR = '10.0.0.0/15';
@@ -17,9 +17,6 @@ const NO_SUCH_PATH = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reas
 interface RepairOptions {
   readonly services: number;
   readonly passes: number;
-  readonly clusters?: number;
-  /** Default: 256. */
-  readonly memoryMb?: number;
   /** Between two passes, one of a hundred Services gets another address. Default: nothing changes. */
   readonly changes?: boolean;
 }
@@ -88,12 +85,12 @@ function service(index: number, at: number) {
 
 /** Runs passes in a process with the heap of a function, then only reads of the same lists, for comparison. */
 export async function repairPasses(folder: string, options: RepairOptions) {
-  const { passes, clusters = 1, memoryMb = 256 } = options;
+  const { passes } = options;
   await bundle(folder, ['tools/bench/repair-passes.ts']);
   const program = path.join(folder, 'repair-passes.mjs');
   return besideServer(options, folder, async (kubeconfig) => {
-    const args = [kubeconfig, CIDR, String(passes), String(clusters)];
-    const printed = await linesOf(process.execPath, [...heapOptions(memoryMb).split(' '), program, ...args]);
+    const args = [kubeconfig, CIDR, String(passes)];
+    const printed = await linesOf(process.execPath, [...heapOptions(256).split(' '), program, ...args]);
     const column = (at: number) => printed.slice(0, passes).map((line) => Number(line.split(' ')[at]));
     const readCpuMs = printed.slice(passes).map(Number);
     return { passMs: column(0), cpuMs: column(1), readCpuMs, peakMb: column(2).map((kb) => kb / 1024) };
@@ -102,7 +99,7 @@ export async function repairPasses(folder: string, options: RepairOptions) {
 
 /** Runs passes of upstream's repair. */
 async function upstreamPasses(folder: string, options: RepairOptions): Promise<Measured> {
-  const program = upstreamProgram(folder, 'bench-repair');
+  const program = upstreamProgram(folder);
   return besideServer(options, folder, async (kubeconfig) => {
     const printed = (await linesOf(program, [kubeconfig, CIDR, String(options.passes), 'protobuf'])).map(Number);
     return { passMs: printed.slice(0, -1), peakMb: printed.slice(-1).map((kb) => kb / 1024) };
@@ -127,19 +124,5 @@ async function besideUpstream(folder: string, options: RepairOptions, kind: stri
     { ...names, what: `${what}, first pass`, ours: ours.passMs.slice(0, 1), others: others.passMs.slice(0, 1) },
     { ...names, what: `${what}, ${kind}`, ours: ours.passMs.slice(1), others: others.passMs.slice(1) },
     { ...names, what: `${what}, peak memory`, unit: 'MB', ours: ours.peakMb.slice(-1), others: others.peakMb },
-  ];
-}
-
-/** Returns the peak of the memory of processes with passes of one cluster, and of 16 clusters at once. */
-export async function memoryRows(folder: string): Promise<Record<string, string | number>[]> {
-  const one = await repairPasses(folder, { services: 50_000, passes: 100 });
-  const many = await repairPasses(folder, { services: 50_000, passes: 4, clusters: 16, memoryMb: 512 });
-  const row = (clusters: string, memoryMb: number, peakMb: readonly number[], passes: number) => {
-    return { clusters, 'of MB': memoryMb, passes, 'peak MB': digits(peakMb[passes - 1] ?? Number.NaN) };
-  };
-  const single = '1 of 50,000 Services';
-  return [
-    ...[4, 20, 100].map((passes) => row(single, 256, one.peakMb, passes)),
-    row('16 of 50,000 Services at once', 512, many.peakMb, 4),
   ];
 }

@@ -1,4 +1,4 @@
-// Upstream's packages as programs, which Go builds once for each run.
+// Upstream's repair as a program, which Go builds once for each run.
 import { execFile, execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -8,10 +8,10 @@ const MODULE = path.join(import.meta.dirname, '../../test/conformance/control-pl
 /** Upstream's repair logs each finding. */
 const LONGEST_OUTPUT = 64 * 1024 * 1024;
 
-/** Builds a program into a folder. */
-export function upstreamProgram(folder: string, name: 'bench-allocator' | 'bench-repair'): string {
-  const program = path.join(folder, name);
-  execFileSync('go', ['build', '-buildvcs=false', '-mod=readonly', '-trimpath', '-o', program, `./${name}`], {
+/** Builds it into a folder. */
+export function upstreamProgram(folder: string): string {
+  const program = path.join(folder, 'bench-repair');
+  execFileSync('go', ['build', '-buildvcs=false', '-mod=readonly', '-trimpath', '-o', program, './bench-repair'], {
     cwd: MODULE,
     env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' },
     stdio: 'inherit',
