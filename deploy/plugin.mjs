@@ -56,13 +56,14 @@ export default class DeploymentPlugin {
             return { ParameterKey, ParameterValue: String(Default) };
           });
         }
-        const rollback = rollbackConfiguration(stackName(), stack, Number(values.rollbackMinutes));
-        if (rollback !== undefined) provider.rollbackConfiguration = rollback;
+        provider.rollbackConfiguration = rollbackConfiguration(stackName(), stack, Number(values.rollbackMinutes));
       },
-      // The template of a rollback has the parameters of its time: it would disable what was enabled since.
+      // The template of a rollback has the parameters of its time: it would disable what was enabled since. Tags are in no template.
       'before:rollback:rollback': async () => {
-        const names = Object.keys((await deployedStack())?.parameters ?? {});
+        const { parameters = {}, tags } = (await deployedStack()) ?? {};
+        const names = Object.keys(parameters);
         provider.stackParameters = names.map((ParameterKey) => ({ ParameterKey, UsePreviousValue: true }));
+        provider.stackTags = { ...tags, ...provider.stackTags };
       },
       // osls lists the functions of serverless.yml at the end, and this one may not be in the stack.
       'after:aws:deploy:deploy:updateStack': () => {

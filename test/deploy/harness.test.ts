@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { consoleBlocks, fenceLanguages, showsThat } from '../support/console-blocks.ts';
 import { isGranted, notGranted, type Statement } from '../support/emulator-policy.ts';
-import { readLines, sumOf } from './emulator-logs.ts';
 
 const TABLE = 'arn:aws:dynamodb:us-east-1:123456789012:table/t';
 const SECRETS = 'arn:aws:secretsmanager:us-east-1:123456789012:secret:';
@@ -50,31 +49,6 @@ describe('the check of policies', () => {
     expect(notGranted([call, call], [allow('dynamodb:GetItem', '*')])).toEqual([
       `doctor called dynamodb:Scan on ${TABLE}`,
     ]);
-  });
-});
-
-describe('lines of a function', () => {
-  const metrics = (fields: object) => {
-    const CloudWatchMetrics = [{ Namespace: 'n', Dimensions: [['loop']], Metrics: [{ Name: 'passes' }] }];
-    return JSON.stringify({ _aws: { Timestamp: 1, CloudWatchMetrics }, loop: 'l', passes: 2, ...fields });
-  };
-
-  test('metrics are read with their dimensions', () => {
-    const read = readLines([metrics({}), metrics({ passes: [1, 4], loop: 'm' })]);
-    expect(read.logs).toEqual([]);
-    expect(sumOf(read.metrics, 'passes')).toBe(7);
-    expect(sumOf(read.metrics, 'passes', { loop: 'm' })).toBe(5);
-    expect(sumOf(read.metrics, 'failures')).toBeUndefined();
-  });
-
-  test.each([
-    ['is no JSON', 'Hello', /not a JSON object/],
-    ['is a list', '[]', /not a JSON object/],
-    ['has no level', '{"message":"m","timestamp":"t","service":"s"}', /has no level/],
-    ['has a metric without a number', metrics({ passes: 'two' }), /metric passes has no number/],
-    ['has a dimension without a value', metrics({ loop: '' }), /or a dimension without a value/],
-  ])('a line that %s is refused', (_, line, reason) => {
-    expect(() => readLines([line])).toThrow(reason);
   });
 });
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
-import { closeAllocation } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { readRange } from '../../lib/table/ranges.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
 import { itemsIn } from '../support/ranges.ts';
@@ -68,19 +67,6 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await takenIn(table, RANGE_KEYS.primary)).toEqual(wanted);
   });
 
-  test('two API servers create and delete the same node port in turn', async () => {
-    const table = aTable();
-    const servers = [await readyStandIn({ table }), await readyStandIn({ table })];
-    const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
-    for (let round = 0; round < 10; round++) {
-      for (const server of servers) {
-        expect(await create(server, 'same', spec)).toMatchObject({ status: 201 });
-        expect(await remove(server, 'same')).toMatchObject({ status: 200 });
-      }
-    }
-    expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
-  });
-
   test('Services get nothing while their ranges were not repaired within three intervals, but release their items', async () => {
     const table = aTable();
     const server = await readyStandIn({ table });
@@ -95,31 +81,6 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
     await repairedAt(table, Date.now());
     expect(await create(server, 'late', spec)).toMatchObject({ status: 201 });
-  });
-
-  test('TCP and UDP of one port share a node port', async () => {
-    const server = await readyStandIn();
-    const ports = [
-      { name: 'tcp', protocol: 'TCP', port: 53, nodePort: 30_053 },
-      { name: 'udp', protocol: 'UDP', port: 53 },
-      { name: 'web', protocol: 'TCP', port: 80 },
-    ];
-    const { spec } = await create(server, 'dns', { type: 'NodePort', ports });
-    const [tcp, udp, web] = (spec?.ports ?? []).map(({ nodePort }) => nodePort);
-    expect([tcp, udp]).toEqual([30_053, 30_053]);
-    expect(web).not.toBe(30_053);
-  });
-
-  test('two ports of one Service that ask for one node port are refused', async () => {
-    const server = await readyStandIn();
-    const ports = [
-      { name: 'a', port: 80, nodePort: 30_053 },
-      { name: 'b', port: 81, nodePort: 30_053 },
-    ];
-    expect(await create(server, 'twice', { type: 'NodePort', ports })).toMatchObject({
-      status: 422,
-      message: expect.stringContaining('provided port is already allocated'),
-    });
   });
 
   test.each([
@@ -138,19 +99,6 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await call(server, 'POST', SERVICES, service)).toMatchObject({ status });
   });
 
-  test('closing allocation fails new Services until a pass of the new generation has saved the ranges', async () => {
-    const table = aTable();
-    const server = await readyStandIn({ table });
-    const closed = await closeAllocation(table, 'main');
-    if (closed === undefined) throw new Error('expected main to be registered');
-    expect(await create(server, 'web')).toMatchObject({ status: 500 });
-
-    const { stored, item } = (await readRange(table, 'main', RANGE_KEYS.primary)) ?? {};
-    if (stored === undefined) throw new Error('there is no range');
-    await saveRange(table, 'main', RANGE_KEYS.primary, { ...stored, generation: closed.generation }, item);
-    expect(await create(server, 'web')).toMatchObject({ status: 201 });
-  });
-
   test('addresses and ports of a Service that is refused are released', async () => {
     const table = aTable();
     const server = await readyStandIn({ table });
@@ -161,17 +109,5 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'refused', { type: 'NodePort', ports })).toMatchObject({ status: 422 });
     expect(await takenIn(table, RANGE_KEYS.primary)).toEqual([]);
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
-  });
-
-  test('a Service that becomes a NodePort Service is allocated ports', async () => {
-    const table = aTable();
-    const server = await readyStandIn({ table });
-    await create(server, 'changing');
-    const path = `${SERVICES}/changing`;
-    const read = await call(server, 'GET', path);
-
-    const grown = await call(server, 'PUT', path, { ...read, spec: { ...read.spec, type: 'NodePort' } });
-    expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual(grown.spec?.ports?.map(({ nodePort }) => nodePort));
-    expect(await takenIn(table, RANGE_KEYS.primary)).toEqual([read.spec?.clusterIP]);
   });
 });
