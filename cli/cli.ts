@@ -3,7 +3,7 @@ import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { EXIT, type ExitCode } from './errors.ts';
 import type { OpenTable, TableOptions } from './open-table.ts';
 import { type Format, Output } from './output.ts';
-import { type Progress, startProgress, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
 export interface GlobalOptions extends TableOptions {
   readonly output: Format;
@@ -41,7 +41,6 @@ export interface Cli {
   openForWriting(): Promise<CommandTable>;
   /** Opens the table without measuring its clock: the time is this host's. */
   openUnmeasured(): Promise<CommandTable>;
-  progress(text: string): Progress;
 }
 
 /**
@@ -90,7 +89,6 @@ export function actor({ terminal, ended, nowMs, sleep, exit }: Surroundings): Ac
         openTable: opener.openTable,
         openForWriting: opener.openForWriting,
         openUnmeasured: opener.openUnmeasured,
-        progress: (text) => startProgress(terminal.err, text),
       };
       exit(ended.aborted ? EXIT.interrupted : await work(cli, operands, options));
     };

@@ -49,18 +49,10 @@ export async function clusterStatusOf(cli: Cli, name: string, nowMs: number): Pr
   return status;
 }
 
-/** Reads the status of all clusters, with progress on a terminal. */
-export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetails = 'full'): Promise<FleetStatus> {
+/** Reads the status of all clusters. */
+export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetails): Promise<FleetStatus> {
   const { table, tableName } = await cli.openTable();
-  const progress = cli.progress('reading clusters');
-  try {
-    return await readFleetStatus(table, tableName, nowMs, {
-      details,
-      onProgress: (done, total) => progress.update(`read ${done} of ${total} clusters`),
-    });
-  } finally {
-    progress.end();
-  }
+  return readFleetStatus(table, tableName, nowMs, details);
 }
 
 /** Returns a registration as `-o json` prints it. */

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Writable } from 'node:stream';
 import { styleText } from 'node:util';
-import ora from 'ora';
 import { Document, visit } from 'yaml';
 import { EXIT } from './errors.ts';
 
@@ -103,32 +102,4 @@ export async function completeAlways<Result>(work: () => Promise<Result>): Promi
   } finally {
     unfinished--;
   }
-}
-
-/** Shows the progress of long work, only on a terminal. */
-export interface Progress {
-  update(text: string): void;
-  /** Removes the line. */
-  end(): void;
-}
-
-export function startProgress(stream: OutStream, text: string): Progress {
-  // Some terminals (`docker exec -t`, `script`) report a width of 0, by which the spinner would divide.
-  const isShown = stream.isTTY === true && stream.columns !== 0;
-  const spinner = ora({
-    text: escapeControlCharacters(text),
-    stream,
-    isEnabled: isShown,
-    isSilent: !isShown,
-    discardStdin: false,
-  });
-  spinner.start();
-  return {
-    update: (next) => {
-      spinner.text = escapeControlCharacters(next);
-    },
-    end: () => {
-      spinner.stop();
-    },
-  };
 }

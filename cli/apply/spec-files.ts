@@ -13,8 +13,6 @@ import { writtenSpec } from '../spec/written-spec.ts';
 export interface SpecFile {
   /** `clusters/prod-eu-1.yml`, `standard input`. */
   readonly place: string;
-  /** The folder of relative file names in the spec. */
-  readonly folder: string;
   readonly spec: ClusterSpec;
 }
 
@@ -86,17 +84,15 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
   } catch (error) {
     return [unreadable(place, error)];
   }
-  const folder = isStdin ? '.' : path.dirname(file);
-  return resultsIn(text).map((result) => {
-    if ('faults' in result) return { fault: describeFaults(place, result.faults) };
-    return { place, folder, spec: result.spec };
+  return resultsIn(text).map((result, index, { length }) => {
+    if ('spec' in result) return { place, spec: result.spec };
+    return { fault: describeFaults(length === 1 ? place : `${place}, spec ${index + 1}`, result.faults) };
   });
 }
 
 /**
  * Returns each spec or its faults: of each YAML document, and of each cluster that `kbctl cluster get -o yaml` or
- * `-o json` printed. Faults have the line numbers of the file, except those of printed specs. A text that is not YAML is read as one
- * spec, for its faults.
+ * `-o json` printed. A text that is not YAML is read as one spec, for its faults.
  */
 function resultsIn(text: string): SpecResult[] {
   const documents = parseAllDocuments(text);
@@ -107,9 +103,7 @@ function resultsIn(text: string): SpecResult[] {
   if (filled.length === 0) return [parseClusterSpec(text)];
   return filled.flatMap((document) => {
     const [start, , end] = document.range;
-    const own =
-      filled.length === 1 ? text : '\n'.repeat(text.slice(0, start).split('\n').length - 1) + text.slice(start, end);
-    return printedSpecs(document) ?? [parseClusterSpec(own)];
+    return printedSpecs(document) ?? [parseClusterSpec(filled.length === 1 ? text : text.slice(start, end))];
   });
 }
 

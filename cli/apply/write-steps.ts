@@ -19,20 +19,14 @@ export async function applySteps(
   steps: readonly ApplyStep[],
 ): Promise<{ readonly progressed: Progressed<ApplyStep>; readonly outcomes: ReadonlyMap<string, StepOutcome> }> {
   const outcomes = new Map<string, StepOutcome>();
-  const progress = cli.progress('writing');
-  try {
-    const progressed = await oneByOne(cli, steps, clusterOfStep, async (step, table) => {
-      progress.update(`writing ${outcomes.size + 1} of ${steps.length}: ${clusterOfStep(step)}`);
-      const outcome = await outcomeOf(step, table);
-      outcomes.set(clusterOfStep(step), outcome);
-      if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
-    });
-    const { failed } = progressed;
-    if (failed !== undefined) outcomes.set(clusterOfStep(failed.item), { outcome: 'failed', error: failed.error });
-    return { progressed, outcomes };
-  } finally {
-    progress.end();
-  }
+  const progressed = await oneByOne(cli, steps, clusterOfStep, async (step, table) => {
+    const outcome = await outcomeOf(step, table);
+    outcomes.set(clusterOfStep(step), outcome);
+    if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
+  });
+  const { failed } = progressed;
+  if (failed !== undefined) outcomes.set(clusterOfStep(failed.item), { outcome: 'failed', error: failed.error });
+  return { progressed, outcomes };
 }
 
 async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOutcome> {

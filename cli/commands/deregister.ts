@@ -66,7 +66,6 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
   const deadline = environment.startDeadline(LONGEST_MS);
   const telemetry = environment.telemetry({ loop: 'deregister' });
   const wouldWrite = new Set<string>();
-  const progress = cli.progress(`removing ${address} from the endpoints`);
   let result: DeregistrationResult;
   try {
     result = await deregisterAddress(
@@ -82,7 +81,6 @@ async function deregister(cli: Cli, name: string, address: string, options: Opti
     }
     throw error;
   } finally {
-    progress.end();
     deadline.cancel();
     await close();
   }

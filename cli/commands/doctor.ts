@@ -42,19 +42,16 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
     // The lines contain everything.
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
   });
-  const progress = cli.progress('checking');
   try {
     const event = name === undefined ? {} : { cluster: name };
     const answer = await doctor(() => ({ loadKubeconfig, place }))(event, {
       getRemainingTimeInMillis: () => LONGEST_MS,
       environment,
     });
-    progress.end();
     if (cli.ended.aborted) return EXIT.interrupted;
     cli.output.object({ kind: 'Doctor', ...answer }, () => doctorLines(answer, cli.output));
     return answer.ok ? EXIT.fine : EXIT.findings;
   } finally {
-    progress.end();
     await close();
   }
 }

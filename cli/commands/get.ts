@@ -102,7 +102,9 @@ async function print<Row extends object>(
 ): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
   const statuses =
-    cluster === undefined ? (await statusOfAll(cli, nowMs)).clusters : [await clusterStatusOf(cli, cluster, nowMs)];
+    cluster === undefined
+      ? (await statusOfAll(cli, nowMs, 'full')).clusters
+      : [await clusterStatusOf(cli, cluster, nowMs)];
   const items = statuses.flatMap((status) => rows(status).map((row) => ({ cluster: status.name, ...row })));
   const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
   cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], none });

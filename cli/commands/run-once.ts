@@ -46,12 +46,10 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
     ...options,
     ...(stack !== undefined && { stack }),
   });
-  const progress = cli.progress(`running ${loopId}`);
   let pass: EndedPass;
   try {
     pass = await runOnce(environment, { cluster, loop: LOOP_DEFINITIONS[loopId], dryRun, evenIfPaused });
   } finally {
-    progress.end();
     await close();
   }
   if (pass.report === undefined) return notRun(cli, pass.errors[0]);

@@ -47,7 +47,6 @@ export async function readClaims(
   const { passEnvironment } = await import('../pass-environment.ts');
   const { environment, close } = await passEnvironment(cli, await cli.openTable(), options);
   const { signal, cancel } = environment.startDeadline(LONGEST_MS);
-  const progress = cli.progress('listing Services');
   try {
     const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
     const { kubernetes } = await environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
@@ -62,11 +61,9 @@ export async function readClaims(
   } catch (error) {
     const exitCode = exitCodeOf(error);
     if (exitCode === undefined || cli.signal.aborted) throw error;
-    progress.end();
     cli.output.say(`Cannot list Services: ${describeError(error).message}`);
     return { exitCode };
   } finally {
-    progress.end();
     cancel();
     await close();
   }

@@ -39,7 +39,7 @@ export function readsOf(
   nowMs: () => number,
 ): PageReads {
   return {
-    readFleet: (signal) => readFleetStatus(table(signal), tableName, nowMs(), { details: 'brief' }),
+    readFleet: (signal) => readFleetStatus(table(signal), tableName, nowMs(), 'brief'),
     readCluster: (name, signal) => readClusterStatus(table(signal), name, nowMs()),
   };
 }

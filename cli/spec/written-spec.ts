@@ -1,49 +1,19 @@
-import { type ApiServerSpec, type ClusterSpec, isDnsName, writtenSpecShape } from '../../lib/cluster/cluster-spec.ts';
-import { DEFAULT_CLUSTER_IP_RANGE } from '../../lib/cluster/spec-parts.ts';
-import { isRecord } from '../../lib/cluster/values.ts';
+import { type ApiServerSpec, type ClusterSpec, isDnsName } from '../../lib/cluster/cluster-spec.ts';
 
-/** Returns a spec as a user writes it: without defaults. `validateClusterSpec` returns the same spec again. */
-export function writtenSpec({ apiServers, serviceClusterIPRanges, ...spec }: ClusterSpec): object {
-  const { name, mode, kubeconfig, ...rest } = spec;
-  const [primary, secondary] = serviceClusterIPRanges;
-  const serviceClusterIPRange = secondary === undefined ? primary : [primary, secondary];
-  const written = { apiServers: apiServers.map(writtenApiServer), serviceClusterIPRange, ...rest };
-  return { name, mode, kubeconfig, ...differing(written, SPEC_DEFAULTS) };
+/** Returns a stored spec in the form of a spec file, for which `validateClusterSpec` returns the same spec again. */
+export function writtenSpec({
+  apiServers,
+  serviceClusterIPRanges: serviceClusterIPRange,
+  ...spec
+}: ClusterSpec): object {
+  return { ...spec, serviceClusterIPRange, apiServers: apiServers.map(writtenApiServer) };
 }
-
-/** A spec of defaults: "-" is no valid value of its fields. */
-const DEFAULTS = writtenSpecShape.parse({
-  name: '-',
-  mode: 'observe',
-  kubeconfig: { file: '-' },
-  apiServers: [{ address: '-' }, { host: '-' }],
-});
-const SPEC_DEFAULTS = { ...DEFAULTS, apiServers: [], serviceClusterIPRange: DEFAULT_CLUSTER_IP_RANGE };
-const [ADDRESS_DEFAULTS = {}, HOST_DEFAULTS = {}] = DEFAULTS.apiServers;
 
 function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServerSpec): object {
-  const written = { ...(url === undefined ? { path } : { url }), ...probe };
-  if ('address' in server) return differing({ ...server, probe: written }, ADDRESS_DEFAULTS);
-  const { host, ...source } = server;
-  return differing({ ...(isDnsName(server) && { host }), ...source, probe: written }, HOST_DEFAULTS);
-}
-
-/** Returns the fields that differ from `defaults`, also within mappings. */
-function differing(value: object, defaults: object): object {
-  const known = new Map<string, unknown>(Object.entries(defaults));
-  const fields = Object.entries(value).flatMap(([field, own]): [string, unknown][] => {
-    const usual = known.get(field);
-    if (!isRecord(own) || !isRecord(usual)) return same(own, usual) ? [] : [[field, own]];
-    const left = differing(own, usual);
-    return Object.keys(left).length === 0 ? [] : [[field, left]];
-  });
-  return Object.fromEntries(fields);
-}
-
-/** Compares texts, numbers, and lists of texts. Defaults contain no other lists. */
-function same(one: unknown, other: unknown): boolean {
-  if (!Array.isArray(one) || !Array.isArray(other)) return one === other;
-  return one.length === other.length && one.every((item, index) => item === other[index]);
+  const written = { ...probe, ...(url === undefined ? { path } : { url }) };
+  if ('address' in server || isDnsName(server)) return { ...server, probe: written };
+  const { host: _, ...source } = server;
+  return { ...source, probe: written };
 }
 
 export type Plain =

@@ -6,13 +6,6 @@ import type { ClusterStatus, FleetStatus } from './cluster-status.ts';
 import { AT_A_TIME, readInputs, type StatusDetails } from './read-inputs.ts';
 import { workOutStatus } from './work-out-status.ts';
 
-export interface FleetStatusOptions {
-  /** Default: `full`. */
-  readonly details?: StatusDetails;
-  /** Called at the start, and after each cluster. */
-  readonly onProgress?: (done: number, total: number) => void;
-}
-
 /**
  * Reads the status of one cluster; `undefined` if it is not registered.
  * @throws TableError if the table does not answer, or the registration or the pause of all clusters cannot be read
@@ -40,17 +33,12 @@ export async function readFleetStatus(
   table: KeyValueTable,
   tableName: string,
   nowMs: number,
-  { details = 'full', onProgress }: FleetStatusOptions = {},
+  details: StatusDetails,
 ): Promise<FleetStatus> {
   const list = await listClusters(table);
-  const total = list.clusters.length;
-  let done = 0;
-  onProgress?.(done, total);
-  const clusters = await eachOf(list.clusters, AT_A_TIME, async (cluster) => {
-    const status = workOutStatus(await readInputs(table, cluster, list.pausedAll, details), nowMs);
-    onProgress?.(++done, total);
-    return status;
-  });
+  const clusters = await eachOf(list.clusters, AT_A_TIME, async (cluster) =>
+    workOutStatus(await readInputs(table, cluster, list.pausedAll, details), nowMs),
+  );
   const pausedAll = pauseInForce([list.pausedAll], nowMs);
   return {
     atMs: nowMs,

@@ -7,7 +7,7 @@ import { TableError } from '../../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
 function fileOf(name: string, fields: Partial<ClusterSpec> = {}): SpecFile {
-  return { place: `${name}.yml`, folder: '.', spec: aClusterSpec({ name, ...fields }) };
+  return { place: `${name}.yml`, spec: aClusterSpec({ name, ...fields }) };
 }
 
 function registered(name: string, fields: Partial<RegisteredCluster> = {}): RegisteredCluster {

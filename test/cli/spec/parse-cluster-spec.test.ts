@@ -13,14 +13,10 @@ mode: observe
 kubeconfig: { file: ./admin.kubeconfig }
 `;
 
-/** The faults as `line:column path: message`. */
+/** The faults as `path: message`. */
 function faultsIn(text: string): string[] {
   const result = parseClusterSpec(text);
-  if (!('faults' in result)) return [];
-  return result.faults.map(({ position, path, message }) => {
-    const place = position === undefined ? '-' : `${position.line}:${position.column}`;
-    return `${place} ${path}: ${message}`;
-  });
+  return 'faults' in result ? result.faults.map(({ path, message }) => `${path}: ${message}`) : [];
 }
 
 function specIn(text: string): unknown {
@@ -76,19 +72,17 @@ describe('a YAML file', () => {
     ['- name: x\n', 'is a list'],
     ['name = x\n', 'is "name = x"'],
   ])('%j has a fault: %s', (text, fault) => {
-    expect(faultsIn(text)).toEqual([`1:1 : ${fault}`]);
+    expect(faultsIn(text)).toEqual([`: ${fault}`]);
   });
 
   test.each([
-    ['name: a\nmode: observe\nname: b\n', '3:1', 'Map keys must be unique'],
-    ['kubeconfig:\n\tfile: x\n', '2:1', 'Tabs are not allowed as indentation'],
-    ['name: a\n---\nname: b\n', '2:1', 'A second document begins here'],
-    ['name: !secret x\n', '1:7', 'Unresolved tag: !secret'],
-    ['? [a]\n: 1\n', '1:3', 'With stringKeys, all keys must be strings'],
-    ['name: *other\n', '-', 'Unresolved alias (the anchor must be set before the alias): other'],
-    ['kubeconfig: { file: x\n', '2:1', 'Flow map in block collection must be sufficiently indented and end with a }'],
-  ])('the text %j has no valid YAML at %s: %s', (text, place, message) => {
-    expect(faultsIn(text)).toEqual([`${place} : is not the YAML of a cluster spec: ${message}`]);
+    ['name: a\nmode: observe\nname: b\n', 'Map keys must be unique at line 3, column 1'],
+    ['kubeconfig:\n\tfile: x\n', 'Tabs are not allowed as indentation at line 2, column 1'],
+    ['name: a\n---\nname: b\n', 'A second document begins at line 2'],
+    ['name: !secret x\n', 'Unresolved tag: !secret at line 1, column 7'],
+    ['name: *other\n', 'Unresolved alias (the anchor must be set before the alias): other'],
+  ])('the text %j has no valid YAML: %s', (text, message) => {
+    expect(faultsIn(text)).toEqual([`: is not the YAML of a cluster spec: ${message}`]);
   });
 
   test('multiplying aliases are a fault', () => {
@@ -104,31 +98,7 @@ describe('a YAML file', () => {
   });
 
   test('a document that contains itself is a fault', () => {
-    expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['4:19 apiServers[0]: is a list']);
-  });
-
-  test('a YAML file has the place of each fault, in the order of the file', () => {
-    const text = `name: Prod
-kubeconfig:
-  file: 7
-apiServers:
-  - address: 10.0.0.1
-  - adress: 10.0.0.2
-    probe:
-      url: ftp://10.0.0.2
-endpoints: { leaseSeconds: 1.5 }
-service:
-`;
-    expect(faultsIn(text)).toEqual([
-      '1:1 mode: is required',
-      '1:1 name: "Prod" is not a valid cluster name',
-      '3:3 kubeconfig.file: is 7',
-      '6:5 apiServers[1].adress: is not a field',
-      '6:5 apiServers[1]: has neither an address, a host, a targetGroupArn nor a serviceRef',
-      '8:7 apiServers[1].probe.url: "ftp://10.0.0.2" is not an http or https URL',
-      '9:14 endpoints.leaseSeconds: is 1.5',
-      '10:1 service: is empty',
-    ]);
+    expect(faultsIn(`${head}apiServers: &all [*all]\n`)).toEqual(['apiServers[0]: is a list']);
   });
 
   test.each([

@@ -15,23 +15,9 @@ describe('the path of a fault', () => {
   });
 });
 
-describe('the description of faults', () => {
-  test('the description of faults has a line for each fault, with its place, and a valid value below', () => {
-    const faults = [
-      { ...fault(['mode'], 'is required', 'write one of observe, enforce'), position: { line: 1, column: 1 } },
-      { ...fault(['apiServers', 0, 'kind'], 'is "x"'), position: { line: 12, column: 5 } },
-    ];
-    expect(describeFaults('cluster.yml', faults)).toBe(
-      [
-        'cluster.yml: 2 faults',
-        '  1:1   mode: is required',
-        '        write one of observe, enforce',
-        '  12:5  apiServers[0].kind: is "x"',
-      ].join('\n'),
-    );
-  });
-
-  test('a fault of the whole spec has no place', () => {
-    expect(describeFaults('cluster.json', [fault([], 'is a list')])).toBe('cluster.json: 1 fault\n  -  is a list');
-  });
+test('the description of faults has a line for each fault, and a valid value below', () => {
+  const faults = [fault(['mode'], 'is required', 'write one of observe, enforce'), fault([], 'is a list')];
+  expect(describeFaults('cluster.yml', faults)).toBe(
+    ['cluster.yml: 2 faults', '  mode: is required', '    write one of observe, enforce', '  is a list'].join('\n'),
+  );
 });

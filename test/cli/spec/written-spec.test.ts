@@ -6,7 +6,6 @@ import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts'
 import { writtenSpec } from '../../../cli/spec/written-spec.ts';
 import { SCHEDULE_SECONDS } from '../../../lib/cluster/cluster-spec.ts';
 import { runs } from '../../support/properties.ts';
-import { aSpec, minimal, validSpec } from './spec-support.ts';
 
 /** Some of the fields, as a mapping that says more than it must has them. */
 const some = <Fields extends object>(fields: { [Field in keyof Fields]: fc.Arbitrary<Fields[Field]> }) =>
@@ -83,7 +82,7 @@ const files = fc
     }).map((more) => ({ ...needed, ...more })),
   );
 
-test('a spec as a person writes it is the same spec when it is read again from YAML or JSON', () => {
+test('a stored spec in the form of a spec file is the same spec when it is read again from YAML or JSON', () => {
   let valid = 0;
   fc.assert(
     fc.property(files, (file) => {
@@ -97,21 +96,4 @@ test('a spec as a person writes it is the same spec when it is read again from Y
     { numRuns: runs(30) },
   );
   expect(valid).toBe(runs(30));
-});
-
-test('a spec as a person writes it has no field that has its default', () => {
-  expect(writtenSpec(validSpec(minimal))).toEqual(minimal);
-});
-
-test.each([
-  { name: 'another value in a mapping alone', fields: { endpoints: { leaseSeconds: 30 } } },
-  { name: 'an empty list that is not the default', fields: { systemNamespaces: [] } },
-  { name: 'two ranges as a list', fields: { serviceClusterIPRange: ['10.0.0.0/24', 'fd00::/112'] } },
-  {
-    name: 'a URL to probe, without the path that it has',
-    fields: { apiServers: [{ address: '203.0.113.10', probe: { url: 'https://10.0.0.1/livez' } }] },
-  },
-  { name: 'a host, whose kind it need not say', fields: { apiServers: [{ host: 'api.example.com' }] } },
-])('a spec as a person writes it has $name', ({ fields }) => {
-  expect(writtenSpec(validSpec(aSpec(fields)))).toEqual(aSpec(fields));
 });
