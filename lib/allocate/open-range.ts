@@ -1,10 +1,9 @@
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { type Refusal, refused } from '../allocator/refusal.ts';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
-import { nearestName } from '../cluster/values.ts';
 import { addressRange, type ConfiguredRange, nodePortRange } from '../range/configured-range.ts';
 import { callerRefusal } from '../runtime/caller-keys.ts';
-import { listClusters, otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
+import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import { type RangeAllocations, type RangeOptions, rangeAllocations } from '../table/range-allocations.ts';
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
@@ -19,7 +18,7 @@ export async function openRequestedCluster(
   stack: string | undefined,
 ): Promise<RegisteredCluster | Refusal> {
   const cluster = await readCluster(table, name);
-  if (cluster === undefined) return notRegistered(table, name, stack);
+  if (cluster === undefined) return refused('NotRegistered', `cluster ${name} is not registered`);
   const { spec } = cluster;
   const message = callerRefusal(spec, callerKey, stack);
   if (message !== undefined) return refused('CallerRefused', message);
@@ -39,18 +38,6 @@ export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   if (mode !== 'observe') return undefined;
   const message = `cluster ${name} has "mode: observe": nothing is allocated or released until its spec has "mode: enforce"`;
   return refused('ObserveOnly', message);
-}
-
-/** A function suggests no name: its callers may belong to other clusters. */
-async function notRegistered(table: KeyValueTable, name: string, stack: string | undefined): Promise<Refusal> {
-  const nearest = stack === undefined ? await nearestCluster(table, name) : undefined;
-  const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
-  return refused('NotRegistered', `cluster ${name} is not registered${hint}`);
-}
-
-async function nearestCluster(table: KeyValueTable, name: string): Promise<string | undefined> {
-  const { clusters, unreadable } = await listClusters(table);
-  return nearestName(name, [...clusters.map(({ spec }) => spec.name), ...unreadable.map((one) => one.name)]);
 }
 
 /** A range of a cluster. Items were checked: ports are numbers, and addresses texts. */
