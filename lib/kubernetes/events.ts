@@ -9,11 +9,9 @@ type EventObject = WholeObject<EventsV1Event>;
 export type EventSeries = NonNullable<EventObject['series']>;
 
 export interface EventWrite {
-  /** `metadata.name`, and the key of its sighting. */
-  readonly name: string;
+  /** Its name is the key of its sighting. */
   readonly object: EventObject;
-  readonly count: number;
-  readonly previous?: EventSighting;
+  readonly previous: EventSighting | undefined;
 }
 
 export interface EventPlan {
@@ -118,7 +116,7 @@ function eventWrite(
     regarding: nonEmpty(draft.regarding),
     ...(count > 1 && { series: { count, lastObservedTime: microTime(nowMs) } }),
   };
-  return { name, object, count, ...(previous && { previous }) };
+  return { object, previous };
 }
 
 function nonEmpty(regarding: EventDraft['regarding']): Record<string, string> {

@@ -51,7 +51,7 @@ export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<E
 type EventOutcome = 'written' | 'dropped' | 'withheld';
 
 async function writeEvent(port: ClusterPort, write: EventWrite): Promise<EventOutcome> {
-  if (write.count > 1) {
+  if (write.object.series !== undefined) {
     const continued = await continueSeries(port, write);
     if (continued !== 'dropped') return continued;
   }
@@ -68,13 +68,16 @@ async function writeEvent(port: ClusterPort, write: EventWrite): Promise<EventOu
       // creates it.
       return continueSeries(port, write);
     case 'invalid':
-      throw new ClusterError('Rejected', `The API server refused the event ${write.name}: ${result.message}`);
+      throw new ClusterError(
+        'Rejected',
+        `The API server refused the event ${write.object.metadata.name}: ${result.message}`,
+      );
   }
 }
 
 /** Updates only the series: note, instance and time of an event cannot change. */
-async function continueSeries(port: ClusterPort, { object, count }: EventWrite): Promise<EventOutcome> {
-  const series: EventSeries = object.series ?? { count: Math.max(2, count), lastObservedTime: object.eventTime };
+async function continueSeries(port: ClusterPort, { object }: EventWrite): Promise<EventOutcome> {
+  const series: EventSeries = object.series ?? { count: 2, lastObservedTime: object.eventTime };
   const { name, namespace } = object.metadata;
   const ref = { kind: 'Event', name, ...(namespace !== undefined && { namespace }) } as const;
   const result = await port.mergePatch(ref, { series: { ...series } });
@@ -87,7 +90,8 @@ async function continueSeries(port: ClusterPort, { object, count }: EventWrite):
 
 function sightingsWithout(unwritten: ReadonlySet<EventWrite>, planned: EventPlan['sightings']): EventPlan['sightings'] {
   const sightings = { ...planned };
-  for (const { name, previous } of unwritten) {
+  for (const { object, previous } of unwritten) {
+    const { name } = object.metadata;
     const sighting = sightings[name];
     delete sightings[name];
     if (previous !== undefined && sighting !== undefined) {

@@ -84,7 +84,7 @@ test('the name of an event is always a DNS subdomain', () => {
 
 test('an event has the same name in every pass, and another one for another object, note, loop or stack', () => {
   const nameOf = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
-    plan([event], start, {}, 1, by).writes[0]?.name;
+    plan([event], start, {}, 1, by).writes[0]?.object.metadata.name;
   const names = [
     nameOf(draft()),
     nameOf(draft({ uid: 'u-2' })),
@@ -95,7 +95,7 @@ test('an event has the same name in every pass, and another one for another obje
     nameOf(draft(), { instance: 'stack-two' }),
   ];
   expect(new Set(names).size).toBe(names.length);
-  expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.name).toBe(names[0]);
+  expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.object.metadata.name).toBe(names[0]);
 });
 
 describe('a repeated event', () => {
@@ -139,7 +139,7 @@ describe('many events', () => {
     const written = new Set<string>();
     for (let pass = 0; pass < 6; pass += 1) {
       const { writes, sightings } = plan(manyDrafts(30), start + pass * MINUTE, previous, 10);
-      for (const { name } of writes) written.add(name);
+      for (const { object } of writes) written.add(object.metadata.name);
       previous = sightings;
     }
     expect(written.size).toBeGreaterThanOrEqual(30);
@@ -174,6 +174,6 @@ describe('many events', () => {
     const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
     expect(writes).toHaveLength(5);
     expect(Object.keys(sightings)).toHaveLength(300);
-    for (const { name } of writes) expect(sightings).toHaveProperty([name]);
+    for (const { object } of writes) expect(sightings).toHaveProperty([object.metadata.name]);
   });
 });
