@@ -23,15 +23,6 @@ const item = z.strictObject({
     'released: it was released, or free: it was free before. unknown: an earlier invocation of this request was not completed and may have released it. lookUp answers taken or free. refused: it did not change.',
   ),
   hold: z.optional(described(hold, 'The owner, the end of the hold, and which Services may claim it.')),
-  strikes: z.optional(
-    described(z.int(), 'How many passes of the repair loop saw it without a Service. The third frees it.'),
-  ),
-  band: z.optional(
-    described(
-      z.enum(['static', 'dynamic']),
-      'next is allocated from the static band only when the dynamic one is full.',
-    ),
-  ),
   error: z.optional(described(error, 'Why this one was refused.')),
 });
 

@@ -202,7 +202,6 @@ function answered({ name, range }: RequestedRange, value: string | number, state
   if (isRefused(item) || !state.inRange) {
     return { range: name, value, outcome: 'notInRange', ...(isRefused(item) && { error: errorOf(item) }) };
   }
-  const { taken, hold, strikes, band } = state;
-  const outcome = taken ? 'taken' : 'free';
-  return { range: name, value: item, outcome, ...(hold && { hold: shownHold(hold) }), strikes, band };
+  const { taken, hold } = state;
+  return { range: name, value: item, outcome: taken ? 'taken' : 'free', ...(hold && { hold: shownHold(hold) }) };
 }

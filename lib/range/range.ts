@@ -10,10 +10,6 @@ export type ItemState =
   | {
       readonly inRange: true;
       readonly taken: boolean;
-      /** The number of counted passes that saw it without a Service. */
-      readonly strikes: 0 | 1 | 2;
-      /** `takeNext` uses the static band only when the dynamic one is full. */
-      readonly band: 'static' | 'dynamic';
       readonly hold?: Hold;
     };
 
@@ -97,17 +93,9 @@ export class Range<Item> {
   }
 
   stateOf(item: Item): ItemState {
-    const bit = this.bitOf(item);
-    if (bit === undefined) return { inRange: false };
-    const { once, twice } = this.#kept.strikes;
+    if (this.bitOf(item) === undefined) return { inRange: false };
     const hold = this.holdOn(item);
-    return {
-      inRange: true,
-      taken: this.has(item),
-      strikes: hasBit(twice, bit) ? 2 : hasBit(once, bit) ? 1 : 0,
-      band: bit < this.#taken.reserved ? 'static' : 'dynamic',
-      ...(hold && { hold }),
-    };
+    return { inRange: true, taken: this.has(item), ...(hold && { hold }) };
   }
 
   /** Parses an item into its canonical form; undefined if it is not in the range. */

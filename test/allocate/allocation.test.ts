@@ -323,10 +323,7 @@ test('A release of several ranges returns the refusal of one range and the relea
 test('a look-up returns the state of each item, and writes nothing', async () => {
   const world = await anAllocateWorld();
   await world.ask({ items: [ip('10.0.0.1')], hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner' } });
-  await world.store(RANGE_KEYS.nodePorts, {
-    data: fromBits([17]),
-    strikes: { once: fromBits([17]), twice: fromBits([]) },
-  });
+  await world.store(RANGE_KEYS.nodePorts, { data: fromBits([17]) });
   const before = await world.items();
   const items = [port(30_017), ip('010.0.0.1'), ip('10.0.0.2'), ip('10.0.0.255'), port(80)];
   expect(await world.ask({ requestId: 'r2', operation: 'lookUp', items })).toEqual({
@@ -335,16 +332,14 @@ test('a look-up returns the state of each item, and writes nothing', async () =>
     operation: 'lookUp',
     outcome: 'done',
     items: [
-      { range: PORT, value: 30_017, outcome: 'taken', strikes: 1, band: 'dynamic' },
+      { range: PORT, value: 30_017, outcome: 'taken' },
       {
         range: IP,
         value: '10.0.0.1',
         outcome: 'taken',
-        strikes: 0,
-        band: 'static',
         hold: { owner: 'team-a', until: 'forever', takenUpBy: 'owner', requestId: 'r1' },
       },
-      { range: IP, value: '10.0.0.2', outcome: 'free', strikes: 0, band: 'static' },
+      { range: IP, value: '10.0.0.2', outcome: 'free' },
       {
         range: IP,
         value: '10.0.0.255',
