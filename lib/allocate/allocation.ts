@@ -14,6 +14,7 @@ import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
 import {
   keyOf,
+  noSecondaryRange,
   notSupported,
   type OpenRangeOptions,
   observeOnly,
@@ -81,8 +82,10 @@ async function answerOf(
   const table = request.dryRun === true ? dryTable(stored, nowMs) : stored;
   const { spec } = cluster;
   if (spec.allocator === 'apiserver') return refuse(notSupported(spec.name));
+  const second = 'secondaryserviceips';
+  const lacking = requested.some(({ range }) => range === second) ? noSecondaryRange(spec) : undefined;
+  if (lacking !== undefined) return refuse(lacking, second);
   const ranges = groupByRange(requested, (name) => openRange(table, cluster, name, options));
-  if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const keys = ranges.map(({ name }) => keyOf(name));
   const context: RequestContext = {
     request,

@@ -52,19 +52,21 @@ export function keyOf<Name extends RangeName>(name: Name): `ranges/${Name}` {
   return `ranges/${name}`;
 }
 
+/** Opens a range that the cluster has. */
 export function openRange(
   table: KeyValueTable,
   cluster: RegisteredCluster,
   name: RangeName,
   { pick, update }: OpenRangeOptions,
-): OpenRange | Refusal {
+): OpenRange {
   const range = name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, keyOf(name), pick);
-  if (range !== undefined) return rangeAllocations(table, range as unknown as ConfiguredRange<ItemValue>, update);
-  return noSecondaryRange(cluster.spec.name, cluster.spec.serviceClusterIPRanges[0]);
+  return rangeAllocations(table, range as unknown as ConfiguredRange<ItemValue>, update);
 }
 
-function noSecondaryRange(cluster: string, range: string): Refusal {
-  const message = `cluster ${cluster} has one range of cluster IPs, ${range}: it has no secondaryserviceips`;
+/** Returns why a request for a second range is refused. */
+export function noSecondaryRange({ name, serviceClusterIPRanges: [range, second] }: ClusterSpec): Refusal | undefined {
+  if (second !== undefined) return undefined;
+  const message = `cluster ${name} has one range of cluster IPs, ${range}: it has no secondaryserviceips`;
   return refused('NoSecondaryRange', message);
 }
 
