@@ -4,38 +4,9 @@ import { type Edit, type Plant, SCALES } from './plants.ts';
 const STAND_IN = new URL('./stand-in-http-client.ts', import.meta.url).href;
 const ROOT = new URL('../../', import.meta.url).href;
 
-/** What was read before is not decoded again, which would take a fifth of the time of a run: no pass changes what it read. */
-const REMEMBERED: readonly Edit[] = [
-  {
-    file: 'lib/table/dynamodb-items.ts',
-    find: 'export function itemFrom(attributes: Attributes): Item {',
-    replace: `const items = new WeakMap<Attributes, Item>();
-export function itemFrom(attributes: Attributes): Item {
-  const item = items.get(attributes) ?? newItemFrom(attributes);
-  items.set(attributes, item);
-  return item;
-}
-function newItemFrom(attributes: Attributes): Item {`,
-  },
-  {
-    file: 'lib/table/stored-item.ts',
-    find: 'const parsed = shape.safeParse(item.value);',
-    replace: `const shapes = decoded.get(item) ?? new Map();
-  decoded.set(item, shapes);
-  const parsed = shapes.get(shape) ?? shape.safeParse(item.value);
-  shapes.set(shape, parsed);`,
-  },
-  {
-    file: 'lib/table/stored-item.ts',
-    find: 'const FIRST_SCHEMA = 1;',
-    replace: `const FIRST_SCHEMA = 1;
-const decoded = new WeakMap();`,
-  },
-];
-
 /** From now on modules of the project get the stand-in for the HTTP client, and the code of a plant in place of their own. */
 export function loadWithStandIns(plant: Plant | undefined): void {
-  const all = [...SCALES, ...REMEMBERED, ...(plant?.edits ?? [])];
+  const all = [...SCALES, ...(plant?.edits ?? [])];
   registerHooks({
     resolve: (specifier, context, next) =>
       specifier === './http-client.ts' ? { url: STAND_IN, shortCircuit: true } : next(specifier, context),
