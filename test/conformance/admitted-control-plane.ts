@@ -5,10 +5,10 @@ import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { serveAdmission, writeAdmissionFiles } from '../../local/serve-admission.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { eventually } from '../support/eventually.ts';
-import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
+import { CLUSTER, startHandlers } from '../support/handlers.ts';
 import { freePort } from '../support/server-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -19,28 +19,13 @@ interface Review {
   readonly request: { readonly uid: string; readonly operation: string };
 }
 
-/** A stock API server that allocates from the table through the webhook of deploy/. */
-export interface AdmittedControlPlane {
-  readonly etcd: Etcd;
-  readonly apiserver: KubeApiserver;
-  readonly handlers: Handlers;
-  /** Of the webhook. */
-  readonly world: DispatchWorld;
-  readonly webhook: {
-    readonly close: () => Promise<void>;
-    /** Bodies of the requests that it answered. */
-    readonly reviews: Review[];
-  };
-  /** Returns once the API server sends each Service for review so many times. */
-  readonly untilReviewed: (times: number) => Promise<void>;
-  readonly close: () => Promise<void>;
-}
+export type AdmittedControlPlane = Awaited<ReturnType<typeof startAdmittedControlPlane>>;
 
-/** @param clock of the passes and of the webhook; default: that of this machine */
-export async function startAdmittedControlPlane(
-  serviceClusterIPRange: string,
-  clock = Date.now,
-): Promise<AdmittedControlPlane> {
+/**
+ * Starts a stock API server that allocates from the table through the webhook of deploy/.
+ * @param clock of the passes and of the webhook; default: that of this machine
+ */
+export async function startAdmittedControlPlane(serviceClusterIPRange: string, clock = Date.now) {
   const port = await freePort('127.0.0.1');
   const etcd = await startEtcd();
   const authority = makeAuthority('admission of the test');
@@ -75,12 +60,14 @@ export async function startAdmittedControlPlane(
   const endWebhook = await serveAdmission(handler, { environment: world.environment, certified, port, token: TOKEN });
   let isServing = true;
   const webhook = {
+    /** Bodies of the requests that it answered. */
     reviews,
     close: async () => {
       if (isServing) await endWebhook();
       isServing = false;
     },
   };
+  /** Returns once the API server sends each Service for review so many times. */
   const untilReviewed = (times: number) =>
     eventually(async () => {
       const before = webhook.reviews.length;

@@ -2,15 +2,7 @@ import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 
-/** The issuer of an AWS account on loopback: OIDC discovery, public keys, and tokens as AWS STS signs them. */
-export interface TokenIssuer {
-  readonly url: string;
-  /** PEM, of the issuer's own certificate authority. */
-  readonly ca: string;
-  /** Returns a token of these claims. */
-  sign(claims: TokenClaims): string;
-  close(): Promise<void>;
-}
+export type TokenIssuer = Awaited<ReturnType<typeof startTokenIssuer>>;
 
 export interface TokenClaims {
   readonly sub: string;
@@ -21,7 +13,8 @@ export interface TokenClaims {
 
 const LIFE_SECONDS = 300;
 
-export async function startTokenIssuer(): Promise<TokenIssuer> {
+/** Starts the issuer of an AWS account on loopback: OIDC discovery, public keys, and tokens as AWS STS signs them. */
+export async function startTokenIssuer() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
   const { ca, issue } = makeAuthority('token issuer');
   const kid = randomUUID();
@@ -41,8 +34,9 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
   );
   return {
     url,
+    /** PEM, of the issuer's own certificate authority. */
     ca,
-    sign: (claims) => {
+    sign: (claims: TokenClaims) => {
       const all = { iss: url, iat: claims.exp - LIFE_SECONDS, jti: randomUUID(), ...claims };
       const text = [{ alg: 'ES384', kid, typ: 'JWT' }, all].map(encoded).join('.');
       const signature = sign('sha384', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' });

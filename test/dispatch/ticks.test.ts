@@ -8,12 +8,12 @@ import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
-import { downQueue, type MemoryQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
+import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
 
 const FLEET = Array.from({ length: CONCURRENT_PASSES * 2 + 3 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
 
 let world: DispatchWorld;
-let queue: MemoryQueue;
+let queue: ReturnType<typeof memoryQueue>;
 let ran: string[];
 /** What the loop does in a cluster, if it is not nothing. */
 let scripts: Record<string, (context: PassContext) => Promise<PassReport>>;

@@ -4,10 +4,9 @@ import type { PatchOperation, RefusalStatus } from '../../lib/admission/response
 import type { AdmissionSettings } from '../../lib/admission/settings.ts';
 import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type UrlRequest, urlEvent } from '../../local/serve-admission.ts';
 import { aReview, type ReviewFields } from './admission-review.ts';
-import { type AllocateWorld, type AllocateWorldOptions, anAllocateWorld } from './allocate-world.ts';
+import { type AllocateWorldOptions, anAllocateWorld } from './allocate-world.ts';
 import { pickLowest } from './ranges.ts';
 
 export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
@@ -20,18 +19,7 @@ export interface Answered {
   readonly status?: RefusalStatus;
 }
 
-/** One enforced cluster whose ranges were saved by a pass, and the handler behind the URL. */
-export interface AdmissionWorld
-  extends Pick<AllocateWorld, 'telemetry' | 'clock' | 'table' | 'store' | 'stored' | 'taken' | 'items' | 'repair'> {
-  /** One review, through the table that is given, if it is. */
-  readonly ask: (fields?: ReviewFields, table?: KeyValueTable) => Promise<Answered>;
-  /** The answer to any request. */
-  readonly send: (request: UrlRequest, table?: KeyValueTable) => Promise<WebhookReply>;
-  /** The answer to any event. */
-  readonly handle: (event: object, table?: KeyValueTable) => Promise<WebhookReply>;
-  /** A new process answers from now on. */
-  readonly restart: () => void;
-}
+export type AdmissionWorld = Awaited<ReturnType<typeof anAdmissionWorld>>;
 
 export interface AdmissionWorldOptions extends Pick<AllocateWorldOptions, 'spec' | 'environment' | 'isRepaired'> {
   readonly settings?: Partial<AdmissionSettings>;
@@ -44,7 +32,8 @@ const tokenOfDemo: ReadSecretText = async (name) =>
 
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
-export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Promise<AdmissionWorld> {
+/** One enforced cluster whose ranges were saved by a pass, and the handler behind the URL. */
+export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
   const { spec, environment = {}, settings, wait = () => Promise.resolve() } = options;
   const { readTokens = tokenOfDemo } = options;
   const world = await anAllocateWorld({ environment, ...(spec && { spec }) });
@@ -63,18 +52,22 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}): Pro
     wait,
   };
   let handler = admission(settled);
+  /** A new process answers from now on. */
   const restart = () => {
     handler = admission(settled);
   };
-  const handle: AdmissionWorld['handle'] = (event, table = world.table) => {
+  /** The answer to any event, through the table that is given, if it is. */
+  const handle = (event: object, table = world.table): Promise<WebhookReply> => {
     const environment: Environment = { ...world.environment, table: () => table };
     return handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
   };
-  const send: AdmissionWorld['send'] = async (sent, table = world.table) => {
+  /** The answer to any request. */
+  const send = async (sent: UrlRequest, table = world.table) => {
     if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
     return handle(urlEvent({ headers: AUTHORIZED, ...sent }), table);
   };
-  const ask: AdmissionWorld['ask'] = async (fields, table) => {
+  /** The answer to one review. */
+  const ask = async (fields: ReviewFields = {}, table = world.table): Promise<Answered> => {
     const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);
     const { patch, ...response } = JSON.parse(body).response;
     return patch === undefined ? response : { ...response, patch: JSON.parse(Buffer.from(patch, 'base64').toString()) };

@@ -12,9 +12,8 @@ import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { aDispatchWorld } from './dispatch-world.ts';
-import { countedWriteIds, memoryTable } from './memory-table.ts';
+import { memoryTable } from './memory-table.ts';
 import { itemsIn, pickLowest } from './ranges.ts';
-import type { RecordingTelemetry } from './recording-telemetry.ts';
 import { repairedAt } from './run-records.ts';
 
 export const CLUSTER = 'demo';
@@ -23,27 +22,7 @@ const SECONDARY = 'fd00::/112';
 /** Static: 30000 to 30015. */
 const PORTS = '30000-30127';
 
-/** One enforced cluster whose ranges were saved by a pass, and the handler that allocates from them. */
-export interface AllocateWorld {
-  readonly environment: Environment;
-  readonly telemetry: RecordingTelemetry;
-  readonly clock: { nowMs: number };
-  /** Past any fault. */
-  readonly table: KeyValueTable;
-  /** One invocation, through the table that is given, if it is. */
-  ask(request: Partial<AllocateRequest> & object, table?: KeyValueTable): Promise<Answer>;
-  /** The event as it is. */
-  send(event: unknown, table?: KeyValueTable): Promise<Answer>;
-  /** Puts a range into the table, over whatever is there. */
-  store(key: RangeKey, stored: Partial<StoredRange>): Promise<void>;
-  stored(key: RangeKey): Promise<StoredRange>;
-  /** What is taken in all ranges: the text of each item, with the request that holds it, or none. */
-  taken(): Promise<Record<string, string | undefined>>;
-  /** Every item of the table but the registration and the run records: what a request may change. */
-  items(): Promise<unknown>;
-  /** Records that a pass of both repair loops began then, and succeeded. */
-  repair(startedAtMs: number): Promise<void>;
-}
+export type AllocateWorld = Awaited<ReturnType<typeof anAllocateWorld>>;
 
 export interface AllocateWorldOptions {
   readonly spec?: Partial<ClusterSpec>;
@@ -57,11 +36,12 @@ export interface AllocateWorldOptions {
   readonly isRepaired?: boolean;
 }
 
-export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promise<AllocateWorld> {
+/** One enforced cluster whose ranges were saved by a pass, and the handler that allocates from them. */
+export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
   const world = aDispatchWorld(options.environment);
   const clock = options.clock ?? world.clock;
   const nowMs = () => clock.nowMs;
-  const table = options.table ?? memoryTable({ nowMs, newWriteId: countedWriteIds() });
+  const table = options.table ?? memoryTable({ nowMs });
   const spec = aClusterSpec({
     name: CLUSTER,
     allocator: 'table',
@@ -71,7 +51,8 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
   });
   await registerCluster(table, spec);
 
-  const store: AllocateWorld['store'] = async (key, changed) => {
+  /** Puts a range into the table, over whatever is there. */
+  const store = async (key: RangeKey, changed: Partial<StoredRange>) => {
     const previous = await readRange(table, CLUSTER, key);
     const range = rangesOf(spec).find((each) => each.key === key)?.configured ?? '';
     const stored = { ...(previous?.stored ?? storedRange({ range, data: new Uint8Array(0) })), ...changed };
@@ -84,9 +65,11 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
     if (read === undefined) throw new Error(`expected ${key}`);
     return read.stored;
   };
+  /** Records that a pass of both repair loops began then, and succeeded. */
   const repair = (startedAtMs: number) => repairedAt(table, startedAtMs, CLUSTER);
   const { isRepaired = true } = options;
-  const send = async (event: unknown, through: KeyValueTable = table) => {
+  /** The event as it is, through the table that is given, if it is. */
+  const send = async (event: unknown, through: KeyValueTable = table): Promise<Answer> => {
     if (isRepaired) await repair(nowMs());
     const environment = { ...world.environment, nowMs, table: () => through };
     const { handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest }) } = options;
@@ -96,12 +79,15 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
     environment: world.environment,
     telemetry: world.telemetry,
     clock,
+    /** Past any fault. */
     table,
     send,
-    ask: (request, through) =>
+    /** One invocation. */
+    ask: (request: Partial<AllocateRequest> & object, through?: KeyValueTable) =>
       send({ requestId: 'r1', cluster: CLUSTER, operation: 'allocate', items: [], ...request }, through),
     store,
     stored,
+    /** What is taken in all ranges: the text of each item, with the request that holds it, or none. */
     taken: async () => {
       const found: Record<string, string | undefined> = {};
       for (const { key } of rangesOf(spec)) {
@@ -111,6 +97,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}): Promi
       }
       return found;
     },
+    /** Every item of the table but the registration and the run records: what a request may change. */
     items: async () => (await table.list(CLUSTER, '')).filter(({ key }) => !key.startsWith('runs/')),
     repair,
   };

@@ -20,24 +20,13 @@ export type Reaction =
   | { readonly hang: true }
   | { readonly reset: true };
 
-export interface FaultServer {
-  readonly url: string;
-  /** Every request, in order. */
-  readonly requests: readonly SeenRequest[];
-  /** Connections that were ever made to it. */
-  readonly connections: () => number;
-  /** Accepts no more connections, and keeps those that it has. */
-  readonly refuse: () => void;
-  /** Shows another certificate to new connections. */
-  readonly setCertificate: (tls: CertifiedKey) => void;
-  readonly stop: () => Promise<void>;
-}
+export type FaultServer = Awaited<ReturnType<typeof startFaultServer>>;
 
 /** An API server that answers as the test says. With a certificate it speaks TLS. */
 export async function startFaultServer(
   react: (request: SeenRequest, index: number) => Reaction | Promise<Reaction>,
   tls?: CertifiedKey,
-): Promise<FaultServer> {
+) {
   const requests: SeenRequest[] = [];
   const { url, server, close } = await serve((incoming, response) => {
     void text(incoming).then(async (body) => {
@@ -53,11 +42,14 @@ export async function startFaultServer(
   });
   return {
     url,
-    requests,
+    /** Every request, in order. */
+    requests: requests as readonly SeenRequest[],
+    /** Connections that were ever made to it. */
     connections: () => connections,
-    // An HTTP server would close idle connections, too.
+    /** Accepts no more connections, and keeps those that it has; an HTTP server would close the idle ones. */
     refuse: () => void NetServer.prototype.close.call(server),
-    setCertificate: (next) => server instanceof HttpsServer && server.setSecureContext(next),
+    /** Shows another certificate to new connections. */
+    setCertificate: (next: CertifiedKey) => server instanceof HttpsServer && server.setSecureContext(next),
     stop: close,
   };
 }

@@ -9,21 +9,12 @@ import { makeAuthority } from '../../local/stand-in/identity.ts';
 export const CONNECTION_FAULTS = ['cut', 'delay', 'halfReply', 'reset', 'garbage', 'wrongCertificate', 'drip'] as const;
 export type ConnectionFault = (typeof CONNECTION_FAULTS)[number];
 
-/** Stands between a client and a server, below TLS, and breaks connections. */
-export interface ChaosProxy {
-  readonly port: number;
-  /** How often each fault happened. */
-  readonly counts: Readonly<Record<ConnectionFault, number>>;
-  /** One connection in `every` gets a fault, and loses its keep-alive. 0: none from now on. */
-  faults(every: number): void;
-  /** The server is down: connections break, and each new one is reset. */
-  down(isDown: boolean): void;
-  close(): Promise<void>;
-}
+export type ChaosProxy = Awaited<ReturnType<typeof startChaosProxy>>;
 
 const DRIP_BYTES = 512;
 
-export async function startChaosProxy(targetPort: number, pick: PickIndex): Promise<ChaosProxy> {
+/** Stands between a client and a server, below TLS, and breaks connections. */
+export async function startChaosProxy(targetPort: number, pick: PickIndex) {
   const counts = { cut: 0, delay: 0, halfReply: 0, reset: 0, garbage: 0, wrongCertificate: 0, drip: 0 };
   const impostor = createTlsServer(makeAuthority('another').issue(['127.0.0.1']), (socket) => socket.destroy());
   impostor.on('tlsClientError', () => {});
@@ -60,12 +51,15 @@ export async function startChaosProxy(targetPort: number, pick: PickIndex): Prom
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    /** How often each fault happened. */
     counts,
-    faults: (next) => {
+    /** One connection in `every` gets a fault, and loses its keep-alive. 0: none from now on. */
+    faults: (next: number) => {
       every = next;
       breakAll();
     },
-    down: (next) => {
+    /** The server is down: connections break, and each new one is reset. */
+    down: (next: boolean) => {
       isDown = next;
       breakAll();
     },

@@ -3,20 +3,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findBinaries } from './binaries.ts';
-import { type EtcdClient, etcdClient } from './etcd-client.ts';
+import { etcdClient } from './etcd-client.ts';
 import { eventually } from './eventually.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
-import { type RawRequests, rawRequests } from './raw-requests.ts';
+import { rawRequests } from './raw-requests.ts';
 import { freePort, type ServerProcess, startServer } from './server-process.ts';
 
 /** A real etcd with one member. */
-export interface Etcd extends EtcdClient {
-  readonly url: string;
-  /** Stops the API servers on it, then etcd: an API server whose etcd is gone hangs in its graceful stop. */
-  stop(): Promise<void>;
-  /** Called by `stop` before etcd ends. */
-  beforeStop(hook: () => Promise<void>): void;
-}
+export type Etcd = Awaited<ReturnType<typeof startEtcd>>;
 
 export interface KubeApiserverOptions {
   readonly etcd: Etcd;
@@ -39,28 +33,10 @@ export interface KubeApiserverOptions {
 }
 
 /** A real kube-apiserver. */
-export interface KubeApiserver {
-  readonly url: string;
-  readonly port: number;
-  /** The PEM certificate of its self-signed authority, the same after a restart. */
-  readonly ca: string;
-  readonly caFile: string;
-  /** A token of the group `system:masters`, the same for every API server of this process. */
-  readonly token: string;
-  readonly kubeconfigYaml: string;
-  readonly kubeconfigFile: string;
-  /** One request as `system:masters`. */
-  readonly request: RawRequests['request'];
-  /** SIGTERM. Returns when its `/readyz` says so; it serves for its `--shutdown-delay-duration` from then on. */
-  askToStop(): Promise<void>;
-  /** SIGKILL: what it published stays. */
-  kill(): Promise<void>;
-  /** Kills it when it runs, starts it with the same port and certificate, and waits until it is ready. */
-  restart(): Promise<void>;
-}
+export type KubeApiserver = Awaited<ReturnType<typeof startKubeApiserver>>;
 
 /** Starts an etcd with an empty store and waits until it is healthy. */
-export async function startEtcd(): Promise<Etcd> {
+export async function startEtcd() {
   const { etcd } = findBinaries();
   const folder = temporaryFolder('etcd');
   const url = `http://127.0.0.1:${await freePort('127.0.0.1')}`;
@@ -77,7 +53,9 @@ export async function startEtcd(): Promise<Etcd> {
   return {
     ...etcdClient(url),
     url,
-    beforeStop: (hook) => void hooks.push(hook),
+    /** Called by `stop` before etcd ends. */
+    beforeStop: (hook: () => Promise<void>) => void hooks.push(hook),
+    /** Stops the API servers on it, then etcd: an API server whose etcd is gone hangs in its graceful stop. */
     async stop() {
       await Promise.allSettled(hooks.splice(0).map((hook) => hook()));
       await server.stop();
@@ -87,7 +65,7 @@ export async function startEtcd(): Promise<Etcd> {
 }
 
 /** Starts an API server and waits until `/readyz` says so. It is stopped with its etcd at the latest. */
-export async function startKubeApiserver(options: KubeApiserverOptions): Promise<KubeApiserver> {
+export async function startKubeApiserver(options: KubeApiserverOptions) {
   const command = kubeApiserverCommand(options.hooksOff ?? false);
   const host = options.bindAddress ?? '127.0.0.1';
   const port = options.port ?? (await freePort(host));
@@ -113,14 +91,27 @@ export async function startKubeApiserver(options: KubeApiserverOptions): Promise
   };
   options.etcd.beforeStop(stop);
   return {
-    ...{ url, port, ca, caFile, token: adminToken, kubeconfigYaml, kubeconfigFile, request },
+    url,
+    port,
+    /** The PEM certificate of its self-signed authority, the same after a restart. */
+    ca,
+    caFile,
+    /** A token of the group `system:masters`, the same for every API server of this process. */
+    token: adminToken,
+    kubeconfigYaml,
+    kubeconfigFile,
+    /** One request as `system:masters`. */
+    request,
+    /** SIGTERM. Returns when its `/readyz` says so; it serves for its `--shutdown-delay-duration` from then on. */
     async askToStop() {
       server.askToStop();
       await eventually(async () => {
         if (await isReady()) throw new Error(`${url} does not say that it shuts down`);
       });
     },
+    /** SIGKILL: what it published stays. */
     kill: () => server.kill(),
+    /** Kills it when it runs, starts it with the same port and certificate, and waits until it is ready. */
     async restart() {
       await server.kill();
       server = await start();

@@ -1,17 +1,16 @@
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
+import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { CONTROL_PLANE } from './pass-context.ts';
-import { type RecordingTelemetry, recordingTelemetry } from './recording-telemetry.ts';
+import { recordingTelemetry } from './recording-telemetry.ts';
 
 export interface StartedDeadline {
   readonly ms: number;
@@ -19,22 +18,7 @@ export interface StartedDeadline {
   cancelled: boolean;
 }
 
-/** A table, clusters, a clock that stands still and deadlines that only a test ends. */
-export interface DispatchWorld {
-  readonly environment: Environment;
-  readonly telemetry: RecordingTelemetry;
-  readonly table: KeyValueTable;
-  readonly clock: { nowMs: number };
-  readonly deadlines: StartedDeadline[];
-  /** What was written to each cluster, whoever wrote it. */
-  readonly created: Map<string, KubernetesObject[]>;
-  readonly register: (...specs: SpecFields[]) => Promise<void>;
-  readonly recordOf: (cluster: string, loop?: Loop) => Promise<RunRecord | undefined>;
-  /** One invocation of the function of a loop. Default event: a request for every cluster that is due. */
-  readonly dispatch: (loop: LoopDefinition, event?: unknown, options?: DispatchOptions) => Promise<Summary>;
-  /** The event of the schedule, now. */
-  readonly schedule: () => object;
-}
+export type DispatchWorld = ReturnType<typeof aDispatchWorld>;
 
 export interface DispatchOptions {
   /** In place of what the world has. */
@@ -43,7 +27,8 @@ export interface DispatchOptions {
   readonly remainingMs?: () => number;
 }
 
-export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWorld {
+/** A table, clusters, a clock that stands still and deadlines that only a test ends. */
+export function aDispatchWorld(overrides: Partial<Environment> = {}) {
   const clock = { nowMs: Date.parse('2026-01-01T12:00:00Z') };
   const nowMs = () => clock.nowMs;
   const store = memoryStore();
@@ -53,6 +38,7 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWo
   const table = openTable();
   const telemetry = recordingTelemetry();
   const deadlines: StartedDeadline[] = [];
+  /** What was written to each cluster, whoever wrote it. */
   const created = new Map<string, KubernetesObject[]>();
   let passes = 0;
 
@@ -103,12 +89,18 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}): DispatchWo
     clock,
     deadlines,
     created,
-    register: async (...specs) => {
+    register: async (...specs: SpecFields[]) => {
       for (const spec of specs) await registerCluster(table, aClusterSpec(spec));
     },
-    recordOf: async (cluster, loop = 'system-namespaces') => (await readRunRecord(table, cluster, loop))?.record,
-    dispatch: (loop, event = {}, { environment: changed, remainingMs = () => 60_000 } = {}) =>
-      dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }),
+    recordOf: async (cluster: string, loop: Loop = 'system-namespaces') =>
+      (await readRunRecord(table, cluster, loop))?.record,
+    /** One invocation of the function of a loop. Default event: a request for every cluster that is due. */
+    dispatch: (
+      loop: LoopDefinition,
+      event: unknown = {},
+      { environment: changed, remainingMs = () => 60_000 }: DispatchOptions = {},
+    ) => dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }),
+    /** The event of the schedule, now. */
     schedule: () => ({ 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() }),
   };
 }

@@ -1,21 +1,13 @@
-/** Calls of AWS's own wire protocols, for what a test arranges and looks up. What the functions call is theirs. */
-export interface Aws {
-  readonly endpoint: string;
-  /** A call of a service that speaks JSON: `json('sqs', 'AmazonSQS.ReceiveMessage', {...})`. */
-  json<T = unknown>(service: string, target: string, body: object): Promise<T>;
-  /** A call of a service that speaks forms and XML: the answer's text. */
-  form(service: string, fields: Readonly<Record<string, string>>): Promise<string>;
-  /** A PUT of a service that speaks REST. */
-  put(service: string, path: string, body: Uint8Array | string): Promise<void>;
-  /** A GET of a service that speaks REST: its bytes. */
-  get(service: string, path: string): Promise<Buffer>;
-}
+export type Aws = ReturnType<typeof awsCalls>;
 
 export const REGION = 'us-east-1';
 export const ACCOUNT = '123456789012';
 
-/** Calls are not signed: the emulator reads no more of a signature than which service it is for. */
-export function awsCalls(endpoint: string): Aws {
+/**
+ * Calls of AWS's own wire protocols, for what a test arranges and looks up. What the functions call is theirs. Calls are
+ * not signed: the emulator reads no more of a signature than which service it is for.
+ */
+export function awsCalls(endpoint: string) {
   const call = async (service: string, path: string, init: RequestInit) => {
     const credential = `Credential=test/20260101/${REGION}/${service}/aws4_request`;
     const headers = {
@@ -29,18 +21,22 @@ export function awsCalls(endpoint: string): Aws {
   };
   return {
     endpoint,
-    async json(service, target, body) {
+    /** A call of a service that speaks JSON: `json('sqs', 'AmazonSQS.ReceiveMessage', {...})`. */
+    async json<T = unknown>(service: string, target: string, body: object): Promise<T> {
       const headers = { 'x-amz-target': target, 'content-type': 'application/x-amz-json-1.0' };
       const reply = await call(service, '/', { method: 'POST', headers, body: JSON.stringify(body) });
-      return reply.length === 0 ? {} : JSON.parse(reply.toString());
+      return reply.length === 0 ? ({} as T) : JSON.parse(reply.toString());
     },
-    async form(service, fields) {
+    /** A call of a service that speaks forms and XML: the answer's text. */
+    async form(service: string, fields: Readonly<Record<string, string>>) {
       return (await call(service, '/', { method: 'POST', body: new URLSearchParams(fields) })).toString();
     },
-    async put(service, path, body) {
+    /** A PUT of a service that speaks REST. */
+    async put(service: string, path: string, body: Uint8Array | string) {
       await call(service, path, { method: 'PUT', body: Buffer.from(body) });
     },
-    get: (service, path) => call(service, path, {}),
+    /** A GET of a service that speaks REST: its bytes. */
+    get: (service: string, path: string): Promise<Buffer> => call(service, path, {}),
   };
 }
 

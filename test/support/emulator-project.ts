@@ -33,17 +33,7 @@ const COPIED = [
 /** Just below the time that a test of a deployment has: a busy machine takes long. */
 const COMMAND_TIMEOUT_MS = 580_000;
 
-/** A copy of the repository that a test may write a `cluster.yml` into, and deploy. */
-export interface Project {
-  readonly folder: string;
-  /** Runs `serverless <args>` of this repository. @throws Error with its output when it fails. */
-  serverless(args: readonly string[]): Promise<string>;
-  /** Builds a release once, of another version if one is given. */
-  release(version?: string): Release;
-  /** Runs a shell command, with `serverless` and `npx` at hand. Never fails. */
-  run(command: string): Promise<Ran>;
-  remove(): void;
-}
+export type Project = ReturnType<typeof copyProject>;
 
 export interface Release {
   readonly folder: string;
@@ -59,8 +49,8 @@ export interface Ran {
 /** Who `serverless` is for the emulator. */
 export const DEPLOYER = 'deployer';
 
-/** Copies the project. Commands in it know no other AWS than `endpoint`. */
-export function copyProject(endpoint: string): Project {
+/** Copies the repository: a test may write a `cluster.yml` into it, and deploy. Commands in it know no other AWS than `endpoint`. */
+export function copyProject(endpoint: string) {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-project-'));
   for (const name of COPIED) cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
   symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
@@ -68,13 +58,15 @@ export function copyProject(endpoint: string): Project {
     runIn(folder, emulatedAws(endpoint, accessKeyId), command, args);
   return {
     folder,
-    async serverless(args) {
+    /** Runs `serverless <args>` of this repository. @throws Error with its output when it fails. */
+    async serverless(args: readonly string[]) {
       const program = 'node_modules/serverless/bin/serverless.js';
       const { code, output } = await run(process.execPath, [program, ...args], DEPLOYER);
       if (code !== 0) throw new Error(`serverless ${args.join(' ')} ended with ${code}\n${output}`);
       return output;
     },
-    release(version = VERSION) {
+    /** Builds a release once, of another version if one is given. */
+    release(version = VERSION): Release {
       const built = join(folder, 'release', version);
       if (!existsSync(built)) {
         for (const file of ['package.json', 'lib/runtime/version.ts']) {
@@ -90,7 +82,8 @@ export function copyProject(endpoint: string): Project {
       }
       return { folder: built, version };
     },
-    run: (command) => run('bash', ['-euo', 'pipefail', '-c', command]),
+    /** Runs a shell command, with `serverless` and `npx` at hand. Never fails. */
+    run: (command: string) => run('bash', ['-euo', 'pipefail', '-c', command]),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

@@ -1,40 +1,35 @@
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { Etcd } from './control-plane.ts';
 
-/** etcd over the HTTP JSON gateway on its client port. Values that are objects are stored as JSON, which API servers read. */
-export interface EtcdClient {
-  put(key: string, value: object | string | Uint8Array): Promise<void>;
-  /** Undefined when there is no such key. What API servers wrote is protobuf unless they were told otherwise. */
-  get(key: string): Promise<Buffer | undefined>;
-  /** Whether the key was there. */
-  delete(key: string): Promise<boolean>;
-  /** Stores Services past all validation, each under its name. An API server's next list has them all. */
-  putServices(services: readonly (KubernetesObject & { readonly spec: object })[]): Promise<void>;
-}
-
 /** etcd's default of `--max-txn-ops`. */
 const maxOperations = 128;
 
-/** @param url `http://127.0.0.1:2379` */
-export function etcdClient(url: string): EtcdClient {
+/**
+ * etcd over the HTTP JSON gateway on its client port. Values that are objects are stored as JSON, which API servers read.
+ * @param url `http://127.0.0.1:2379`
+ */
+export function etcdClient(url: string) {
   const call = async (method: string, body: object): Promise<Reply> => {
     const response = await fetch(`${url}/v3/kv/${method}`, { method: 'POST', body: JSON.stringify(body) });
     if (!response.ok) throw new Error(`etcd answered ${response.status} to ${method}: ${await response.text()}`);
     return (await response.json()) as Reply;
   };
   return {
-    async put(key, value) {
+    async put(key: string, value: object | string | Uint8Array) {
       await call('put', putRequest(key, value));
     },
-    async get(key) {
+    /** Undefined when there is no such key. What API servers wrote is protobuf unless they were told otherwise. */
+    async get(key: string): Promise<Buffer | undefined> {
       const { kvs } = await call('range', { key: base64(key) });
       return kvs?.[0] && Buffer.from(kvs[0].value, 'base64');
     },
-    async delete(key) {
+    /** Whether the key was there. */
+    async delete(key: string) {
       const { deleted } = await call('deleterange', { key: base64(key) });
       return deleted === '1';
     },
-    async putServices(services) {
+    /** Stores Services past all validation, each under its name. An API server's next list has them all. */
+    async putServices(services: readonly StoredService[]) {
       const operations = services.map((service) => ({ requestPut: putRequest(serviceKey(service), service) }));
       // An API server takes its cache for fresh at the first object of a transaction: the last one comes alone, so that
       // a list made after this sees all of them.

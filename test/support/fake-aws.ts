@@ -12,13 +12,10 @@ export interface AwsCall {
   readonly accessKey: string;
 }
 
-export interface FakeAws {
-  readonly calls: readonly AwsCall[];
-  readonly stop: () => Promise<void>;
-}
+export type FakeAws = Awaited<ReturnType<typeof startFakeAws>>;
 
 /** AWS on loopback, for the SDK clients of this process: they find it in the environment, as they do everything else. */
-export async function startFakeAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
+export async function startFakeAws(react: (call: AwsCall) => AwsAnswer) {
   const calls: AwsCall[] = [];
   const { url, close } = await serve((request, response) => {
     void text(request).then((body) => {

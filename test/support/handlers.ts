@@ -7,8 +7,7 @@ import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
 import type { FieldValue } from '../../lib/telemetry/telemetry.ts';
 import { createTable } from '../../local/create-table.ts';
 import { LOCAL_TABLE, localEnvironment } from '../../local/local-environment.ts';
@@ -48,23 +47,10 @@ export interface Invoked {
   readonly counters: Readonly<Record<string, number>>;
 }
 
-/** The handlers of the loops over a DynamoDB table in this process, for one cluster. */
-export interface Handlers {
-  /** One invocation, whether or not the loop is due. */
-  run(loop: Loop): Promise<Invoked>;
-  /** One invocation by the schedule. */
-  tick(loop: Loop): Promise<Invoked>;
-  /** Registers the cluster anew, with these fields in place of those it has. */
-  register(spec: object): Promise<void>;
-  record(loop: Loop): Promise<RunRecord | undefined>;
-  /** Puts the clock of the handlers forward. */
-  advance(ms: number): void;
-  readonly table: KeyValueTable;
-  close(): Promise<void>;
-}
+export type Handlers = Awaited<ReturnType<typeof startHandlers>>;
 
-/** Starts a table, registers the cluster and invokes nothing yet. */
-export async function startHandlers(options: HandlersOptions): Promise<Handlers> {
+/** Starts the handlers of the loops over a DynamoDB table in this process, registers one cluster and invokes nothing yet. */
+export async function startHandlers(options: HandlersOptions) {
   const { kubeconfigFile, reportingInstance = 'test', clock = Date.now, tableThrough } = options;
   let fields = options.spec;
   let aheadMs = 0;
@@ -95,6 +81,7 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
     direct.destroy();
     await tableServer.close();
   };
+  /** Registers the cluster again, with these fields in place of those it has. */
   const register = async (changed: object) => {
     fields = { ...fields, ...changed };
     await registerCluster(
@@ -110,14 +97,17 @@ export async function startHandlers(options: HandlersOptions): Promise<Handlers>
     throw error;
   }
   return {
-    run: (loop) => invoke(environment, loop, { force: true }),
-    tick: (loop) => {
+    /** One invocation, whether or not the loop is due. */
+    run: (loop: Loop) => invoke(environment, loop, { force: true }),
+    /** One invocation by the schedule. */
+    tick: (loop: Loop) => {
       const time = new Date(nowMs()).toISOString().replace(/\.\d+/, '');
       return invoke(environment, loop, { 'detail-type': 'Scheduled Event', time });
     },
     register,
-    record: async (loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
-    advance: (ms) => {
+    record: async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
+    /** Puts the clock of the handlers forward. */
+    advance: (ms: number) => {
       aheadMs += ms;
     },
     table,

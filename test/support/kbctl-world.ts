@@ -3,7 +3,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { localEnvironment } from '../../local/local-environment.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
@@ -16,7 +15,7 @@ import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { specIn } from './a-cluster-spec.ts';
 import { REGION } from './emulator-aws.ts';
 import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
-import { type KbctlProcess, type Ran, type RunningKbctl, startKbctl } from './kbctl-process.ts';
+import { startKbctl } from './kbctl-process.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { IDENTITY } from './stand-in.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -27,37 +26,7 @@ const TABLE_NAME = 'kube-bootstrap-controller-test';
 const CIDR = '10.0.0.0/24';
 const NODE_PORTS = '30000-32767';
 
-/** A table in "AWS", a cluster's stand-in API server, and a folder with files, for commands. */
-export interface KbctlWorld {
-  readonly table: KeyValueTable;
-  readonly tableName: string;
-  /** Of the table. */
-  readonly endpoint: string;
-  readonly standIn: StandInApiServer;
-  /** Of the stand-in. */
-  readonly server: string;
-  readonly folder: string;
-  readonly kubeconfigFile: string;
-  /** The text of a spec of the cluster whose kubeconfig leads to the stand-in; with these fields in place of its own. */
-  spec(fields?: object): string;
-  /** Writes a file into the folder. @returns its path. */
-  file(name: string, content: string | Uint8Array): string;
-  /** Runs it in this process, in the folder and against the table: `--table` is given unless the words name another. */
-  kbctl(words: readonly string[], options?: WorldOptions): Promise<Ran>;
-  /** The same while the test goes on. No other command runs in this process meanwhile. */
-  start(words: readonly string[], options?: WorldOptions): RunningKbctl;
-  /** The same as a process of its own, for what signals and broken pipes do. */
-  spawn(words: readonly string[], options?: WorldOptions): KbctlProcess;
-  /** Puts a Service of the namespace shop into the store as if from a backup: no API server is asked. */
-  restore(name: string, clusterIP: string): void;
-  /** A pass of every loop, in this process. */
-  runAllLoops(options?: PassesOptions): Promise<void>;
-  /** From now on Services get their addresses and ports from there, as after a restart with other flags. */
-  allocateBy(allocation: ServiceAllocator): void;
-  /** From the table. */
-  readonly tableAllocation: ServiceAllocator;
-  close(): Promise<void>;
-}
+export type KbctlWorld = Awaited<ReturnType<typeof openKbctlWorld>>;
 
 export interface PassesOptions {
   /** By a clock that is so much behind. Default: 0. */
@@ -73,8 +42,11 @@ export interface WorldOptions {
   readonly aheadMs?: number;
 }
 
-/** @param endpoint of dynalite, or of an emulator of AWS. */
-export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
+/**
+ * Opens a table in "AWS", a cluster's stand-in API server, and a folder with files, for commands.
+ * @param endpoint of dynalite, or of an emulator of AWS.
+ */
+export async function openKbctlWorld(endpoint: string) {
   const folder = temporaryFolder();
   const tableName = `${TABLE_NAME}-${randomUUID()}`;
   const client = testDynamoClient(endpoint, { region: REGION });
@@ -119,25 +91,37 @@ export async function openKbctlWorld(endpoint: string): Promise<KbctlWorld> {
   return {
     table,
     tableName,
+    /** Of the table. */
     endpoint,
     standIn,
-    allocateBy: (other) => void Object.assign(allocation, other),
+    /** Of the stand-in. */
+    server: listening.url,
+    folder,
+    kubeconfigFile,
+    /** From the table. */
     tableAllocation: ownAllocation,
-    restore: (name, clusterIP) => void standIn.store.insert(SERVICES, restoredService(name, clusterIP)),
-    runAllLoops: async (options = {}) => {
+    /** From now on Services get their addresses and ports from there, as after a restart with other flags. */
+    allocateBy: (other: ServiceAllocator) => void Object.assign(allocation, other),
+    /** Puts a Service of the namespace shop into the store as if from a backup: no API server is asked. */
+    restore: (name: string, clusterIP: string) => void standIn.store.insert(SERVICES, restoredService(name, clusterIP)),
+    /** A pass of every loop, in this process. */
+    runAllLoops: async (options: PassesOptions = {}) => {
       const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));
       for (const handler of Object.values(LOOP_HANDLERS)) {
         await handler({ force: true }, { environment, getRemainingTimeInMillis: () => 60_000 });
       }
     },
-    server: listening.url,
-    folder,
-    kubeconfigFile,
-    spec: (fields = {}) => specText(kubeconfigFile, listening.url, fields),
+    /** The text of a spec of the cluster whose kubeconfig leads to the stand-in; with these fields in place of its own. */
+    spec: (fields: object = {}) => specText(kubeconfigFile, listening.url, fields),
+    /** Writes a file into the folder. @returns its path. */
     file,
-    kbctl: async (words, options = {}) => (await callKbctl(wordsOf(words), optionsOf(options))).ran,
-    start: (words, options = {}) => beginKbctl(wordsOf(words), optionsOf(options)),
-    spawn: (words, options = {}) => startKbctl(wordsOf(words), optionsOf(options)),
+    /** Runs it in this process, in the folder and against the table: `--table` is given unless the words name another. */
+    kbctl: async (words: readonly string[], options: WorldOptions = {}) =>
+      (await callKbctl(wordsOf(words), optionsOf(options))).ran,
+    /** The same while the test goes on. No other command runs in this process meanwhile. */
+    start: (words: readonly string[], options: WorldOptions = {}) => beginKbctl(wordsOf(words), optionsOf(options)),
+    /** The same as a process of its own, for what signals and broken pipes do. */
+    spawn: (words: readonly string[], options: WorldOptions = {}) => startKbctl(wordsOf(words), optionsOf(options)),
     close: async () => {
       await local.close();
       await listening.close();

@@ -1,26 +1,21 @@
 import { type MessageQueue, type OutgoingMessage, SendError, type Sender } from '../../lib/aws/send-batches.ts';
 
 /** A queue in this process: messages wait for the clock of the test. */
-export interface MemoryQueue {
-  readonly queue: MessageQueue;
-  /** All that was sent, in order. */
-  readonly sent: OutgoingMessage[];
-  /** The events of the messages whose delay is over, one message each, as a function gets them. */
-  readonly receive: () => object[];
-}
-
-export function memoryQueue(nowMs: () => number): MemoryQueue {
+export function memoryQueue(nowMs: () => number) {
   const sent: OutgoingMessage[] = [];
   let waiting: { readonly body: string; readonly atMs: number }[] = [];
-  return {
-    sent,
-    queue: {
-      send: (messages) => {
-        sent.push(...messages);
-        waiting.push(...messages.map(({ body, delaySeconds }) => ({ body, atMs: nowMs() + delaySeconds * 1000 })));
-        return Promise.resolve([]);
-      },
+  const queue: MessageQueue = {
+    send: (messages) => {
+      sent.push(...messages);
+      waiting.push(...messages.map(({ body, delaySeconds }) => ({ body, atMs: nowMs() + delaySeconds * 1000 })));
+      return Promise.resolve([]);
     },
+  };
+  return {
+    /** All that was sent, in order. */
+    sent,
+    queue,
+    /** The events of the messages whose delay is over, one message each, as a function gets them. */
     receive: () => {
       const due = waiting.filter(({ atMs }) => atMs <= nowMs());
       waiting = waiting.filter(({ atMs }) => atMs > nowMs());

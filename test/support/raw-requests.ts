@@ -2,22 +2,17 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 
-/** Requests to an API server past any client library, for what a test arranges and looks up. */
-export interface RawRequests {
-  /**
-   * A body goes as JSON, that of a PATCH as a JSON merge patch. The answer's body is what its JSON says, or its text
-   * when it is not JSON. Rejects only when there is no answer.
-   */
-  request<T = unknown>(method: Method, path: string, body?: object): Promise<{ status: number; body: T }>;
-  close(): Promise<void>;
-}
+export type RawRequests = ReturnType<typeof rawRequests>;
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 const { signal } = new AbortController();
 
-/** @param server `caFile` is read until the first answer: a server that starts may just be writing it. */
-export function rawRequests(server: { url: string; caFile: string; token: string }): RawRequests {
+/**
+ * Sends requests to an API server past any client library, for what a test arranges and looks up.
+ * @param server `caFile` is read until the first answer: a server that starts may just be writing it
+ */
+export function rawRequests(server: { url: string; caFile: string; token: string }) {
   let client: HttpClient | undefined;
   let answered = false;
   const trustingClient = () => {
@@ -30,7 +25,11 @@ export function rawRequests(server: { url: string; caFile: string; token: string
     return client;
   };
   return {
-    async request<T>(method: Method, path: string, body?: object) {
+    /**
+     * A body goes as JSON, that of a PATCH as a JSON merge patch. The answer's body is what its JSON says, or its text
+     * when it is not JSON. Rejects only when there is no answer.
+     */
+    async request<T = unknown>(method: Method, path: string, body?: object) {
       const reply = await trustingClient().request({
         method,
         path,

@@ -10,18 +10,7 @@ const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 5_000;
 
 /** A server that runs as a child process and logs into its folder. It does not outlive this process, however that ends. */
-export interface ServerProcess {
-  /** How it ended, as the end of a sentence; undefined while it runs. */
-  ended(): string | undefined;
-  /** The last `lines` lines (40) of what it wrote to its standard output and standard error. */
-  log(lines?: number): string;
-  /** SIGTERM, and no more. */
-  askToStop(): void;
-  /** SIGTERM, and SIGKILL after five seconds. Returns when the process is gone. */
-  stop(): Promise<void>;
-  /** SIGKILL. Returns when the process is gone. */
-  kill(): Promise<void>;
-}
+export type ServerProcess = ReturnType<typeof spawnServer>;
 
 /**
  * Starts `command` and returns when `isReady` says so.
@@ -47,7 +36,7 @@ export async function startServer(
   return server;
 }
 
-function spawnServer(command: string, args: readonly string[], folder: string): ServerProcess {
+function spawnServer(command: string, args: readonly string[], folder: string) {
   const logFile = join(folder, 'log');
   const log = openSync(logFile, 'a');
   // A session of its own: Ctrl-C in a terminal reaches the tests, and the end of the tests ends the server.
@@ -67,9 +56,13 @@ function spawnServer(command: string, args: readonly string[], folder: string): 
   if (child.pid !== undefined) guard(child.pid, folder, gone);
 
   return {
+    /** How it ended, as the end of a sentence; undefined while it runs. */
     ended: () => end,
-    log: (lines = 40) => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n'),
+    /** The last lines of what it wrote to its standard output and standard error. */
+    log: () => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-40).join('\n'),
+    /** SIGTERM, and no more. */
     askToStop: () => void child.kill('SIGTERM'),
+    /** SIGTERM, and SIGKILL after five seconds. Returns when the process is gone. */
     async stop() {
       child.ref();
       child.kill('SIGTERM');
@@ -77,6 +70,7 @@ function spawnServer(command: string, args: readonly string[], folder: string): 
       await gone;
       clearTimeout(impatience);
     },
+    /** SIGKILL. Returns when the process is gone. */
     async kill() {
       child.ref();
       child.kill('SIGKILL');

@@ -12,16 +12,8 @@ export interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** A service account that may do nothing yet. */
-export interface ServiceAccount {
-  /** A kubeconfig with a token of it. */
-  readonly kubeconfigYaml: string;
-  /** Grants it a ClusterRole of its own, and waits until the API server heeds it. */
-  grant(rules: readonly Rule[]): Promise<void>;
-}
-
-/** Makes a service account in a namespace of its own, and a token of it. */
-export async function serviceAccount(apiserver: KubeApiserver, name: string): Promise<ServiceAccount> {
+/** Makes a service account that may do nothing yet, in a namespace of its own. */
+export async function serviceAccount(apiserver: KubeApiserver, name: string) {
   const inNamespace = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`;
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
   await create(apiserver, inNamespace, { metadata: { name } });
@@ -29,8 +21,9 @@ export async function serviceAccount(apiserver: KubeApiserver, name: string): Pr
     spec: {},
   });
   return {
+    /** With a token of it. */
     kubeconfigYaml: kubeconfigTo(apiserver.url, { ca: apiserver.ca, user: { token: status.token } }),
-    grant: (rules) => grant(apiserver, { namespace: NAMESPACE, name }, rules),
+    grant: (rules: readonly Rule[]) => grant(apiserver, { namespace: NAMESPACE, name }, rules),
   };
 }
 

@@ -1,17 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** Takes connections and never says a word. */
-export interface SilentServer {
-  /** `127.0.0.1:<port>` */
-  readonly authority: string;
-  /** Connections that it has taken. */
-  readonly connections: () => number;
-  close(): Promise<void>;
-}
-
-/** @param onConnection is called for each connection */
-export async function startSilentServer(onConnection = () => {}): Promise<SilentServer> {
+/**
+ * Takes connections and never says a word.
+ * @param onConnection is called for each connection
+ */
+export async function startSilentServer(onConnection = () => {}) {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     onConnection();
@@ -21,7 +15,9 @@ export async function startSilentServer(onConnection = () => {}): Promise<Silent
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
+    /** `127.0.0.1:<port>` */
     authority: `127.0.0.1:${port}`,
+    /** Connections that it has taken. */
     connections: () => sockets.length,
     async close() {
       for (const socket of sockets) socket.destroy();
