@@ -1,37 +1,20 @@
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
-import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
+import { readRunRecord } from '../../lib/table/run-records.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
-import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
+import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 
 export const CLUSTER = 'demo';
 
 /** A table, bound to a deadline if it is given one. */
 export type OpenTable = (deadline?: AbortSignal) => KeyValueTable;
 
-/** One registered cluster, and the handlers of its loops. Only a test advances the clock. */
-export interface MisbehavingWorld extends Pick<DispatchWorld, 'telemetry' | 'table'> {
-  readonly cluster: MisbehavingCluster;
-  /** The waits between the attempts of calls to the API server. */
-  readonly waitsMs: readonly number[];
-  readonly spec: (change: Partial<ClusterSpec>) => ClusterSpec;
-  /** One invocation of the loop's handler, an interval after the last one. */
-  tick(loop: Loop): Promise<Summary>;
-  /** Ends all deadlines that have started. */
-  expireDeadlines(): void;
-  record(loop: Loop): Promise<RunRecord | undefined>;
-  /** The cluster's objects and the table's items, except run records and leases, which show what probes saw. */
-  state(): Promise<unknown>;
-  /** Every log line and every item. */
-  logsAndItems(): Promise<string>;
-  close(): Promise<void>;
-}
+export type MisbehavingWorld = Awaited<ReturnType<typeof aMisbehavingWorld>>;
 
 export interface WorldOptions {
   readonly spec?: Partial<ClusterSpec>;
@@ -39,8 +22,11 @@ export interface WorldOptions {
   readonly tables?: { readonly seen: OpenTable; readonly direct: OpenTable };
 }
 
-/** The table allocates, so that every loop has something to write in its first pass. */
-export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}): Promise<MisbehavingWorld> {
+/**
+ * One registered cluster, and the handlers of its loops. Only a test advances the clock. The table allocates, so that every
+ * loop has something to write in its first pass.
+ */
+export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}) {
   const cluster = await startMisbehavingCluster();
   const waitsMs: number[] = [];
   const {
@@ -80,21 +66,26 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
     cluster,
     telemetry,
     table,
-    waitsMs,
+    /** The waits between the attempts of calls to the API server. */
+    waitsMs: waitsMs as readonly number[],
     spec: specOf,
-    tick: (loop) => {
+    /** One invocation of the loop's handler, an interval after the last one. */
+    tick: (loop: Loop) => {
       clock.nowMs += specOf({}).intervalSeconds[loop] * 1000;
       const event = { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
       return LOOP_HANDLERS[loop](event, { environment, getRemainingTimeInMillis: () => 60_000 });
     },
+    /** Ends all deadlines that have started. */
     expireDeadlines: () => {
       for (const { expire } of deadlines) expire();
     },
-    record: async (loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
+    record: async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
+    /** The cluster's objects and the table's items, except run records and leases, which show what probes saw. */
     state: async () => ({
       objects: await cluster.objects(),
       items: (await itemsIn(table)).filter(({ key }) => !/^(runs\/|masterleases$)/.test(key)),
     }),
+    /** Every log line and every item. */
     logsAndItems: async () => JSON.stringify([telemetry.lines, await itemsIn(table)]),
     close: async () => {
       await connections.close();

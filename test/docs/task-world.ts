@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
-import { type ApiServers, startApiServers } from '../../local/stand-in/api-servers.ts';
+import { startApiServers } from '../../local/stand-in/api-servers.ts';
 import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import { asService, type ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
@@ -29,44 +29,26 @@ const KBCTL = join(import.meta.dirname, '../../cli/kbctl.mjs');
 const ENDPOINTS_LIST = '/api/v1/namespaces/default/endpoints';
 const ENDPOINTS_PATH = `${ENDPOINTS_LIST}/kubernetes`;
 
-/** A control plane that something happens to, and a shell beside it. */
-export interface TaskWorld extends Pick<KbctlWorld, 'standIn' | 'table' | 'allocateBy' | 'tableAllocation'> {
-  readonly apiServers: Pick<ApiServers, 'start' | 'stop'>;
-  /** API servers as the spec names them. */
-  listed(...addresses: string[]): readonly object[];
-  /** Writes `prod-eu-1.yml`, with these fields in place of its own. */
-  writeSpec(fields?: object): void;
-  /** Writes it, registers what it says, and runs every loop: so long ago that leases from then have run out. */
-  begin(fields?: object): Promise<void>;
-  /** As if nobody had ever looked after the cluster. */
-  forget(): Promise<void>;
-  /** Every loop runs. `agoMs`: by a clock that is so much behind. */
-  tick(agoMs?: number): Promise<void>;
-  /** Every loop runs twice: whoever is not there is missed twice. */
-  wait(): Promise<void>;
-  /** As it comes out of a backup: nothing validates it, and nothing allocates what it claims. */
-  restoreService(name: string, clusterIP: string, spec?: object): void;
-  /** @throws Error when the API server does not do it. */
-  call(method: string, path: string, body?: object, manager?: string): Promise<void>;
-  /** Somebody else publishes these: writes over the Endpoints, or makes them where there are none. */
-  publish(manager: string, addresses: readonly string[]): Promise<void>;
-  /** As in a shell with `kbctl` on the path, on the table of this world. Never fails. */
-  run(command: string): Promise<{ readonly code: number; readonly output: string }>;
-  close(): Promise<void>;
-}
+export type TaskWorld = Awaited<ReturnType<typeof openTaskWorld>>;
 
-/** @param endpoint of the table server. */
-export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
+/**
+ * Opens a control plane that something happens to, and a shell beside it.
+ * @param endpoint of the table server
+ */
+export async function openTaskWorld(endpoint: string) {
   const world = await openKbctlWorld(endpoint);
   const { standIn, folder, table } = world;
   const apiServers = await startApiServers(standIn, IDENTITY, [...ADDRESSES, NEW_ADDRESS]);
+  /** API servers as the spec names them. */
   const listed = (...addresses: string[]) =>
     addresses.map((address) => ({ address, probe: { url: `${apiServers.urlOf(address)}/readyz` } }));
   const usual = { allocator: 'apiserver', apiServers: listed(...ADDRESSES) };
   const specText = (fields: object) => world.spec({ ...usual, ...fields });
+  /** Writes `prod-eu-1.yml`, with these fields in place of its own. */
   const writeSpec = (fields: object = {}): void => {
     world.file('prod-eu-1.yml', specText(fields));
   };
+  /** @throws Error when the API server does not do it. */
   const call = async (method: string, path: string, body?: object, manager = 'kubectl') => {
     const text = body === undefined ? {} : { body: JSON.stringify(body) };
     const { status, body: answer } = await standIn.handle({
@@ -88,33 +70,40 @@ export async function openTaskWorld(endpoint: string): Promise<TaskWorld> {
     listed,
     writeSpec,
     call,
+    /** Every loop runs. `agoMs`: by a clock that is so much behind. */
     tick: (agoMs = 0) => world.runAllLoops({ agoMs, stack: STACK }),
-    async begin(fields = {}) {
+    /** Writes the spec, registers it, and runs every loop: so long ago that leases from then have expired. */
+    async begin(fields: object = {}) {
       writeSpec(fields);
       await registerCluster(table, specIn(specText(fields)));
       await claimCluster(table, CLUSTER, STACK);
       await world.runAllLoops({ agoMs: LONG_AGO_MS, stack: STACK });
       await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
     },
+    /** As if the cluster had never been registered. */
     async forget() {
       const items = [...(await table.list(CLUSTER, '')), ...(await table.list('#clusters', ''))];
       for (const item of items) await table.delete(item);
       await call('DELETE', ENDPOINTS_PATH);
     },
+    /** Every loop runs twice: an API server that is down is missed twice. */
     async wait() {
       for (const agoMs of [10_000, 0]) await world.runAllLoops({ agoMs, stack: STACK });
     },
-    restoreService(name, clusterIP, spec = {}) {
+    /** As it comes out of a backup: nothing validates it, and nothing allocates what it claims. */
+    restoreService(name: string, clusterIP: string, spec: object = {}) {
       const metadata = { namespace: 'shop', name, uid: randomUUID() };
       const claims = { clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }], ...spec };
       standIn.store.insert(SERVICES, asService({ apiVersion: 'v1', kind: 'Service', metadata, spec: claims }));
     },
-    async publish(manager, addresses) {
+    /** Another client publishes these: writes over the Endpoints, or makes them where there are none. */
+    async publish(manager: string, addresses: readonly string[]) {
       const body = { ...endpoints, subsets: [subsetOf(addresses)] };
       const isThere = standIn.store.find(ENDPOINTS, 'default', 'kubernetes') !== undefined;
       await (isThere ? call('PUT', ENDPOINTS_PATH, body, manager) : call('POST', ENDPOINTS_LIST, body, manager));
     },
-    async run(command) {
+    /** As in a shell with `kbctl` on the path, on the table of this world. Never fails. */
+    async run(command: string) {
       if (!PLAIN_KBCTL.test(command)) return runIn(folder, endpoint, command);
       const [, ...words] = command.trim().split(/ +/);
       const env = emulatedAws(endpoint, 'test');
