@@ -5,7 +5,7 @@ import { CLUSTERS } from '../lib/table/clusters.ts';
 import { createDynamoClient, dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import { MOST_SKEW_MS, type ServerClock, serverClock } from '../lib/table/server-clock.ts';
-import { findRunning, type Running } from '../local/running.ts';
+import { findRunning, openRunning, type Running } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
 
 /** The place of the table. Default: the table of the `kbctl run` in this folder. */
@@ -49,11 +49,10 @@ export async function openTable(
     throw usageError('--profile, --region and --endpoint-url need --table NAME.');
   }
   const folder = options.data ?? (await onlyLocalFolder(operands));
-  // Loads a table server, which no command on AWS needs.
-  const { openLocalTable } = await import('../local/local-table.ts');
-  const { client, tableName, running, close } = await openLocalTable({ folder });
-  const found = { client, tableName, title: `the local table in ${folder}`, close };
-  return opened({ ...found, ...(running && { running }) }, nowMs);
+  const { client, running } = await openRunning(folder);
+  const { tableName } = running;
+  const title = `the local table in ${folder}`;
+  return opened({ client, tableName, title, running, close: async () => client.destroy() }, nowMs);
 }
 
 async function openInAws(

@@ -16,7 +16,8 @@ import { LOCAL_TABLE } from './local-environment.ts';
 import { newRunKey } from './local-request.ts';
 import { refuseSecond } from './running.ts';
 import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
-import { openTableFolder, startTableServer, type TableServer, tableServerClient } from './table-server.ts';
+import { tableServerClient } from './table-client.ts';
+import { openTableFolder, startTableServer, type TableServer } from './table-server.ts';
 
 export interface LocalCluster extends AsyncDisposable {
   readonly spec: ClusterSpec;

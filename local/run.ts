@@ -12,7 +12,7 @@ import { type LocalCluster, openCluster } from './open-cluster.ts';
 import { writeRunning } from './running.ts';
 import { type OpenedAdmission, openAdmission } from './serve-admission.ts';
 import { StartError, type StartOptions } from './start-options.ts';
-import { tableServerClient } from './table-server.ts';
+import { tableServerClient } from './table-client.ts';
 
 const REGISTERING_MS = 10_000;
 

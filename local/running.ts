@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 import { DATA_ROOT, isOwn, keepFile } from './data-folder.ts';
 import { tableAuthorization } from './local-request.ts';
 import { StartError } from './start-options.ts';
+import { tableServerClient } from './table-client.ts';
 
 const FILE = 'running.json';
 
@@ -50,6 +51,21 @@ export async function readRunning(folder: string): Promise<Running | undefined> 
   const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
   if (written === undefined || !(await answers(written))) return undefined;
   return { ...written, folder: path.resolve(folder) };
+}
+
+/**
+ * Returns the process that runs with this folder, and a client of its table.
+ * @throws StartError without one.
+ */
+export async function openRunning(folder: string) {
+  const running = await readRunning(folder);
+  if (running === undefined) {
+    throw new StartError(
+      5,
+      `No local run is active in ${folder}: start one with "kbctl run" (of a cluster: "kbctl run --kubeconfig FILE -f cluster.yml"), or name a table with --table.`,
+    );
+  }
+  return { running, client: tableServerClient({ endpoint: running.tableEndpoint, key: running.key }) };
 }
 
 /** @throws StartError when another process runs with this folder. */

@@ -2,29 +2,18 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isNativeError } from 'node:util/types';
-import { type DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
+import { ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
-import { createDynamoClient } from '../lib/table/dynamodb-table.ts';
 import { ownFolder } from './data-folder.ts';
 import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
 import { StartError } from './start-options.ts';
-
-export interface TableAccess {
-  /** `http://127.0.0.1:<port>` */
-  readonly endpoint: string;
-  readonly key: string;
-}
+import { type TableAccess, tableServerClient } from './table-client.ts';
 
 export interface TableServer extends TableAccess {
   /** Closes the server and every connection to it. */
   close(): Promise<void>;
 }
-
-/** Attempts to open a folder that another command has open. Commands open a folder only briefly. */
-const OPEN_TRIES = 10;
-const OPEN_PAUSE_MS = 150;
 
 /**
  * Starts on a free port of the loopback. Tables are in the folder `path`, or else in memory.
@@ -85,40 +74,21 @@ const AWS_JSON = 'application/x-amz-json-1.0';
 
 const RULES: Omit<LocalRules, 'host' | 'key'> = { keyOf: tableKeyOf, mediaTypes: [AWS_JSON] };
 
-/** Returns a client without any credentials of the environment. */
-export function tableServerClient({ endpoint, key }: TableAccess): DynamoDBClient {
-  return createDynamoClient({
-    endpoint,
-    region: 'local',
-    credentials: { accessKeyId: key, secretAccessKey: 'local' },
-    // The table may be in this process, which may be busy.
-    connectionTimeoutMs: 5_000,
-    requestTimeoutMs: 5_000,
-  });
-}
-
 /**
  * Starts on the table in a folder, which is created if it is missing.
  * @throws StartError if it cannot be opened.
  */
 export async function openTableFolder(folder: string, key: string): Promise<TableServer> {
-  for (let tries = 1; ; tries++) {
-    try {
-      await ownFolder(folder);
-      return await startTableServer({ key, path: folder });
-    } catch (error) {
-      if (error instanceof StartError) throw error;
-      const why = error instanceof Error ? error.message : String(error);
-      if (why !== IN_USE || tries === OPEN_TRIES) {
-        const message = `The table in ${folder} cannot be opened: ${why}. Name another folder with --data.`;
-        throw new StartError(5, message, { cause: error });
-      }
-    }
-    await sleep(OPEN_PAUSE_MS);
+  try {
+    await ownFolder(folder);
+    return await startTableServer({ key, path: folder });
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    const message = `The table in ${folder} cannot be opened: ${why}. Name another folder with --data.`;
+    throw new StartError(5, message, { cause: error });
   }
 }
-
-const IN_USE = 'another process has it open';
 
 interface LevelDb {
   open(): Promise<void>;
@@ -158,7 +128,7 @@ async function proveThatItOpens(folder: string): Promise<void> {
     const cause = isNativeError(error) && isNativeError(error.cause) ? error.cause : error;
     const isLocked = isNativeError(cause) && 'code' in cause && cause.code === 'LEVEL_LOCKED';
     const why = isNativeError(cause) ? cause.message : String(cause);
-    throw new Error(isLocked ? IN_USE : why, { cause: error });
+    throw new Error(isLocked ? 'another process has it open' : why, { cause: error });
   }
   await database.close();
 }

@@ -12,7 +12,8 @@ import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
-import { startTableServer, type TableServer, tableServerClient } from '../../local/table-server.ts';
+import { tableServerClient } from '../../local/table-client.ts';
+import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { IDENTITY, readyStandIn } from '../support/stand-in.ts';

@@ -4,9 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { openLocalTable } from '../../local/local-table.ts';
 import { type RunHooks, run } from '../../local/run.ts';
-import { findRunning, readRunning } from '../../local/running.ts';
+import { findRunning, openRunning, readRunning } from '../../local/running.ts';
 import type { StartOptions } from '../../local/start-options.ts';
 import { eventually } from '../support/eventually.ts';
 import { beginKbctl, callKbctl } from '../support/kbctl-in-process.ts';
@@ -67,7 +66,8 @@ describe('running the loops on an embedded cluster', () => {
     expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });
     expect(await findRunning(root)).toEqual([running]);
 
-    const { client, tableName, close } = await openLocalTable({ folder: data });
+    const { client, running: found } = await openRunning(data);
+    const { tableName } = found;
     const deadline = new AbortController().signal;
     const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: () => 'none' });
     const registered = await readCluster(table, 'embedded');
@@ -77,7 +77,7 @@ describe('running the loops on an embedded cluster', () => {
     const { server } = await loadKubeconfigFile(file);
     expect(running).toMatchObject({ apiServer: server, kubeconfig: file });
     expect((await requestLocal(`${server}/readyz`)).status).toBe(200);
-    await close();
+    client.destroy();
 
     await end();
     expect(await readdir(data)).toEqual([]);

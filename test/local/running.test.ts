@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newRunKey } from '../../local/local-request.ts';
-import { findRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
+import { findRunning, openRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -142,6 +142,13 @@ test('the processes that run under a root folder are those that are alive, by th
     ['zoo', join(folder, 'one')],
   ]);
   for (const callOff of callOffs) callOff();
+});
+
+test('commands find no table in a folder without a running process: the error contains the resolution', async () => {
+  await expect(openRunning(folder)).rejects.toMatchObject({
+    exitCode: 5,
+    message: expect.stringMatching(/^No local run is active in .*: start one with "kbctl run"/),
+  });
 });
 
 test('the processes that run under a root folder do not exist without a folder', async () => {

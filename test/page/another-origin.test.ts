@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { type LocalTable, openLocalTable } from '../../local/local-table.ts';
 import { run } from '../../local/run.ts';
-import { type Running, readRunning } from '../../local/running.ts';
+import { openRunning, type Running } from '../../local/running.ts';
 import { aFleetStatus } from '../support/a-fleet-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { requestLocal } from '../support/request-local.ts';
@@ -20,7 +20,7 @@ const folder = temporaryFolder();
 let attacker: Server;
 let browser: TestBrowser;
 let statusPage: PageServer | undefined;
-let local: LocalTable;
+let client: DynamoDBClient;
 let table: KeyValueTable;
 let running: Running;
 let loops: Promise<void>;
@@ -36,9 +36,8 @@ beforeAll(async () => {
     paint: (_, text) => text,
   });
   await eventually(() => expect(said.join('\n')).toContain('created endpointslice'));
-  running = (await readRunning(folder)) ?? (await Promise.reject(new Error('it does not run')));
-  local = await openLocalTable({ folder });
-  const { client, tableName } = local;
+  ({ running, client } = await openRunning(folder));
+  const { tableName } = running;
   const deadline = new AbortController().signal;
   table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: () => 'none' });
   attacker = createServer(({ url, rawHeaders }, response) => {
@@ -54,7 +53,7 @@ afterAll(async () => {
   await statusPage?.close();
   attacker?.closeAllConnections();
   attacker?.close();
-  await local?.close();
+  client?.destroy();
   ended.abort();
   await loops;
 });

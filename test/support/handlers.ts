@@ -12,7 +12,8 @@ import type { FieldValue } from '../../lib/telemetry/telemetry.ts';
 import { createTable } from '../../local/create-table.ts';
 import { LOCAL_TABLE, localEnvironment } from '../../local/local-environment.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
-import { startTableServer, tableServerClient } from '../../local/table-server.ts';
+import { tableServerClient } from '../../local/table-client.ts';
+import { startTableServer } from '../../local/table-server.ts';
 import { specIn } from './a-cluster-spec.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 

@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { expect, jest, test } from '@jest/globals';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { createTable } from '../../local/create-table.ts';
+import { LOCAL_TABLE } from '../../local/local-environment.ts';
+import { newRunKey } from '../../local/local-request.ts';
+import { tableServerClient } from '../../local/table-client.ts';
+import { openTableFolder, startTableServer } from '../../local/table-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const KEY = newRunKey();
+const root = temporaryFolder();
+
+/** The iterators of the database below dynalite. */
+const requireAsDynalite = createRequire(createRequire(import.meta.url).resolve('dynalite'));
+const { AbstractValueIterator } = createRequire(requireAsDynalite.resolve('level'))('abstract-level') as {
+  readonly AbstractValueIterator: { readonly prototype: { close(): Promise<void> } };
+};
+
+test('a table closes the iterator of each query', async () => {
+  const server = await startTableServer({ key: KEY });
+  const client = tableServerClient(server);
+  await createTable(client, LOCAL_TABLE, { pollMs: 1 });
+  const deadline = new AbortController().signal;
+  const options = { client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID };
+  const table = dynamoDbTable(options);
+  await table.put({ cluster: 'c', key: 'k', value: 7, schema: 1 }, undefined);
+  const close = jest.spyOn(AbstractValueIterator.prototype, 'close');
+  for (let queries = 1; queries <= 3; queries++) {
+    await table.list('c', '');
+    await eventually(() => expect(close).toHaveBeenCalledTimes(queries));
+  }
+  close.mockRestore();
+  client.destroy();
+  await server.close();
+});
+
+test('a folder that another process keeps open, or that is none, is reported', async () => {
+  const folder = join(root, 'locked');
+  const server = await openTableFolder(folder, KEY);
+  await expect(openTableFolder(folder, KEY)).rejects.toMatchObject({
+    exitCode: 5,
+    message: `The table in ${folder} cannot be opened: another process has it open. Name another folder with --data.`,
+  });
+  await server.close();
+  const file = join(root, 'file');
+  await writeFile(file, '');
+  await expect(openTableFolder(file, KEY)).rejects.toMatchObject({
+    exitCode: 5,
+    message: expect.stringMatching(/cannot be opened: .*(not a directory|exists)/i),
+  });
+});
