@@ -2,23 +2,31 @@ import { InvalidArgumentError } from 'commander';
 import type { Answer } from '../../lib/allocate/answer.ts';
 import { type AllocateRequest, requestShape } from '../../lib/allocate/request.ts';
 import { shapeFaults } from '../../lib/cluster/shapes.ts';
+import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import type { Telemetry, TelemetryFactory } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../errors.ts';
-import { parseDuration, userName } from '../options.ts';
+import { type ConnectionOptions, parseDuration, userName } from '../options.ts';
+import type { PassEnvironment } from '../pass-environment.ts';
 import { completeAlways } from '../terminal.ts';
 
 /** Slightly longer than the deadline of the request itself. */
 const LONGEST_MS = 30_000;
 
 /**
- * Runs a request as the function does, with the caller's rights on the table. Ctrl-C does not end it, since half of it would
- * have to be undone.
- * @throws CliError for a request that is not valid; TableError when its outcome is unknown: the message ends with `next`
+ * Runs a request as the function does, with the caller's rights on the table, and on the API server if that allocates.
+ * Ctrl-C does not end it, since half of it would have to be undone.
+ * @throws CliError for a request that is not valid; TableError or ClusterError when its outcome is unknown: the message
+ * ends with `next`
  */
-export async function runRequest(cli: Cli, request: AllocateRequest, next: string): Promise<Answer> {
+export async function runRequest(
+  cli: Cli,
+  request: AllocateRequest,
+  next: string,
+  connection: ConnectionOptions,
+): Promise<Answer> {
   const { success, error: faults } = requestShape.safeParse(request);
   if (!success) throw usageError(`${shapeFaults(faults, 'the request')}.`);
   const opened = await cli.openTable();
@@ -26,14 +34,31 @@ export async function runRequest(cli: Cli, request: AllocateRequest, next: strin
   const environment = { nowMs, startDeadline, telemetry: warningsOf(cli), table: opened.tableUntil };
   const endMs = nowMs() + LONGEST_MS;
   const { allocation } = await import('../../lib/allocate/allocation.ts');
+  const { openHeldAddresses } = await import('./held-addresses.ts');
+  let clusters: PassEnvironment | undefined;
+  const handler = allocation({
+    openHeld: async (spec, range, { signal, ...options }) => {
+      const { passEnvironment } = await import('../pass-environment.ts');
+      clusters ??= await passEnvironment(cli, opened, connection);
+      const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
+      const { kubernetes } = await clusters.environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
+      return openHeldAddresses(kubernetes, spec, range, options);
+    },
+  });
   try {
     return await completeAlways(() =>
-      allocation()(request, { environment, getRemainingTimeInMillis: () => endMs - nowMs() }),
+      handler(request, { environment, getRemainingTimeInMillis: () => endMs - nowMs() }),
     );
   } catch (error) {
+    const unknown = `Its outcome is unknown: ${next}`;
+    if (error instanceof ClusterError) {
+      throw new ClusterError(error.code, `${error.message} ${unknown}`, { cause: error });
+    }
     if (!(error instanceof TableError)) throw error;
     const { code, message } = error.cause instanceof TableError ? error.cause : error;
-    throw new TableError(code, `${message} Its outcome is unknown: ${next}`, { cause: error });
+    throw new TableError(code, `${message} ${unknown}`, { cause: error });
+  } finally {
+    await clusters?.close();
   }
 }
 

@@ -18,7 +18,7 @@ import type { Output } from '../output.ts';
 import { nameOfKey, timeLeft } from '../ranges/range-words.ts';
 import { registeredCluster } from '../registered.ts';
 
-interface AllocateOptions extends GlobalOptions {
+interface AllocateOptions extends GlobalOptions, ConnectionOptions {
   readonly count?: number;
   readonly hold?: HoldFor;
   readonly owner?: string;
@@ -73,7 +73,7 @@ function allocateItems(act: Act, kind: ItemKind): Command {
     )
     .option('--dry-run', 'allocate nothing, and print what would be allocated');
   if (kind === 'ip') command.option('--secondary', 'allocate from the second range of the cluster');
-  return command.action(
+  return withConnectionOptions(command).action(
     act<AllocateOptions>((cli, [name = '', ...values], options) => allocate(cli, { kind, name, values }, options)),
   );
 }
@@ -101,7 +101,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
     ...(options.dryRun && { dryRun: true }),
   };
   const next = `run the command again with --request-id ${requestId} to complete it.`;
-  const answer = await runRequest(cli, request, next);
+  const answer = await runRequest(cli, request, next, options);
   report(output, 'Allocation', answer, { refused: 'Nothing was allocated.', line: ({ value }) => String(value) });
   output.say(describeHold(answer, nowMs));
   return EXIT.fine;
@@ -176,6 +176,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   const { spec } = await registeredCluster(table, name);
   const served = await readServedRanges(table, spec);
   const places = values.map((value) => placeOf(spec, kind, value, served));
+  // API servers' own record shows which address is held: only that is released.
   const releases = spec.allocator === 'table' && spec.mode === 'enforce';
   if (!yes && !dryRun && releases && !(await mayRelease(cli, spec, places, options))) return EXIT.findings;
 
@@ -187,7 +188,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
     ...(owner !== undefined && { owner }),
     ...(dryRun && { dryRun: true }),
   };
-  const answer = await runRequest(cli, request, `check with "kbctl show ${kind} ${name} ${places[0]?.item}".`);
+  const answer = await runRequest(cli, request, `check with "kbctl show ${kind} ${name} ${places[0]?.item}".`, options);
   const suffix = dryRun ? ' (dry run)' : '';
   report(output, 'Release', answer, {
     refused: 'Not all were released.',

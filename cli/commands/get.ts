@@ -1,7 +1,9 @@
 import { Command } from 'commander';
-import type { Act, Cli } from '../cli.ts';
+import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode } from '../errors.ts';
-import { clusterStatusOf, statusOfAll } from '../registered.ts';
+import { type ClaimsNotRead, readHeldAddresses } from '../item/claims.ts';
+import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
+import { clusterStatusOf, registeredCluster, statusOfAll } from '../registered.ts';
 import type {
   ApiServerStatus,
   ClusterStatus,
@@ -29,6 +31,12 @@ interface Part<Row> {
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
   readonly none: string;
+  /** Returns the rows from the API server of a named cluster. */
+  readonly readCluster?: (
+    cli: Cli,
+    name: string,
+    options: ConnectionOptions,
+  ) => Promise<readonly Row[] | ClaimsNotRead>;
 }
 
 const LEASES: Part<ApiServerStatus> = {
@@ -70,10 +78,17 @@ const FINDINGS: Part<FindingStatus> = {
 const HOLDS: Part<HoldRow> = {
   kind: 'Hold',
   plural: 'holds',
-  description: 'List addresses and ports that are reserved for an owner',
+  description:
+    'List addresses and ports that are reserved for an owner.\n\nHolds of a cluster with "allocator: apiserver" are in its API server, which is read if you name the cluster.',
   columns: holdColumns,
   rows: holdRows,
   none: 'There are no holds.',
+  readCluster: async (cli, name, options) => {
+    const { spec } = await registeredCluster((await cli.openTable()).table, name);
+    if (spec.allocator === 'table') return [];
+    const holds = await readHeldAddresses(cli, spec, options);
+    return 'exitCode' in holds ? holds : holds.map((hold) => ({ range: 'ServiceCIDRs', afterRelease: true, ...hold }));
+  },
 };
 
 export function getCommand(act: Act): Command {
@@ -88,24 +103,30 @@ export function getCommand(act: Act): Command {
 
 function getPart<Row extends object>(act: Act, part: Part<Row>): Command {
   const { plural } = part;
-  return new Command(plural)
+  const command = new Command(plural)
     .alias(plural.slice(0, -1))
     .description(part.description)
     .argument('[cluster]', 'the name of the cluster; default: all')
-    .action(act((cli, [name]) => print(cli, name, part)));
+    .action(act<GlobalOptions & ConnectionOptions>((cli, [name], options) => print(cli, name, part, options)));
+  return part.readCluster === undefined ? command : withConnectionOptions(command);
 }
 
 async function print<Row extends object>(
   cli: Cli,
   cluster: string | undefined,
-  { kind, columns, rows, none }: Part<Row>,
+  { kind, columns, rows, none, readCluster }: Part<Row>,
+  options: ConnectionOptions,
 ): Promise<ExitCode> {
   const nowMs = await cli.nowMs();
   const statuses =
     cluster === undefined
       ? (await statusOfAll(cli, nowMs, 'full')).clusters
       : [await clusterStatusOf(cli, cluster, nowMs)];
-  const items = statuses.flatMap((status) => rows(status).map((row) => ({ cluster: status.name, ...row })));
+  const read = cluster === undefined ? [] : ((await readCluster?.(cli, cluster, options)) ?? []);
+  if ('exitCode' in read) return read.exitCode;
+  const items = statuses.flatMap((status) =>
+    [...rows(status), ...read].map((row) => ({ cluster: status.name, ...row })),
+  );
   const named = cluster === undefined ? [{ title: 'CLUSTER', text: (row: { cluster: string }) => row.cluster }] : [];
   cli.output.list({ kind, items, columns: [...named, ...columns(nowMs)], none });
   return kind === FINDINGS.kind && items.length > 0 ? EXIT.findings : EXIT.fine;

@@ -3,7 +3,7 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type Hold, isOver } from '../../lib/range/hold.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, worst } from '../errors.ts';
-import { readClaims, type ServiceUse } from '../item/claims.ts';
+import { type IpAddress, readClaims, type ServiceUse } from '../item/claims.ts';
 import { ITEM_NOUNS, type ItemKind, placeOf } from '../item/item-place.ts';
 import { type ItemStatus, itemStatus, readItemFacts, readServedRanges } from '../item/item-status.ts';
 import { type ConnectionOptions, withConnectionOptions } from '../options.ts';
@@ -75,8 +75,8 @@ function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output:
     ...line('range', rangeText(status)),
     ...line('written', savedText(status, spec, nowMs)),
     ...(services === undefined ? [] : line('services', servicesText(services, nowMs))),
-    ...(ipAddress === undefined ? [] : line('ipaddress', withAge(ipAddress.parent, ipAddress, nowMs))),
-    ...(hold === undefined ? [] : line('hold', holdText(hold, spec.name, status, nowMs))),
+    ...(ipAddress === undefined ? [] : line('ipaddress', withAge(parentText(ipAddress), ipAddress, nowMs))),
+    ...(hold === undefined ? [] : line('hold', holdText(hold, spec, status, nowMs))),
     ...(strikes === undefined ? [] : line('leak', leakText(strikes, status), 'yellow')),
     ...faults.flatMap((fault) => line('wrong', fault, 'red')),
     ...findings.flatMap(({ type, message }) => line('last pass', `${type}: ${message}`, 'yellow')),
@@ -85,6 +85,10 @@ function itemLines(status: ItemStatus, spec: ClusterSpec, nowMs: number, output:
 
 function servicesText(services: readonly ServiceUse[], nowMs: number): string {
   return services.map((claim) => withAge(claim.service, claim, nowMs)).join(', ') || 'none';
+}
+
+function parentText({ parent, managedBy }: IpAddress): string {
+  return managedBy === undefined ? parent : `${parent}, managed by ${managedBy || 'nothing'}`;
 }
 
 function withAge(name: string, { createdAtMs }: Pick<ServiceUse, 'createdAtMs'>, nowMs: number): string {
@@ -114,9 +118,10 @@ function savedText(
   return `${age}; nothing can be allocated until an enforcing pass saves the range: ${next}`;
 }
 
-function holdText(hold: Hold, name: string, { loop }: ItemStatus, nowMs: number): string {
+function holdText(hold: Hold, { name, allocator }: ClusterSpec, { loop }: ItemStatus, nowMs: number): string {
   const request = hold.requestId === undefined ? '' : `; request ${hold.requestId}`;
-  const terms = `${TAKEN_UP_BY[hold.takenUpBy]} can claim it${request}`;
+  const claim = allocator === 'table' ? `${TAKEN_UP_BY[hold.takenUpBy]} can claim it` : 'release it for its Service';
+  const terms = `${claim}${request}`;
   if (hold.untilMs === undefined) return `by ${hold.owner}, without end; ${terms}`;
   const end = `${new Date(hold.untilMs).toISOString()} (${holdEnd(hold, nowMs)})`;
   if (!isOver(hold, nowMs)) return `by ${hold.owner} until ${end}; ${terms}`;

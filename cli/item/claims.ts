@@ -1,8 +1,12 @@
-import { canonicalAddress } from '../../lib/allocator/ip-address.ts';
+import { canonicalAddress, familyOf } from '../../lib/allocator/ip-address.ts';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
+import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { ipAddressInJson, listAllServices } from '../../lib/kubernetes/item-readers.ts';
+import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
+import { HOLDS_SELECTOR, holdIn } from '../../lib/range/held-address.ts';
+import { type Hold, withHold } from '../../lib/range/hold.ts';
+import { MANAGED_BY_API_SERVERS } from '../../lib/repair/ip-addresses.ts';
 import { nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
 import type { Cli } from '../cli.ts';
@@ -12,7 +16,6 @@ import type { ItemPlace } from './item-place.ts';
 
 /** A list of 50,000 Services takes a few seconds. */
 const LONGEST_MS = 30_000;
-
 /** A Service that has an item, once for each claim. */
 export interface ServiceUse {
   /** `namespace/name`. */
@@ -21,47 +24,84 @@ export interface ServiceUse {
 }
 
 /** The object that Kubernetes 1.33 and later create for each cluster IP. */
-interface IpAddress {
+export interface IpAddress {
   /** The object that owns it: `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;
+  readonly isOfService: boolean;
+  /** What manages it, if that is not the API servers. */
+  readonly managedBy?: string;
+  readonly hasWrongLabels: boolean;
   readonly createdAtMs?: number;
 }
 
 export interface ItemClaims {
   readonly services: readonly ServiceUse[];
+  /** Whether IPAddresses are the record of allocations, and the IPAddress of the item was read. */
+  readonly isRecordRead?: boolean;
   /** Absent: there is none, or it was not read. */
   readonly ipAddress?: IpAddress;
+  /** The hold that the IPAddress represents. */
+  readonly hold?: Hold;
 }
 
-/**
- * Reads which Services have each of the items, in the order of the places. Prints the reason if they cannot be read, and
- * returns an exit code.
- */
+export interface ClaimsNotRead {
+  readonly exitCode: ExitCode;
+}
+
+/** Reads which Services have each of the items, in the order of the places. Prints the reason if they cannot be read. */
 export async function readClaims(
   cli: Cli,
   spec: ClusterSpec,
   places: readonly ItemPlace[],
   options: ConnectionOptions,
   details: boolean,
-): Promise<readonly ItemClaims[] | { readonly exitCode: ExitCode }> {
+): Promise<readonly ItemClaims[] | ClaimsNotRead> {
+  return readCluster(cli, spec, options, 'Services', async (kubernetes, warn) => {
+    const services = await listAllServices(kubernetes);
+    const claims: ItemClaims[] = [];
+    for (const place of places) {
+      const own = services.flatMap((service) => claimsOf(service, place));
+      const record = details && place.kind === 'ip' ? await readRecord(kubernetes, spec, place.item, warn) : {};
+      claims.push({ services: own, ...record });
+    }
+    return claims;
+  });
+}
+
+/**
+ * Reads the holds in a cluster whose API servers allocate. Addresses on the same terms share one. Prints the reason if they
+ * cannot be read.
+ */
+export function readHeldAddresses(
+  cli: Cli,
+  spec: ClusterSpec,
+  options: ConnectionOptions,
+): Promise<readonly Hold[] | ClaimsNotRead> {
+  return readCluster(cli, spec, options, 'IPAddresses', async (kubernetes) => {
+    const held = (await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)).flatMap((one) => holdIn(one) ?? []);
+    return held.reduce<readonly Hold[]>((holds, { items, ...terms }) => withHold(holds, items, terms), []);
+  });
+}
+
+/** Prints the reason if `read` fails. */
+async function readCluster<Result>(
+  cli: Cli,
+  spec: ClusterSpec,
+  options: ConnectionOptions,
+  what: string,
+  read: (kubernetes: ClusterPort, warn: (text: string) => void) => Promise<Result>,
+): Promise<Result | ClaimsNotRead> {
   const { passEnvironment } = await import('../pass-environment.ts');
   const { environment, close } = await passEnvironment(cli, await cli.openTable(), options);
   const { signal, cancel } = environment.startDeadline(LONGEST_MS);
   try {
     const warn = (text: string) => cli.output.say(`${spec.name}: ${text}`);
     const { kubernetes } = await environment.connect(spec, { loop: 'cluster-ip-repair', signal, warn });
-    const services = await listAllServices(kubernetes);
-    const claims: ItemClaims[] = [];
-    for (const place of places) {
-      const own = services.flatMap((service) => claimsOf(service, place));
-      const ipAddress = details && place.kind === 'ip' ? await readIpAddress(kubernetes, place.item, warn) : undefined;
-      claims.push({ services: own, ...(ipAddress && { ipAddress }) });
-    }
-    return claims;
+    return await read(kubernetes, warn);
   } catch (error) {
     const exitCode = exitCodeOf(error);
     if (exitCode === undefined || cli.signal.aborted) throw error;
-    cli.output.say(`Cannot list Services: ${describeError(error).message}`);
+    cli.output.say(`Cannot list ${what}: ${describeError(error).message}`);
     return { exitCode };
   } finally {
     cancel();
@@ -76,27 +116,64 @@ function claimsOf(service: ServiceClaim, { kind, item }: ItemPlace): ServiceUse[
 }
 
 /** Reads the IPAddress of an address. Without the right to it, Services alone are shown. */
-async function readIpAddress(
+async function readRecord(
   kubernetes: ClusterPort,
+  { allocator }: ClusterSpec,
   name: string,
   warn: (text: string) => void,
-): Promise<IpAddress | undefined> {
+): Promise<Omit<ItemClaims, 'services'>> {
   try {
     const object = await kubernetes.get({ kind: 'IPAddress', name });
-    if (object === undefined) return undefined;
-    const record = ipAddressInJson(object);
-    const { group, resource, namespace, name: owner } = record.parent;
-    const path = [namespace, owner].filter((part) => part !== '').join('/');
-    const isOfService = group === '' && resource === 'services';
-    return { parent: isOfService ? path : `${resource}.${group} ${path}`, ...createdAt(record) };
+    if (object !== undefined) {
+      const hold = holdIn(object);
+      return { isRecordRead: true, ipAddress: ipAddressOf(ipAddressInJson(object)), ...(hold && { hold }) };
+    }
+    const cidrs = allocator === 'apiserver' ? await listServiceCidrs(kubernetes) : undefined;
+    return { isRecordRead: cidrs !== undefined && cidrs.length > 0 };
   } catch (error) {
     if (!(error instanceof ClusterError) || error.code !== 'Forbidden') throw error;
     warn(`IPAddress ${name} was not read: ${error.message}`);
-    return undefined;
+    return {};
   }
+}
+
+export function ipAddressOf(record: IPAddressRecord): IpAddress {
+  const { group, resource, namespace, name } = record.parent;
+  const isOfService = group === '' && resource === 'services';
+  const kind = [resource, group].filter((part) => part !== '').join('.');
+  const isManaged = record.managedBy === MANAGED_BY_API_SERVERS;
+  return {
+    parent: isOfService
+      ? `${namespace}/${name}`
+      : `${kind} ${[namespace, name].filter((part) => part !== '').join('/')}`,
+    isOfService,
+    ...(!isManaged && { managedBy: record.managedBy }),
+    hasWrongLabels: !isManaged || record.family !== familyOf(record.name),
+    ...createdAt(record),
+  };
 }
 
 /** A list has 0 for an object without a time. */
 function createdAt({ createdAtMs }: { readonly createdAtMs: number }): { readonly createdAtMs?: number } {
   return createdAtMs > 0 ? { createdAtMs } : {};
+}
+
+/** Describes how the IPAddress and the Services disagree; `undefined` if they agree. */
+export function ipAddressFault({ services, ipAddress, isRecordRead }: ItemClaims): string | undefined {
+  const [first] = services;
+  if (ipAddress === undefined) {
+    const isMissing = isRecordRead && first !== undefined;
+    return isMissing ? `${first.service} has it without an IPAddress: it can be allocated a second time` : undefined;
+  }
+  const { parent, isOfService, managedBy } = ipAddress;
+  if (!isOfService && managedBy !== undefined) {
+    return first && `its IPAddress belongs to ${parent}, although ${first.service} has it`;
+  }
+  const own = services.find(({ service }) => service === parent);
+  if (own === undefined) return `its IPAddress belongs to ${parent}, which does not have it`;
+  const older = services.find(
+    ({ createdAtMs }) => createdAtMs !== undefined && own.createdAtMs !== undefined && createdAtMs < own.createdAtMs,
+  );
+  if (older !== undefined) return `its IPAddress belongs to ${parent}, although ${older.service} is older`;
+  return ipAddress.hasWrongLabels ? 'the labels of its IPAddress are not those of API servers' : undefined;
 }

@@ -7,7 +7,7 @@ import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { readRange } from '../../lib/table/ranges.ts';
 import { type RecordedFinding, type RunRecord, readRunRecord } from '../../lib/table/run-records.ts';
-import type { ItemClaims } from './claims.ts';
+import { type ItemClaims, ipAddressFault } from './claims.ts';
 import { bandOf, bitIn, type ItemPlace } from './item-place.ts';
 
 /** The state of an item in the table and in the API server. */
@@ -44,7 +44,7 @@ export function itemStatus(facts: ItemFacts): ItemStatus {
   const { allocator } = cluster.spec;
   const kept = savedOf(facts);
   const taken = isTaken(facts, kept?.stored);
-  const hold = kept && holdOn(kept.stored.holds, place.item);
+  const hold = claims?.hold ?? (kept && holdOn(kept.stored.holds, place.item));
   const strikes = kept && taken && hold === undefined ? strikesOf(facts, kept.stored) : undefined;
   return {
     ...place,
@@ -97,14 +97,13 @@ function faultsOf({ cluster, place, claims = { services: [] } }: ItemFacts, take
   const { services } = claims;
   const { name, allocator } = cluster.spec;
   const isUnknown = allocator === 'table' && services.length > 0 && taken === false;
-  const faults: string[] = [];
-  if (services.length > 1) faults.push(`${services.length} Services have it, and only one may`);
-  if (isUnknown) {
-    faults.push(
+  const faults = [
+    services.length > 1 && `${services.length} Services have it, and only one may`,
+    isUnknown &&
       `a Service has it, and it is not allocated in the table: the next enforcing pass of ${place.loop} in ${name} allocates it`,
-    );
-  }
-  return faults;
+    ipAddressFault(claims),
+  ];
+  return faults.filter((fault) => typeof fault === 'string');
 }
 
 /**

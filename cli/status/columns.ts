@@ -192,7 +192,8 @@ export function findingColumns(nowMs: number): Column<FindingStatus>[] {
   ];
 }
 
-export type HoldRow = Pick<RangeStatus, 'range'> & Hold;
+/** `afterRelease`: no Service can claim the hold. */
+export type HoldRow = Pick<RangeStatus, 'range'> & Hold & { readonly afterRelease?: true };
 
 export function holdRows({ ranges }: Pick<ClusterStatus, 'ranges'>): HoldRow[] {
   return ranges.flatMap(({ key, range, holds }) => holds.map((hold) => ({ key, range, ...hold })));
@@ -203,7 +204,10 @@ export function holdColumns(nowMs: number): Column<HoldRow>[] {
     { title: 'RANGE', text: ({ range }) => range },
     { title: 'OWNER', text: ({ owner }) => owner, shrinks: true },
     { title: 'ENDS', text: (hold) => holdEnd(hold, nowMs) },
-    { title: 'TAKEN UP BY', text: ({ takenUpBy }) => TAKEN_UP_BY[takenUpBy] },
+    {
+      title: 'TAKEN UP BY',
+      text: ({ takenUpBy, afterRelease }) => `${TAKEN_UP_BY[takenUpBy]}${afterRelease ? ', after release' : ''}`,
+    },
     // The last column pads no row to the longest.
     { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
   ];

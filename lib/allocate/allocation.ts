@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PickIndex } from '../allocator/range-allocator.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
+import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '../runtime/invocation.ts';
 import { TableError } from '../table/key-value-table.ts';
@@ -14,21 +15,32 @@ import { executeRequest } from './execute-request.ts';
 import { lookUpItems } from './items.ts';
 import {
   keyOf,
-  noSecondaryRange,
-  notSupported,
+  needsTable,
+  type OpenRange,
   type OpenRangeOptions,
   observeOnly,
   openRange,
   openRequestedCluster,
 } from './open-range.ts';
-import { type AllocateRequest, parseRequest, requestedItems } from './request.ts';
+import { type AllocateRequest, parseRequest, type RangeName, requestedItems } from './request.ts';
 import { groupByRange, type RequestContext } from './request-context.ts';
 
 export interface AllocationOptions {
   /** Waits while other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
+  /**
+   * Opens a range of a cluster whose own API servers allocate. Absent, as in the function, which connects to no cluster:
+   * its requests are refused.
+   */
+  readonly openHeld?: OpenHeld;
 }
+
+type OpenHeld = (
+  spec: ClusterSpec,
+  range: RangeName,
+  options: { readonly pick: PickIndex; readonly dryRun: boolean; readonly signal: AbortSignal },
+) => Promise<OpenRange | Refusal>;
 
 export type AllocationHandler = Handler<Answer, TableEnvironment>;
 
@@ -36,7 +48,7 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 const LONGEST_MS = 25_000;
 
 /** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
-export function allocation({ pause, pick = randomInt }: AllocationOptions = {}): AllocationHandler {
+export function allocation({ pause, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
   const backoff = new Backoff(pause);
   const turns = new Turns();
   return (event, context) =>
@@ -52,7 +64,7 @@ export function allocation({ pause, pick = randomInt }: AllocationOptions = {}):
         const { nowMs } = environment;
         const wait = (attempt: number, tookMs: number) => backoff.lost(attempt, tookMs);
         const { update, retries } = changesInTurn({ turns, signal: deadline.signal, nowMs, wait });
-        const options = { pick, update: { ...update, isCalm: () => backoff.isCalm } };
+        const options = { pick, openHeld, update: { ...update, isCalm: () => backoff.isCalm } };
         const answer = await answerOf(request, invocation, { signal: deadline.signal, endsAtMs }, options, errors);
         if (request.operation !== 'lookUp') backoff.won();
         logAnswer(invocation, answer, retries(), errors);
@@ -69,7 +81,7 @@ async function answerOf(
   request: AllocateRequest,
   { environment }: Invocation<TableEnvironment>,
   { signal, endsAtMs }: { readonly signal: AbortSignal; readonly endsAtMs: number },
-  options: OpenRangeOptions,
+  { openHeld, ...options }: OpenRangeOptions & { readonly openHeld: OpenHeld | undefined },
   errors: string[],
 ): Promise<Answer> {
   const { nowMs, stack } = environment;
@@ -81,11 +93,14 @@ async function answerOf(
   if (isRefused(cluster)) return refuse(cluster);
   const table = request.dryRun === true ? dryTable(stored, nowMs) : stored;
   const { spec } = cluster;
-  if (spec.allocator === 'apiserver') return refuse(notSupported(spec.name));
-  const second = 'secondaryserviceips';
-  const lacking = requested.some(({ range }) => range === second) ? noSecondaryRange(spec) : undefined;
-  if (lacking !== undefined) return refuse(lacking, second);
-  const ranges = groupByRange(requested, (name) => openRange(table, cluster, name, options));
+  const isTheirs = spec.allocator === 'apiserver';
+  const unsupported = isTheirs ? needsTable(request, openHeld !== undefined) : undefined;
+  if (unsupported !== undefined) return refuse(unsupported);
+  const held = { pick: options.pick, dryRun: request.dryRun === true, signal };
+  const ranges = await groupByRange(requested, (name) =>
+    isTheirs && openHeld ? openHeld(spec, name, held) : openRange(table, cluster, name, options),
+  );
+  if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const keys = ranges.map(({ name }) => keyOf(name));
   const context: RequestContext = {
     request,
@@ -93,7 +108,8 @@ async function answerOf(
     ranges,
     table,
     observeOnly: observeOnly(spec),
-    refusalOfUnrepaired: () => refusalOfUnrepaired(table, spec, keys, nowMs()),
+    // Their own record is complete without passes.
+    refusalOfUnrepaired: async () => (isTheirs ? undefined : refusalOfUnrepaired(table, spec, keys, nowMs())),
     nowMs,
     endsAtMs,
     warn: (error) => void errors.push(errorSentence(error)),

@@ -52,25 +52,36 @@ export function keyOf<Name extends RangeName>(name: Name): `ranges/${Name}` {
   return `ranges/${name}`;
 }
 
-/** Opens a range that the cluster has. */
+/** Opens a range, or returns why the cluster does not have it. */
 export function openRange(
   table: KeyValueTable,
   cluster: RegisteredCluster,
   name: RangeName,
   { pick, update }: OpenRangeOptions,
-): OpenRange {
+): OpenRange | Refusal {
+  const [first, second] = cluster.spec.serviceClusterIPRanges;
+  if (name === 'secondaryserviceips' && second === undefined) return noSecondaryRange(cluster.spec.name, first);
   const range = name === 'servicenodeports' ? nodePortRange(cluster, pick) : addressRange(cluster, keyOf(name), pick);
   return rangeAllocations(table, range as unknown as ConfiguredRange<ItemValue>, update);
 }
 
-/** Returns why a request for a second range is refused. */
-export function noSecondaryRange({ name, serviceClusterIPRanges: [range, second] }: ClusterSpec): Refusal | undefined {
-  if (second !== undefined) return undefined;
-  const message = `cluster ${name} has one range of cluster IPs, ${range}: it has no secondaryserviceips`;
+export function noSecondaryRange(cluster: string, range: string): Refusal {
+  const message = `cluster ${cluster} has one range of cluster IPs, ${range}: it has no secondaryserviceips`;
   return refused('NoSecondaryRange', message);
 }
 
-export function notSupported(cluster: string): Refusal {
-  const message = `cluster ${cluster} has "allocator: apiserver": its API servers allocate, and nothing is held for them`;
-  return refused('NotSupported', message);
+/** Returns why a request is refused if the cluster's own API servers allocate. */
+export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
+  if (items.some(({ range }) => range === 'servicenodeports')) {
+    return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');
+  }
+  if (takeUp !== undefined || hold?.takenUpBy === 'owner') {
+    return notSupported(cluster, 'no Service can claim a hold, release it right before you create the Service');
+  }
+  if (connects) return undefined;
+  return notSupported(cluster, 'this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"');
+}
+
+export function notSupported(cluster: string, why: string): Refusal {
+  return refused('NotSupported', `cluster ${cluster} has "allocator: apiserver": ${why}`);
 }

@@ -33,15 +33,19 @@ export interface PlacedItem {
   readonly value: ItemValue | undefined;
 }
 
-/** Groups the requested items by range. */
-export function groupByRange(
+/** Groups the requested items by range. Returns a refusal for a range that the cluster does not have. */
+export async function groupByRange(
   requested: readonly RequestedItem[],
-  open: (name: RangeName) => OpenRange,
-): readonly RequestedRange[] {
+  open: (name: RangeName) => Promise<OpenRange | Refusal> | OpenRange | Refusal,
+): Promise<readonly RequestedRange[] | { readonly refusal: Refusal; readonly range: RangeName }> {
   const placed = requested.map(({ range, value }, index) => ({ range, index, value }));
-  return [...Map.groupBy(placed, ({ range }) => range)]
-    .map(([name, items]) => ({ name, range: open(name), requested: items }))
-    .sort((one, other) => (one.name < other.name ? -1 : 1));
+  const ranges: RequestedRange[] = [];
+  for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
+    const range = await open(name);
+    if (isRefused(range)) return { refusal: range, range: name };
+    ranges.push({ name, range, requested: items.map(({ index, value }) => ({ index, value })) });
+  }
+  return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
 
 export async function fromEach<Result>(

@@ -11,6 +11,7 @@ import {
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { ipAddressInJson, serviceInJson } from '../kubernetes/item-readers.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
+import { MANAGED_BY_HOLDS } from '../range/held-address.ts';
 import {
   type AddressFault,
   type AddressView,
@@ -20,6 +21,7 @@ import {
 } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
+import { endHolds } from './end-holds.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /**
@@ -61,7 +63,9 @@ export async function repairAddresses(
     await readParents(kubernetes, services, addresses?.values() ?? []);
     const counted = withUsage(report, cidrs, services, addresses?.keys() ?? []);
     if (addresses === undefined) return counted;
-    return await withFaults(counted, context, cidrs, { services, addresses });
+    const repaired = await withFaults(counted, context, cidrs, { services, addresses });
+    const isAnyHeld = [...addresses.values()].some(({ managedBy }) => managedBy === MANAGED_BY_HOLDS);
+    return isAnyHeld ? await endHolds(repaired, context) : repaired;
   } catch (error) {
     if (!(error instanceof ClusterError)) throw error;
     if (error.code !== 'Forbidden') return { ...report, errors: [...report.errors, error] };

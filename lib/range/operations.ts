@@ -84,7 +84,7 @@ export function allocateAll<Item>(
 }
 
 /** Adds the number of free items if a range is too full for several items. For one item, the original's message is kept. */
-function withFree(refusal: Refusal, free: number, requested: number): Refusal {
+export function withFree(refusal: Refusal, free: number, requested: number): Refusal {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
   return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);
 }
@@ -112,7 +112,11 @@ export function releaseAll<Item>(
 }
 
 /** Returns whether the hold of an item, or its absence, is as the caller expects. */
-function mayRelease(hold: Hold | undefined, text: string, { requestId, owner, expected }: ReleaseOptions): boolean {
+export function mayRelease(
+  hold: Hold | undefined,
+  text: string,
+  { requestId, owner, expected }: ReleaseOptions,
+): boolean {
   if (requestId !== undefined && hold?.requestId !== requestId) return false;
   if (owner !== undefined && hold?.owner !== owner) return false;
   const before = expected === undefined ? hold : holdOn(expected, text);
@@ -120,7 +124,7 @@ function mayRelease(hold: Hold | undefined, text: string, { requestId, owner, ex
 }
 
 /** Returns the indexes of the requested values, then those of `next`: no `next` takes a requested value. */
-function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
+export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === 'next');
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }

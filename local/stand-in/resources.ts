@@ -18,7 +18,7 @@ export const NAMESPACES = resourceOf('Namespace', 'ns');
 export const SERVICES = resourceOf('Service', 'svc');
 export const ENDPOINTS = resourceOf('Endpoints', 'ep');
 export const IP_ADDRESSES = resourceOf('IPAddress', 'ip');
-const SERVICE_CIDRS: ServedResource = { kind: 'ServiceCIDR', ...RESOURCES.ServiceCIDR };
+export const SERVICE_CIDRS: ServedResource = { kind: 'ServiceCIDR', ...RESOURCES.ServiceCIDR };
 
 export const SERVED_RESOURCES: readonly ServedResource[] = [
   NAMESPACES,

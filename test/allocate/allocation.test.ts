@@ -194,7 +194,7 @@ test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateReques
     { spec: { allocator: 'apiserver' } },
     {},
     'NotSupported',
-    'cluster demo has "allocator: apiserver": its API servers allocate, and nothing is held for them',
+    'cluster demo has "allocator: apiserver": this function connects to no cluster, hold cluster IPs with "kbctl allocate ip"',
   ],
   [
     'there is no secondary range',

@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { SERVICE_CIDRS } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 /** `allocate` and `release` on a cluster at work. */
 export function describeAllocate(world: () => KbctlWorld): void {
@@ -154,7 +156,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
   describe('kbctl for a cluster that another allocator serves', () => {
     test.each([
       ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
-      ['API servers allocate', { allocator: 'apiserver' }, 'its API servers allocate, and nothing is held for them'],
+      ['API servers allocate without ServiceCIDRs', { allocator: 'apiserver' }, 'have no ServiceCIDRs'],
     ])('nothing is allocated or released because %s', async (_, fields, message) => {
       await register(fields);
       for (const words of [
@@ -167,6 +169,43 @@ export function describeAllocate(world: () => KbctlWorld): void {
           stderr: expect.stringContaining(message),
         });
       }
+    });
+
+    test('cluster IPs are held in the API server where it allocates, and shown until they are released', async () => {
+      await register({ allocator: 'apiserver' });
+      const { store } = world().standIn;
+      const metadata = { name: 'kubernetes', uid: 'cidr', resourceVersion: '1' };
+      store.insert(SERVICE_CIDRS, { metadata, ...{ spec: { cidrs: ['10.0.0.0/24'] } } });
+      expect(await allocate('ip', CLUSTER, '10.0.0.12', '--owner', 'shop', '--hold', 'forever')).toMatchObject({
+        code: 0,
+        stdout: '10.0.0.12\n',
+        stderr: expect.stringContaining('Held for shop without end.'),
+      });
+      expect(await allocate('ip', CLUSTER, '10.0.0.12')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('10.0.0.12: provided IP is already allocated. Nothing was allocated.'),
+      });
+      expect((await world().kbctl(['get', 'holds', CLUSTER])).stdout).toMatch(
+        /\nServiceCIDRs +shop +never +any Service, after release +10\.0\.0\.12\n/,
+      );
+      const { stdout } = await world().kbctl(['show', 'ip', CLUSTER, '10.0.0.12']);
+      expect(stdout).toMatch(/^10\.0\.0\.12 {2}held\n/);
+      expect(stdout).toMatch(/hold +by shop, without end; release it for its Service; request\s+kbctl-/);
+      expect(await allocate('port', CLUSTER)).toMatchObject({
+        code: 3,
+        stderr: expect.stringContaining('no object can hold a node port'),
+      });
+      expect(await release('ip', CLUSTER, '10.0.0.12')).toMatchObject({ code: 0, stdout: '10.0.0.12 released\n' });
+      expect((await world().kbctl(['get', 'holds', CLUSTER])).stderr).toContain('There are no holds.');
+    });
+
+    test('an API server that does not answer leaves the outcome unknown, and kbctl prints the command that completes it', async () => {
+      const kubeconfig = world().file('unreachable', kubeconfigTo('http://127.0.0.1:9'));
+      expect(await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig)).toMatchObject({
+        code: 4,
+        stdout: '',
+        stderr: expect.stringMatching(/Its outcome is unknown: run the command again with --request-id kbctl-/),
+      });
     });
   });
 }

@@ -83,7 +83,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stdout).toContain('it is not allocated in the table');
     });
 
-    test('kbctl show ip shows the ages of Services and their IPAddress', async () => {
+    test('kbctl show ip shows the ages of Services and their IPAddress, and warns when they disagree', async () => {
       const { store } = world().standIn;
       const metadata = (name: string, hours: number) => ({
         name,
@@ -110,6 +110,7 @@ export function describeShow(world: () => KbctlWorld): void {
       const { stdout } = await show('ip', CLUSTER, '10.0.0.66');
       expect(stdout).toContain('services  shop/new (created 60m ago), shop/old (created 3h ago)\n');
       expect(stdout).toContain('  ipaddress shop/new (created 60m ago)\n');
+      expect(stdout).toContain('its IPAddress belongs to shop/new, although shop/old is older');
     });
 
     test('kbctl show ip prints the content of the table when the API server does not answer, and fails', async () => {

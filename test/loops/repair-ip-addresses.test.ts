@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { ADDRESS_MANAGED_BY_LABEL, FAMILY_LABEL, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { OpenReply } from '../../lib/kubernetes/transport.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
+import { heldAddress } from '../../lib/range/held-address.ts';
 import { portAnswering } from '../kubernetes/port-answering.ts';
 import { brokenList, RepairCluster } from '../repair/repair-cluster.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
@@ -299,5 +300,55 @@ describe('a pass over the IPAddresses of a cluster', () => {
     });
     expect(report.errors).toMatchObject([{ code: 'Unavailable' }]);
     expect(changed).toEqual([]);
+  });
+});
+
+describe('a pass over addresses that are held', () => {
+  const ended = { owner: 'shop', takenUpBy: 'any', untilMs: 1_000_000_000 - 5_000 } as const;
+  const held = [
+    heldAddress('10.0.0.1', ended),
+    heldAddress('10.0.0.2', { ...ended, untilMs: ended.untilMs + 1 }),
+    heldAddress('10.0.0.3', { owner: 'shop', takenUpBy: 'any' }),
+  ];
+  const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
+    [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
+
+  test('a pass releases addresses whose hold expired by every clock, with and without repair.ipAddresses', async () => {
+    for (const ipAddresses of [false, true]) {
+      const passed = await passOver(held, { ipAddresses });
+      expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });
+      expect(passed.report.changes).toContain('released 10.0.0.1, whose hold of shop expired');
+      expect(remaining(passed)).toEqual([2, 3]);
+    }
+  });
+
+  test('a pass in mode observe only reports that it would release a held IPAddress', async () => {
+    const passed = await passOver(held, { mode: 'observe' });
+    expect(passed.wouldWrite).toEqual([
+      expect.stringMatching(/^delete IPAddress 10\.0\.0\.1: .*spec\.parentRef\.name - "shop"$/),
+    ]);
+    expect(remaining(passed)).toEqual([1, 2, 3]);
+  });
+
+  test('a pass does not delete a held IPAddress that changed after it was read', async () => {
+    const passed = await passOver(held, { spoil: () => ({ delete: async () => 'conflict' }) });
+    expect(passed.report).toMatchObject({ errors: [] });
+    expect(passed.changed).toEqual([]);
+  });
+
+  test('a pass fails without the right to delete, and still checks the others', async () => {
+    const denied = new ClusterError('Forbidden', 'no right');
+    const { report } = await passOver([...held, service('s', ITEM)], {
+      ipAddresses: false,
+      spoil: { delete: () => Promise.reject(denied) },
+    });
+    expect(report.errors).toMatchObject([{ code: 'Forbidden', message: 'Expired holds were not released: no right' }]);
+    expect(report.findings).toMatchObject([{ type: 'notRecorded' }]);
+  });
+
+  test('a pass reads no holds where no IPAddress is a hold', async () => {
+    const { cluster } = await passOver([service('s', ITEM), ipAddress('s')]);
+    // The stream is a list of the stand-in.
+    expect(cluster.reads.filter((read) => read === 'list ipaddresses')).toHaveLength(1);
   });
 });

@@ -28,7 +28,7 @@ export async function serviceAccount(apiserver: KubeApiserver, name: string) {
 }
 
 /** Grants a service account a ClusterRole of its own, and waits until the API server heeds it. */
-async function grant(
+export async function grant(
   apiserver: KubeApiserver,
   account: { readonly namespace: string; readonly name: string },
   rules: readonly Rule[],

@@ -1,8 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import { ipAddressFault, ipAddressOf } from '../../../cli/item/claims.ts';
 import { placeOf } from '../../../cli/item/item-place.ts';
 import { type ItemFacts, type ItemStatus, itemStatus } from '../../../cli/item/item-status.ts';
 import { fromBits } from '../../../lib/allocator/snapshot-bytes.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { IPAddressRecord } from '../../../lib/cluster/kubernetes-objects.ts';
 import type { StoredRange } from '../../../lib/range/stored-range.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 
@@ -79,15 +81,6 @@ describe('one address', () => {
       { state: 'taken', faults: [] },
     ],
     [
-      'is taken where the API servers allocate and its IPAddress has no Service',
-      {
-        spec: { allocator: 'apiserver' },
-        stored: { data: NONE },
-        facts: { claims: { services: [], ipAddress: { parent: 'shop/gone' } } },
-      },
-      { state: 'taken', faults: [] },
-    ],
-    [
       'may be beyond a bitmap where the API servers allocate',
       { spec: { allocator: 'apiserver' }, address: 'fd00::ffff:ffff', facts: { claims: { services: [] } } },
       { state: 'free', band: 'dynamic' },
@@ -128,6 +121,62 @@ describe('an item without a Service', () => {
     ['is none that is held', { stored: held, facts: ofNoService }, undefined],
   ])('%s', (_, setting, strikes) => {
     expect(statusOf(setting).strikes).toBe(strikes);
+  });
+});
+
+describe('the IPAddress of an address', () => {
+  const services = [
+    { service: 'shop/new', createdAtMs: 2 },
+    { service: 'shop/old', createdAtMs: 1 },
+  ];
+
+  function ipAddress(parent: string, fields: Partial<IPAddressRecord> = {}) {
+    const [namespace = '', name = ''] = parent.split('/');
+    const labels = { family: 'IPv4', managedBy: 'ipallocator.k8s.io' };
+    const identity = { name: '10.0.0.77', uid: 'u', resourceVersion: '1', createdAtMs: 0 };
+    return ipAddressOf({
+      ...identity,
+      ...labels,
+      parent: { group: '', resource: 'services', namespace, name },
+      ...fields,
+    });
+  }
+
+  test.each([
+    ['the older Service', ipAddress('shop/old'), undefined],
+    ['a newer Service', ipAddress('shop/new'), 'its IPAddress belongs to shop/new, although shop/old is older'],
+    ['a Service without it', ipAddress('shop/gone'), 'its IPAddress belongs to shop/gone, which does not have it'],
+    [
+      'a Service, with wrong labels',
+      ipAddress('shop/old', { family: 'IPv6' }),
+      'the labels of its IPAddress are not those of API servers',
+    ],
+    [
+      'a Gateway',
+      ipAddress('', { managedBy: 'x', parent: { group: 'g.io', resource: 'gateways', namespace: 'n', name: 'gw' } }),
+      'its IPAddress belongs to gateways.g.io n/gw, although shop/new has it',
+    ],
+  ])('an IPAddress can belong to %s', (_, record, fault) => {
+    expect(ipAddressFault({ services, ipAddress: record })).toBe(fault);
+    expect(ipAddressFault({ services })).toBeUndefined();
+  });
+
+  test('a missing IPAddress is a fault where IPAddresses are the record', () => {
+    const fault = 'shop/new has it without an IPAddress: it can be allocated a second time';
+    expect(ipAddressFault({ services, isRecordRead: true })).toBe(fault);
+    expect(ipAddressFault({ services: [], isRecordRead: true })).toBeUndefined();
+  });
+
+  test('an IPAddress of a deleted Service makes the address taken, and one of another manager is no fault', () => {
+    const spec = { allocator: 'apiserver' } as const;
+    const orphan = { services: [], ipAddress: ipAddress('shop/gone') };
+    expect(statusOf({ spec, stored: { data: NONE }, facts: { claims: orphan } })).toMatchObject({
+      state: 'taken',
+      faults: ['its IPAddress belongs to shop/gone, which does not have it'],
+    });
+    const parent = { group: 'g.io', resource: 'gateways', namespace: '', name: 'gw' };
+    const foreign = { services: [], ipAddress: ipAddress('', { managedBy: 'x', parent }) };
+    expect(statusOf({ spec, facts: { claims: foreign } })).toMatchObject({ state: 'taken', faults: [] });
   });
 });
 

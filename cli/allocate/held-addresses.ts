@@ -1,0 +1,200 @@
+import { noSecondaryRange, notSupported, type OpenRange } from '../../lib/allocate/open-range.ts';
+import type { ItemValue, RangeName } from '../../lib/allocate/request.ts';
+import { canonicalAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { ipAlreadyAllocated, ipNotInRange } from '../../lib/allocator/ip-range.ts';
+import { isUsableIn, type Network } from '../../lib/allocator/network.ts';
+import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
+import { isRefused, type Refusal, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
+import { eachOf } from '../../lib/cluster/async.ts';
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { listServiceCidrs } from '../../lib/kubernetes/service-cidrs.ts';
+import { withholdWrites } from '../../lib/kubernetes/withhold-writes.ts';
+import { heldAddress, holdIn, MANAGED_BY_HOLDS, REQUEST_LABEL } from '../../lib/range/held-address.ts';
+import type { HoldTerms } from '../../lib/range/hold.ts';
+import {
+  type Allocated,
+  type AllocateOptions,
+  mayRelease,
+  type Released,
+  type ReleaseOptions,
+  type Requested,
+  valuesFirst,
+  withFree,
+} from '../../lib/range/operations.ts';
+import type { ItemState } from '../../lib/range/range.ts';
+import type { CallerTime } from '../../lib/table/range-allocations.ts';
+import { freeAddresses } from './free-addresses.ts';
+
+const READS_AT_ONCE = 8;
+/** The most holds of a cluster: a pass that ends holds reads all of them in one reply of at most 2 MiB. */
+const MOST_HOLDS = 1_000;
+
+interface HeldAddressesOptions {
+  readonly pick: PickIndex;
+  readonly dryRun: boolean;
+}
+
+/**
+ * Returns the range of a family of a cluster whose own API servers allocate, or why it has none. Items are held there by
+ * IPAddresses (`lib/range/held-address.ts`).
+ * @throws ClusterError
+ */
+export async function openHeldAddresses(
+  kubernetes: ClusterPort,
+  spec: Pick<ClusterSpec, 'name'>,
+  range: RangeName,
+  { pick, dryRun }: HeldAddressesOptions,
+): Promise<OpenRange | Refusal> {
+  const cidrs = await listServiceCidrs(kubernetes);
+  if (cidrs === undefined) {
+    throw new ClusterError('Forbidden', `ServiceCIDRs of ${spec.name} may not be listed. Apply deploy/rbac.yaml.`);
+  }
+  const [first] = cidrs.flatMap(({ networks }) => networks);
+  if (first === undefined) {
+    return notSupported(spec.name, 'its API servers have no ServiceCIDRs, which Kubernetes 1.33 introduced');
+  }
+  const isOfRange = ({ family }: Network) => (family === first.family) === (range === 'serviceips');
+  const networksOf = (some: typeof cidrs) => some.flatMap(({ networks }) => networks).filter(isOfRange);
+  const all = networksOf(cidrs);
+  if (all.length === 0) return noSecondaryRange(spec.name, first.text);
+  const port = dryRun ? withholdWrites(kubernetes, () => {}) : kubernetes;
+  return new HeldAddresses(port, all, networksOf(cidrs.filter(({ ready }) => ready)), pick);
+}
+
+class HeldAddresses implements OpenRange {
+  readonly #kubernetes: ClusterPort;
+  /** The networks of all ServiceCIDRs, because addresses of one that is being deleted can be released. */
+  readonly #networks: readonly Network[];
+  readonly #ready: readonly Network[];
+  readonly #pick: PickIndex;
+
+  constructor(kubernetes: ClusterPort, networks: readonly Network[], ready: readonly Network[], pick: PickIndex) {
+    this.#kubernetes = kubernetes;
+    this.#networks = networks;
+    this.#ready = ready;
+    this.#pick = pick;
+  }
+
+  itemOf(value: ItemValue): string | Refusal {
+    return itemIn(this.#networks, value);
+  }
+
+  /** After a refusal the caller releases what was created before. */
+  async allocate(
+    requested: readonly Requested<ItemValue>[],
+    { hold }: AllocateOptions = {},
+  ): Promise<Allocated<ItemValue>> {
+    if (hold?.requestId === undefined) throw new TypeError('an address needs the hold of a request');
+    const own = new Set(await this.heldBy(hold.requestId));
+    const taken = new Set<string>();
+    let holds = 0;
+    for await (const { name, managedBy } of this.#kubernetes.ipAddresses()) {
+      taken.add(name);
+      if (managedBy === MANAGED_BY_HOLDS) holds += 1;
+    }
+    if (holds - own.size + requested.length > MOST_HOLDS) return tooManyHolds(holds);
+    const candidates = freeAddresses(this.#ready, (address) => taken.has(address), this.#pick);
+    const items: string[] = [];
+    for (const index of valuesFirst(requested)) {
+      const each = requested[index] ?? 'next';
+      const item = await (each === 'next'
+        ? this.#holdNext(hold, own, candidates)
+        : this.#holdValue(hold, own, taken, each.value));
+      // All that were free are held by now.
+      const free = Object.keys(items).length;
+      if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
+      taken.add(item);
+      items[index] = item;
+    }
+    return { outcome: 'allocated', items };
+  }
+
+  async #holdNext(hold: HoldTerms, own: Set<string>, free: Iterator<string>): Promise<string | Refusal> {
+    const [before] = own;
+    if (before !== undefined) {
+      own.delete(before);
+      return before;
+    }
+    for (let next = free.next(); !next.done; next = free.next()) {
+      if (await this.#create(next.value, hold)) return next.value;
+    }
+    return rangeIsFull();
+  }
+
+  async #holdValue(
+    hold: HoldTerms,
+    own: Set<string>,
+    taken: ReadonlySet<string>,
+    value: ItemValue,
+  ): Promise<string | Refusal> {
+    const item = itemIn(this.#ready, value);
+    if (isRefused(item) || own.delete(item)) return item;
+    return !taken.has(item) && (await this.#create(item, hold)) ? item : ipAlreadyAllocated();
+  }
+
+  /** Returns whether this request holds the address now. Its creation may have succeeded although its reply was lost. */
+  async #create(item: string, hold: HoldTerms): Promise<boolean> {
+    const result = await this.#kubernetes.create(heldAddress(item, hold));
+    if (result.outcome === 'created' || result.outcome === 'withheld') return true;
+    if (result.outcome !== 'alreadyExists') {
+      throw new ClusterError('Rejected', `IPAddress ${item} was not created: ${result.message}`);
+    }
+    const object = await this.#read(item);
+    return object !== undefined && holdIn(object)?.requestId === hold.requestId;
+  }
+
+  /** Releases only what is held, never the address of a Service. */
+  async release(
+    items: readonly ItemValue[],
+    { checkTime, ...options }: ReleaseOptions & CallerTime = {},
+  ): Promise<Released<ItemValue>> {
+    const released: string[] = [];
+    const kept: string[] = [];
+    for (const value of items) {
+      const item = this.itemOf(value);
+      const object = isRefused(item) ? undefined : await this.#read(item);
+      if (object === undefined || isRefused(item)) continue;
+      checkTime?.();
+      const hold = holdIn(object);
+      const result =
+        hold !== undefined && mayRelease(hold, item, options) ? await this.#kubernetes.delete(object) : 'conflict';
+      if (result === 'conflict') kept.push(item);
+      else if (result !== 'notFound') released.push(item);
+    }
+    return { released, kept };
+  }
+
+  async heldBy(requestId: string): Promise<readonly string[]> {
+    const objects = await this.#kubernetes.list('IPAddress', undefined, `${REQUEST_LABEL}=${requestId}`);
+    const names = objects.filter((object) => holdIn(object) !== undefined).map(({ metadata }) => metadata.name);
+    return names.filter((name) => !isRefused(this.itemOf(name)));
+  }
+
+  async lookUp(items: readonly ItemValue[]): Promise<readonly ItemState[]> {
+    return eachOf(items, READS_AT_ONCE, async (value): Promise<ItemState> => {
+      const item = this.itemOf(value);
+      if (isRefused(item)) return { inRange: false };
+      const object = await this.#read(item);
+      const hold = object && holdIn(object);
+      return { inRange: true, taken: object !== undefined, ...(hold && { hold }) };
+    });
+  }
+
+  #read(name: string): Promise<KubernetesObject | undefined> {
+    return this.#kubernetes.get({ kind: 'IPAddress', name });
+  }
+}
+
+function itemIn(networks: readonly Network[], value: ItemValue): string | Refusal {
+  const item = canonicalAddress(String(value));
+  const address = item === undefined ? undefined : parseAddress(item);
+  if (item !== undefined && address && networks.some((network) => isUsableIn(network, address))) return item;
+  return ipNotInRange(String(value), networks.map(({ text }) => text).join(', '));
+}
+
+function tooManyHolds(holds: number): Refusal {
+  const message = `this cluster has ${holds} holds and room for ${MOST_HOLDS}: release some, let some end, or hold fewer items`;
+  return refused('HoldsFull', message);
+}

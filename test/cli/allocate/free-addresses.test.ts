@@ -1,0 +1,63 @@
+import { describe, expect, test } from '@jest/globals';
+import { freeAddresses } from '../../../cli/allocate/free-addresses.ts';
+import { type Network, parseCidr } from '../../../lib/allocator/network.ts';
+
+function networks(...cidrs: readonly string[]): Network[] {
+  return cidrs.map((text) => {
+    const network = parseCidr(text);
+    if (network === undefined) throw new Error(`expected a CIDR, not ${text}`);
+    return network;
+  });
+}
+
+const lowest = () => 0;
+const highest = (below: number) => below - 1;
+
+describe('free addresses of ServiceCIDRs', () => {
+  test('the static bands of all networks come first, because API servers allocate from them last', () => {
+    const free = [...freeAddresses(networks('10.0.0.0/27', '10.5.0.0/27'), () => false, lowest)];
+    expect(free).toHaveLength(60);
+    expect([free[0], free[15], free[16], free[31]]).toEqual(['10.0.0.1', '10.0.0.16', '10.5.0.1', '10.5.0.16']);
+    expect([free[32], free[45], free[46], free[59]]).toEqual(['10.0.0.17', '10.0.0.30', '10.5.0.17', '10.5.0.30']);
+  });
+
+  test('each band begins at a random address, and every address comes once', () => {
+    const free = [...freeAddresses(networks('10.0.0.0/27'), () => false, highest)];
+    expect([free[0], free[1], free[16], free[17]]).toEqual(['10.0.0.16', '10.0.0.1', '10.0.0.30', '10.0.0.17']);
+    expect(new Set(free).size).toBe(30);
+  });
+
+  test('taken addresses are skipped, also those that are taken meanwhile', () => {
+    const taken = new Set(['10.0.0.1']);
+    const free = freeAddresses(networks('10.0.0.0/27'), (address) => taken.has(address), lowest);
+    expect(free.next().value).toBe('10.0.0.2');
+    taken.add('10.0.0.3');
+    expect(free.next().value).toBe('10.0.0.4');
+  });
+
+  test.each([
+    ['10.0.0.0/30', ['10.0.0.1', '10.0.0.2']],
+    ['10.0.0.0/31', []],
+    ['10.0.0.0/32', []],
+    ['fd00::/127', ['fd00::1']],
+    ['fd00::/128', []],
+  ])('%s has the addresses %j', (cidr, addresses) => {
+    expect([...freeAddresses(networks(cidr), () => false, lowest)]).toEqual(addresses);
+  });
+
+  test('a /64 is not enumerated: its first 256 addresses are the static band, and the next comes at once', () => {
+    const [network] = networks('fd00::/64');
+    const free = freeAddresses(
+      network ? [network] : [],
+      () => false,
+      (below) => Math.min(below - 1, 2 ** 40),
+    );
+    expect(free.next().value).toBe('fd00::100');
+    const dynamic = freeAddresses(
+      networks('fd00::/64'),
+      (text) => Number.parseInt(text.slice('fd00::'.length), 16) <= 0x100,
+      lowest,
+    );
+    expect(dynamic.next().value).toBe('fd00::101');
+  });
+});

@@ -1,0 +1,275 @@
+import { describe, expect, test } from '@jest/globals';
+import { openHeldAddresses } from '../../../cli/allocate/held-addresses.ts';
+import { allocation } from '../../../lib/allocate/allocation.ts';
+import type { AllocateRequest } from '../../../lib/allocate/request.ts';
+import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
+import type { KubernetesObject } from '../../../lib/cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort } from '../../../lib/kubernetes/cluster-port.ts';
+import { heldAddress } from '../../../lib/range/held-address.ts';
+import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../../support/allocate-world.ts';
+import { type MemoryCluster, memoryCluster } from '../../support/memory-cluster.ts';
+
+const NEXT = { range: 'serviceips', next: true } as const;
+const NEXT_IPV6 = { range: 'secondaryserviceips', next: true } as const;
+const ip = (value: string) => ({ range: 'serviceips', value }) as const;
+const HELD = { owner: 'r1', until: '2026-01-01T12:15:00.000Z', takenUpBy: 'any' };
+
+function cidr(name: string, cidrs: readonly string[], ready = true): KubernetesObject {
+  const status = { conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] };
+  const object = { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name } };
+  return { ...object, ...{ spec: { cidrs }, status } };
+}
+
+function ofService(name: string): KubernetesObject {
+  const labels = { 'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io' };
+  const parentRef = { group: '', resource: 'services', namespace: 'a', name: 's' };
+  const object = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata: { name, labels } };
+  return { ...object, ...{ spec: { parentRef } } };
+}
+
+interface Options {
+  readonly objects?: readonly KubernetesObject[];
+  readonly spec?: Partial<ClusterSpec>;
+  readonly spoil?: (cluster: MemoryCluster) => Partial<ClusterPort>;
+}
+
+/** A cluster whose own API servers allocate, and a handler that connects to it. */
+async function aCluster({ objects, spec, spoil }: Options = {}): Promise<AllocateWorld & { cluster: MemoryCluster }> {
+  const cluster = memoryCluster(objects ?? [cidr('kubernetes', ['10.0.0.0/27', 'fd00::/64'])]);
+  const port = { ...cluster.port, ...spoil?.(cluster) };
+  const handler = allocation({
+    pause: () => Promise.resolve(),
+    pick: () => 0,
+    openHeld: (own, range, options) => openHeldAddresses(port, own, range, options),
+  });
+  const world = await anAllocateWorld({ spec: { allocator: 'apiserver', ...spec }, handler, isRepaired: false });
+  return { ...world, cluster };
+}
+
+const release = (...items: AllocateRequest['items']) => ({ operation: 'release', items }) as const;
+const valuesIn = ({ items }: { readonly items: readonly { readonly value?: unknown }[] }) =>
+  items.map(({ value }) => value);
+const find = ({ cluster }: { cluster: MemoryCluster }, name: string) => cluster.find({ kind: 'IPAddress', name });
+
+describe('A request to allocate, where API servers allocate', () => {
+  test('a request holds values and free addresses of both families as IPAddresses, static bands first', async () => {
+    const world = await aCluster();
+    const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
+    expect(answer).toMatchObject({ outcome: 'done', items: [{ outcome: 'allocated', hold: HELD }, {}, {}, {}, {}] });
+    expect(valuesIn(answer)).toEqual(['10.0.0.2', '10.0.0.1', 'fd00::1', '10.0.0.3', '10.0.0.4']);
+    const untilMs = Date.parse(HELD.until);
+    expect(find(world, '10.0.0.1')).toMatchObject(
+      heldAddress('10.0.0.1', { owner: 'r1', takenUpBy: 'any', untilMs, requestId: 'r1' }),
+    );
+  });
+
+  test('a request skips the recorded addresses of every ready ServiceCIDR, and is refused when all are full', async () => {
+    const objects = [
+      cidr('kubernetes', ['10.0.0.0/30']),
+      cidr('second', ['10.5.0.0/30']),
+      cidr('deleted', ['10.6.0.0/30'], false),
+      ofService('10.0.0.1'),
+    ];
+    const world = await aCluster({ objects });
+    expect(await world.ask({ requestId: 'r0', items: [{ ...NEXT, count: 4 }] })).toMatchObject({
+      error: { code: 'Full', message: 'range is full: 3 free, 4 requested' },
+    });
+    expect(valuesIn(await world.ask({ items: [{ ...NEXT, count: 3 }] }))).toEqual(['10.0.0.2', '10.5.0.1', '10.5.0.2']);
+    expect(await world.ask({ requestId: 'r2', items: [NEXT] })).toMatchObject({ error: { code: 'Full' } });
+    expect(await world.ask({ requestId: 'r3', items: [ip('10.6.0.1')] })).toMatchObject({
+      error: { code: 'NotInRange' },
+    });
+  });
+
+  test('a request tries the next address if another writer recorded one after it was listed', async () => {
+    const world = await aCluster();
+    world.cluster.beforeWrite = (_, { metadata: { name } }) => {
+      world.cluster.beforeWrite = undefined;
+      world.cluster.place(ofService(name));
+      return undefined;
+    };
+    expect(valuesIn(await world.ask({ items: [NEXT] }))).toEqual(['10.0.0.2']);
+    expect(find(world, '10.0.0.1')).toMatchObject(ofService('10.0.0.1'));
+  });
+
+  test('a request with a taken value is refused, and releases what it held before', async () => {
+    const world = await aCluster();
+    world.cluster.place(ofService('10.0.0.7'));
+    for (const [index, items] of [
+      [ip('10.0.0.5'), ip('10.0.0.7')],
+      [ip('10.0.0.5'), ip('10.0.0.5')],
+    ].entries()) {
+      const answer = await world.ask({ requestId: `r-${index}`, items });
+      expect(answer.error).toEqual({ code: 'AlreadyAllocated', message: 'provided IP is already allocated' });
+      expect(answer.items[1]).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
+      expect(find(world, '10.0.0.5')).toBeUndefined();
+    }
+  });
+
+  test('two simultaneous requests never get the same address', async () => {
+    const world = await aCluster();
+    const ids = Array.from({ length: 8 }, (_, index) => `r${index}`);
+    const answers = await Promise.all(ids.map((requestId) => world.ask({ requestId, items: [{ ...NEXT, count: 3 }] })));
+    const values = answers.flatMap(valuesIn);
+    expect(answers.map(({ outcome }) => outcome)).toEqual(ids.map(() => 'done'));
+    expect(new Set(values).size).toBe(24);
+  });
+
+  test('a request that failed in between holds nothing twice when it is repeated', async () => {
+    let calls = 0;
+    const world = await aCluster({
+      spoil: ({ port }) => ({
+        create: async (object) => {
+          calls += 1;
+          const result = await port.create(object);
+          if (calls === 2) throw new ClusterError('Unavailable', 'the reply was lost');
+          return result;
+        },
+      }),
+    });
+    const request = { items: [{ ...NEXT, count: 3 }] };
+    await expect(world.ask(request)).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(valuesIn(await world.ask(request))).toEqual(['10.0.0.1', '10.0.0.2', '10.0.0.3']);
+    expect(world.cluster.writes).toHaveLength(3);
+  });
+
+  test('a create that succeeded although its reply was lost holds the address', async () => {
+    const world = await aCluster({
+      spoil: ({ port }) => ({
+        create: async (object) => {
+          await port.create(object);
+          return port.create(object);
+        },
+      }),
+    });
+    expect(await world.ask({ items: [ip('10.0.0.9')] })).toMatchObject({ outcome: 'done' });
+  });
+
+  test('a dry run answers the same, and creates nothing', async () => {
+    const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/27']), ofService('10.0.0.1')] });
+    expect(await world.ask({ dryRun: true, items: [{ ...NEXT, count: 2 }] })).toMatchObject({
+      outcome: 'done',
+      dryRun: true,
+      items: [{ value: '10.0.0.2' }, { value: '10.0.0.3' }],
+    });
+    expect(await world.ask({ dryRun: true, items: [ip('10.0.0.1')] })).toMatchObject({ outcome: 'refused' });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('a request beyond the room for holds is refused', async () => {
+    const held = Array.from({ length: 1_000 }, (_, index) =>
+      heldAddress(`10.0.${index >> 8}.${index & 255}`, { owner: 'a', takenUpBy: 'any' }),
+    );
+    const world = await aCluster({ objects: [cidr('kubernetes', ['10.0.0.0/16']), ...held] });
+    expect(await world.ask({ items: [NEXT] })).toMatchObject({ outcome: 'refused', error: { code: 'HoldsFull' } });
+  });
+
+  test.each<[string, Options, Partial<AllocateRequest>, string, string]>([
+    [
+      'of a port',
+      {},
+      { items: [{ range: 'servicenodeports', next: true }] },
+      'NotSupported',
+      'no object can hold a node port',
+    ],
+    ['for a Service that claims', {}, { takeUp: {} }, 'NotSupported', 'no Service can claim a hold'],
+    [
+      'that only Services of the owner claim',
+      {},
+      { hold: { owner: 'a', takenUpBy: 'owner' } },
+      'NotSupported',
+      'no Service can claim a hold',
+    ],
+    ['before Kubernetes 1.33', { objects: [] }, {}, 'NotSupported', 'Kubernetes 1.33'],
+    ['while passes only observe', { spec: { mode: 'observe' } }, {}, 'ObserveOnly', 'mode: observe'],
+    [
+      'in a family without a ServiceCIDR',
+      { objects: [cidr('kubernetes', ['10.0.0.0/27'])] },
+      { items: [NEXT_IPV6] },
+      'NoSecondaryRange',
+      '10.0.0.0/27',
+    ],
+    ['of an address outside the ServiceCIDRs', {}, { items: [ip('10.9.0.1')] }, 'NotInRange', '10.0.0.0/27'],
+  ])('a request %s is refused, and nothing is created', async (_, options, request, code, message) => {
+    const world = await aCluster(options);
+    expect(await world.ask({ items: [NEXT], ...request })).toMatchObject({
+      outcome: 'refused',
+      error: { code, message: expect.stringContaining(message) },
+    });
+    expect(world.cluster.writes).toEqual([]);
+  });
+
+  test('a user who may not list ServiceCIDRs gets an error that names the remedy', async () => {
+    const list = () => Promise.reject(new ClusterError('Forbidden', 'no'));
+    const world = await aCluster({ spoil: () => ({ list }) });
+    await expect(world.ask({ items: [NEXT] })).rejects.toThrow('Apply deploy/rbac.yaml');
+  });
+});
+
+describe('A request to release, where API servers allocate', () => {
+  test('a release frees only what is held, and never the address of a Service', async () => {
+    const world = await aCluster();
+    world.cluster.place(ofService('10.0.0.7'));
+    await world.ask({ items: [ip('10.0.0.5')] });
+    const answer = await world.ask({
+      requestId: 'r2',
+      ...release(ip('10.0.0.5'), ip('10.0.0.6'), ip('10.0.0.7'), ip('10.9.0.1')),
+    });
+    expect(answer).toMatchObject({
+      outcome: 'refused',
+      items: [
+        { outcome: 'released' },
+        { outcome: 'free' },
+        { outcome: 'refused', error: { code: 'NotHeld' } },
+        { outcome: 'notInRange' },
+      ],
+    });
+    expect(find(world, '10.0.0.5')).toBeUndefined();
+    expect(find(world, '10.0.0.7')).toBeDefined();
+  });
+
+  test('a release frees nothing of another owner, and no hold that changed since it was read', async () => {
+    const world = await aCluster();
+    await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop' } });
+    expect(await world.ask({ requestId: 'r2', owner: 'ci', ...release(ip('10.0.0.5')) })).toMatchObject({
+      error: { code: 'NotHeld' },
+    });
+    world.cluster.beforeWrite = (verb) => (verb === 'delete' ? { outcome: 'conflict' } : undefined);
+    expect(await world.ask({ requestId: 'r3', ...release(ip('10.0.0.5')) })).toMatchObject({
+      error: { code: 'NotHeld' },
+    });
+    world.cluster.beforeWrite = undefined;
+    expect(await world.ask({ requestId: 'r4', owner: 'shop', ...release(ip('10.0.0.5')) })).toMatchObject({
+      outcome: 'done',
+    });
+    expect(find(world, '10.0.0.5')).toBeUndefined();
+  });
+
+  test('a release frees a hold in a ServiceCIDR that is being deleted', async () => {
+    const hold = { owner: 'a', takenUpBy: 'any' } as const;
+    const objects = [
+      cidr('kubernetes', ['10.0.0.0/27']),
+      cidr('old', ['10.6.0.0/27'], false),
+      heldAddress('10.6.0.1', hold),
+    ];
+    const world = await aCluster({ objects });
+    expect(await world.ask(release(ip('10.6.0.1')))).toMatchObject({ items: [{ outcome: 'released' }] });
+  });
+});
+
+describe('A request to look up, where API servers allocate', () => {
+  test('a look-up returns which addresses are taken, held and free', async () => {
+    const world = await aCluster();
+    world.cluster.place(ofService('10.0.0.20'));
+    await world.ask({ items: [ip('10.0.0.5')], hold: { owner: 'shop', until: 'forever' } });
+    const items = [ip('10.0.0.5'), ip('10.0.0.20'), ip('10.0.0.21'), ip('10.9.0.1')];
+    const answer = await world.ask({ requestId: 'r2', operation: 'lookUp', items });
+    expect(answer).toMatchObject({ cluster: CLUSTER, outcome: 'done' });
+    expect(answer.items).toMatchObject([
+      { outcome: 'taken', hold: { owner: 'shop', until: 'forever', requestId: 'r1' } },
+      { outcome: 'taken' },
+      { outcome: 'free' },
+      { outcome: 'notInRange' },
+    ]);
+  });
+});

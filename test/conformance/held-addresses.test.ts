@@ -1,0 +1,132 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { openHeldAddresses } from '../../cli/allocate/held-addresses.ts';
+import { allocation } from '../../lib/allocate/allocation.ts';
+import type { Answer } from '../../lib/allocate/answer.ts';
+import type { AllocateRequest } from '../../lib/allocate/request.ts';
+import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
+import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { startDeadline } from '../../lib/runtime/deadline.ts';
+import { eventually } from '../support/eventually.ts';
+import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
+import { recordingTelemetry } from '../support/recording-telemetry.ts';
+import { grant } from '../support/service-account.ts';
+import { applyShippedRbac } from '../support/shipped-rbac.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { runningControlPlane } from './running-control-plane.ts';
+
+/** A stock API server, with its own repair of IPAddresses. */
+const { apiserver } = runningControlPlane();
+const folder = temporaryFolder();
+const kubeconfigFile = join(folder, 'kubeconfig');
+const connections = new ClusterConnections({
+  nowMs: Date.now,
+  loadKubeconfig: async () => loadKubeconfigFile(kubeconfigFile),
+});
+
+let handlers: Handlers;
+
+const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
+const SERVICES = '/api/v1/namespaces/default/services';
+const ACCOUNT = { name: 'kube-bootstrap-controller', namespace: 'kube-system' };
+const MINUTE_MS = 60_000;
+
+beforeAll(async () => {
+  const { kubeconfigYaml } = await applyShippedRbac(apiserver);
+  writeFileSync(kubeconfigFile, kubeconfigYaml);
+  const holds = { apiGroups: ['networking.k8s.io'], resources: ['ipaddresses'], verbs: ['create', 'delete'] };
+  await grant(apiserver, ACCOUNT, [holds]);
+  handlers = await startHandlers({
+    kubeconfigFile,
+    spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },
+  });
+});
+
+afterAll(async () => {
+  await handlers?.close();
+  await connections.close();
+});
+
+function ask(request: Omit<AllocateRequest, 'cluster'>): Promise<Answer> {
+  const handler = allocation({
+    openHeld: async (spec, range, { signal, ...options }) => {
+      const { kubernetes } = await connections.connect(spec, { loop: 'cluster-ip-repair', signal, warn: () => {} });
+      return openHeldAddresses(kubernetes, spec, range, options);
+    },
+  });
+  const environment = {
+    nowMs: Date.now,
+    startDeadline,
+    telemetry: recordingTelemetry,
+    table: () => handlers.table,
+  };
+  return handler({ cluster: CLUSTER, ...request }, { environment, getRemainingTimeInMillis: () => 60_000 });
+}
+
+function createService(name: string, clusterIP?: string) {
+  const spec = { ports: [{ port: 80 }], ...(clusterIP !== undefined && { clusterIP }) };
+  return apiserver.request<{ message?: string; spec?: { clusterIP: string } }>('POST', SERVICES, {
+    metadata: { name },
+    spec,
+  });
+}
+
+async function heldUid(address: string): Promise<string | undefined> {
+  const { body } = await apiserver.request<{ metadata?: { uid?: string } }>('GET', `${IP_ADDRESSES}/${address}`);
+  return body.metadata?.uid;
+}
+
+test('an API server refuses a held address to a Service, keeps the hold, and allocates the address after its release', async () => {
+  const item = { range: 'serviceips', value: '10.0.0.9' } as const;
+  expect(await ask({ requestId: 'r1', operation: 'allocate', items: [item] })).toMatchObject({ outcome: 'done' });
+  const uid = await heldUid('10.0.0.9');
+  expect(await createService('early', '10.0.0.9')).toMatchObject({
+    status: 422,
+    body: { message: expect.stringContaining('provided IP is already allocated') },
+  });
+  const { findings, errors } = await handlers.run('cluster-ip-repair');
+  expect({ findings, errors }).toEqual({ findings: [], errors: [] });
+  expect(await heldUid('10.0.0.9')).toBe(uid);
+
+  expect(await ask({ requestId: 'r2', operation: 'release', items: [item] })).toMatchObject({
+    outcome: 'done',
+    items: [{ outcome: 'released' }],
+  });
+  await eventually(async () => expect(await createService('late', '10.0.0.9')).toMatchObject({ status: 201 }));
+  expect(await ask({ requestId: 'r3', operation: 'release', items: [item] })).toMatchObject({
+    error: { code: 'NotHeld' },
+  });
+});
+
+test('a pass releases an expired hold, and no other', async () => {
+  const hold = (owner: string, until: string) => ({ owner, until });
+  const inAMinute = new Date(Date.now() + MINUTE_MS).toISOString();
+  const items = [{ range: 'serviceips', next: true }] as const;
+  const [ending] = (
+    await ask({ requestId: 'e1', operation: 'allocate', items: [...items], hold: hold('a', inAMinute) })
+  ).items;
+  const [staying] = (
+    await ask({ requestId: 'e2', operation: 'allocate', items: [...items], hold: hold('b', 'forever') })
+  ).items;
+  expect((await handlers.run('cluster-ip-repair')).changes).not.toContainEqual(expect.stringContaining('released'));
+  handlers.advance(2 * MINUTE_MS);
+  const { changes, errors } = await handlers.run('cluster-ip-repair');
+  expect(errors).toEqual([]);
+  expect(changes).toContain(`released ${ending?.value}, whose hold of a expired`);
+  expect(await heldUid(String(ending?.value))).toBeUndefined();
+  expect(await heldUid(String(staying?.value))).toBeDefined();
+});
+
+test('two allocators and the API server never share an address', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => `s${index}`);
+  const [first, second, ...services] = await Promise.all([
+    ask({ requestId: 'c1', operation: 'allocate', items: [{ range: 'serviceips', next: true, count: 60 }] }),
+    ask({ requestId: 'c2', operation: 'allocate', items: [{ range: 'serviceips', next: true, count: 60 }] }),
+    ...names.map((name) => createService(name)),
+  ]);
+  const held = [...first.items, ...second.items].map(({ value }) => String(value));
+  const allocated = services.map(({ body }) => body.spec?.clusterIP ?? 'none');
+  expect([first.outcome, second.outcome]).toEqual(['done', 'done']);
+  expect(new Set([...held, ...allocated]).size).toBe(140);
+});
