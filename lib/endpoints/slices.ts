@@ -39,7 +39,8 @@ export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObj
   const subset = endpoints.subsets?.[0];
   const ready = subset?.addresses ?? [];
   const notReady = subset?.notReadyAddresses ?? [];
-  const addressType = allIPv6([...ready, ...notReady]) ? 'IPv6' : 'IPv4';
+  const all = [...ready, ...notReady];
+  const addressType = all.length > 0 && all.every(({ ip }) => isIPv6(ip)) ? 'IPv6' : 'IPv4';
   const ofThisType = ({ ip }: EndpointAddress) => isIPv6(ip) === (addressType === 'IPv6');
   return {
     apiVersion: 'discovery.k8s.io/v1',
@@ -103,10 +104,6 @@ function sliceEndpoint({ ip, targetRef, nodeName }: EndpointAddress, ready: bool
     ...(targetRef !== undefined && { targetRef }),
     ...(nodeName !== undefined && { nodeName }),
   };
-}
-
-function allIPv6(addresses: readonly EndpointAddress[]): boolean {
-  return addresses.length > 0 && addresses.every(({ ip }) => isIPv6(ip));
 }
 
 function isIPv6(ip: string): boolean {

@@ -59,20 +59,16 @@ type EnterClaims = (service: ServiceClaim, findings: FindingList) => RepairError
 /** One walk over all Services, in the order of the list. */
 export class Walk {
   readonly findings = new FindingList();
+  services = 0;
   readonly #enter: EnterClaims;
-  #services = 0;
 
   constructor(enter: EnterClaims) {
     this.#enter = enter;
   }
 
-  get services(): number {
-    return this.#services;
-  }
-
   /** An error ends the walk and the pass: nothing may be saved. */
   visit(service: ServiceClaim): RepairError | undefined {
-    this.#services++;
+    this.services++;
     return this.#enter(service, this.findings);
   }
 }

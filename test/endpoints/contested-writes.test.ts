@@ -25,7 +25,6 @@ function run(ticks: readonly Tick[], before: ContestState = {}) {
     const facts = {
       wanted,
       differs,
-      isForeign: false,
       urgent,
       versions: [version],
       nowMs: atMs,

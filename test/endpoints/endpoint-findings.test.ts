@@ -30,18 +30,6 @@ describe('the refusal to publish no address', () => {
       why: 'no address is known to probe. Name the API servers in the spec (apiServers)',
     },
     {
-      name: 'two addresses that do not answer',
-      outcomes: ['10.0.0.1', '10.0.0.2'],
-      withdrawn: [],
-      why: `10.0.0.1 timed out; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNREACHED}`,
-    },
-    {
-      name: 'a withdrawn address',
-      outcomes: ['10.0.0.1'],
-      withdrawn: ['10.0.0.1'],
-      why: `10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z. The endpoints stay unchanged. ${UNDO}`,
-    },
-    {
       name: 'a withdrawn address, and another that does not answer',
       outcomes: ['10.0.0.1', '10.0.0.2'],
       withdrawn: ['10.0.0.1'],

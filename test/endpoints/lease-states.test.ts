@@ -187,28 +187,11 @@ describe('an agent', () => {
 
   test.each<readonly [string, Lease | undefined, ServerAnswer['answer'], Partial<LeaseFields> | 'unchanged']>([
     ['takes a lease with a 200', undefined, 'ready', refreshed(1)],
-    ['takes a lease with a 401', undefined, 'alive', refreshed(1)],
-    ['refreshes its lease', held, 'ready', refreshed(4)],
     ['takes over a lease that was probed', lease({ lastProbe: 'answered 200' }), 'ready', refreshed(4)],
-    ['refreshes its lease with a 401', held, 'alive', refreshed(4)],
-    ['resumes after a withdrawal', agents(over), 'ready', refreshed(4)],
-    ['ends a withdrawal after its server was down', agents({ ...until, seenDown: true }), 'ready', refreshed(4)],
-    ['refreshes the lease with a 200 after its server shut down', down, 'ready', refreshed(4)],
     ['does not end a withdrawal with a 200', agents(until), 'ready', 'unchanged'],
-    ['does not end a withdrawal with a 401', agents(until), 'alive', 'unchanged'],
     ['sees the silence of its server during a withdrawal', agents(until), 'silence', { ...until, seenDown: true }],
-    ['sees an error of its server during a withdrawal', agents(until), 'error', { ...until, seenDown: true }],
-    [
-      'sees the shutdown of its server during a withdrawal',
-      agents(until),
-      'shuttingDown',
-      { ...until, seenDown: true },
-    ],
     ['lets its lease expire when its server is silent', held, 'silence', 'unchanged'],
     ['lets its lease expire when its server answers an error', held, 'error', 'unchanged'],
-    ['takes no lease for a silent server', undefined, 'silence', 'unchanged'],
-    ['does not bring back a server that shuts down with a 401', down, 'alive', 'unchanged'],
-    ['stores a shutdown once', down, 'shuttingDown', 'unchanged'],
     ['ends its lease at a shutdown', held, 'shuttingDown', { ...missed(2), expiresAtMs: NOW_MS, seenDown: true }],
     ['forgets a shutdown when its server is silent', down, 'silence', { ...expired, misses: 2, state: 'leased' }],
   ])('%s', (_title, before = newLease(ADDRESS), answer, after) => {

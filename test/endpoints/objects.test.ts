@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { describePublished, type EndpointsObject, sameJson, samePort } from '../../lib/endpoints/objects.ts';
+import { describePublished, sameJson, samePort } from '../../lib/endpoints/objects.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 
 test.each<[unknown, unknown, boolean]>([
@@ -36,11 +36,6 @@ test.each([
 test.each([
   { name: 'Endpoints', object: anEndpoints(['10.0.0.1', '10.0.0.2']), text: ' with 10.0.0.1, 10.0.0.2 :6443' },
   { name: 'Endpoints without an address', object: anEndpoints([]), text: ' with no address' },
-  {
-    name: 'Endpoints without subsets',
-    object: { ...anEndpoints([]), subsets: [] } as EndpointsObject,
-    text: ' with no address',
-  },
   { name: 'an EndpointSlice', object: aSlice(['10.0.0.1'], [HTTPS, { port: 1 }]), text: ' with 10.0.0.1 :6443 :1' },
   {
     name: 'an EndpointSlice with null lists',

@@ -1,5 +1,3 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { fromBits, hasBit } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
@@ -10,6 +8,7 @@ import type { Hold } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
+import { failure, startFaultServer } from '../support/api-fault-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 
 const RANGE = '10.0.0.0/24';
@@ -18,33 +17,20 @@ const BIT = 8;
 const INTERVAL_MS = 180_000;
 
 /** An API server with these Services. */
-class AnApiServer {
-  services: readonly string[] = [];
-  readonly #server: Server = createServer((request, response) => {
-    const isList = request.url?.startsWith('/api/v1/services') ?? false;
-    response.writeHead(isList ? 200 : 404, { 'content-type': 'application/json' });
-    const items = this.services.map((clusterIP, index) => ({
+async function anApiServer() {
+  const services: string[] = [];
+  const server = await startFaultServer(({ path }) => {
+    if (!path.startsWith('/api/v1/services')) return failure(404, 'NotFound');
+    const items = services.map((clusterIP, index) => ({
       metadata: { namespace: 'shop', name: `web-${index}`, uid: `uid-${index}` },
       spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
     }));
-    const list = { kind: 'ServiceList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items };
-    response.end(JSON.stringify(isList ? list : { kind: 'Status', code: 404, reason: 'NotFound' }));
+    return { body: { kind: 'ServiceList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items } };
   });
-
-  async listen(): Promise<this> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return this;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  close(): Promise<unknown> {
-    this.#server.closeAllConnections();
-    return new Promise((resolve) => this.#server.close(resolve));
-  }
+  return { ...server, services };
 }
+
+type AnApiServer = Awaited<ReturnType<typeof anApiServer>>;
 
 let before: AnApiServer;
 let after: AnApiServer;
@@ -55,8 +41,8 @@ let connections: ClusterConnections;
 let world: DispatchWorld;
 
 beforeEach(async () => {
-  before = await new AnApiServer().listen();
-  after = await new AnApiServer().listen();
+  before = await anApiServer();
+  after = await anApiServer();
   named = () => before;
   reads = 0;
   world = aDispatchWorld({ connect: (spec, options) => connections.connect(spec, options) });
@@ -73,7 +59,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await connections.close();
-  await Promise.all([before.close(), after.close()]);
+  await Promise.all([before.stop(), after.stop()]);
 });
 
 function newProcess(): ClusterConnections {
@@ -113,7 +99,7 @@ const isTaken = async () => hasBit((await stored()).data, BIT);
 /** The control plane moves, and a caller creates the Service of its address in the new one. The old one answers all the same. */
 function move(): void {
   named = () => after;
-  after.services = ['10.0.0.9'];
+  after.services.push('10.0.0.9');
 }
 
 describe('a repair pass after a control plane moved while its former API server still answers', () => {
@@ -192,7 +178,7 @@ test('a repair pass with a kubeconfig that was read long ago reads the kubeconfi
 
 test("a repair pass with a kubeconfig that was read long ago frees no item if the kubeconfig cannot be read again, and still records the Services' claims", async () => {
   await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
-  before.services = ['10.0.0.20'];
+  before.services.push('10.0.0.20');
   named = () => {
     throw new ClusterError('Throttled', 'too many reads');
   };
