@@ -80,10 +80,12 @@ export interface TickMessage {
   readonly followedUntilMs?: number;
 }
 
-export type ReceivedTick =
+export type ReceivedBody =
   | { readonly outcome: 'due'; readonly tick: TickMessage }
   /** The next tick has already arrived. */
   | { readonly outcome: 'late'; readonly tick: TickMessage; readonly lateMs: number }
+  /** The names of the clusters to count; none if it is too late. */
+  | { readonly outcome: 'count'; readonly names: readonly string[] }
   | { readonly outcome: 'unreadable'; readonly reason: string };
 
 const SCHEMA = 1;
@@ -120,8 +122,13 @@ export function countBody({ dueAtMs, names }: CountMessage): string {
 const LONGEST_COUNT_MS = 60_000;
 
 /** Parses the body of a message that `loop` received. */
-export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTick {
-  const parsed = tick.safeParse(jsonIn(body));
+export function receiveBody(body: string, loop: Loop, nowMs: number): ReceivedBody {
+  const json = jsonIn(body);
+  const { data: part } = count.safeParse(json);
+  if (part !== undefined) {
+    return { outcome: 'count', names: nowMs - part.dueAtMs > LONGEST_COUNT_MS ? [] : part.count };
+  }
+  const parsed = tick.safeParse(json);
   if (!parsed.success)
     return { outcome: 'unreadable', reason: `Not a tick message: ${shapeFaults(parsed.error, 'the event')}` };
   const { dueAtMs, clusters, followedUntilMs } = parsed.data;
@@ -130,8 +137,9 @@ export function receiveTick(body: string, loop: Loop, nowMs: number): ReceivedTi
   }
   const received = { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) };
   const lateMs = nowMs - dueAtMs;
-  if (lateMs > longestLateMs(received)) return { outcome: 'late', tick: received, lateMs };
-  return { outcome: 'due', tick: received };
+  return lateMs > longestLateMs(received)
+    ? { outcome: 'late', tick: received, lateMs }
+    : { outcome: 'due', tick: received };
 }
 
 /**
@@ -151,13 +159,6 @@ export interface ReceivedTicks {
   readonly counted: readonly string[];
 }
 
-/** Returns the names in a message to count health, none if it is too late, and `undefined` for other messages. */
-function partIn({ body, isRedelivered }: ReceivedMessage, nowMs: number): readonly string[] | undefined {
-  const { data } = count.safeParse(jsonIn(body));
-  if (data === undefined) return undefined;
-  return isRedelivered || nowMs - data.dueAtMs > LONGEST_COUNT_MS ? [] : data.count;
-}
-
 /** Returns the ticks of the messages that a loop received. Those that are late or unreadable are logged, counted and dropped. */
 export function receivedTicks(
   loop: Loop,
@@ -168,12 +169,10 @@ export function receivedTicks(
   const ticks: TickMessage[] = [];
   const interrupted: TickMessage[] = [];
   const counted: string[] = [];
-  for (const message of messages) {
-    const { body, isRedelivered } = message;
-    const received = receiveTick(body, loop, nowMs);
-    const part = received.outcome === 'unreadable' ? partIn(message, nowMs) : undefined;
-    if (part !== undefined) {
-      counted.push(...part);
+  for (const { body, isRedelivered } of messages) {
+    const received = receiveBody(body, loop, nowMs);
+    if (received.outcome === 'count') {
+      if (!isRedelivered) counted.push(...received.names);
     } else if (received.outcome === 'unreadable') {
       telemetry.count('unreadableTicks', 1);
       telemetry.log('error', 'message dropped', { errors: [received.reason] });

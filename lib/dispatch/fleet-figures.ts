@@ -152,8 +152,7 @@ function someCount(records: RunRecords, name: string): boolean {
 }
 
 function fullestRangeOf(records: RunRecords): number {
-  const samples = Object.values(records).flatMap(({ counts }) => samplesOf(counts));
-  return Math.max(0, ...samples.flatMap(({ name, value }) => (name === 'fullestRangePercent' ? [value] : [])));
+  return Math.max(0, ...Object.values(records).map(({ counts }) => samplesOf(counts).fullestRangePercent ?? 0));
 }
 
 /**

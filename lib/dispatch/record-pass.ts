@@ -1,17 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
-import { FINDINGS_THAT_STAY, type Finding, type FindingType } from '../cluster/finding.ts';
+import { FINDINGS_THAT_STAY, type FindingType } from '../cluster/finding.ts';
 import type { EventsReport } from '../kubernetes/write-events.ts';
 import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS, withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
-import {
-  cutLines,
-  type ReadRunRecord,
-  type RecordedFinding,
-  type RunRecord,
-  writeRunRecord,
-} from '../table/run-records.ts';
+import { cutLines, MAX_FINDINGS, type ReadRunRecord, type RunRecord, writeRunRecord } from '../table/run-records.ts';
 import { describeError } from '../telemetry/telemetry.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
 
@@ -36,9 +30,6 @@ export interface EndedPass {
   /** The events of the findings; absent if the pass failed early. */
   readonly events?: EventsReport;
 }
-
-/** The number of findings that the run record keeps. */
-export const MAX_FINDINGS = 20;
 
 function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   const { passId, mode, startedAtMs, durationMs, report } = pass;
@@ -76,8 +67,7 @@ function findingsOf(
     return { findings, ...(findingCount !== undefined && { findingCount }) };
   }
   const findingCount = report.findings.length + unlistedCount(report);
-  const findings = report.findings.slice(0, MAX_FINDINGS).map(recordedFinding);
-  return { findings, ...(findingCount > MAX_FINDINGS && { findingCount }) };
+  return { findings: report.findings, ...(findingCount > MAX_FINDINGS && { findingCount }) };
 }
 
 /** Figures that a pass without a report keeps from the previous one. */
@@ -109,9 +99,9 @@ function writesOf(
   previous: RunRecord | undefined,
 ): Pick<RunRecord, 'wouldWrite' | 'lastChange'> {
   const changes = report?.changes ?? [];
-  const lastChange = changes.length > 0 ? { atMs: startedAtMs, changes: cutLines(changes) } : previous?.lastChange;
+  const lastChange = changes.length > 0 ? { atMs: startedAtMs, changes } : previous?.lastChange;
   return {
-    ...(wouldWrite.length > 0 && { wouldWrite: cutLines(wouldWrite) }),
+    ...(wouldWrite.length > 0 && { wouldWrite }),
     ...(lastChange !== undefined && { lastChange }),
   };
 }
@@ -124,10 +114,6 @@ export function isSameAsRecorded(wouldWrite: readonly string[], previous: RunRec
 /** Returns the number of findings that were only counted. */
 export function unlistedCount(report: PassReport | undefined): number {
   return [...(report?.unlisted?.values() ?? [])].reduce((sum, count) => sum + count, 0);
-}
-
-function recordedFinding({ type, message, item, service }: Finding): RecordedFinding {
-  return { type, message, ...(item !== undefined && { item }), ...(service !== undefined && { service }) };
 }
 
 /** Whether the record of this pass is news, or the one in the table is getting old. */

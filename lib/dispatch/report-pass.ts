@@ -4,7 +4,7 @@ import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { RECORDING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
-import { cutFinding, cutLines, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
+import { cutFinding, cutLines, MAX_FINDINGS, type RecordedFinding, type RunRecord } from '../table/run-records.ts';
 import {
   describeError,
   errorSentence,
@@ -16,7 +16,7 @@ import {
   stackOfFault,
   type Telemetry,
 } from '../telemetry/telemetry.ts';
-import { type EndedPass, foundByType, isNews, MAX_FINDINGS } from './record-pass.ts';
+import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 
 /** From this percentage on, the use of a range is always logged. */
 const FULL_PERCENT = 80;
@@ -27,16 +27,13 @@ export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass:
   const failed = errors.length > 0;
   countPass(telemetry, loop, failed);
   telemetry.sample('durationMs', durationMs);
-  for (const { name, value } of samplesOf(report?.counts ?? {})) {
-    telemetry.sample(name, value);
-    if (name === 'fullestRangePercent' && value >= FULL_PERCENT) {
-      telemetry.log('warn', 'range filling up', { cluster, fullest: [`${cluster}: ${value} per cent`] });
-    }
+  const { activeLeases, fullestRangePercent } = samplesOf(report?.counts ?? {});
+  if (activeLeases !== undefined) telemetry.sample('activeLeases', activeLeases);
+  if (fullestRangePercent !== undefined) telemetry.sample('fullestRangePercent', fullestRangePercent);
+  if (fullestRangePercent !== undefined && fullestRangePercent >= FULL_PERCENT) {
+    telemetry.log('warn', 'range filling up', { cluster, fullest: [`${cluster}: ${fullestRangePercent} per cent`] });
   }
-  for (const [type, found] of foundByType(report)) {
-    const { name, labels } = findingCounter(loop, type);
-    telemetry.count(name, found, labels);
-  }
+  for (const [type, found] of foundByType(report)) telemetry.count(findingCounter(loop, type), found, { type });
   const { lateProbes = 0 } = report?.counts ?? {};
   if (lateProbes > 0) telemetry.count('lateProbes', lateProbes);
   if (pass.credentialEndsSoon) telemetry.count('credentialsEnding', 1);

@@ -1,14 +1,7 @@
 import * as z from 'zod/mini';
 import { LOOPS, type Loop } from '../cluster/cluster-spec.ts';
 import type { EventSighting, FindingType } from '../cluster/finding.ts';
-import {
-  type Item,
-  type KeyValueTable,
-  type NewItem,
-  TableError,
-  type TableValue,
-  type WriteResult,
-} from './key-value-table.ts';
+import { type Item, type KeyValueTable, TableError, type TableValue, type WriteResult } from './key-value-table.ts';
 import { count, decodeItem, plainValue } from './stored-item.ts';
 
 const time = z.number();
@@ -47,7 +40,7 @@ const recordShape = z.object({
   /** The number of passes in a row without an answer of the API server or any probe. Absent: none. */
   withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
-  /** Sightings of each event, by event name: repeated events become a series. Capped, the oldest are dropped first. */
+  /** Sightings of each event, by event name: repeated events become a series. `planEvents` caps them. */
   events: z.readonly(z.record(z.string(), sightingShape)),
   /** The writes that an observing pass would have made. Capped. */
   wouldWrite: z.exactOptional(lines),
@@ -72,11 +65,11 @@ export interface ReadRunRecord {
 const SCHEMA = 1;
 /** Only one pass at a time writes it: with more traces the record of three API servers would exceed 1 KB. */
 const WRITES_KEPT = 8;
-const MAX_FINDINGS = 100;
+/** The number of findings that a record keeps. */
+export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;
 /** Longer than any address, port or Service name. */
 const MAX_NAME_LENGTH = 400;
-const MAX_EVENTS = 1000;
 const MAX_LINES = 20;
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
@@ -124,29 +117,19 @@ export function writeRunRecord(
   record: RunRecord,
   previous: Item | undefined,
 ): Promise<WriteResult<Item>> {
-  return table.put({ ...recordContent(record), cluster, key: runKey(loop), writesKept: WRITES_KEPT }, previous);
-}
-
-export function runKey(loop: Loop): string {
-  return `runs/${loop}`;
-}
-
-function recordContent(record: RunRecord): Omit<NewItem, 'cluster' | 'key'> {
-  const { findings, error, events, wouldWrite, lastChange } = record;
+  const { findings, error, wouldWrite, lastChange } = record;
   const value = plainValue({
     ...record,
     findings: findings.slice(0, MAX_FINDINGS).map(cutFinding),
     error: error && { code: error.code, message: cut(error.message) },
-    events: latest(events),
     wouldWrite: wouldWrite && cutLines(wouldWrite),
     lastChange: lastChange && { atMs: lastChange.atMs, changes: cutLines(lastChange.changes) },
   });
-  return { schema: SCHEMA, value };
+  return table.put({ cluster, key: runKey(loop), value, schema: SCHEMA, writesKept: WRITES_KEPT }, previous);
 }
 
-function latest(events: RunRecord['events']): RunRecord['events'] {
-  const latestFirst = Object.entries(events).sort(([, one], [, other]) => other.lastSeenAtMs - one.lastSeenAtMs);
-  return Object.fromEntries(latestFirst.slice(0, MAX_EVENTS));
+export function runKey(loop: Loop): string {
+  return `runs/${loop}`;
 }
 
 /** Returns the parts of a finding that a record keeps. */

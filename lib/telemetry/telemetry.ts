@@ -97,11 +97,6 @@ export interface Labels {
   readonly type?: string;
 }
 
-export interface Counter {
-  readonly name: CounterName;
-  readonly labels: Labels;
-}
-
 const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
 
 /** Upstream's counters of a loop, and the findings that it counts. */
@@ -125,9 +120,9 @@ const ORIGINALS: Readonly<Partial<Record<Loop, OriginalCounters>>> = {
 };
 
 /** Returns the counter of a finding: upstream's if it has one, else `findings`. */
-export function findingCounter(loop: Loop, type: FindingType): Counter {
+export function findingCounter(loop: Loop, type: FindingType): CounterName {
   const original = ORIGINALS[loop];
-  return { name: original?.types.includes(type) ? original.findings : 'findings', labels: { type } };
+  return original?.types.includes(type) ? original.findings : 'findings';
 }
 
 /** Returns upstream's counter of failed passes, for the loops that have one. */
@@ -138,14 +133,14 @@ export function failedPassCounter(loop: Loop): CounterName | undefined {
 /** Returns the metrics of a pass's figures: active leases, and how full the fullest range is. */
 export function samplesOf(
   counts: Readonly<Record<string, number>>,
-): readonly { readonly name: SampleName; readonly value: number }[] {
+): Readonly<Partial<Record<'activeLeases' | 'fullestRangePercent', number>>> {
   const { activeLeases, allocated, capacity, secondaryAllocated, secondaryCapacity } = counts;
   const shares = [percentOf(allocated, capacity), percentOf(secondaryAllocated, secondaryCapacity)];
   const known = shares.filter((share) => share !== undefined);
-  return [
-    ...(activeLeases === undefined ? [] : [{ name: 'activeLeases' as const, value: activeLeases }]),
-    ...(known.length === 0 ? [] : [{ name: 'fullestRangePercent' as const, value: Math.max(...known) }]),
-  ];
+  return {
+    ...(activeLeases !== undefined && { activeLeases }),
+    ...(known.length > 0 && { fullestRangePercent: Math.max(...known) }),
+  };
 }
 
 /** Returns a percentage, rounded down to a tenth: only a full range has 100. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
-import { parseEvent, receiveTick, tickBody } from '../../lib/dispatch/event.ts';
+import { parseEvent, receiveBody, tickBody } from '../../lib/dispatch/event.ts';
 
 const scheduled = {
   'detail-type': 'Scheduled Event',
@@ -59,20 +59,20 @@ describe('a tick in a message', () => {
 
   test('a tick in a message is JSON with its schema, loop, due time and clusters', () => {
     expect(JSON.parse(tickBody(tick))).toEqual({ schema: 1, ...tick });
-    expect(receiveTick(tickBody(tick), LOOP, DUE)).toEqual({ outcome: 'due', tick });
+    expect(receiveBody(tickBody(tick), LOOP, DUE)).toEqual({ outcome: 'due', tick });
   });
 
   test.each(LOOPS)('a tick of %s is late once the next one was due', (loop) => {
     const intervalMs = SCHEDULE_SECONDS[loop] * 1000;
-    expect(receiveTick(body({ loop }), loop, DUE + intervalMs)).toMatchObject({ outcome: 'due' });
+    expect(receiveBody(body({ loop }), loop, DUE + intervalMs)).toMatchObject({ outcome: 'due' });
     const late = { outcome: 'late', lateMs: intervalMs + 1, tick: { ...tick, loop } };
-    expect(receiveTick(body({ loop }), loop, DUE + intervalMs + 1)).toEqual(late);
+    expect(receiveBody(body({ loop }), loop, DUE + intervalMs + 1)).toEqual(late);
   });
 
   test('a tick of a suspect is late after half a minute, as the next one comes after it', () => {
     const text = body({ followedUntilMs: DUE });
-    expect(receiveTick(text, LOOP, DUE + 30_000)).toMatchObject({ outcome: 'due' });
-    expect(receiveTick(text, LOOP, DUE + 30_001)).toMatchObject({ outcome: 'late' });
+    expect(receiveBody(text, LOOP, DUE + 30_000)).toMatchObject({ outcome: 'due' });
+    expect(receiveBody(text, LOOP, DUE + 30_001)).toMatchObject({ outcome: 'late' });
   });
 
   const NOT_A_TICK = 'Not a tick message: ';
@@ -89,6 +89,6 @@ describe('a tick in a message', () => {
     ],
     ['due at no time', body({ dueAtMs: 'noon' }), `${NOT_A_TICK}dueAtMs is not of type number`],
   ])('a message that is %s is unreadable, and the reason is logged', (_, text, reason) => {
-    expect(receiveTick(text, LOOP, DUE)).toEqual({ outcome: 'unreadable', reason });
+    expect(receiveBody(text, LOOP, DUE)).toEqual({ outcome: 'unreadable', reason });
   });
 });

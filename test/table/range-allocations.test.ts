@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { isRefused, type Refusal } from '../../lib/allocator/refusal.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/range/configured-range.ts';
@@ -40,11 +39,6 @@ async function takenIn(table: KeyValueTable): Promise<string[]> {
   return itemsIn(await saved(table)).map(String);
 }
 
-function item<Item>(next: { readonly item: Item } | Refusal): Item {
-  if (isRefused(next)) throw next;
-  return next.item;
-}
-
 /** A table that must not be read or written. */
 const UNASKED: KeyValueTable = { get: unasked, list: unasked, put: unasked, delete: unasked };
 
@@ -76,18 +70,6 @@ describe('Allocations of cluster IPs', () => {
     expect(await one?.allocateOne(IP)).toMatchObject(taken);
     expect(await other?.allocateOne(IP)).toMatchObject(taken);
     expect(await takenIn(table)).toEqual([IP]);
-  });
-
-  test('twenty concurrent allocations get distinct addresses', async () => {
-    const table = memoryTable();
-    await save(table);
-    const asked = Array.from({ length: 20 }, () =>
-      allocationsOf(table, RANGE, { ...AT_ONCE, attempts: 200 }).allocateNext(),
-    );
-    const given = (await Promise.all(asked)).map(item);
-    expect(new Set(given).size).toBe(20);
-    expect(await takenIn(table)).toEqual(expect.arrayContaining(given));
-    expect(await takenIn(table)).toHaveLength(20);
   });
 
   test('an address outside the range is refused without a read of the table', async () => {

@@ -188,13 +188,6 @@ describe('A held item', () => {
     expect(await over(table).allocate(values(30_001), { hold: HOLD })).toMatchObject({ outcome: 'refused', index: 0 });
   });
 
-  test('a held item is free without its hold once it is released', async () => {
-    const table = await newTable(held);
-    expect(await over(table).releaseOne(30_001)).toBeUndefined();
-    expect(await saved(table)).toEqual(EMPTY);
-    expect(await over(table).allocateOne(30_001)).toBeUndefined();
-  });
-
   test('a held item is claimed only on exactly the expected terms', async () => {
     const table = await newTable(held);
     const [hold] = held.holds;
@@ -265,21 +258,4 @@ test('Released items are returned in canonical form', async () => {
     kept: [],
   });
   expect(await takenIn(table)).toEqual([]);
-});
-
-test('Looking ports up returns the state of each at one moment, in one read and no write', async () => {
-  const hold = { ...HOLD, items: ['30001'] };
-  const { counted, writes } = counting(await newTable({ data: fromBits([1, 17]), holds: [hold] }));
-  let reads = 0;
-  const get: KeyValueTable['get'] = (cluster, key) => {
-    reads += 1;
-    return counted.get(cluster, key);
-  };
-  expect(await over({ ...counted, get }).lookUp([30_017, 30_000, 30_001, 29_999])).toEqual([
-    { inRange: true, taken: true },
-    { inRange: true, taken: false },
-    { inRange: true, taken: true, hold },
-    { inRange: false },
-  ]);
-  expect({ reads, writes }).toEqual({ reads: 1, writes: [] });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { countBody, receivedTicks, receiveTick, tickBody } from '../../lib/dispatch/event.ts';
+import { countBody, receiveBody, receivedTicks, tickBody } from '../../lib/dispatch/event.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { listFleetNotes, writeSuspect } from '../../lib/table/fleet-notes.ts';
@@ -152,7 +152,7 @@ test('a change keeps fields of a newer release in specs and in the leases of oth
 test('messages with fields of a newer release are ticks and parts to count', () => {
   const tick = { loop: LOOP, dueAtMs: 0, clusters: ['demo'] } as const;
   const more = (body: string) => JSON.stringify({ ...JSON.parse(body), ...NEWER });
-  expect(receiveTick(more(tickBody(tick)), LOOP, 0)).toEqual({ outcome: 'due', tick });
+  expect(receiveBody(more(tickBody(tick)), LOOP, 0)).toEqual({ outcome: 'due', tick });
   const count = { body: more(countBody({ dueAtMs: 0, names: ['demo'] })), isRedelivered: false };
   expect(receivedTicks(LOOP, [count], 0, recordingTelemetry())).toMatchObject({ counted: ['demo'] });
 });

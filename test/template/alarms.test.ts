@@ -94,8 +94,8 @@ describe('the watched metrics', () => {
     const sources = files.filter((name) => name.endsWith('.ts') && !name.startsWith('telemetry'));
     const text = sources.map((name) => read(path.join('lib', name))).join('\n');
     const byFunction = LOOPS.flatMap((loop) => [
-      findingCounter(loop, 'duplicate').name,
-      findingCounter(loop, 'twoOwners').name,
+      findingCounter(loop, 'duplicate'),
+      findingCounter(loop, 'twoOwners'),
       failedPassCounter(loop),
     ]);
     const unwritten = METRICS.filter(
