@@ -53,10 +53,6 @@ test.each([
   expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
 });
 
-test('the environment of a deployed function reports events as its stack', () => {
-  expect(environmentFrom(complete).reportingInstance).toBe('kube-bootstrap-controller-test');
-});
-
 test('the version that API servers see is that of the package', () => {
   const text = readFileSync(path.join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
   expect(JSON.parse(text)).toMatchObject({ version: VERSION });

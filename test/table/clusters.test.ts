@@ -9,7 +9,7 @@ import {
   takeOverCluster,
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
-import { claimCluster, clusterPages, listClusters, readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { claimCluster, clusterPages, listClusters, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { won } from '../contract/key-value-table.ts';
@@ -203,13 +203,6 @@ test('setClusterMode writes one new generation of the unchanged spec', async () 
   expect(await setClusterMode(table, SPEC.name, 'enforce')).toEqual(changed);
 });
 
-test('closeAllocation begins a generation of the ranges with the same spec', async () => {
-  const table = await withCluster('prod');
-  const closed = await closeAllocation(table, SPEC.name);
-  expect(closed).toEqual({ spec: SPEC, generation: 2, rangesGeneration: 2, owner: { stack: 'prod' } });
-  expect(await readCluster(table, SPEC.name)).toEqual(closed);
-});
-
 test('the owner of a cluster stays when the spec or the pause changes', async () => {
   const table = await withCluster('prod');
   await registerCluster(table, { ...SPEC, mode: 'enforce' });
@@ -223,15 +216,6 @@ test('the first stack that claims a cluster becomes its owner, and no second one
   expect(new Set(await Promise.all(claims)).size).toBe(1);
   const before = await itemOf(table);
   expect(await claimCluster(table, SPEC.name, 'third', AT_ONCE)).toBe((await claims[0]) ?? '');
-  expect(await itemOf(table)).toEqual(before);
-});
-
-test('a stack that takes a cluster over becomes its owner, in the same generation', async () => {
-  const table = await withCluster('prod');
-  expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
-  expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, owner: { stack: 'second' } });
-  const before = await itemOf(table);
-  expect(await takeOverCluster(table, SPEC.name, 'second')).toBe(true);
   expect(await itemOf(table)).toEqual(before);
 });
 
@@ -280,16 +264,6 @@ test('the pause of one cluster is read with it, changes no generation, and can b
   expect(await readCluster(table, SPEC.name)).toEqual({ ...registered, paused: PAUSE });
   expect(await pauseCluster(table, SPEC.name, undefined)).toBe(true);
   expect(await readCluster(table, SPEC.name)).toEqual(registered);
-});
-
-test('the pause of all clusters can be read alone and ended', async () => {
-  const table = memoryTable();
-  expect(await readPauseOfAll(table)).toBeUndefined();
-  await pauseAllClusters(table, PAUSE);
-  expect(await readPauseOfAll(table)).toEqual(PAUSE);
-  await pauseAllClusters(table, undefined);
-  expect(await readPauseOfAll(table)).toBeUndefined();
-  expect(await listClusters(table)).toEqual({ clusters: [], unreadable: [] });
 });
 
 describe('A registration that cannot be read', () => {
