@@ -39,6 +39,14 @@ test.each([2_001, -960_000])(
   },
 );
 
+test('the handler of a loop respects the time that its function has left', async () => {
+  const world = aDispatchWorld();
+  await world.register({ name: 'a' });
+  await handler({}, { ...contextOf(world), getRemainingTimeInMillis: () => 12_000 });
+  // To list the clusters, to run the pass, to record it.
+  expect(world.deadlines.map(({ ms }) => ms)).toEqual([8_000, 8_000, 3_000]);
+});
+
 test('the handler of a loop takes two arguments: with three, the runtime takes it for one with a callback', () => {
   expect(handler).toHaveLength(2);
 });
