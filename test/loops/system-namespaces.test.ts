@@ -1,33 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import {
-  ClusterError,
-  type ClusterPort,
-  type CreateResult,
-  type ObjectRef,
-} from '../../lib/kubernetes/cluster-port.ts';
+import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { PassReport } from '../../lib/loops/pass.ts';
 import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
+import { memoryCluster, type WriteAnswer } from '../support/memory-cluster.ts';
 import { aPassContext } from '../support/pass-context.ts';
 
 /** Not the default ones alone: the loop makes what the spec names. */
 const SYSTEM = ['kube-system', 'kube-public', 'default', 'platform'];
 
-/** A cluster of namespaces alone. `refuse` answers a creation in the API server's place. */
-function namespaces(existing: readonly string[], refuse: Readonly<Record<string, () => CreateResult<never>>> = {}) {
-  const present = new Map<string, KubernetesObject>(existing.map((name) => [name, { metadata: { name } }]));
-  const created: KubernetesObject[] = [];
-  const port = {
-    get: async ({ name }: ObjectRef) => present.get(name),
-    create: async (object: KubernetesObject) => {
-      const refusal = refuse[object.metadata.name];
-      if (refusal !== undefined) return refusal();
-      created.push(object);
-      present.set(object.metadata.name, object);
-      return { outcome: 'created', object };
-    },
-  };
-  return { kubernetes: port as unknown as ClusterPort, present, created };
+/** A cluster with these namespaces. `refuse` answers a creation in the API server's place. */
+function namespaces(existing: readonly string[], refuse: Readonly<Record<string, () => WriteAnswer>> = {}) {
+  const cluster = memoryCluster(existing.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })));
+  cluster.beforeWrite = (_, { metadata }) => refuse[metadata.name]?.();
+  return cluster;
 }
 
 function pass(kubernetes: ClusterPort): Promise<PassReport> {
@@ -41,11 +26,13 @@ describe('the system-namespaces loop', () => {
     { name: 'all four', existing: SYSTEM, created: [] },
   ])('the system-namespaces loop creates the missing namespaces with $name', async ({ existing, created }) => {
     const cluster = namespaces(existing);
-    const report = await pass(cluster.kubernetes);
+    const report = await pass(cluster.port);
     expect(cluster.created).toEqual(
       created.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
     );
-    expect([...cluster.present.keys()].sort()).toEqual([...new Set([...existing, ...SYSTEM])].sort());
+    expect((await cluster.port.list('Namespace', undefined)).map(({ metadata }) => metadata.name).sort()).toEqual(
+      [...new Set([...existing, ...SYSTEM])].sort(),
+    );
     expect(report).toEqual({
       changes: created.map((name) => `created namespace ${name}`),
       findings: [],
@@ -56,7 +43,7 @@ describe('the system-namespaces loop', () => {
 
   test('a namespace that another writer creates at the same moment is a success, and no change of ours', async () => {
     const cluster = namespaces([], { default: () => ({ outcome: 'alreadyExists' }) });
-    const report = await pass(cluster.kubernetes);
+    const report = await pass(cluster.port);
     expect(report.errors).toEqual([]);
     expect(report.changes).not.toContain('created namespace default');
   });
@@ -64,19 +51,19 @@ describe('the system-namespaces loop', () => {
   test.each([
     {
       name: 'refused as invalid',
-      refusal: (): CreateResult<never> => ({ outcome: 'invalid', message: 'Namespace "kube-public" is invalid' }),
+      refusal: (): WriteAnswer => ({ outcome: 'invalid', message: 'Namespace "kube-public" is invalid' }),
       error: { code: 'Rejected', message: 'Namespace "kube-public" is invalid' },
     },
     {
       name: 'forbidden',
-      refusal: (): CreateResult<never> => {
+      refusal: (): WriteAnswer => {
         throw new ClusterError('Forbidden', 'namespaces is forbidden');
       },
       error: { code: 'Forbidden', message: 'namespaces is forbidden' },
     },
   ])('a namespace that is $name is reported, and the next ones are created', async ({ refusal, error }) => {
     const cluster = namespaces([], { 'kube-public': refusal });
-    const report = await pass(cluster.kubernetes);
+    const report = await pass(cluster.port);
     expect(report.errors).toMatchObject([
       {
         code: error.code,
@@ -88,7 +75,7 @@ describe('the system-namespaces loop', () => {
 
   test('a fault of our own is not taken for one of the cluster', async () => {
     const cluster = namespaces([]);
-    const broken = { ...cluster.kubernetes, get: () => Promise.reject(new TypeError('x is not a function')) };
+    const broken = { ...cluster.port, get: () => Promise.reject(new TypeError('x is not a function')) };
     await expect(pass(broken)).rejects.toThrow(TypeError);
   });
 });

@@ -1,13 +1,13 @@
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
-import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec, type SpecFields } from './a-cluster-spec.ts';
+import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
 import { countedWriteIds, memoryStore, memoryTable } from './memory-table.ts';
 import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
@@ -38,8 +38,9 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
   const table = openTable();
   const telemetry = recordingTelemetry();
   const deadlines: StartedDeadline[] = [];
-  /** What was written to each cluster, whoever wrote it. */
-  const created = new Map<string, KubernetesObject[]>();
+  const clusters = new Map<string, MemoryCluster>();
+  /** What was created in each cluster. */
+  const created = new Map<string, readonly KubernetesObject[]>();
   let passes = 0;
 
   const environment: Environment = {
@@ -70,10 +71,11 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
     reportingInstance: 'test',
     table: openTable,
     connect: ({ name }) => {
-      const objects: KubernetesObject[] = created.get(name) ?? [];
-      created.set(name, objects);
+      const cluster = clusters.get(name) ?? memoryCluster();
+      clusters.set(name, cluster);
+      created.set(name, cluster.created);
       return Promise.resolve({
-        kubernetes: writeOnlyCluster(objects),
+        kubernetes: cluster.port,
         probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
         controlPlane: CONTROL_PLANE,
       });
@@ -110,24 +112,6 @@ export async function aDispatchWorldOf(...specs: SpecFields[]): Promise<Dispatch
   const world = aDispatchWorld();
   await world.register(...specs);
   return world;
-}
-
-/** Takes what is created and holds nothing else. */
-function writeOnlyCluster(objects: KubernetesObject[]): ClusterPort {
-  const unexpected = () => Promise.reject(new ClusterError('Rejected', 'no test asks for this'));
-  return {
-    get: () => Promise.resolve(undefined),
-    list: () => Promise.resolve([]),
-    create: (object) => {
-      objects.push(object);
-      return Promise.resolve({ outcome: 'created', object });
-    },
-    update: unexpected,
-    mergePatch: () => Promise.resolve({ outcome: 'notFound' }),
-    delete: unexpected,
-    services: () => ({ [Symbol.asyncIterator]: () => ({ next: unexpected }) }),
-    ipAddresses: () => ({ [Symbol.asyncIterator]: () => ({ next: unexpected }) }),
-  };
 }
 
 /** The report of a pass that had nothing to do. */

@@ -20,6 +20,8 @@ export interface MemoryCluster {
   readonly writes: string[];
   /** `get services`, `list endpointslices` ..., in order. */
   readonly reads: string[];
+  /** What was created by the port, as it was given. */
+  readonly created: KubernetesObject[];
   /** Puts an object there as another writer does: no write of the port, another resourceVersion. */
   readonly place: <T extends KubernetesObject>(object: T, manager?: string) => void;
   readonly remove: (ref: ObjectRef) => void;
@@ -83,6 +85,7 @@ export function memoryCluster(
       if (answer !== undefined) return answer as CreateResult<T>;
       if (stored.has(keyOf(refOf(object)))) return { outcome: 'alreadyExists' };
       record('create', object);
+      cluster.created.push(object);
       return { outcome: 'created', object: save(object, manager) };
     },
 
@@ -131,6 +134,7 @@ export function memoryCluster(
     port,
     writes: [],
     reads: [],
+    created: [],
     beforeWrite: undefined,
     place: (object, by = 'somebody-else') => {
       save(object, by);
