@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { described, storedShape } from './shapes.ts';
+import { described, optional, storedShape, withDefault } from './shapes.ts';
 import {
   apiServer,
   DEFAULT_CLUSTER_IP_RANGE,
@@ -39,84 +39,71 @@ export const MOST_EVENTS = 10_000;
 
 function interval(loop: Loop) {
   const seconds = SCHEDULE_SECONDS[loop];
-  return z.prefault(
-    described(z.int(), `Seconds between passes: a multiple of ${seconds}, at most ${DAY_SECONDS} (a day).`, {
+  return withDefault(
+    seconds,
+    z.int(),
+    `Seconds between passes: a multiple of ${seconds}, at most ${DAY_SECONDS} (a day).`,
+    {
       minimum: seconds,
       maximum: DAY_SECONDS,
       multipleOf: seconds,
-    }),
-    seconds,
+    },
   );
 }
 
 const endpoints = z.strictObject({
-  reconciler: z.prefault(
-    described(
-      z.enum(['lease', 'master-count', 'none'], {
-        error: ({ input }) => (typeof input === 'string' ? `Reconciler not implemented: ${input}` : undefined),
-      }),
-      'lease: publish API servers with a valid lease. master-count: publish up to a number. none: publish nothing, and only keep the Service.',
-    ),
+  reconciler: withDefault(
     'lease',
+    z.enum(['lease', 'master-count', 'none'], {
+      error: ({ input }) => (typeof input === 'string' ? `Reconciler not implemented: ${input}` : undefined),
+    }),
+    'lease: publish API servers with a valid lease. master-count: publish up to a number. none: publish nothing, and only keep the Service.',
   ),
-  masterCount: z.prefault(
-    described(
-      z.int(),
-      'For reconciler master-count: how many API servers there are. No less than the entries of apiServers.',
-      { minimum: 1 },
-    ),
+  masterCount: withDefault(
     1,
+    z.int(),
+    'For reconciler master-count: how many API servers there are. No less than the entries of apiServers.',
+    { minimum: 1 },
   ),
-  leaseSeconds: z.prefault(
-    described(
-      z.int(),
-      `How long a lease is valid after a successful probe. At most ${DAY_SECONDS} (a day), and at least ${LEASE_INTERVALS} times intervalSeconds.kubernetes-service. Ignored with reconciler none.`,
-    ),
+  leaseSeconds: withDefault(
     15,
+    z.int(),
+    `How long a lease is valid after a successful probe. At most ${DAY_SECONDS} (a day), and at least ${LEASE_INTERVALS} times intervalSeconds.kubernetes-service. Ignored with reconciler none.`,
   ),
-  reconcilePorts: z.prefault(
-    described(z.boolean(), "Correct wrong ports on every pass. Upstream's periodic pass never does: false."),
+  reconcilePorts: withDefault(
     true,
+    z.boolean(),
+    "Correct wrong ports on every pass. Upstream's periodic pass never does: false.",
   ),
-  extraPorts: z.prefault(described(z.array(endpointPort), 'Ports to publish besides https. Default: none.'), []),
-  prune: z.exactOptional(
-    described(
-      z.boolean(),
-      'Delete EndpointSlices of the Service, and remove addresses that are not ready from its Endpoints, if another writer added them. Default: false.',
-    ),
+  extraPorts: withDefault([], z.array(endpointPort), 'Ports to publish besides https. Default: none.'),
+  prune: optional(
+    z.boolean(),
+    'Delete EndpointSlices of the Service, and remove addresses that are not ready from its Endpoints, if another writer added them. Default: false.',
   ),
 });
 
 const service = z.strictObject({
-  port: z.prefault(described(z.int(), 'The port of the Service.', PORT), 443),
-  securePort: z.prefault(described(z.int(), "The API servers' port, the target port of the Service.", PORT), 6443),
-  nodePort: z.prefault(
-    described(
-      z.int(),
-      '0: the Service is of type ClusterIP. Otherwise it is of type NodePort, on this port of serviceNodePortRange.',
-      { minimum: 0, maximum: 65_535 },
-    ),
+  port: withDefault(443, z.int(), 'The port of the Service.', PORT),
+  securePort: withDefault(6443, z.int(), "The API servers' port, the target port of the Service.", PORT),
+  nodePort: withDefault(
     0,
+    z.int(),
+    '0: the Service is of type ClusterIP. Otherwise it is of type NodePort, on this port of serviceNodePortRange.',
+    { minimum: 0, maximum: 65_535 },
   ),
-  extraPorts: z.prefault(
-    described(
-      z.array(servicePort),
-      'More ports of the Service. No port and no node port twice for one protocol. Default: none.',
-    ),
+  extraPorts: withDefault(
     [],
+    z.array(servicePort),
+    'More ports of the Service. No port and no node port twice for one protocol. Default: none.',
   ),
-  reconcile: z.prefault(
-    described(
-      z.boolean(),
-      'Correct type and ports of the Service that another writer changed. Upstream never does in production.',
-    ),
+  reconcile: withDefault(
     false,
+    z.boolean(),
+    'Correct type and ports of the Service that another writer changed. Upstream never does in production.',
   ),
-  ipFamilyPolicy: z.exactOptional(
-    described(
-      z.enum(['SingleStack', 'PreferDualStack']),
-      'PreferDualStack: the Service gets an address of each range, and API servers of both families are published. It requires two ranges, and not the reconciler master-count. Default: SingleStack.',
-    ),
+  ipFamilyPolicy: optional(
+    z.enum(['SingleStack', 'PreferDualStack']),
+    'PreferDualStack: the Service gets an address of each range, and API servers of both families are published. It requires two ranges, and not the reconciler master-count. Default: SingleStack.',
   ),
 });
 
@@ -124,7 +111,7 @@ const service = z.strictObject({
  * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here. Limits of
  * values, and rules between fields, are in the `...-rules.ts` of `cli/spec`.
  *
- * `z.prefault` is the default of what users write; what is stored has every field, but those with `z._default`.
+ * `withDefault` is the default of what users write; what is stored has every field, but those with `z._default`.
  */
 export const writtenSpecShape = z.strictObject({
   name: described(
@@ -136,73 +123,63 @@ export const writtenSpecShape = z.strictObject({
     z.enum(['observe', 'enforce']),
     'observe: passes only report what they would write. enforce: they write. There is no default.',
   ),
-  allocator: z.prefault(
-    described(
-      z.enum(['table', 'apiserver']),
-      "What allocates cluster IPs and node ports. apiserver: the cluster's own API servers, and passes audit what Services claim. table: this project's table, for API servers whose Service storage allocates through it.",
-    ),
+  allocator: withDefault(
     'apiserver',
+    z.enum(['table', 'apiserver']),
+    "What allocates cluster IPs and node ports. apiserver: the cluster's own API servers, and passes audit what Services claim. table: this project's table, for API servers whose Service storage allocates through it.",
   ),
   kubeconfig,
-  apiServers: z.prefault(
-    described(
-      z.array(apiServer),
-      'API servers that may be published as endpoints of the kubernetes Service. At least one, unless endpoints.reconciler is none; each once.',
-    ),
+  apiServers: withDefault(
     [],
+    z.array(apiServer),
+    'API servers that may be published as endpoints of the kubernetes Service. At least one, unless endpoints.reconciler is none; each once.',
   ),
   serviceClusterIPRange: z.prefault(serviceRanges, DEFAULT_CLUSTER_IP_RANGE),
   serviceNodePortRange,
-  endpoints: z.prefault(described(endpoints, 'How the endpoints of the kubernetes Service are kept.'), {}),
-  service: z.prefault(described(service, 'The Service default/kubernetes.'), {}),
+  endpoints: withDefault({}, endpoints, 'How the endpoints of the kubernetes Service are kept.'),
+  service: withDefault({}, service, 'The Service default/kubernetes.'),
   repair: z._default(
     described(
       z.strictObject({
-        ipAddresses: z.prefault(
-          described(
-            z.boolean(),
-            'Correct IPAddress objects, for API servers that run without their own repair. Otherwise passes only report them. Only with allocator apiserver.',
-          ),
+        ipAddresses: withDefault(
           false,
+          z.boolean(),
+          'Correct IPAddress objects, for API servers that run without their own repair. Otherwise passes only report them. Only with allocator apiserver.',
         ),
       }),
       'What the repair of cluster IPs corrects.',
     ),
     { ipAddresses: false },
   ),
-  systemNamespaces: z.prefault(
-    described(
-      z.array(described(text, 'The name of a namespace.', LABEL)),
-      'Namespaces to create if they are missing, in this order. May be empty; each once.',
-      { uniqueItems: true },
-    ),
+  systemNamespaces: withDefault(
     ['kube-system', 'kube-public', 'default', 'kube-node-lease'],
+    z.array(described(text, 'The name of a namespace.', LABEL)),
+    'Namespaces to create if they are missing, in this order. May be empty; each once.',
+    { uniqueItems: true },
   ),
-  intervalSeconds: z.prefault(
-    described(
-      z.strictObject({
-        'system-namespaces': interval('system-namespaces'),
-        'kubernetes-service': interval('kubernetes-service'),
-        'cluster-ip-repair': interval('cluster-ip-repair'),
-        'node-port-repair': interval('node-port-repair'),
-      }),
-      'Seconds between passes: multiples of the schedules, as a pass runs only when its schedule does.',
-    ),
+  intervalSeconds: withDefault(
     {},
+    z.strictObject({
+      'system-namespaces': interval('system-namespaces'),
+      'kubernetes-service': interval('kubernetes-service'),
+      'cluster-ip-repair': interval('cluster-ip-repair'),
+      'node-port-repair': interval('node-port-repair'),
+    }),
+    'Seconds between passes: multiples of the schedules, as a pass runs only when its schedule does.',
   ),
-  maxEventsPerPass: z.prefault(
-    described(z.int(), 'Events that one pass writes at most; its log line counts the rest. 0 to 10,000.', {
+  maxEventsPerPass: withDefault(
+    50,
+    z.int(),
+    'Events that one pass writes at most; its log line counts the rest. 0 to 10,000.',
+    {
       minimum: 0,
       maximum: MOST_EVENTS,
-    }),
-    50,
+    },
   ),
-  callerKeys: z.exactOptional(
-    described(
-      z.array(described(text, 'The SHA-256 of a key, in hex.', { pattern: '^[0-9a-f]{64}$' })),
-      'Callers of the functions allocate and deregister, each by the SHA-256 of its key, in hex. An empty list: no caller. Default: every caller that IAM allows.',
-      { uniqueItems: true },
-    ),
+  callerKeys: optional(
+    z.array(described(text, 'The SHA-256 of a key, in hex.', { pattern: '^[0-9a-f]{64}$' })),
+    'Callers of the functions allocate and deregister, each by the SHA-256 of its key, in hex. An empty list: no caller. Default: every caller that IAM allows.',
+    { uniqueItems: true },
   ),
 });
 

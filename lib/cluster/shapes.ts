@@ -5,6 +5,25 @@ export function described<Type extends z.ZodMiniType>(type: Type, description: s
   return type.check(z.meta({ description, ...keywords }));
 }
 
+/** A field that users may omit, with its default for what they write. */
+export function withDefault<Type extends z.ZodMiniType>(
+  value: NoInfer<z.input<Type>>,
+  type: Type,
+  description: string,
+  keywords?: object,
+): z.ZodMiniPrefault<Type> {
+  return z.prefault(described(type, description, keywords), value);
+}
+
+/** A field that may be absent, also where it is stored. */
+export function optional<Type extends z.ZodMiniType>(
+  type: Type,
+  description: string,
+  keywords?: object,
+): z.ZodMiniExactOptional<Type> {
+  return z.exactOptional(described(type, description, keywords));
+}
+
 /** Removes the bounds that all integers have from the result of `z.toJSONSchema`. */
 export function withoutIntegerBounds({
   jsonSchema,

@@ -3,7 +3,7 @@ import { canonicalAddress } from '../allocator/ip-address.ts';
 import { type Network, parseCidr } from '../allocator/network.ts';
 import { type PortInterval, parsePortInterval, portIntervalText } from '../allocator/port-interval.ts';
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
-import { described } from './shapes.ts';
+import { described, optional, withDefault } from './shapes.ts';
 
 /** Upstream's defaults, also for an empty text. */
 export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
@@ -40,11 +40,9 @@ export const webIdentity = described(
       'The API server, which accepts tokens of AWS STS: an https URL without a credential, a query or a comma, not of AWS STS, and not a loopback, link-local or metadata address. Its text is the audience of the tokens.',
       { pattern: SERVER_PATTERN, examples: ['https://203.0.113.10:6443'] },
     ),
-    certificateAuthorityData: z.exactOptional(
-      described(
-        text,
-        'The certificate-authority-data of a kubeconfig: PEM certificates in base64. Default: the authorities that Node.js trusts.',
-      ),
+    certificateAuthorityData: optional(
+      text,
+      'The certificate-authority-data of a kubeconfig: PEM certificates in base64. Default: the authorities that Node.js trusts.',
     ),
   }),
   'An API server that accepts tokens of AWS STS: no kubeconfig and no token is stored.',
@@ -61,15 +59,14 @@ const secretsManager = described(
 const ssm = described(text, 'A kubeconfig in a parameter of AWS Systems Manager, a SecureString: a name, or an ARN.', {
   examples: ['/kube-bootstrap-controller/dev/prod-eu-1'],
 });
-const roleArn = z.exactOptional(
-  described(
-    text,
-    "The role to assume to read the secret or parameter of another account: one that trusts the functions. Only beside secretsManager or ssm. Default: the function's own.",
-    { pattern: '^arn:aws[\\w-]*:iam::\\d{12}:role/', examples: ['arn:aws:iam::123456789012:role/read-kubeconfigs'] },
-  ),
+const roleArn = optional(
+  text,
+  "The role to assume to read the secret or parameter of another account: one that trusts the functions. Only beside secretsManager or ssm. Default: the function's own.",
+  { pattern: '^arn:aws[\\w-]*:iam::\\d{12}:role/', examples: ['arn:aws:iam::123456789012:role/read-kubeconfigs'] },
 );
-const context = z.exactOptional(
-  described(text, 'The context of the kubeconfig to use. Not beside webIdentity. Default: its current context.'),
+const context = optional(
+  text,
+  'The context of the kubeconfig to use. Not beside webIdentity. Default: its current context.',
 );
 
 export const kubeconfig = completed(
@@ -106,25 +103,19 @@ const path = described(text, 'The path to request. Begins with a slash. Not besi
   pattern: '^/[^\\s#]*$',
 });
 const probe = z.strictObject({
-  url: z.exactOptional(
-    described(
-      text,
-      'The URL to request instead of https://<address>:<service.securePort><path>: a whole URL without a credential, for the functions not to a loopback, link-local or metadata address. Not beside path.',
-      { examples: ['https://10.20.0.11:6443/readyz'] },
-    ),
+  url: optional(
+    text,
+    'The URL to request instead of https://<address>:<service.securePort><path>: a whole URL without a credential, for the functions not to a loopback, link-local or metadata address. Not beside path.',
+    { examples: ['https://10.20.0.11:6443/readyz'] },
   ),
   path: z.exactOptional(path),
-  serverName: z.exactOptional(
-    described(text, 'The TLS server name, if the certificate does not contain the address.', {
-      examples: ['kubernetes'],
-    }),
-  ),
-  authenticate: z.prefault(
-    described(
-      z.boolean(),
-      "Send the kubeconfig's credential. Never over http; with url only to a host of this spec or of the kubeconfig's server; with kubeconfig.webIdentity only to the scheme, host and port of its server.",
-    ),
+  serverName: optional(text, 'The TLS server name, if the certificate does not contain the address.', {
+    examples: ['kubernetes'],
+  }),
+  authenticate: withDefault(
     false,
+    z.boolean(),
+    "Send the kubeconfig's credential. Never over http; with url only to a host of this spec or of the kubeconfig's server; with kubeconfig.webIdentity only to the scheme, host and port of its server.",
   ),
 });
 const storedProbe = z.extend(probe, { path });
@@ -144,29 +135,25 @@ const host = described(
   { maxLength: 253, examples: ['api.prod-eu-1.example.com'] },
 );
 
-const targetGroupArn = z.exactOptional(
-  described(
-    text,
-    'A target group of Elastic Load Balancing whose targets are addresses: those that are healthy are published, up to 32.',
-    {
-      pattern: TARGET_GROUP_PATTERN,
-      examples: ['arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod-eu-1/0123456789abcdef'],
-    },
-  ),
+const targetGroupArn = optional(
+  text,
+  'A target group of Elastic Load Balancing whose targets are addresses: those that are healthy are published, up to 32.',
+  {
+    pattern: TARGET_GROUP_PATTERN,
+    examples: ['arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod-eu-1/0123456789abcdef'],
+  },
 );
-const serviceRef = z.exactOptional(
-  described(
-    z.strictObject({
-      namespace: described(text, 'The namespace of a Service of a management cluster.', LABEL),
-      name: described(
-        text,
-        'The name of that Service. The addresses of its load balancer are published; of its ready endpoints if it has none.',
-        LABEL,
-      ),
-      kubeconfig,
-    }),
-    'A Service of a management cluster, which leads to the API servers.',
-  ),
+const serviceRef = optional(
+  z.strictObject({
+    namespace: described(text, 'The namespace of a Service of a management cluster.', LABEL),
+    name: described(
+      text,
+      'The name of that Service. The addresses of its load balancer are published; of its ready endpoints if it has none.',
+      LABEL,
+    ),
+    kubeconfig,
+  }),
+  'A Service of a management cluster, which leads to the API servers.',
 );
 const SHARED = { kind: { const: 'shared' } };
 
@@ -197,7 +184,7 @@ export const apiServer = completed(
       targetGroupArn,
       serviceRef,
       kind: z.exactOptional(kind),
-      probe: z.prefault(described(probe, 'How it is probed.', { not: { required: ['url', 'path'] } }), {}),
+      probe: withDefault({}, probe, 'How it is probed.', { not: { required: ['url', 'path'] } }),
     }),
     'One API server by its address, or several by a host name, a target group or a Service of a management cluster.',
     {
@@ -230,7 +217,7 @@ const name = described(
   'The name of the port: a-z, 0-9 and hyphens inside, at most 63 of them. Not https, and each name once.',
   { ...LABEL, not: { const: 'https' } },
 );
-const protocol = z.prefault(described(z.enum(['TCP', 'UDP', 'SCTP']), 'The protocol of the port.'), 'TCP');
+const protocol = withDefault('TCP', z.enum(['TCP', 'UDP', 'SCTP']), 'The protocol of the port.');
 
 export const endpointPort = z.strictObject({
   name,
@@ -244,9 +231,7 @@ const writtenPort = z.strictObject({
   protocol,
   port: described(z.int(), 'The port of the Service.', PORT),
   targetPort: z.exactOptional(targetPort),
-  nodePort: z.exactOptional(
-    described(z.int(), 'A port of serviceNodePortRange, only if service.nodePort is not 0.', PORT),
-  ),
+  nodePort: optional(z.int(), 'A port of serviceNodePortRange, only if service.nodePort is not 0.', PORT),
 });
 export const servicePort = completed(
   writtenPort,
