@@ -7,18 +7,14 @@ import { namesOf, notRegistered, plainCluster, registeredCluster } from './regis
 import { completeAlways, writePrompt } from './terminal.ts';
 
 export interface ClusterChange {
-  /** Returns why this cluster cannot be changed. */
   readonly refusal?: (
     cluster: RegisteredCluster,
     table: KeyValueTable,
   ) => Promise<string | undefined> | string | undefined;
   /** Returns the registration afterwards: the same object for no change, `undefined` for a deletion. */
   readonly next: (cluster: RegisteredCluster) => RegisteredCluster | undefined;
-  /** Returns whether the cluster was registered. */
   readonly write: (table: KeyValueTable, name: string) => Promise<boolean>;
-  /** Describes the change in a line without the name. */
   readonly describe: (before: RegisteredCluster, after: RegisteredCluster | undefined) => string;
-  /** Printed after any change. */
   readonly notes?: readonly string[];
 }
 
@@ -107,7 +103,6 @@ const ONE_WRITE_MS = 30_000;
 
 export interface Progressed<Item> {
   readonly done: readonly Item[];
-  /** The changes that were not begun. */
   readonly left: readonly Item[];
   /** The change that failed, and its error. If a reply was lost, it may have been written. */
   readonly failed?: { readonly item: Item; readonly error: unknown };

@@ -16,12 +16,10 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Returns the exit code of a command with several parts. */
 export function worst(codes: readonly ExitCode[]): ExitCode {
   return codes.toSorted((one, other) => other - one)[0] ?? EXIT.fine;
 }
 
-/** The reason why a command failed: what failed, why, and what to do. */
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly code = 'CliError';

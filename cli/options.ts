@@ -4,7 +4,6 @@ import { usageError } from './errors.ts';
 
 export interface ConnectionOptions {
   readonly kubeconfig?: string;
-  /** A context in the kubeconfig file. Default: the file's current context. */
   readonly context?: string;
 }
 
@@ -53,7 +52,6 @@ export function parseUrl(text: string): string {
   throw new InvalidArgumentError('Use a URL such as http://scylla:8000.');
 }
 
-/** The help of --dry-run where the exit code shows whether there is a change. */
 export const DRY_RUN = 'print what would change, and change nothing; exit code 1 if anything would change';
 
 export function userName(): string {

@@ -25,9 +25,7 @@ export interface PassEnvironmentOptions extends ConnectionOptions {
 export interface PassEnvironment {
   readonly environment: Environment;
   readonly loadKubeconfig: LoadKubeconfig;
-  /** Returns the place from which the kubeconfig of a cluster is read. */
   readonly place: (spec: ClusterSpec) => string;
-  /** Ends every connection. */
   close(): Promise<void>;
 }
 

@@ -20,7 +20,6 @@ export function plainOf(value: unknown): unknown {
   );
 }
 
-/** A number that is not a time stays a number. */
 function isoTime(ms: number): string {
   const time = new Date(ms);
   return Number.isNaN(time.getTime()) ? String(ms) : time.toISOString();

@@ -61,7 +61,6 @@ export function program(act: Act): Command {
   return kbctl;
 }
 
-/** `kbctl cluster ...`: shows and changes registrations. */
 function clusterCommand(act: Act): Command {
   return new Command('cluster')
     .description('Register clusters, and change their registrations')

@@ -49,7 +49,6 @@ export async function clusterStatusOf(cli: Cli, name: string, nowMs: number): Pr
   return status;
 }
 
-/** Reads the status of all clusters. */
 export async function statusOfAll(cli: Cli, nowMs: number, details: StatusDetails): Promise<FleetStatus> {
   const { table, tableName } = await cli.openTable();
   return readFleetStatus(table, tableName, nowMs, details);
@@ -72,7 +71,6 @@ export function warnOfPauseOfAll({ output }: Cli, all: Pause | undefined, nowMs:
 
 const MOST_NAMES = 10;
 
-/** Joins the first names, and counts the rest. */
 export function namesOf(names: readonly string[]): string {
   const shown = names.slice(0, MOST_NAMES).join(', ');
   return names.length > MOST_NAMES ? `${shown} and ${names.length - MOST_NAMES} more` : shown;

@@ -5,7 +5,6 @@ import { EXIT, type ExitCode, exitCodeOf } from './errors.ts';
 import { program } from './program.ts';
 import { type OutStream, styled, type Terminal, writeData, writeLines } from './terminal.ts';
 
-/** Runs one command line, and prints an error to `terminal.err`. */
 export async function runKbctl(words: readonly string[], surroundings: Omit<Surroundings, 'exit'>): Promise<ExitCode> {
   const { terminal, ended } = surroundings;
   let code: ExitCode = EXIT.fine;

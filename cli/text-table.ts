@@ -4,12 +4,9 @@ import { escapeControlCharacters, type Style } from './terminal.ts';
 
 /** One column, as in kubectl. */
 export interface Column<Row> {
-  /** The title of the column, in capitals. */
   readonly title: string;
   readonly text: (row: Row) => string;
-  /** The color of the cell. */
   readonly tone?: (row: Row) => Health | undefined;
-  /** A percentage, which the status page draws beside the text. */
   readonly percent?: (row: Row) => number | undefined;
   /** Is narrowed first if the terminal is too narrow. */
   readonly shrinks?: boolean;

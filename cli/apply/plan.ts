@@ -39,7 +39,6 @@ export function clusterOfStep(step: ApplyStep): string {
   return step.action === 'remove' ? step.before.spec.name : step.file.spec.name;
 }
 
-/** Describes a step before it is done. */
 export function intention(step: ApplyStep): string {
   switch (step.action) {
     case 'create':
@@ -70,7 +69,6 @@ function summaryOf({ mode, allocator, serviceClusterIPRanges, apiServers }: Clus
 export interface FoundRegistrations {
   readonly known: (name: string) => FoundRegistration;
   readonly all: readonly RegisteredCluster[];
-  /** Registrations that are in no file and cannot be read. */
   readonly unreadable: readonly string[];
 }
 

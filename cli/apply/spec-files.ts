@@ -116,7 +116,6 @@ function printedSpecs(document: Document): SpecResult[] | undefined {
       printed.kind === 'ClusterList' ? (printed as Printed).items : [printed as Printed['items'][number]];
     return clusters.map(({ spec }) => validateClusterSpec(JSON.parse(JSON.stringify(writtenSpec(spec)))));
   } catch {
-    // It is read as a spec, whose faults are reported.
     return undefined;
   }
 }

@@ -44,7 +44,6 @@ async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOut
   }
 }
 
-/** The outcome of a step that was begun. */
 type StepOutcome =
   | { readonly outcome: 'written'; readonly cluster: RegisteredCluster }
   | { readonly outcome: 'removed' }
@@ -66,7 +65,6 @@ export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): 
   });
 }
 
-/** Describes an outcome in the words of kubectl. */
 function outcomeLine(step: ApplyStep, outcome: StepOutcome): string {
   const name = clusterOfStep(step);
   switch (outcome.outcome) {

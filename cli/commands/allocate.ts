@@ -34,7 +34,6 @@ interface ReleaseOptions extends GlobalOptions, ConnectionOptions {
   readonly yes?: boolean;
 }
 
-/** Addresses or ports of a cluster, as in the command. */
 interface NamedItems {
   readonly kind: ItemKind;
   readonly name: string;
@@ -199,7 +198,6 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
 }
 
 interface ReportOptions {
-  /** Ends the message of a refusal. */
   readonly refused: string;
   readonly line: (item: Answer['items'][number]) => string;
 }

@@ -39,7 +39,6 @@ async function run(cli: Cli, name: string | undefined, options: ConnectionOption
   ]);
   const { environment, loadKubeconfig, place, close } = await passEnvironment(cli, opened, {
     ...options,
-    // The lines contain everything.
     telemetry: () => ({ log: () => {}, count: () => {}, sample: () => {}, flush: () => {} }),
   });
   try {

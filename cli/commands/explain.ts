@@ -7,7 +7,6 @@ import { EXPLANATIONS, explain } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
 import { wrapped } from '../text-table.ts';
 
-/** `kbctl explain [WORD]`: needs no table. */
 export function explainCommand(act: Act): Command {
   return new Command('explain')
     .description('Explain a finding, a state or an error code: what it is, its causes and its resolution')

@@ -22,7 +22,6 @@ import {
 } from '../status/columns.ts';
 import type { Column } from '../text-table.ts';
 
-/** Rows of the status of each cluster. */
 interface Part<Row> {
   readonly kind: string;
   /** The word in the command: `leases` in `kbctl get leases`. */

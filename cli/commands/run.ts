@@ -23,7 +23,6 @@ With --table NAME, run them for all registered clusters of that table, as the fu
 or more processes: each tick runs in one of them, and if a process dies, the others run the next tick. The clusters belong to the
 stack kbctl-run. Files in "kubeconfig.file" are read from this machine; no credential plugin runs.`;
 
-/** `kbctl run`, which is `npm start`. */
 export function runCommand(act: Act): Command {
   return new Command('run')
     .description(DESCRIPTION)

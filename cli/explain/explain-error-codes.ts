@@ -199,7 +199,6 @@ const OF_REFUSED_SERVICES = group(
  */
 export const ERROR_CODES = { ...OF_FAILING_PASSES, ...OF_LATER_PASSES, ...OF_REFUSED_SERVICES };
 
-/** Codes and names of errors that have the explanation of another code. */
 export const OTHER_CODES = {
   AlreadyExists: 'Conflict',
   MismatchedRange: 'NotReady',

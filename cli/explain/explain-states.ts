@@ -132,7 +132,6 @@ const OF_INFORMATION = group(
 
 export const STATES = { ...OF_TROUBLE, ...OF_LATER_PASSES, ...OF_INFORMATION };
 
-/** The names of states in alarms and commands. */
 export const STATE_NAMES = {
   overdue: 'late',
 } as const satisfies Readonly<Record<string, keyof typeof STATES>>;

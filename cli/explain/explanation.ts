@@ -1,6 +1,5 @@
 export type Severity = 'action required' | 'resolves automatically' | 'information';
 
-/** One step, and its commands. The reader replaces what is in angle brackets. */
 export interface ResolutionStep {
   readonly text: string;
   readonly commands: readonly string[];
@@ -11,15 +10,11 @@ export interface Explanation {
   /** `duplicate`, `late`, `Forbidden`. */
   readonly word: string;
   readonly kind: 'finding' | 'state' | 'error code';
-  /** A line without a full stop. */
   readonly title: string;
   readonly what: string;
-  /** At most three causes, the most likely first. */
   readonly causes: readonly string[];
-  /** The steps in the order to take them, with at most four commands in all. */
   readonly resolution: readonly ResolutionStep[];
   readonly severity: Severity;
-  /** Reasons of upstream's events that report it. */
   readonly reasons: readonly string[];
   /** The page in docs/tasks: `address-conflict`. */
   readonly task?: string;
@@ -29,7 +24,6 @@ export interface Explanation {
   readonly hint?: string;
 }
 
-/** An explanation in the source, without its word. */
 export interface Entry extends Omit<Explanation, 'word' | 'kind' | 'severity' | 'causes' | 'reasons'> {
   /** Absent if `what` contains the cause. */
   readonly causes?: readonly string[];

@@ -10,7 +10,6 @@ const explanations = (kind: Explanation['kind'], entries: Explained<string>): Ex
 
 const findings = explanations('finding', FINDINGS);
 
-/** All explanations: findings, then states, then error codes. */
 export const EXPLANATIONS: readonly Explanation[] = [
   ...findings,
   ...explanations('state', STATES),
@@ -22,7 +21,6 @@ const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 /** Every word with an explanation. If two differ only in case, any third spelling means the first. */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
-  // The first finding with a reason explains it.
   ...findings.toReversed().flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),
   ...Object.entries({ ...STATE_NAMES, ...OTHER_CODES }).flatMap(([name, word]) => {
     const meant = byWord.get(word);

@@ -17,7 +17,6 @@ export interface AgentOptions {
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   readonly clock: ServerClock;
   readonly sleep: Cli['sleep'];
-  /** Absent: the API server is not probed. */
   readonly ask?: AskReadyz;
   readonly say: (line: string) => void;
 }
@@ -28,7 +27,6 @@ const SHORTEST_REFRESH_MS = 2_000;
 
 interface EndedRefresh {
   readonly isRefreshed: boolean;
-  /** Whether this is the first refresh that is written. */
   readonly isFirst: boolean;
   readonly everyMs: number;
 }

@@ -7,10 +7,8 @@ import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 export interface HeartbeatRequest {
   readonly table: KeyValueTable;
   readonly cluster: string;
-  /** Canonical text. */
   readonly address: string;
   readonly leaseMs: number;
-  /** This host's clock, corrected. */
   readonly nowMs: () => number;
   /** Probes this host's API server. Absent: it is not probed, and counts as ready. */
   readonly probe?: () => Promise<ProbeReply>;

@@ -12,7 +12,6 @@ import { listAddresses } from '../registered.ts';
 
 export type OwnServer = Extract<ApiServerSpec, { address: string }>;
 
-/** Returns the address of --address in canonical form. */
 export function ownAddress(option: string): string {
   const address = canonicalAddress(option);
   if (address !== undefined) return address;
@@ -47,7 +46,6 @@ export type AskReadyz = (signal: AbortSignal) => Promise<ProbeReply>;
 
 /** A renewed certificate is read after this time. */
 const KUBECONFIG_KEPT_MS = 5 * 60_000;
-/** Plain HTTP needs no kubeconfig. */
 const PLAIN: ApiServerAccess = {
   server: '',
   basePath: '',

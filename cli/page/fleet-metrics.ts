@@ -77,7 +77,6 @@ function ofRanges(figure: 'capacity' | 'used' | 'held' | 'leaking' | 'duplicates
   return ({ ranges }) => ranges.map((range) => ({ labels: { range: range.title }, value: range[figure] }));
 }
 
-/** Returns the metrics of all clusters as OpenMetrics. */
 export async function fleetMetrics(
   fleet: FleetStatus,
 ): Promise<{ readonly contentType: string; readonly text: string }> {

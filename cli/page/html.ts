@@ -4,7 +4,6 @@ import type { Column } from '../text-table.ts';
 /** A value in a template: text is escaped, markup is kept, `undefined` and `false` are empty. */
 export type Child = Html | string | number | false | undefined | readonly Child[];
 
-/** Markup in which all text is escaped. */
 export class Html {
   readonly #markup: string;
 
@@ -60,7 +59,6 @@ export function clipped(text: string, characters = 600): string {
   return `${text.slice(0, characters).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** Renders the first items, and a note about the rest. */
 export function firstOf<T>(
   items: readonly T[],
   most: number,
@@ -72,7 +70,6 @@ export function firstOf<T>(
 }
 
 export interface TableOptions<Row> {
-  /** The caption for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   /** Returns the address of the page of a row; without one the first cell is no link. */

@@ -12,12 +12,10 @@ export interface PageOptions {
 export interface PageParts extends PageOptions {
   readonly title: string;
   readonly heading: string;
-  /** The line below the heading. */
   readonly about: Child;
   /** One sentence without ages: a screen reader announces each change. */
   readonly summary: string;
   readonly atMs: number;
-  /** Whether the page has a link to all clusters. */
   readonly isOne?: boolean;
   readonly main: Child;
 }
@@ -55,7 +53,6 @@ function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
-/** Our own style and script, unescaped. */
 function trusted(text: string): Markup {
   return new Markup(text);
 }

@@ -14,7 +14,6 @@ export interface PageReply {
 }
 
 export interface ClusterRead {
-  /** Absent: the cluster does not exist. */
   readonly status: ClusterStatus | undefined;
   readonly atMs: number;
 }

@@ -15,7 +15,6 @@ export const LOOKS = {
 export type CellLook = keyof typeof LOOKS;
 
 const ORDER: readonly CellLook[] = ['D', 'L', 'H', 'U', 'U4', 'U3', 'U2', 'U1', 'R', 'F', 'X'];
-/** The width of a cell on a wide screen. */
 const CELL_PIXELS = 15;
 
 /** Returns the map of a range, whose cells show their items under the pointer, with its legend. */
@@ -40,7 +39,6 @@ interface Run {
   readonly length: number;
 }
 
-/** Returns the runs of equal cells in each row. */
 export function runsOf(map: RangeMap, columns: number): Run[] {
   const runs: Run[] = [];
   let from = 0;

@@ -25,7 +25,6 @@ const MOST_CLUSTERS = 1_000;
 /** How many rows a table about one cluster has at most, and how many problems are listed. */
 const MOST_ROWS = 100;
 const MOST_PROBLEMS = 20;
-/** The most problems on the card of a cluster. */
 const MOST_OF_A_CARD = 4;
 
 /** The page of all clusters: what needs attention, and a line for each. On a live page a name links to its cluster. */
@@ -82,7 +81,6 @@ function unreadableCard({ name, message }: FleetStatus['unreadable'][number]): H
   return html`<article class="card"><h3>${clipped(name, 80)}</h3>${attentionList([problem])}</article>`;
 }
 
-/** Problems with their resolution. */
 function attentionList(attention: readonly Attention[]): Html {
   return html`<ul class="attention">${attention.map(
     ({ level, word, message, next }) =>

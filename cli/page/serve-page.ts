@@ -11,7 +11,6 @@ import { sharedRead } from './shared-read.ts';
 /** Reads the status. The signal ends a read that takes too long, or whose page was closed. */
 export interface PageReads {
   readonly readFleet: (signal: AbortSignal) => Promise<FleetStatus>;
-  /** `undefined`: no such cluster. */
   readonly readCluster: (name: string, signal: AbortSignal) => Promise<ClusterStatus | undefined>;
 }
 
@@ -20,7 +19,6 @@ export interface PageServerOptions extends PageReads {
   readonly port?: number;
   /** The key of requests. Default: a random one. */
   readonly key?: string | undefined;
-  /** The refresh interval of an open page. */
   readonly pollMs?: number;
   /** How long a result is used before the table is read again. */
   readonly freshMs?: number;

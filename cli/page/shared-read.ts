@@ -7,7 +7,6 @@ export interface SharedReadOptions {
   /** How long a result is used before the table is read again. */
   readonly freshMs: number;
   readonly nowMs: () => number;
-  /** Aborts a read. */
   readonly ended: AbortSignal;
 }
 

@@ -8,7 +8,6 @@ export function nameOfKey(key: RangeKey): string {
   return key.slice(PREFIX.length);
 }
 
-/** Returns when a hold ends, for a column. */
 export function holdEnd(hold: HoldTerms, nowMs: number): string {
   if (hold.untilMs === undefined) return 'never';
   return isOver(hold, nowMs) ? `${formatAge(nowMs - hold.untilMs)} ago` : `in ${timeLeft(hold.untilMs - nowMs)}`;

@@ -14,7 +14,6 @@ const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-
 const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
 const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
 
-/** Returns the faults of the place of a kubeconfig, its role and its context. */
 export function kubeconfigFaults(at: SpecPath, kubeconfig: SpecDraft['kubeconfig']): SpecFault[] {
   if (kubeconfig === undefined) return [];
   const found = SOURCES.filter((source) => source in kubeconfig);

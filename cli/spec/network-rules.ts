@@ -77,7 +77,6 @@ function otherFamily(family: IPFamily): IPFamily {
   return family === 'IPv4' ? 'IPv6' : 'IPv4';
 }
 
-/** The name of the API servers' own port, in the Service and in its endpoints. */
 const OWN_PORT_NAME = 'https';
 const HIGHEST_PORT = 65_535;
 

@@ -26,11 +26,9 @@ export interface ShapeCheck {
 export function checkShape(value: unknown): ShapeCheck {
   const faults: SpecFault[] = [];
   const draft = draftOf(writtenSpecShape, value, [], faults);
-  // A draft does not guarantee more than this type.
   return { faults, draft: (draft ?? {}) as SpecDraft };
 }
 
-/** Returns the draft of a part, and adds its faults. */
 function draftOf(type: z.core.$ZodType, value: unknown, at: SpecPath, faults: SpecFault[]): unknown {
   if (type instanceof z.core.$ZodDefault || type instanceof z.core.$ZodPrefault) {
     const { innerType, defaultValue } = type._zod.def;

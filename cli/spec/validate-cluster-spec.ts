@@ -71,7 +71,6 @@ function ruleFaults(draft: SpecDraft): SpecFault[] {
   ];
 }
 
-/** Returns the spec with its defaults, in canonical texts. */
 function completed(value: unknown): ClusterSpec {
   const { serviceClusterIPRange: serviceClusterIPRanges, ...spec } = writtenSpecShape.parse(value);
   return { ...spec, serviceClusterIPRanges };
@@ -132,7 +131,6 @@ function maxEventsFaults({ maxEventsPerPass: most }: SpecDraft): SpecFault[] {
   ];
 }
 
-/** Checks the name: it is a key of the table, and part of others. */
 function nameFaults({ name }: SpecDraft): SpecFault[] {
   if (name === undefined || isClusterName(name)) return [];
   return [

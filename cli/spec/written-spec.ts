@@ -28,9 +28,7 @@ export type Plain =
 export interface FieldDifference {
   /** `mode`, `endpoints.leaseSeconds`, `apiServers[203.0.113.10].probe.path`. */
   readonly field: string;
-  /** Absent: the field is new. */
   readonly before?: Plain;
-  /** Absent: the field was removed. */
   readonly after?: Plain;
 }
 
@@ -44,7 +42,6 @@ export function specDifference(before: ClusterSpec, after: ClusterSpec): FieldDi
   return differences('', asWritten(before), asWritten(after));
 }
 
-/** Returns a difference as a line: `mode: observe -> enforce`. */
 export function differenceLine({ field, before, after }: FieldDifference): string {
   return `${field}: ${valueText(before)} -> ${valueText(after)}`;
 }

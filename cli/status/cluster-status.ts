@@ -17,16 +17,12 @@ export interface ClusterStatus {
   /** The stack whose passes write to the cluster; absent if no stack owns it. */
   readonly owner?: { readonly stack: string };
   readonly paused?: PauseStatus;
-  /** The worst health of all parts below. */
   readonly health: Health;
-  /** Problems, the worst first. */
   readonly attention: readonly Attention[];
   readonly apiServers: readonly ApiServerStatus[];
-  /** All four loops, in the order of LOOPS. */
   readonly loops: readonly LoopStatus[];
   /** The ranges of the spec that a pass saved or counted, in the order of RANGE_KEYS. */
   readonly ranges: readonly RangeStatus[];
-  /** The findings of the last passes. */
   readonly findings: readonly FindingStatus[];
   /** Messages about items that do not parse, or that a later version wrote. */
   readonly unreadable: readonly string[];
@@ -35,11 +31,9 @@ export interface ClusterStatus {
 /** `unhealthy`: action required. `warning`: it may resolve automatically. `unknown`: no pass ran yet. */
 export type Health = 'unhealthy' | 'warning' | 'unknown' | 'paused' | 'good';
 
-/** The worst first. */
 export const HEALTHS: readonly Health[] = ['unhealthy', 'warning', 'unknown', 'paused', 'good'];
 
 export interface PauseStatus extends Pause {
-  /** The pause applies to all clusters. */
   readonly all: boolean;
 }
 
@@ -51,7 +45,6 @@ export interface Attention {
    */
   readonly word: string;
   readonly message: string;
-  /** The action, in one line. */
   readonly next: string;
 }
 
@@ -59,7 +52,6 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses'
   /** Canonical text; absent for a host name of the spec without a lease. */
   readonly address?: string;
   readonly host?: string;
-  /** Absent: not in the spec. */
   readonly kind?: ApiServerKind;
   /**
    * `active`: an active lease. `expired`: an expired one. `withdrawn`: not published before the end of its withdrawal.
@@ -67,7 +59,6 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses'
    */
   readonly state: 'active' | 'expired' | 'withdrawn' | 'neverSeen';
   readonly withdrawnUntilMs?: number;
-  /** The end of the lease. */
   readonly expiresAtMs?: number;
   /** Absent if the lease was changed after its last refresh. */
   readonly refreshedAtMs?: number;
@@ -90,7 +81,6 @@ export interface LoopStatus
   readonly state: 'good' | 'failing' | 'late' | 'neverRan' | 'paused' | 'unknown';
   readonly intervalSeconds: number;
   readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
-    /** The number of findings, including those that were not kept. */
     readonly findings: number;
   };
   /** The time of a later pass that was not recorded: a pass without news is recorded once a minute. Absent: unknown. */
@@ -103,9 +93,7 @@ export interface RangeStatus {
   readonly title: string;
   /** Canonical text: `10.0.0.0/24`, `30000-32767`; of a sum, `2 ServiceCIDRs of IPv4`. */
   readonly range: string;
-  /** The name of the ServiceCIDR, if API servers allocate from it. */
   readonly serviceCidr?: string;
-  /** The number of ServiceCIDRs in this sum. */
   readonly sumOf?: number;
   /** One of several ranges of the API servers: only their sum shows whether anything is free. */
   readonly part?: true;
@@ -125,15 +113,12 @@ export interface RangeStatus {
   readonly used: number;
   readonly free: number;
   readonly usedPercent: number;
-  /** The size of the low band that is allocated last. */
   readonly reserved: number;
   /** Items with one or two strikes: in use without a Service. */
   readonly leaking: number;
-  /** The number of items of `holds`. */
   readonly held: number;
   /** The number of distinct items with a finding `duplicate`. */
   readonly duplicates: number;
-  /** Holds that have not expired. */
   readonly holds: readonly Hold[];
   /** Absent without a bitmap (a range that is larger than a bitmap, with `apiserver`), or if it was not read. */
   readonly map?: RangeMap;
@@ -157,7 +142,6 @@ export interface RangeMap {
   readonly itemsPerCell: number;
   /** The first item of the first cell: a network's own address, the lowest port. */
   readonly first: string;
-  /** One letter of CELL_STATES per cell. */
   readonly cells: string;
   /** The number of items in use per bucket; absent if a cell is one item. */
   readonly fill?: readonly number[];
@@ -181,7 +165,6 @@ export type CellState = keyof typeof CELL_STATES;
 
 export interface FindingStatus extends RecordedFinding {
   readonly loop: Loop;
-  /** The start of the pass that found it. */
   readonly seenAtMs: number;
   readonly resolution: string;
 }
@@ -190,7 +173,6 @@ export interface FleetStatus {
   readonly atMs: number;
   readonly table: string;
   readonly pausedAll?: Pause;
-  /** Clusters that need attention first, then by name. */
   readonly clusters: readonly ClusterStatus[];
   readonly unreadable: readonly { readonly name: string; readonly message: string }[];
 }

@@ -15,8 +15,6 @@ import {
 } from './cluster-status.ts';
 import { isOneOfMany } from './loops-and-leases.ts';
 
-// The tables of a cluster's status, for kbctl and the status page.
-
 const CELLS = 10;
 /** The characters that fill a cell by zero to seven eighths. */
 const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
@@ -43,7 +41,6 @@ function fullest(status: ClusterStatus): number | undefined {
   return status.ranges.length === 0 ? undefined : Math.max(...wholeRanges(status).map(shownPercent));
 }
 
-/** Returns the number as text, or `2^53 or more`. */
 export function amount(count: number): string {
   return count < Number.MAX_SAFE_INTEGER ? String(count) : '2^53 or more';
 }
@@ -132,7 +129,6 @@ export function loopColumns(nowMs: number): Column<LoopStatus>[] {
   ];
 }
 
-/** Returns the age of the latest pass. */
 function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
   const starts = loops.flatMap(({ lastPass, lastRanAtMs }) => lastRanAtMs ?? lastPass?.startedAtMs ?? []);
   const isKnown = loops.some(({ lastRanAtMs }) => lastRanAtMs !== undefined);

@@ -9,7 +9,6 @@ import type { StatusInputs } from './read-inputs.ts';
 
 /** The health of a cluster's loops, as in the figures of the fleet and its alarms. */
 export interface LoopsHealth extends ClusterHealth {
-  /** All four loops, in the order of LOOPS. */
   readonly loops: readonly LoopStatus[];
 }
 

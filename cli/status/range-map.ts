@@ -70,7 +70,6 @@ function emptyCells(layout: RangeLayout, shift: number): Uint8Array {
   });
 }
 
-/** Calls `see` with the cell of each item of the set that is within the range. */
 function forEachCell(data: Uint8Array, { before, max }: RangeLayout, shift: number, see: (cell: number) => void): void {
   for (const bit of bitsOf(data)) if (bit < max) see((bit + before) >>> shift);
 }

@@ -100,7 +100,6 @@ function countedStatus(
   const capacity = figure('capacity');
   const range = textRange(key, configured);
   if (used === undefined || capacity === undefined || isRefused(range)) return undefined;
-  // The spec changed after that pass.
   if (capacity !== range.max) return undefined;
   const { allocator } = cluster.spec;
   return {
@@ -118,7 +117,6 @@ function countedStatus(
   };
 }
 
-/** Returns the name of a figure of the secondary range in a run record. */
 function secondaryFigure(name: string): string {
   return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
@@ -136,10 +134,8 @@ function duplicateItems(record: RunRecord | undefined): string[] {
   return (record?.findings ?? []).flatMap(({ type, item }) => (type === 'duplicate' ? (item ?? []) : []));
 }
 
-/** A range as texts and bit numbers, for any kind of item. */
 export interface TextRange extends RangeLayout {
   readonly spec: string;
-  /** Returns the bits of the texts that are in the range. */
   bitsOf(texts: Iterable<string>): number[];
 }
 

@@ -14,7 +14,6 @@ export interface StatusInputs {
   readonly pausedAll: Pause | undefined;
   readonly leases: readonly Lease[];
   readonly records: RunRecords;
-  /** Absent: they were not read. */
   readonly ranges?: readonly SavedRange[];
   readonly unreadable: readonly UnreadableItem[];
 }
@@ -25,11 +24,9 @@ export interface SavedRange {
   readonly savedAtMs: number;
 }
 
-/** An item that does not parse, or that a later version wrote. */
 export interface UnreadableItem {
   /** Empty if the table does not name the item. */
   readonly key: string;
-  /** A message: what failed, why, what to do. */
   readonly message: string;
 }
 
@@ -111,7 +108,6 @@ async function readKeys(
   return { items: items.filter((item) => item !== undefined), unreadable: [...unreadable.values()] };
 }
 
-/** Returns the decoded items, and adds those that cannot be decoded to `unreadable`. */
 function decoded<Content>(
   items: readonly Item[],
   decode: (item: Item) => Content,

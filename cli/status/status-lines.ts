@@ -5,7 +5,6 @@ import { formatAge } from './age.ts';
 import type { ClusterStatus, LoopStatus } from './cluster-status.ts';
 import { ago, apiServerColumns, findingColumns, loopColumns, RANGE_COLUMNS } from './columns.ts';
 
-/** `get findings` prints all of them. */
 const MOST_FINDINGS = 20;
 const MOST_WRITES = 10;
 
@@ -35,7 +34,6 @@ export function statusLines(status: ClusterStatus, nowMs: number, output: Output
   ];
 }
 
-/** The columns for which a terminal has room. */
 function shortFindingColumns(nowMs: number) {
   const shown = ['FINDING', 'SERVICE', 'MESSAGE'];
   return findingColumns(nowMs).filter(({ title }) => shown.includes(title));

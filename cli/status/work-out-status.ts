@@ -82,7 +82,6 @@ interface Parts extends Pick<ClusterStatus, 'apiServers' | 'ranges' | 'findings'
 /** Findings of probes, which are outdated during a pause. */
 const OF_PROBES: ReadonlySet<FindingType> = new Set(['noLiveLease', 'oddProbe'] as const);
 
-/** Returns the problems of a cluster, the worst first. */
 function attentionFor(parts: Parts): Attention[] {
   const all = [
     ...aboutLoops(parts),
@@ -144,7 +143,6 @@ function aboutLeases(parts: Parts): Attention[] {
   });
 }
 
-/** Returns the address, and the reason why it is not published. */
 function notLive(server: ApiServerStatus, nowMs: number): string {
   const { address, host, state, expiresAtMs, withdrawnUntilMs = 0, lastProbe } = server;
   const name = address ?? host;
