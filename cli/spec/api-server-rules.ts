@@ -8,79 +8,86 @@ import {
 } from '../../lib/allocator/network.ts';
 import { nameOfEntry, readServiceRanges, TARGET_GROUP } from '../../lib/cluster/spec-parts.ts';
 import { firstIndexes } from '../../lib/cluster/values.ts';
-import { kubeconfigFaults } from './kubeconfig-rules.ts';
+import { checkKubeconfig } from './kubeconfig-rules.ts';
 import { isDnsLabel, isHostName } from './names.ts';
-import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
+import type { Report, SpecPath } from './spec-fault.ts';
 import type { ServerDraft, SpecDraft } from './spec-shape.ts';
 
-export function apiServerFaults(draft: SpecDraft): SpecFault[] {
-  const { apiServers: servers, endpoints } = draft;
-  if (servers?.length === 0 && endpoints?.reconciler !== undefined && endpoints.reconciler !== 'none') {
-    return [fault(['apiServers'], NO_SERVERS, 'list the address or host of each, or set endpoints.reconciler to none')];
+export function checkApiServers(draft: SpecDraft, report: Report): void {
+  const { apiServers: servers = [], endpoints } = draft;
+  const isEmpty = draft.apiServers?.length === 0;
+  if (isEmpty && endpoints?.reconciler !== undefined && endpoints.reconciler !== 'none') {
+    const message = 'is empty: without an API server the kubernetes Service has no endpoints';
+    report(['apiServers'], message, 'list the address or host of each, or set endpoints.reconciler to none');
   }
-  const known = (servers ?? []).map((server) => server && nameOfEntry(server));
-  const first = firstIndexes(known);
-  return (servers ?? []).flatMap((server, index) =>
-    server === undefined
-      ? []
-      : [
-          ...serverFaults(['apiServers', index], server, draft),
-          ...duplicateFaults(['apiServers', index], server, first.get(known[index]) ?? index, index),
-          ...probeFaults(['apiServers', index, 'probe'], server.probe ?? {}),
-        ],
-  );
+  const names = servers.map((server) => server && nameOfEntry(server));
+  const first = firstIndexes(names);
+  for (const [index, server] of servers.entries()) {
+    if (server === undefined) continue;
+    const at = ['apiServers', index];
+    checkServer(at, server, draft, report);
+    const same = names[index] === undefined ? index : first.get(names[index]);
+    if (same !== index) {
+      const field = SOURCES.find((source) => source in server) ?? 'address';
+      report([...at, field], `apiServers[${same}] is the same`, 'list each API server once');
+    }
+    checkProbe([...at, 'probe'], server.probe ?? {}, report);
+  }
 }
-
-const NO_SERVERS = 'is empty: without an API server the kubernetes Service has no endpoints';
 
 const SOURCES = ['address', 'host', 'targetGroupArn', 'serviceRef'] as const;
 
-function serverFaults(at: SpecPath, server: ServerDraft, draft: SpecDraft): SpecFault[] {
+function checkServer(at: SpecPath, server: ServerDraft, draft: SpecDraft, report: Report): void {
   const { address, host, targetGroupArn, serviceRef, kind } = server;
   const given = SOURCES.filter((source) => source in server);
-  if (given.length > 1) return [fault(at, `has both ${given.join(' and ')}`, 'write one of them in each entry')];
-  if (address !== undefined) return addressFaults([...at, 'address'], address, draft);
+  if (given.length > 1) {
+    report(at, `has both ${given.join(' and ')}`, 'write one of them in each entry');
+    return;
+  }
+  if (address !== undefined) {
+    checkAddress([...at, 'address'], address, draft, report);
+    return;
+  }
   if (given.length === 0) {
     const fix = 'write address: 203.0.113.10 or host: api.example.com';
-    return [fault(at, 'has neither an address, a host, a targetGroupArn nor a serviceRef', fix)];
+    report(at, 'has neither an address, a host, a targetGroupArn nor a serviceRef', fix);
+    return;
   }
-  return [
-    ...(kind === 'server' ? [fault([...at, 'kind'], HOST_IS_SHARED, 'leave it out, or write shared')] : []),
-    ...(host === undefined ? [] : hostFaults(at, host)),
-    ...(targetGroupArn === undefined || TARGET_GROUP.test(targetGroupArn) ? [] : [notTargetGroup(at, targetGroupArn)]),
-    ...(serviceRef === undefined ? [] : serviceRefFaults([...at, 'serviceRef'], serviceRef)),
-  ];
+  if (kind === 'server') {
+    const message = 'an entry without an address is always shared: its addresses change';
+    report([...at, 'kind'], message, 'leave it out, or write shared');
+  }
+  if (host !== undefined) checkHost([...at, 'host'], host, report);
+  if (targetGroupArn !== undefined && !TARGET_GROUP.test(targetGroupArn)) {
+    const message = `${JSON.stringify(targetGroupArn)} is not the ARN of a target group`;
+    report([...at, 'targetGroupArn'], message, 'copy it from: aws elbv2 describe-target-groups');
+  }
+  if (serviceRef !== undefined) checkServiceRef([...at, 'serviceRef'], serviceRef, report);
 }
 
-function notTargetGroup(at: SpecPath, text: string): SpecFault {
-  const fix = 'copy it from: aws elbv2 describe-target-groups';
-  return fault([...at, 'targetGroupArn'], `${JSON.stringify(text)} is not the ARN of a target group`, fix);
-}
-
-function serviceRefFaults(at: SpecPath, serviceRef: NonNullable<ServerDraft['serviceRef']>): SpecFault[] {
-  const names = (['namespace', 'name'] as const).flatMap((field) => {
+function checkServiceRef(at: SpecPath, serviceRef: NonNullable<ServerDraft['serviceRef']>, report: Report): void {
+  for (const field of ['namespace', 'name'] as const) {
     const text = serviceRef[field];
-    if (text === undefined || isDnsLabel(text)) return [];
-    return [fault([...at, field], `${JSON.stringify(text)} is not a valid name`, 'write that of the Service')];
-  });
-  return [...names, ...kubeconfigFaults([...at, 'kubeconfig'], serviceRef.kubeconfig)];
+    if (text === undefined || isDnsLabel(text)) continue;
+    report([...at, field], `${JSON.stringify(text)} is not a valid name`, 'write that of the Service');
+  }
+  checkKubeconfig([...at, 'kubeconfig'], serviceRef.kubeconfig, report);
 }
 
 /** Checks that an address is accepted by the API in Endpoints, and of the family of the kubernetes Service. */
-function addressFaults(at: SpecPath, text: string, draft: SpecDraft): SpecFault[] {
+function checkAddress(at: SpecPath, text: string, draft: SpecDraft, report: Report): void {
   const address = parseAddress(text);
   if (address === undefined) {
     const fix = isHostName(text)
       ? `for a host name write host: ${text}`
       : 'write an address such as 203.0.113.10 or 2001:db8::10';
-    return [fault(at, `${JSON.stringify(text)} is not an IP address`, fix)];
+    report(at, `${JSON.stringify(text)} is not an IP address`, fix);
+    return;
   }
   const unfit = unfitForEndpoints(address, text);
-  if (unfit !== undefined)
-    return [
-      fault(at, unfit, 'write the address that clients in the cluster reach; a probe may go elsewhere with probe.url'),
-    ];
-  return familyFaults(at, text, address, draft);
+  if (unfit === undefined) checkFamily(at, text, address, draft, report);
+  else
+    report(at, unfit, 'write the address that clients in the cluster reach; a probe may go elsewhere with probe.url');
 }
 
 /** `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go`, without any multicast. */
@@ -93,65 +100,52 @@ function unfitForEndpoints(address: Address, text: string): string | undefined {
 }
 
 /** Checks the family: the kubernetes Service has that of the primary range, or both; with `none` nothing is published. */
-function familyFaults(at: SpecPath, text: string, address: Address, draft: SpecDraft): SpecFault[] {
+function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDraft, report: Report): void {
   const reconciler = draft.endpoints?.reconciler;
-  if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return [];
+  if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return;
   const { primary, secondary } = readServiceRanges(draft.serviceClusterIPRange);
-  if (primary === undefined || primary.family === address.family) return [];
-  if (draft.service?.ipFamilyPolicy === 'PreferDualStack' && secondary?.family === address.family) return [];
-  const message = `service IP family "${primary.text}" must match public address family "${canonicalAddress(text)}"`;
-  return [
-    fault(
-      at,
-      message,
-      secondary === undefined
-        ? `write an ${primary.family} address, or put a range of ${address.family} first in serviceClusterIPRange`
-        : `write an ${primary.family} address, or set service.ipFamilyPolicy to PreferDualStack`,
-    ),
-  ];
+  if (primary === undefined || primary.family === address.family) return;
+  if (draft.service?.ipFamilyPolicy === 'PreferDualStack' && secondary?.family === address.family) return;
+  const other =
+    secondary === undefined
+      ? `put a range of ${address.family} first in serviceClusterIPRange`
+      : 'set service.ipFamilyPolicy to PreferDualStack';
+  report(
+    at,
+    `service IP family "${primary.text}" must match public address family "${canonicalAddress(text)}"`,
+    `write an ${primary.family} address, or ${other}`,
+  );
 }
 
-function hostFaults(at: SpecPath, host: string): SpecFault[] {
+function checkHost(at: SpecPath, host: string, report: Report): void {
   if (parseAddress(host) !== undefined) {
-    return [fault([...at, 'host'], `${host} is an address`, `write address: ${host}`)];
+    report(at, `${host} is an address`, `write address: ${host}`);
+  } else if (!isHostName(host)) {
+    const fix = 'write a DNS name such as api.example.com, without scheme and port';
+    report(at, `${JSON.stringify(host)} is not a valid host name`, fix);
   }
-  if (isHostName(host)) return [];
-  const fix = 'write a DNS name such as api.example.com, without scheme and port';
-  return [fault([...at, 'host'], `${JSON.stringify(host)} is not a valid host name`, fix)];
 }
 
-const HOST_IS_SHARED = 'an entry without an address is always shared: its addresses change';
-
-function duplicateFaults(at: SpecPath, server: ServerDraft, first: number, index: number): SpecFault[] {
-  if (nameOfEntry(server) === undefined || first === index) return [];
-  const field = SOURCES.find((source) => source in server) ?? 'address';
-  return [fault([...at, field], `apiServers[${first}] is the same`, 'list each API server once')];
-}
-
-function probeFaults(at: SpecPath, probe: NonNullable<ServerDraft['probe']>): SpecFault[] {
+function checkProbe(at: SpecPath, probe: NonNullable<ServerDraft['probe']>, report: Report): void {
   const { url, path, authenticate } = probe;
-  const faults: SpecFault[] = [];
   if (path !== undefined && !/^\/[^\s#]*$/.test(path)) {
-    faults.push(fault([...at, 'path'], `${JSON.stringify(path)} is not a path`, 'write a path such as /readyz'));
+    report([...at, 'path'], `${JSON.stringify(path)} is not a path`, 'write a path such as /readyz');
   }
-  if (url === undefined) return faults;
-  if (path !== undefined) {
-    faults.push(fault([...at, 'path'], 'has no meaning beside probe.url', 'put the path into the url'));
-  }
-  return [...faults, ...urlFaults([...at, 'url'], url, authenticate === true)];
+  if (url === undefined) return;
+  if (path !== undefined) report([...at, 'path'], 'has no meaning beside probe.url', 'put the path into the url');
+  checkUrl([...at, 'url'], url, authenticate === true, report);
 }
 
-function urlFaults(at: SpecPath, text: string, authenticate: boolean): SpecFault[] {
+function checkUrl(at: SpecPath, text: string, authenticate: boolean, report: Report): void {
   const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
     const fix = 'write a whole URL such as https://10.0.0.10:6443/readyz';
-    return [fault(at, `${JSON.stringify(text)} is not an http or https URL`, fix)];
-  }
-  if (url.username !== '' || url.password !== '') {
+    report(at, `${JSON.stringify(text)} is not an http or https URL`, fix);
+  } else if (url.username !== '' || url.password !== '') {
     const fix = 'remove it; probe.authenticate sends that of the kubeconfig';
-    return [fault(at, 'contains a credential, which would be stored and logged', fix)];
+    report(at, 'contains a credential, which would be stored and logged', fix);
+  } else if (authenticate && url.protocol === 'http:') {
+    const message = 'would send the credential of probe.authenticate unencrypted';
+    report(at, message, 'write an https URL, or leave out probe.authenticate');
   }
-  if (!authenticate || url.protocol === 'https:') return [];
-  const message = 'would send the credential of probe.authenticate unencrypted';
-  return [fault(at, message, 'write an https URL, or leave out probe.authenticate')];
 }

@@ -1,6 +1,6 @@
 import { isAudienceOfSts, isLocalHost } from '../../lib/cluster/hosts.ts';
 import { SERVER_URL } from '../../lib/cluster/spec-parts.ts';
-import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
+import type { Report, SpecPath } from './spec-fault.ts';
 import type { SpecDraft } from './spec-shape.ts';
 
 const STORES = ['file', 'secretsManager', 'ssm'] as const;
@@ -14,41 +14,38 @@ const SECRET_ARN = /^arn:aws[\w-]*:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-
 const PARAMETER_ARN = /^arn:aws[\w-]*:ssm:[\w-]+:\d{12}:parameter\/[\w./-]+$/;
 const ROLE_ARN = /^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/;
 
-export function kubeconfigFaults(at: SpecPath, kubeconfig: SpecDraft['kubeconfig']): SpecFault[] {
-  if (kubeconfig === undefined) return [];
+export function checkKubeconfig(at: SpecPath, kubeconfig: SpecDraft['kubeconfig'], report: Report): void {
+  if (kubeconfig === undefined) return;
   const found = SOURCES.filter((source) => source in kubeconfig);
   const [source] = found;
   if (source === undefined) {
     const fix = 'write secretsManager: the name of a secret';
-    return [fault(at, 'has neither file, secretsManager, ssm nor webIdentity', fix)];
+    report(at, 'has neither file, secretsManager, ssm nor webIdentity', fix);
+  } else if (found.length > 1) {
+    report(at, `has both ${found.join(' and ')}`, 'keep the one to read from');
+  } else if (source === 'webIdentity') {
+    checkWebIdentity([...at, source], kubeconfig.webIdentity, report);
+    for (const field of (['roleArn', 'context'] as const).filter((each) => kubeconfig[each] !== undefined)) {
+      report([...at, field], 'has no meaning beside webIdentity', 'leave it out');
+    }
+  } else {
+    checkStoredName([...at, source], source, kubeconfig[source], report);
+    checkRole([...at, 'roleArn'], source, kubeconfig.roleArn, report);
   }
-  if (found.length > 1) return [fault(at, `has both ${found.join(' and ')}`, 'keep the one to read from')];
-  if (source === 'webIdentity') {
-    const unread = (['roleArn', 'context'] as const).filter((field) => kubeconfig[field] !== undefined);
-    return [
-      ...webIdentityFaults(at, kubeconfig.webIdentity),
-      ...unread.map((field) => fault([...at, field], 'has no meaning beside webIdentity', 'leave it out')),
-    ];
-  }
-  return [...fileNameFaults(at, source, kubeconfig[source]), ...roleFaults(at, source, kubeconfig.roleArn)];
 }
 
-function webIdentityFaults(
-  at: SpecPath,
-  webIdentity: NonNullable<SpecDraft['kubeconfig']>['webIdentity'],
-): SpecFault[] {
+type WebIdentityDraft = NonNullable<SpecDraft['kubeconfig']>['webIdentity'];
+
+function checkWebIdentity(at: SpecPath, webIdentity: WebIdentityDraft, report: Report): void {
   const { server, certificateAuthorityData: ca } = webIdentity ?? {};
-  const faults: SpecFault[] = [];
   const problem = server === undefined ? undefined : serverProblem(server);
   if (problem !== undefined) {
-    const fix = 'write one such as https://203.0.113.10:6443';
-    faults.push(fault([...at, 'webIdentity', 'server'], `${JSON.stringify(server)} ${problem}`, fix));
+    report([...at, 'server'], `${JSON.stringify(server)} ${problem}`, 'write one such as https://203.0.113.10:6443');
   }
   if (ca !== undefined && !Buffer.from(ca, 'base64').includes('-----BEGIN CERTIFICATE-----')) {
     const fix = 'copy certificate-authority-data from: kubectl config view --raw --flatten';
-    faults.push(fault([...at, 'webIdentity', 'certificateAuthorityData'], 'is not a PEM certificate in base64', fix));
+    report([...at, 'certificateAuthorityData'], 'is not a PEM certificate in base64', fix);
   }
-  return faults;
 }
 
 function serverProblem(server: string): string | undefined {
@@ -59,23 +56,24 @@ function serverProblem(server: string): string | undefined {
   return isLocal ? 'is a loopback, link-local or metadata address, which every machine has' : undefined;
 }
 
-function fileNameFaults(at: SpecPath, store: Store, name: string | undefined): SpecFault[] {
-  if (name === undefined) return [];
+function checkStoredName(at: SpecPath, store: Store, name: string | undefined, report: Report): void {
+  if (name === undefined) return;
   if (store === 'secretsManager' && !SECRET_NAME.test(name) && !SECRET_ARN.test(name)) {
     const fix = 'write one such as kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the secret';
-    return [fault([...at, store], `${JSON.stringify(name)} is not a valid name of a secret`, fix)];
+    report(at, `${JSON.stringify(name)} is not a valid name of a secret`, fix);
   }
   if (store === 'ssm' && !PARAMETER_NAME.test(name) && !PARAMETER_ARN.test(name)) {
     const fix = 'write one such as /kube-bootstrap-controller/dev/prod-eu-1, or the ARN of the parameter';
-    return [fault([...at, store], `${JSON.stringify(name)} is not a valid name of a parameter`, fix)];
+    report(at, `${JSON.stringify(name)} is not a valid name of a parameter`, fix);
   }
-  return [];
 }
 
-function roleFaults(at: SpecPath, source: Store, roleArn: string | undefined): SpecFault[] {
-  if (roleArn === undefined) return [];
-  if (source === 'file') return [fault([...at, 'roleArn'], 'has no meaning beside a file', 'leave it out')];
-  if (ROLE_ARN.test(roleArn)) return [];
-  const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
-  return [fault([...at, 'roleArn'], `${JSON.stringify(roleArn)} is not the ARN of a role`, fix)];
+function checkRole(at: SpecPath, source: Store, roleArn: string | undefined, report: Report): void {
+  if (roleArn === undefined) return;
+  if (source === 'file') {
+    report(at, 'has no meaning beside a file', 'leave it out');
+  } else if (!ROLE_ARN.test(roleArn)) {
+    const fix = 'write one such as arn:aws:iam::123456789012:role/read-kubeconfigs';
+    report(at, `${JSON.stringify(roleArn)} is not the ARN of a role`, fix);
+  }
 }

@@ -3,6 +3,8 @@ export function isDnsLabel(text: string): boolean {
   return text.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text);
 }
 
+export const LABEL_FIX = 'use a-z, 0-9 and hyphens inside, at most 63 of them';
+
 /** Accepts any case. The last label must not be a number: such a name is probably a mistyped address. */
 export function isHostName(text: string): boolean {
   const labels = text.toLowerCase().split('.');

@@ -9,6 +9,9 @@ export interface SpecFault {
   readonly fix?: string;
 }
 
+/** Adds a fault to the others of a spec. */
+export type Report = (at: SpecPath, message: string, fix?: string) => void;
+
 export function fault(at: SpecPath, message: string, fix?: string): SpecFault {
   return { path: pathText(at), message, ...(fix !== undefined && { fix }) };
 }

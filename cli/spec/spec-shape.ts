@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { writtenSpecShape } from '../../lib/cluster/cluster-spec.ts';
 import { isRecord, nearestName } from '../../lib/cluster/values.ts';
-import { fault, type SpecFault, type SpecPath } from './spec-fault.ts';
+import type { Report, SpecPath } from './spec-fault.ts';
 
 type WrittenSpec = z.input<typeof writtenSpecShape>;
 
@@ -16,66 +16,56 @@ export type SpecDraft = NonNullable<Draft<WrittenSpec>>;
 export type ServerDraft = NonNullable<NonNullable<SpecDraft['apiServers']>[number]>;
 export type ServicePortDraft = NonNullable<NonNullable<NonNullable<SpecDraft['service']>['extraPorts']>[number]>;
 
-export interface ShapeCheck {
-  readonly faults: readonly SpecFault[];
-  /** The spec with defaults. The rules check each part that has the right shape. */
-  readonly draft: SpecDraft;
+/** Returns the spec with its defaults, and reports wrong types, missing and unknown fields. */
+export function checkShape(value: unknown, report: Report): SpecDraft {
+  return (draftOf(writtenSpecShape, value, [], report) ?? {}) as SpecDraft;
 }
 
-/** Fills in the defaults, and reports wrong types, missing and unknown fields. */
-export function checkShape(value: unknown): ShapeCheck {
-  const faults: SpecFault[] = [];
-  const draft = draftOf(writtenSpecShape, value, [], faults);
-  return { faults, draft: (draft ?? {}) as SpecDraft };
-}
-
-function draftOf(type: z.core.$ZodType, value: unknown, at: SpecPath, faults: SpecFault[]): unknown {
+function draftOf(type: z.core.$ZodType, value: unknown, at: SpecPath, report: Report): unknown {
   if (type instanceof z.core.$ZodDefault || type instanceof z.core.$ZodPrefault) {
     const { innerType, defaultValue } = type._zod.def;
-    return draftOf(innerType, value === undefined ? defaultValue : value, at, faults);
+    return draftOf(innerType, value === undefined ? defaultValue : value, at, report);
   }
-  if (type instanceof z.core.$ZodExactOptional) return draftOf(type._zod.def.innerType, value, at, faults);
-  if (type instanceof z.core.$ZodPipe) return draftOf(type._zod.def.in, value, at, faults);
+  if (type instanceof z.core.$ZodExactOptional) return draftOf(type._zod.def.innerType, value, at, report);
+  if (type instanceof z.core.$ZodPipe) return draftOf(type._zod.def.in, value, at, report);
   if (type instanceof z.core.$ZodObject && isRecord(value)) {
-    return draftOfFields(type._zod.def.shape, value, at, faults);
+    return draftOfFields(type._zod.def.shape, value, at, report);
   }
   if (type instanceof z.core.$ZodArray && Array.isArray(value)) {
     const { element } = type._zod.def;
-    return value.map((item, index) => draftOf(element, item, [...at, index], faults));
+    return value.map((item, index) => draftOf(element, item, [...at, index], report));
   }
-  const { success, data, error } = z.safeParse(type, value);
-  faults.push(...(error?.issues.slice(0, 1) ?? []).map((issue) => faultOf(issue, value, at)));
-  return success ? data : undefined;
+  const { data, error } = z.safeParse(type, value);
+  const [issue] = error?.issues ?? [];
+  if (issue !== undefined) reportIssue(issue, value, at, report);
+  return data;
 }
 
 function draftOfFields(
   shape: z.core.$ZodShape,
   value: Readonly<Record<string, unknown>>,
   at: SpecPath,
-  faults: SpecFault[],
+  report: Report,
 ): unknown {
   const isAbsent = (field: string, type: z.core.$ZodType) =>
     type instanceof z.core.$ZodExactOptional && !Object.hasOwn(value, field);
   const drafts = Object.entries(shape)
     .filter(([field, type]) => !isAbsent(field, type))
-    .map(([field, type]) => [field, draftOf(type, value[field], [...at, field], faults)]);
+    .map(([field, type]) => [field, draftOf(type, value[field], [...at, field], report)]);
   const known = Object.keys(shape);
-  const unknown = Object.keys(value).filter((field) => !known.includes(field));
-  faults.push(...unknown.map((field) => unknownField([...at, field], field, known)));
+  for (const field of Object.keys(value).filter((each) => !known.includes(each))) {
+    const meant = nearestName(field, known);
+    const fix = meant === undefined ? `the fields here are ${known.join(', ')}` : `write ${meant}`;
+    report([...at, field], 'is not a field', fix);
+  }
   return Object.fromEntries(drafts);
 }
 
-function faultOf(issue: z.core.$ZodIssue, value: unknown, at: SpecPath): SpecFault {
+function reportIssue(issue: z.core.$ZodIssue, value: unknown, at: SpecPath, report: Report): void {
   const expected = expectation(issue, at);
   const fix = expected && `write ${expected}`;
-  if (value === undefined && at.length > 0) return fault(at, 'is required', fix);
-  return fault(at, issue.message.startsWith('Reconciler') ? issue.message : `is ${shown(value)}`, fix);
-}
-
-function unknownField(at: SpecPath, name: string, known: readonly string[]): SpecFault {
-  const meant = nearestName(name, known);
-  const fix = meant === undefined ? `the fields here are ${known.join(', ')}` : `write ${meant}`;
-  return fault(at, 'is not a field', fix);
+  if (value === undefined && at.length > 0) report(at, 'is required', fix);
+  else report(at, issue.message.startsWith('Reconciler') ? issue.message : `is ${shown(value)}`, fix);
 }
 
 /** Returns what zod expected, as the end of "write ...". */

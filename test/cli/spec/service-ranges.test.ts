@@ -1,9 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
-import { serviceRangeFaults } from '../../../cli/spec/network-rules.ts';
+import { checkServiceRanges } from '../../../cli/spec/network-rules.ts';
+import { fault, type SpecFault } from '../../../cli/spec/spec-fault.ts';
 import { readServiceRanges } from '../../../lib/cluster/spec-parts.ts';
 
-const messagesOf = (text: string | readonly string[], allocator: 'table' | 'apiserver' = 'apiserver') =>
-  serviceRangeFaults(text, allocator).map(({ message }) => message);
+function faultsOf(text: string | readonly string[], allocator: 'table' | 'apiserver' = 'apiserver'): SpecFault[] {
+  const faults: SpecFault[] = [];
+  checkServiceRanges({ serviceClusterIPRange: text, allocator }, (at, message) => void faults.push(fault(at, message)));
+  return faults;
+}
+
+const messagesOf = (...given: Parameters<typeof faultsOf>) => faultsOf(...given).map(({ message }) => message);
 
 const TOO_SMALL =
   'error determining service IP ranges for primary service cidr: the service cluster IP range must be at least 8 IP addresses';
@@ -96,7 +102,7 @@ describe('the service cluster IP range', () => {
   );
 
   test('a fault of a list names the wrong entry', () => {
-    const faults = serviceRangeFaults(['10.0.0.0/24', '10.0.0.0'], 'apiserver');
+    const faults = faultsOf(['10.0.0.0/24', '10.0.0.0']);
     expect(faults.map(({ path }) => path)).toEqual(['serviceClusterIPRange[1]']);
   });
 });
