@@ -6,7 +6,7 @@ import type { Invocation } from '../runtime/invocation.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
-import { dryTable } from '../table/unwritten-table.ts';
+import { unwrittenTable } from '../table/unwritten-table.ts';
 import { type AllocationResult, allocateFor, configuredFamilies, openRanges, type RangesOptions } from './allocate.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
 import type { OtherReview, Review, WebhookReply } from './request.ts';
@@ -127,7 +127,7 @@ function refusalOf(name: string, plan: Plan, { address, port, ...refusal }: Refu
 }
 
 function dry(options: AdmitOptions): AdmitOptions {
-  const table = dryTable(options.table, options.nowMs);
+  const table = unwrittenTable(options.table, { nowMs: options.nowMs });
   return { ...options, table, closingTable: table };
 }
 

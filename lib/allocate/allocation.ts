@@ -8,7 +8,7 @@ import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '..
 import { TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
-import { dryTable } from '../table/unwritten-table.ts';
+import { unwrittenTable } from '../table/unwritten-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { type Answer, refusedAnswer } from './answer.ts';
 import { executeRequest } from './execute-request.ts';
@@ -91,7 +91,7 @@ async function answerOf(
   const stored = environment.table(signal);
   const cluster = await openRequestedCluster(stored, request, stack);
   if (isRefused(cluster)) return refuse(cluster);
-  const table = request.dryRun === true ? dryTable(stored, nowMs) : stored;
+  const table = request.dryRun === true ? unwrittenTable(stored, { nowMs }) : stored;
   const { spec } = cluster;
   const isTheirs = spec.allocator === 'apiserver';
   const unsupported = isTheirs ? needsTable(request, openHeld !== undefined) : undefined;

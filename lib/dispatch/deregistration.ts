@@ -120,9 +120,9 @@ export async function deregisterAddress(
 ): Promise<DeregistrationResult> {
   const { environment } = invocation;
   const { untilMinutes, lastOne, goingDown, address } = request;
-  const { nowMs, newPassId } = environment;
+  const { nowMs } = environment;
   const stored = environment.table(signal);
-  const table = dryRun ? unwrittenTable(stored, { nowMs, newWriteId: newPassId }) : stored;
+  const table = dryRun ? unwrittenTable(stored, { nowMs }) : stored;
   const cluster = await readCluster(table, request.cluster);
   if (cluster === undefined) {
     throw new DispatchError('NotRegistered', `Cluster ${request.cluster} is not registered in the table.`);

@@ -85,9 +85,9 @@ function passContext(
   const { loop, cluster, previous, startedAtMs, signal, writes } = input;
   const { spec, rangesGeneration } = cluster;
   const table = environment.table(signal);
-  const { nowMs, newPassId } = environment;
+  const { nowMs } = environment;
   const confirmWrites = () => confirmRegistration(environment, input, table);
-  const options = { nowMs, newWriteId: newPassId, wouldWrite, confirmWrites };
+  const options = { nowMs, wouldWrite, confirmWrites };
   const timing = { nowMs: startedAtMs, last: previous, backsOff: environment.tickQueue !== undefined };
   return {
     spec,

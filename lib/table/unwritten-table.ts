@@ -4,17 +4,10 @@ import { itemOf } from './stored-item.ts';
 
 export interface UnwrittenOptions {
   readonly nowMs: () => number;
-  readonly newWriteId: () => string;
   /** Decides by its key whether an item is not written. Default: all. */
   readonly isWithheld?: (key: string) => boolean;
   /** Reports each write to a range that was not made. */
   readonly wouldWrite?: (description: string) => void;
-}
-
-/** Returns a view that remembers what would be written. */
-export function dryTable(table: KeyValueTable, nowMs: () => number): KeyValueTable {
-  let writes = 0;
-  return unwrittenTable(table, { nowMs, newWriteId: () => `dry-${++writes}` });
 }
 
 /**
@@ -23,10 +16,11 @@ export function dryTable(table: KeyValueTable, nowMs: () => number): KeyValueTab
  */
 export function unwrittenTable(
   table: KeyValueTable,
-  { nowMs, newWriteId, isWithheld = () => true, wouldWrite }: UnwrittenOptions,
+  { nowMs, isWithheld = () => true, wouldWrite }: UnwrittenOptions,
 ): KeyValueTable {
   /** `undefined`: deleted. */
   const own = new Map<string, Item | undefined>();
+  let writes = 0;
   const idOf = ({ cluster, key }: Pick<Item, 'cluster' | 'key'>) => JSON.stringify([cluster, key]);
 
   const get = async (cluster: string, key: string): Promise<Item | undefined> => {
@@ -45,7 +39,8 @@ export function unwrittenTable(
     put: async (content, previous) => {
       if (!isWithheld(content.key)) return table.put(content, previous);
       if ((await get(content.cluster, content.key))?.writeId !== previous?.writeId) return { outcome: 'lost' };
-      const item = itemOf(content, previous, newWriteId(), nowMs());
+      writes += 1;
+      const item = itemOf(content, previous, `unwritten-${writes}`, nowMs());
       if (isRangeKey(content.key)) wouldWrite?.(describeRangeWrite(item, previous));
       own.set(idOf(item), item);
       return { outcome: 'won', item, withheld: true };

@@ -13,7 +13,7 @@ const HOST = 'api.example.com';
 
 /** The ports of an enforcing pass in that world. */
 function guarded({ table, cluster }: EndpointsWorld, confirmWrites: () => Promise<void>) {
-  const options = { nowMs: () => 0, newWriteId: () => 'withheld', wouldWrite: () => {}, confirmWrites };
+  const options = { nowMs: () => 0, wouldWrite: () => {}, confirmWrites };
   return portsFor('all', { table, kubernetes: cluster.port }, 'table', options);
 }
 

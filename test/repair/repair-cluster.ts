@@ -48,7 +48,6 @@ export class RepairCluster {
     });
     const options = {
       nowMs: () => this.nowMs,
-      newWriteId: () => `withheld-${passId}`,
       wouldWrite: (line: string) => void this.wouldWrite.push(line),
       confirmWrites: async () => {},
     };

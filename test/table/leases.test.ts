@@ -142,7 +142,7 @@ describe('A change of leases', () => {
   });
 
   test('a withheld change is not reported as written, but the pass continues with it', async () => {
-    const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
+    const table = unwrittenTable(newTable(), { nowMs: () => NOW_MS });
     const { written, present } = await changeLeases(table, 'c', await readLeases(table, 'c'), changes(aLease(A)));
     expect([written.size, present.leases]).toEqual([0, [aLease(A)]]);
   });

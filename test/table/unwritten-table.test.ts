@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
-import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 const newItem = (key: string, value: number) => ({ cluster: 'demo', key, value, schema: 1 });
 
@@ -15,8 +15,7 @@ describe('a table without writes', () => {
   beforeEach(async () => {
     below = memoryTable();
     for (const key of ['a', 'b/2']) won(await below.put(newItem(key, 1), undefined));
-    const newId = countedWriteIds();
-    view = unwrittenTable(below, { nowMs: () => 7, newWriteId: () => `of-the-view-${newId()}` });
+    view = unwrittenTable(below, { nowMs: () => 7 });
   });
 
   test('a table without writes shows the present items', async () => {
@@ -54,7 +53,7 @@ describe('a table without writes', () => {
   });
 
   test('a table without writes to some keys marks their writes as withheld, and makes the others', async () => {
-    const options = { nowMs: () => 7, newWriteId: countedWriteIds(), isWithheld: (key: string) => key === 'a' };
+    const options = { nowMs: () => 7, isWithheld: (key: string) => key === 'a' };
     const some = unwrittenTable(below, options);
     const a = await some.get('demo', 'a');
     expect(await some.put(newItem('a', 2), a)).toMatchObject({ outcome: 'won', withheld: true });
