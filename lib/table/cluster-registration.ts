@@ -6,7 +6,6 @@ import {
   clusterContent,
   decodeRegistration,
   generationOf,
-  type Owner,
   ownedBy,
   type Pause,
   pauseContent,
@@ -35,26 +34,16 @@ export async function registerCluster(
   spec: ClusterSpec,
   { replaces, ...options }: RegisterOptions = {},
 ): Promise<RegisteredCluster> {
-  const change = (known: Registration | undefined): Change<RegisteredCluster> => {
+  const lost = await lostRegistration(table, spec.name);
+  const change = (current: Item | undefined): Change<RegisteredCluster> => {
+    const known = current === undefined ? lost : registrationIn(current);
     const before = known?.cluster;
     if (before !== undefined && sameSpec(before.spec, spec)) return { keep: before };
     refuseOther(spec.name, before, replaces);
-    const cluster = successor(known, spec, before?.owner);
+    const cluster = successor(known, spec);
     return { write: clusterContent(cluster), result: cluster };
   };
-  return updateRegistration(table, spec.name, change, options);
-}
-
-/** Changes the record of a name, even if it does not parse, or is missing although ranges of that name exist. */
-async function updateRegistration<Result>(
-  table: KeyValueTable,
-  name: string,
-  change: (known: Registration | undefined) => Change<Result>,
-  options?: UpdateOptions,
-): Promise<Result> {
-  const lost = await lostRegistration(table, name);
-  const update = (current: Item | undefined) => change(current === undefined ? lost : registrationIn(current));
-  return guaranteedUpdate(table, CLUSTERS, name, update, options);
+  return guaranteedUpdate(table, CLUSTERS, spec.name, change, options);
 }
 
 /**
@@ -70,14 +59,13 @@ async function lostRegistration(table: KeyValueTable, name: string): Promise<Reg
 }
 
 /**
- * Returns the registration that follows: the same generation for the same spec. A change of ranges or allocator closes
- * allocation until a pass has saved the ranges, and so does the change from `observe` to `enforce`: no pass saved them
- * while the cluster was observed.
+ * Returns the registration that follows with another spec. A change of ranges or allocator closes allocation until a
+ * pass has saved the ranges, and so does the change from `observe` to `enforce`: no pass saved them while the cluster was
+ * observed.
  */
-function successor(known: Registration | undefined, spec: ClusterSpec, owner: Owner | undefined): RegisteredCluster {
+function successor(known: Registration | undefined, spec: ClusterSpec): RegisteredCluster {
   const before = known?.cluster;
-  const isSame = before !== undefined && sameSpec(before.spec, spec);
-  const generation = isSame ? before.generation : (known?.generation ?? 0) + 1;
+  const generation = (known?.generation ?? 0) + 1;
   const isOpened = before?.spec.mode === 'observe' && spec.mode === 'enforce';
   const sameRanges = before !== undefined && !isOpened && sameRangesIn(before.spec, spec);
   return {
@@ -85,7 +73,7 @@ function successor(known: Registration | undefined, spec: ClusterSpec, owner: Ow
     generation,
     rangesGeneration: sameRanges ? before.rangesGeneration : generation,
     ...(before?.paused !== undefined && { paused: before.paused }),
-    ...(owner !== undefined && { owner }),
+    ...(before?.owner !== undefined && { owner: before.owner }),
   };
 }
 
@@ -114,8 +102,7 @@ export function unregisterCluster(
 export function setClusterMode(table: KeyValueTable, name: string, mode: Mode): Promise<RegisteredCluster | undefined> {
   const change = (known: RegisteredCluster): Change<RegisteredCluster | undefined> => {
     if (known.spec.mode === mode) return { keep: known };
-    const { generation } = known;
-    const cluster = successor({ generation, cluster: known }, { ...known.spec, mode }, known.owner);
+    const cluster = successor({ generation: known.generation, cluster: known }, { ...known.spec, mode });
     return { write: clusterContent(cluster), result: cluster };
   };
   return changeRegistered(table, name, undefined, change);
