@@ -1,4 +1,7 @@
+import { formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { hostBits, type Network } from '../../lib/allocator/network.ts';
 import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { USAGE_CELLS } from '../../lib/cluster/service-cidr-usage.ts';
 import type { RangeMap } from './cluster-status.ts';
 
 export interface RangeLayout {
@@ -52,6 +55,37 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
     first: layout.first,
     cells: Array.from(ranks, (rank) => LETTERS[rank]).join(''),
     ...(shift > 0 && { fill }),
+  };
+}
+
+/** The usage of a network without a bitmap. */
+export interface NetworkUsage {
+  /** As in `ServiceCidrUsage`. */
+  readonly cells: string;
+  readonly reserved: number;
+  readonly duplicates: readonly string[];
+}
+
+/** Draws a network of any size: the use of its parts, and duplicates. */
+export function drawUsage(network: Network, { cells, reserved, duplicates }: NetworkUsage): RangeMap | undefined {
+  const shift = Math.max(0, hostBits(network) - Math.log2(USAGE_CELLS));
+  const itemsPerCell = 2 ** shift;
+  const after = network.family === 'IPv4' ? 1 : 0;
+  const max = 2 ** hostBits(network) - 1 - after;
+  if (max <= 0) return undefined;
+  const first = formatAddress({ family: network.family, value: network.base });
+  const ranks = emptyCells({ first, before: 1, after, max, reserved }, shift);
+  const levels = Array.from(ranks, (_, cell) => Number(cells[cell] ?? 0));
+  for (const [cell, level] of levels.entries()) if (level > 0) ranks[cell] = RANK.U;
+  for (const text of duplicates) {
+    const { value } = parseAddress(text) ?? { value: network.base };
+    ranks[Number((value - network.base) >> BigInt(shift))] = RANK.D;
+  }
+  return {
+    itemsPerCell,
+    first,
+    cells: Array.from(ranks, (rank) => LETTERS[rank]).join(''),
+    ...(shift > 0 && { fill: levels.map((level) => (level * itemsPerCell) / 4) }),
   };
 }
 

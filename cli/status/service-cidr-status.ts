@@ -7,7 +7,7 @@ import { type ServiceCidrUsage, serviceCidrUsageIn } from '../../lib/cluster/ser
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import type { RangeMap, RangeStatus } from './cluster-status.ts';
-import { drawRange } from './range-map.ts';
+import { drawRange, drawUsage, type NetworkUsage } from './range-map.ts';
 import { figures, TITLES, textRange } from './range-status.ts';
 import type { SavedRange, StatusInputs } from './read-inputs.ts';
 
@@ -35,7 +35,7 @@ type CidrUsage = ServiceCidrUsage['networks'][number] & { readonly network: Netw
 
 function networkStatus(
   key: RangeStatus['key'],
-  { name, network, ready, used }: CidrUsage,
+  { name, network, ready, used, cells }: CidrUsage,
   record: RunRecord | undefined,
   { cluster, ranges }: StatusInputs,
 ): RangeStatus {
@@ -50,10 +50,11 @@ function networkStatus(
     ),
   ];
   const duplicates = items('duplicate');
+  const reserved = reservedAddresses(Number(rangeSize(network)));
   const saved = ranges?.find(
     ({ stored }) => stored.range === network.text && stored.generation === cluster.rangesGeneration,
   );
-  const map = saved && drawMap(saved, duplicates);
+  const map = ranges && drawMap(network, { cells, reserved, duplicates }, saved);
   return {
     key,
     title: TITLES[key],
@@ -62,7 +63,7 @@ function networkStatus(
     ...(!ready && { ready }),
     allocator: 'apiserver',
     ...figures(used, capacity),
-    reserved: reservedAddresses(Number(rangeSize(network))),
+    reserved,
     leaking: items('leakedRecord').length,
     held: 0,
     duplicates: duplicates.length,
@@ -96,10 +97,11 @@ function sumStatus(
   };
 }
 
-/** Draws the usage bitmap, which exists if the spec has the range too. */
-function drawMap({ key, stored }: SavedRange, duplicates: readonly string[]): RangeMap | undefined {
-  const range = textRange(key, stored.range);
-  if (isRefused(range)) return undefined;
+/** A usage bitmap, which exists if the spec has the range too, shows more. */
+function drawMap(network: Network, usage: NetworkUsage, saved: SavedRange | undefined): RangeMap | undefined {
+  const range = saved && textRange(saved.key, network.text);
+  if (range === undefined || isRefused(range)) return drawUsage(network, usage);
   const none = new Uint8Array(0);
-  return drawRange(range, { used: stored.data, held: none, leaking: none, duplicates: range.bitsOf(duplicates) });
+  const duplicates = range.bitsOf(usage.duplicates);
+  return drawRange(range, { used: saved?.stored.data ?? none, held: none, leaking: none, duplicates });
 }

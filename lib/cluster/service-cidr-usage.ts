@@ -22,12 +22,19 @@ const usageShape = z.object({
           cidr: z.string(),
           ready: z.boolean(),
           used: amount,
+          /**
+           * A digit for each of at most {@link USAGE_CELLS} equal parts, in order: 0 for none in use, 4 for more than
+           * ¾.
+           */
+          cells: z.string(),
         }),
       ),
     ),
   ),
 });
 export type ServiceCidrUsage = Readonly<z.infer<typeof usageShape>>;
+
+export const USAGE_CELLS = 256;
 
 export function serviceCidrUsageIn(state: unknown): ServiceCidrUsage | undefined {
   const parsed = usageShape.safeParse(state);

@@ -44,6 +44,18 @@ test('each address counts once in each ServiceCIDR that has it, and once in the 
   );
 });
 
+test('a network of any size has as many cells as it has addresses, and at most 256', () => {
+  const taken = ['10.0.0.1', 'fd00::1', 'fd00::ffff:ffff:ffff:ffff', 'fd00:1::5', 'no address'];
+  const usage = serviceCidrUsage([cidr('a', ['10.0.0.0/29', 'fd00::/64']), cidr('b', ['fd00:1::/108'])], taken);
+  const { sums, networks } = usage;
+  expect(networks.map(({ cells }) => cells.length)).toEqual([8, 256, 256]);
+  expect(networks.map(({ cells }) => cells.replace(/0+/g, '.'))).toEqual(['.4.', '1.1', '1.']);
+  expect(sums.map(({ used, capacity }) => [used, capacity])).toEqual([
+    [1, 6],
+    [3, Number.MAX_SAFE_INTEGER],
+  ]);
+});
+
 test('a pass keeps the default ServiceCIDR and the fullest ones of many', () => {
   const many = Array.from({ length: 100 }, (_, n) => cidr(`c${n}`, [`10.1.${n}.0/24`]));
   const { networks, sums } = serviceCidrUsage([cidr('kubernetes', ['10.0.0.0/24']), ...many], ['10.1.77.1']);

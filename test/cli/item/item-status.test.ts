@@ -182,7 +182,7 @@ describe('the IPAddress of an address', () => {
 
 test('where API servers allocate, the status of an address names the ServiceCIDR that contains it', () => {
   const spec = aClusterSpec({ allocator: 'apiserver' });
-  const network = { name: 'kubernetes', ready: true, used: 0 };
+  const network = { name: 'kubernetes', ready: true, used: 0, cells: '' };
   const sums = [{ family: 'IPv6' as const, networks: 1, used: 0, capacity: 9 }];
   const networks = ['fd00::/64', '10.5.0.0/24'].map((cidr) => ({ ...network, cidr }));
   expect(placeOf(spec, 'ip', '10.5.0.9', { sums, networks })).toMatchObject({
@@ -194,7 +194,7 @@ test('where API servers allocate, the status of an address names the ServiceCIDR
 
 test('an address outside every ServiceCIDR is refused with the ServiceCIDRs of its family, not with the range of the spec', () => {
   const spec = aClusterSpec({ allocator: 'apiserver' });
-  const network = { name: 'kubernetes', ready: true, used: 0 };
+  const network = { name: 'kubernetes', ready: true, used: 0, cells: '' };
   const servedBy = (...cidrs: readonly string[]) => {
     const family = cidrs[0]?.includes(':') ? ('IPv6' as const) : ('IPv4' as const);
     const sums = [{ family, networks: cidrs.length, used: 0, capacity: 9 }];

@@ -237,6 +237,7 @@ describe('ServiceCIDRs, where API servers allocate', () => {
     cidr,
     ready: true,
     used,
+    cells: '4'.repeat(used),
     ...rest,
   });
   const TWO = {
@@ -264,6 +265,11 @@ describe('ServiceCIDRs, where API servers allocate', () => {
       ['secondary cluster IPs', 'fd00::/64', 3, Number.MAX_SAFE_INTEGER],
     ]);
     expect(ranges.some((range) => 'specRange' in range)).toBe(false);
+    expect(ranges[3]?.map).toMatchObject({
+      itemsPerCell: 2 ** 56,
+      first: 'fd00::',
+      cells: expect.stringMatching(/^UUUF+$/),
+    });
     expect(attention.map(({ word, message }) => [word, message])).toEqual([
       ['almostFull', 'cluster IPs 2 ServiceCIDRs of IPv4: 100 % in use, 0 free'],
     ]);
@@ -289,9 +295,8 @@ describe('ServiceCIDRs, where API servers allocate', () => {
       finding('duplicate', '10.9.0.1'),
     ];
     const sums = [{ family: 'IPv4', networks: 1, used: 2, capacity: 14 }];
-    const state = { sums, networks: [network('kubernetes', '10.5.0.0/28', 2)] };
-    const ranges = [saved(primary, aStoredRange([2, 3], { range: '10.5.0.0/28' }))];
-    const [range] = statusOf({ records: recorded(state, findings), ranges }).ranges;
+    const state = { sums, networks: [network('kubernetes', '10.5.0.0/28', 2, { cells: '000440' })] };
+    const [range] = statusOf({ records: recorded(state, findings) }).ranges;
     expect(range).toMatchObject({
       title: 'cluster IPs',
       duplicates: 1,
