@@ -19,6 +19,7 @@ export interface ClusterChange {
 }
 
 interface Change {
+  readonly name: string;
   readonly before: RegisteredCluster;
   readonly after: RegisteredCluster | undefined;
 }
@@ -31,10 +32,10 @@ export async function changeClusters(
   { dryRun = false }: { readonly dryRun?: boolean },
 ): Promise<ExitCode> {
   const clusters = await checkedClusters(cli, [...new Set(names)], change);
-  const changes = clusters.map((before): Change => ({ before, after: change.next(before) }));
+  const changes = clusters.map((before): Change => ({ name: before.spec.name, before, after: change.next(before) }));
   const any = changes.some(isChange);
-  const print = ({ before, after }: Change) => {
-    const line = `${before.spec.name}: ${change.describe(before, after)}${dryRun ? ' (dry run)' : ''}`;
+  const print = ({ name, before, after }: Change) => {
+    const line = `${name}: ${change.describe(before, after)}${dryRun ? ' (dry run)' : ''}`;
     if (!cli.output.isForPrograms) cli.output.lines([line]);
   };
   if (dryRun) {
@@ -42,12 +43,12 @@ export async function changeClusters(
     printDocument(cli, changes, dryRun);
     return any ? EXIT.findings : EXIT.fine;
   }
-  const progress = await oneByOne(cli, changes, nameOf, async (one, table) => {
-    if (isChange(one) && !(await change.write(table, nameOf(one)))) throw await notRegistered(table, nameOf(one));
+  const progress = await oneByOne(cli, changes, async (one, table) => {
+    if (isChange(one) && !(await change.write(table, one.name))) throw await notRegistered(table, one.name);
     print(one);
   });
   printDocument(cli, progress.done, dryRun);
-  const ended = concluded(cli, progress, nameOf);
+  const ended = concluded(cli, progress);
   for (const note of any ? (change.notes ?? []) : []) cli.output.say(note);
   return ended ?? EXIT.fine;
 }
@@ -86,7 +87,7 @@ function printDocument(cli: Cli, changes: readonly Change[], dryRun: boolean): v
 function plainChange(change: Change) {
   const changed = isChange(change);
   return change.after === undefined
-    ? { name: nameOf(change), changed, deleted: true }
+    ? { name: change.name, changed, deleted: true }
     : { changed, ...plainCluster(change.after) };
 }
 
@@ -94,12 +95,12 @@ function isChange({ before, after }: Change): boolean {
   return before !== after;
 }
 
-function nameOf({ before }: Change): string {
-  return before.spec.name;
-}
-
 /** Longer than a write takes if every attempt times out. */
 const ONE_WRITE_MS = 30_000;
+
+interface Named {
+  readonly name: string;
+}
 
 export interface Progressed<Item> {
   readonly done: readonly Item[];
@@ -112,10 +113,9 @@ export interface Progressed<Item> {
  * Changes one registration after the other. Ctrl-C, the end of `--timeout` and an error end it, but never cut off a
  * write: each has its own deadline. A closed output does not end it.
  */
-export function oneByOne<Item>(
+export function oneByOne<Item extends Named>(
   cli: Cli,
   items: readonly Item[],
-  nameOfItem: (item: Item) => string,
   write: (item: Item, table: KeyValueTable) => Promise<void>,
 ): Promise<Progressed<Item>> {
   return completeAlways(async () => {
@@ -126,7 +126,7 @@ export function oneByOne<Item>(
     try {
       for (const [index, item] of items.entries()) {
         if (cli.signal.aborted) return { done: items.slice(0, index), left: items.slice(index) };
-        current = nameOfItem(item);
+        current = item.name;
         try {
           await write(item, tableUntil(AbortSignal.timeout(ONE_WRITE_MS)));
         } catch (error) {
@@ -145,12 +145,8 @@ export function oneByOne<Item>(
  * @returns the exit code of a command that ended early; `undefined` if all were made
  * @throws the error that ended it
  */
-export function concluded<Item>(
-  cli: Cli,
-  { left, failed }: Progressed<Item>,
-  nameOfItem: (item: Item) => string,
-): ExitCode | undefined {
-  if (left.length > 0) cli.output.say(`Not done: ${namesOf(left.map(nameOfItem))}. Run the command again.`);
+export function concluded(cli: Cli, { left, failed }: Progressed<Named>): ExitCode | undefined {
+  if (left.length > 0) cli.output.say(`Not done: ${namesOf(left.map(({ name }) => name))}. Run the command again.`);
   if (failed !== undefined) throw failed.error;
   if (left.length === 0) return undefined;
   if (cli.ended.aborted) return EXIT.interrupted;

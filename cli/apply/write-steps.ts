@@ -8,7 +8,7 @@ import { EXIT, exitCodeOf } from '../errors.ts';
 import type { Output } from '../output.ts';
 import { differenceLine } from '../spec/written-spec.ts';
 import type { Style } from '../terminal.ts';
-import { type ApplyStep, clusterOfStep, intention } from './plan.ts';
+import type { ApplyStep } from './plan.ts';
 
 /**
  * Writes the steps one after the other, each only over the registration whose difference was printed. One that another
@@ -19,13 +19,13 @@ export async function applySteps(
   steps: readonly ApplyStep[],
 ): Promise<{ readonly progressed: Progressed<ApplyStep>; readonly outcomes: ReadonlyMap<string, StepOutcome> }> {
   const outcomes = new Map<string, StepOutcome>();
-  const progressed = await oneByOne(cli, steps, clusterOfStep, async (step, table) => {
+  const progressed = await oneByOne(cli, steps, async (step, table) => {
     const outcome = await outcomeOf(step, table);
-    outcomes.set(clusterOfStep(step), outcome);
+    outcomes.set(step.name, outcome);
     if (!cli.output.isForPrograms) cli.output.lines([outcomeLine(step, outcome)]);
   });
   const { failed } = progressed;
-  if (failed !== undefined) outcomes.set(clusterOfStep(failed.item), { outcome: 'failed', error: failed.error });
+  if (failed !== undefined) outcomes.set(failed.item.name, { outcome: 'failed', error: failed.error });
   return { progressed, outcomes };
 }
 
@@ -59,17 +59,16 @@ const STYLES: Readonly<Record<ApplyStep['action'], Style | undefined>> = {
 export function planLines(steps: readonly ApplyStep[], paint: Output['paint']): string[] {
   return steps.flatMap((step) => {
     const style = STYLES[step.action];
-    const line = `${clusterOfStep(step)}: ${intention(step)}`;
+    const line = `${step.name}: ${step.intention}`;
     const fields = step.action === 'change' ? step.differences.map((one) => `    ${differenceLine(one)}`) : [];
     return [style === undefined ? line : paint(style, line), ...fields];
   });
 }
 
-function outcomeLine(step: ApplyStep, outcome: StepOutcome): string {
-  const name = clusterOfStep(step);
+function outcomeLine({ name, action }: ApplyStep, outcome: StepOutcome): string {
   switch (outcome.outcome) {
     case 'written':
-      return `${name} ${step.action === 'create' ? 'created' : 'changed'}, generation ${outcome.cluster.generation}`;
+      return `${name} ${action === 'create' ? 'created' : 'changed'}, generation ${outcome.cluster.generation}`;
     case 'removed':
       return `${name} removed; its endpoints stay unchanged`;
     case 'refused':
@@ -80,9 +79,9 @@ function outcomeLine(step: ApplyStep, outcome: StepOutcome): string {
 
 export function plainApplied(steps: readonly ApplyStep[], outcomes: ReadonlyMap<string, StepOutcome>) {
   return steps.map((step) => {
-    const outcome = outcomes.get(clusterOfStep(step));
+    const outcome = outcomes.get(step.name);
     return {
-      name: clusterOfStep(step),
+      name: step.name,
       file: 'file' in step ? step.file.place : undefined,
       action: step.action,
       outcome: outcome?.outcome ?? (step.action === 'keep' ? 'unchanged' : 'notWritten'),

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
-import { clusterOfStep, lookUp, planApply } from '../apply/plan.ts';
+import { listClusters } from '../../lib/table/clusters.ts';
+import { planApply } from '../apply/plan.ts';
 import { readSpecFiles, type SpecFile } from '../apply/spec-files.ts';
 import { applySteps, plainApplied, planLines } from '../apply/write-steps.ts';
 import { concluded } from '../change-clusters.ts';
@@ -37,7 +38,7 @@ async function apply(cli: Cli, options: Options): Promise<ExitCode> {
   }
   if (dryRun) return toWrite.length > 0 ? EXIT.findings : EXIT.fine;
   const isRefused = [...outcomes.values()].some(({ outcome }) => outcome === 'refused');
-  return concluded(cli, progressed, clusterOfStep) ?? (isRefused ? EXIT.configuration : EXIT.fine);
+  return concluded(cli, progressed) ?? (isRefused ? EXIT.configuration : EXIT.fine);
 }
 
 async function readFiles(cli: Cli, { filename }: Options): Promise<readonly SpecFile[]> {
@@ -52,18 +53,25 @@ async function readFiles(cli: Cli, { filename }: Options): Promise<readonly Spec
   );
 }
 
+/** @throws TableError for a registration of a later version that a file would replace */
 async function planned(cli: Cli, files: readonly SpecFile[], { prune = false, yes, dryRun }: Options) {
-  const { known, all, unreadable } = await lookUp(cli, files);
-  const steps = planApply(files, known, prune ? all : undefined);
-  for (const name of prune ? unreadable : []) {
-    cli.output.say(
-      `${name} is in no file and is kept: its registration cannot be read. Check it with "kbctl doctor ${name}".`,
-    );
+  const { table } = await cli.openTable();
+  const list = await listClusters(table);
+  const steps = planApply(files, list, prune);
+  for (const { name, error } of list.unreadable) {
+    if (steps.some((step) => step.name === name)) {
+      if (error.code !== 'Corrupt') throw error;
+    } else if (prune) {
+      cli.output.say(
+        `${name} is in no file and is kept: its registration cannot be read. Check it with "kbctl doctor ${name}".`,
+      );
+    }
   }
-  const removed = steps.filter(({ action }) => action === 'remove').map(clusterOfStep);
-  if (removed.length * 2 > all.length && !yes && !dryRun) {
+  const removed = steps.filter(({ action }) => action === 'remove').map(({ name }) => name);
+  const all = list.clusters.length;
+  if (removed.length * 2 > all && !yes && !dryRun) {
     throw usageError(
-      `--prune would remove ${removed.length} of ${all.length} registered clusters (${namesOf(removed)}). Use --yes to confirm. Nothing was changed.`,
+      `--prune would remove ${removed.length} of ${all} registered clusters (${namesOf(removed)}). Use --yes to confirm. Nothing was changed.`,
     );
   }
   return steps;
