@@ -10,7 +10,10 @@ import { wrapped } from '../text-table.ts';
 export function explainCommand(act: Act): Command {
   return new Command('explain')
     .description('Explain a finding, a state or an error code: what it is, its causes and its resolution')
-    .argument('[word...]', 'a word of status, the reason of an event, or the code of an error; default: list all words')
+    .argument(
+      '[word...]',
+      'a word of status, or the message of an event, a log line or an error; default: list all words',
+    )
     .action(act(async (cli, words) => (words.length === 0 ? list(cli) : explainOne(cli, words.join(' ')))));
 }
 

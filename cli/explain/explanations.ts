@@ -2,6 +2,7 @@ import { nearestName } from '../../lib/cluster/values.ts';
 import type { RecordedFinding } from '../../lib/table/run-records.ts';
 import { ERROR_CODES, OTHER_CODES } from './explain-error-codes.ts';
 import { FINDINGS } from './explain-findings.ts';
+import { wordInMessage } from './explain-messages.ts';
 import { STATE_NAMES, STATES } from './explain-states.ts';
 import type { Explained, Explanation } from './explanation.ts';
 
@@ -34,10 +35,10 @@ const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
 
 /**
  * Returns the explanation of a type of finding, a reason of the original's events, a state or an error code, in any
- * case, with or without spaces and hyphens. Without one: the nearest word.
+ * case, with or without spaces and hyphens; or of a whole message. Without one: the nearest word.
  */
 export function explain(word: string): Explanation | { readonly nearest?: string } {
-  const found = all.get(word.trim()) ?? inAnyCase.get(withoutCase(word));
+  const found = all.get(word.trim()) ?? inAnyCase.get(withoutCase(word)) ?? all.get(wordInMessage(word, all) ?? '');
   if (found !== undefined) return found;
   const nearest = nearestName(word.trim(), [...all.keys()]);
   return nearest === undefined ? {} : { nearest };

@@ -177,6 +177,31 @@ describe("the original's reasons", () => {
   });
 });
 
+describe('a message that was pasted', () => {
+  test('a message of an event or a log is explained as its finding', () => {
+    for (const { finding, type } of addressFaultsOfAll()) {
+      const { message, event } = finding?.() ?? {};
+      for (const text of [message, event?.note]) expect([text, known(text ?? '').word]).toEqual([text, type]);
+    }
+  });
+
+  test.each([
+    ['the cluster IP [IPv4]:10.0.0.1 for service s/a is not allocated; repairing', 'repair'],
+    ['the cluster IP 10.0.0.5 appears to have leaked: cleaning up', 'leak'],
+    ['Cluster IP [IPv4]:10.0.0.1 was assigned to multiple services; please recreate service', 'duplicate'],
+    ['IPAddress 10.0.0.5 appears to have been modified, not referencing a Service &P{}: cleaning up', 'leakedRecord'],
+    ['twoOwners: the endpoints of default/kubernetes have two owners', 'twoOwners'],
+    ['3m  Warning  IPAddressNotAllocated  ipaddress/10.0.0.5  leaked', 'leakedRecord'],
+    ['failed: Forbidden: https://10.0.0.1:6443 answered 403', 'Forbidden'],
+    [
+      'Service "x" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.5"]: failed to allocate IP 10.0.0.5: provided IP is already allocated',
+      'AlreadyAllocated',
+    ],
+  ])('a message that was pasted is explained: %s', (text, word) => {
+    expect(known(text).word).toBe(word);
+  });
+});
+
 describe('a hint', () => {
   const cluster = { name: 'prod-1' };
 

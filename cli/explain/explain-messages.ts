@@ -1,0 +1,42 @@
+/**
+ * Parts of the messages of upstream, API servers and passes, and the word that explains each message. The first entry
+ * counts whose parts are all in the message.
+ */
+const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
+  ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
+  ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],
+  ['leakedRecord', 'IPAddress', 'has a wrong reference', '; cleaning up'],
+  ['notRecorded', 'has a wrong reference; repairing'],
+  // The repair of IPAddresses has a space after the family, that of bitmaps has none.
+  ['notRecorded', '[IPv', ']: ', 'is not allocated; repairing'],
+  ['repair', 'is not allocated; repairing'],
+  ['duplicate', 'was assigned to multiple services'],
+  ['duplicate', 'was assigned to other services'],
+  ['invalid', 'is not a valid IP; please recreate'],
+  ['invalid', 'is of ip family that is no longer configured'],
+  ['outOfRange', 'is not within ', '; please recreate'],
+  ['full', 'is full; you must widen'],
+  ['unknown', 'due to an unknown error'],
+  ['leak', 'appears to have leaked: cleaning up'],
+  ['mayHaveLeaked', 'may have leaked'],
+  ['nothingFree', 'nothing is free in'],
+  ['nothingFree', 'range is full'],
+  ['heldByAnother', 'is held by', 'does not have its label'],
+  ['AlreadyAllocated', 'is already allocated'],
+  ['NotInRange', 'is not in the valid range'],
+];
+
+/** Returns the word that explains a pasted message: by the parts of its text, or a word that it contains. */
+export function wordInMessage(message: string, words: { has(word: string): boolean }): string | undefined {
+  const line = message.replace(/\s+/g, ' ').trim();
+  const [ofText] = MESSAGES.find(([, ...parts]) => parts.every((part) => line.includes(part))) ?? [];
+  const beginning = line.slice(0, Math.max(0, line.indexOf(':')));
+  return words.has(beginning)
+    ? beginning
+    : (ofText ?? line.split(/[^A-Za-z]+/).find((one) => isCode(one) && words.has(one)));
+}
+
+/** Matches words such as `Forbidden` and `twoOwners`, but no ordinary word. */
+function isCode(word: string): boolean {
+  return /[A-Z]/.test(word) && word.length > 5;
+}
