@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import type { Finding } from '../cluster/finding.ts';
 import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
 
 const ownWriteShape = z.object({
@@ -96,8 +97,24 @@ export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): 
   return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }
 
+/**
+ * Returns the finding of a contest, with the other writer.
+ * @param found the objects as they were read
+ */
+export function twoOwners(
+  found: readonly (KubernetesObject | undefined)[],
+  { state, withhold }: Pick<ContestVerdict, 'state' | 'withhold'>,
+): Finding {
+  const manager = lastManager(found) ?? 'an unknown field manager';
+  const seconds = Math.round((state.contest?.delayMs ?? 0) / 1000);
+  const then = withhold ? `writes that only contest wait ${seconds} s` : 'it is written again';
+  const remedy = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
+  const message = `the endpoints of default/kubernetes have two owners: ${manager} changed what was written here; ${then}. ${remedy}`;
+  return { type: 'twoOwners', message, item: manager };
+}
+
 /** Returns the other writer that wrote the objects last, by their managed fields. */
-export function lastManager(objects: readonly (KubernetesObject | undefined)[]): string | undefined {
+function lastManager(objects: readonly (KubernetesObject | undefined)[]): string | undefined {
   const fields = objects.flatMap((object) => object?.metadata.managedFields ?? []);
   const others = fields.filter(({ manager }) => manager !== FIELD_MANAGER);
   return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;

@@ -1,9 +1,7 @@
 import type { IPFamily } from '../allocator/ip-address.ts';
 import type { Finding } from '../cluster/finding.ts';
-import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
 import { CodedError, isoTime } from '../cluster/values.ts';
-import { type ContestVerdict, lastManager } from './contested-writes.ts';
 import { type EndpointSliceObject, KUBERNETES_SERVICE, MANAGED_BY_LABEL } from './objects.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 import type { FamilyServers } from './published-servers.ts';
@@ -100,19 +98,6 @@ export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Find
     const message = `the probe of ${address}: ${detail}. Check its URL, its server name and the CA`;
     return odd ? [{ type: 'oddProbe', message, item: address }] : [];
   });
-}
-
-/** @param found the objects as they were read */
-export function twoOwners(
-  found: readonly (KubernetesObject | undefined)[],
-  { state, withhold }: Pick<ContestVerdict, 'state' | 'withhold'>,
-): Finding {
-  const manager = lastManager(found) ?? 'an unknown field manager';
-  const seconds = Math.round((state.contest?.delayMs ?? 0) / 1000);
-  const then = withhold ? `writes that only contest wait ${seconds} s` : 'it is written again';
-  const remedy = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
-  const message = `the endpoints of default/kubernetes have two owners: ${manager} changed what was written here; ${then}. ${remedy}`;
-  return { type: 'twoOwners', message, item: manager };
 }
 
 /** Returns a finding for a slice of the Service that another owner created, or labelled as its own. */

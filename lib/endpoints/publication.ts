@@ -1,6 +1,6 @@
 import type { Finding } from '../cluster/finding.ts';
-import { type ContestState, type ContestVerdict, judgeContest, versionsOf } from './contested-writes.ts';
-import { foreignSlice, noLiveLease, removalLines, twoOwners } from './endpoint-findings.ts';
+import { type ContestState, type ContestVerdict, judgeContest, twoOwners, versionsOf } from './contested-writes.ts';
+import { foreignSlice, noLiveLease, removalLines } from './endpoint-findings.ts';
 import { endpointPorts } from './kubernetes-service.ts';
 import {
   addressesIn,

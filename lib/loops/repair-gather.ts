@@ -50,7 +50,8 @@ export async function gatherRanges<Item>(
 ): Promise<RepairWorld<Item>> {
   const startedAtMs = context.nowMs();
   const ranges: GatheredRange<Item>[] = [];
-  for (const start of await readRanges(kind, context)) {
+  const read = await readRanges(kind, context);
+  for (const start of read) {
     const range = context.spec.allocator === 'apiserver' ? openAudit(kind, start) : openRecord(kind, start);
     if ('outcome' in range) return range;
     ranges.push(range);

@@ -11,7 +11,8 @@ import {
 import { ClusterError, type ClusterPort, type ObjectRef } from '../kubernetes/cluster-port.ts';
 import { ipAddressInJson, serviceInJson } from '../kubernetes/item-readers.ts';
 import { listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
-import { MANAGED_BY_HOLDS } from '../range/held-address.ts';
+import { HOLDS_SELECTOR, holdIn, MANAGED_BY_HOLDS } from '../range/held-address.ts';
+import { isSurelyOver } from '../range/hold.ts';
 import {
   type AddressFault,
   type AddressView,
@@ -21,7 +22,6 @@ import {
 } from '../repair/ip-addresses.ts';
 import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts';
 import { plainValue } from '../table/stored-item.ts';
-import { endHolds } from './end-holds.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /**
@@ -274,4 +274,26 @@ async function relabel(kubernetes: ClusterPort, { name, uid, resourceVersion }: 
 
 function labelsOf(item: string): Readonly<Record<string, string>> {
   return { [FAMILY_LABEL]: familyOf(item) ?? '', [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_API_SERVERS };
+}
+
+/**
+ * Ends expired holds of cluster IPs where API servers allocate: deletes the IPAddress of each, if it is unchanged since it
+ * was read. Returns the report with the changes.
+ */
+async function endHolds(report: PassReport, { kubernetes, nowMs }: PassContext): Promise<PassReport> {
+  const changes = [...report.changes];
+  try {
+    for (const object of await kubernetes.list('IPAddress', undefined, HOLDS_SELECTOR)) {
+      const hold = holdIn(object);
+      if (hold === undefined || !isSurelyOver(hold, nowMs())) continue;
+      if ((await kubernetes.delete(object)) !== 'deleted') continue;
+      changes.push(`released ${object.metadata.name}, whose hold of ${hold.owner} expired`);
+    }
+    return { ...report, changes };
+  } catch (error) {
+    if (!(error instanceof ClusterError)) throw error;
+    const message = `Expired holds were not released: ${error.message}`;
+    const failure = new ClusterError(error.code, message, { cause: error });
+    return { ...report, changes, errors: [...report.errors, failure] };
+  }
 }

@@ -1,10 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  type ContestState,
-  contestStateFrom,
-  judgeContest,
-  lastManager,
-} from '../../lib/endpoints/contested-writes.ts';
+import { type ContestState, contestStateFrom, judgeContest, twoOwners } from '../../lib/endpoints/contested-writes.ts';
 
 const INTERVAL_MS = 10_000;
 const MINUTES_MS = 60_000;
@@ -168,30 +163,40 @@ test.each([
   expect(contestStateFrom(value)).toEqual({});
 });
 
-describe('the last writer', () => {
+describe('the finding of two owners', () => {
   const object = (...managers: readonly [string, string?][]) => ({
     metadata: {
       name: 'kubernetes',
       managedFields: managers.map(([manager, time]) => ({ manager, ...(time && { time }) })),
     },
   });
+  const lastWriter = (...objects: Parameters<typeof twoOwners>[0]) =>
+    twoOwners(objects, { withhold: false, state: {} }).item;
 
-  test('the last writer is the newest field manager that is not our own', () => {
+  test('the finding of two owners names the newest field manager that is not our own', () => {
     const endpoints = object(
       ['kube-apiserver', '2026-01-01T00:00:02Z'],
       ['kubectl', '2026-01-01T00:00:01Z'],
       ['kube-bootstrap-controller', '2026-01-01T00:00:03Z'],
     );
-    expect(lastManager([endpoints, undefined])).toBe('kube-apiserver');
-    expect(lastManager([endpoints, object(['operator', '2026-01-01T00:00:09Z'])])).toBe('operator');
+    expect(lastWriter(endpoints, undefined)).toBe('kube-apiserver');
+    expect(lastWriter(endpoints, object(['operator', '2026-01-01T00:00:09Z']))).toBe('operator');
   });
 
-  test('the last writer is a field manager with a time if there is one', () => {
-    const endpoints = object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']);
-    expect(lastManager([endpoints])).toBe('kubectl');
+  test('the finding of two owners names a field manager with a time if there is one', () => {
+    expect(lastWriter(object(['old'], ['kubectl', '2026-01-01T00:00:01Z'], ['older']))).toBe('kubectl');
   });
 
-  test('the last writer is unknown if no other field manager is recorded', () => {
-    expect(lastManager([object(), object(['kube-bootstrap-controller'])])).toBeUndefined();
+  test('the finding of two owners names no field manager if no other one is recorded', () => {
+    expect(lastWriter(object(), object(['kube-bootstrap-controller']))).toBe('an unknown field manager');
+  });
+
+  test.each([
+    { withhold: true, outcome: 'writes that only contest wait 600 s' },
+    { withhold: false, outcome: 'it is written again' },
+  ])('the finding of two owners prints that $outcome', ({ withhold, outcome }) => {
+    const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };
+    const message = `the endpoints of default/kubernetes have two owners: kubectl changed what was written here; ${outcome}. Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints`;
+    expect(twoOwners([object(['kubectl'])], { withhold, state: { contest } }).message).toBe(message);
   });
 });

@@ -1,16 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Finding } from '../../lib/cluster/finding.ts';
-import { FIELD_MANAGER } from '../../lib/cluster/kubernetes-objects.ts';
 import {
   foreignSlice,
   noLiveLease,
   probeFindings,
   standingWithdrawals,
-  twoOwners,
 } from '../../lib/endpoints/endpoint-findings.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
+import { aSlice } from '../support/an-endpoints.ts';
 import { aLease } from '../support/put-lease.ts';
 
 const NOW = 10_000_000;
@@ -94,51 +92,6 @@ describe('the finding of a probe', () => {
   ])('$name', ({ other, finding }) => {
     expect(probeFindings(new Map([['10.0.0.1', { ...miss, ...other }]]))).toEqual(finding);
   });
-});
-
-describe('the finding of two owners', () => {
-  const contest = { lastSeenMs: 0, nextWriteMs: 0, delayMs: 600_000 };
-  const REMEDY = 'Keep one of them: API servers with --endpoint-reconciler-type=none do not write endpoints';
-  const writtenBy = (manager: string) => {
-    const endpoints = anEndpoints(['10.0.0.1']);
-    return { ...endpoints, metadata: { ...endpoints.metadata, managedFields: [{ manager }] } };
-  };
-
-  test.each([
-    {
-      name: 'waits',
-      manager: 'kubectl',
-      withhold: true,
-      state: { contest },
-      outcome: 'writes that only contest wait 600 s',
-    },
-    { name: 'writes', manager: 'kubectl', withhold: false, state: { contest }, outcome: 'it is written again' },
-    {
-      name: 'has no contest yet',
-      manager: 'kubectl',
-      withhold: true,
-      state: {},
-      outcome: 'writes that only contest wait 0 s',
-    },
-    {
-      name: 'finds only its own name',
-      manager: FIELD_MANAGER,
-      withhold: false,
-      state: {},
-      outcome: 'it is written again',
-    },
-  ])(
-    'the finding of two owners names the other writer when the pass $name',
-    ({ manager, withhold, state, outcome }) => {
-      const other = manager === FIELD_MANAGER ? 'an unknown field manager' : manager;
-      const message = `the endpoints of default/kubernetes have two owners: ${other} changed what was written here; ${outcome}. ${REMEDY}`;
-      expect(twoOwners([writtenBy(manager)], { withhold, state })).toEqual({
-        type: 'twoOwners',
-        message,
-        item: other,
-      });
-    },
-  );
 });
 
 describe('the finding of a foreign slice', () => {
