@@ -4,12 +4,18 @@ import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { CutCalls } from '../support/cut-calls.ts';
 import { runs } from '../support/properties.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
+import { tableThrough } from '../support/table-through.ts';
 import { repairPass } from './repair-after.ts';
-import { stepping } from './stepping-table.ts';
+
+/** The table whose every call happens when the scheduler decides. */
+function stepping(table: KeyValueTable, scheduler: fc.Scheduler): KeyValueTable {
+  return tableThrough(table, (call) => scheduler.schedule(Promise.resolve()).then(call));
+}
 
 /** Until it is over by every clock. */
 const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ProbeTarget } from '../../lib/kubernetes/cluster-port.ts';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 import { type HttpsProberOptions, httpsProber, measureLag } from '../../lib/kubernetes/https-prober.ts';
@@ -381,5 +381,26 @@ describe('a probe without information about the server', () => {
     const { probe, target } = await serverAnd(react, which === 'pass' ? { deadline: end.signal } : {});
     const reply = await probe(target, which === 'pass' ? undefined : end.signal);
     expect(reply).toEqual({ kind: 'unknown', message: 'the time for probes was over' });
+  });
+});
+
+/** The clock goes on by itself with each timer; `blockedMs` it goes on without any. */
+describe('the lag of the event loop', () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  test.each([
+    { name: 'is none while timers fire in time', blockedMs: 0, atEnd: false, lagMs: 0 },
+    { name: 'is how long a timer was late', blockedMs: 700, atEnd: false, lagMs: 700 },
+    { name: 'is known before the late timer fires', blockedMs: 700, atEnd: true, lagMs: 700 },
+  ])('$name', ({ blockedMs, atEnd, lagMs }) => {
+    let extraMs = 0;
+    const worst = measureLag(() => jest.now() + extraMs);
+    jest.advanceTimersByTime(1_000);
+    extraMs = blockedMs;
+    jest.advanceTimersByTime(atEnd ? 99 : 1_000);
+    expect(worst()).toBeGreaterThanOrEqual(lagMs === 0 ? 0 : lagMs - 1);
+    expect(worst()).toBeLessThanOrEqual(lagMs);
+    expect(jest.getTimerCount()).toBe(0);
   });
 });
