@@ -15,6 +15,7 @@ import {
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { storedService } from '../support/etcd-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
@@ -25,6 +26,22 @@ import { runningControlPlane } from './running-control-plane.ts';
 
 const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
 const ADDRESS = '10.9.8.7';
+const NAMESPACES = '/api/v1/namespaces';
+const IN_DEFAULT = `${NAMESPACES}/default`;
+const SERVICES = `${IN_DEFAULT}/services`;
+const SLICES = SLICE_PATH.replace(/\/kubernetes$/, '');
+const SERVICE_CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
+const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
+const ALIEN = '203.0.113.66';
+const SLICE = { addressType: 'IPv4', endpoints: [{ addresses: [ALIEN] }], ports: [] };
+const EVENT = { eventTime: '2026-01-01T00:00:00.000000Z', action: 'a', reason: 'r', type: 'Normal', note: 'n' };
+const KUBELET = { reportingController: 'kubelet', reportingInstance: 'i' };
+const FOREIGN_EVENT = { ...EVENT, ...KUBELET, regarding: { namespace: 'default' } };
+const PORTS = [{ port: 443 }];
+const SUBSETS = [{ addresses: [{ ip: ALIEN }], ports: PORTS }];
+const OTHER = { metadata: { name: 'other' } };
+const PRIVILEGED = { 'pod-security.kubernetes.io/enforce': 'privileged' };
+const NODE_SELECTOR = { 'scheduler.alpha.kubernetes.io/node-selector': 'x=y' };
 
 const folder = temporaryFolder();
 const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata', users: [USER] }] };
@@ -39,7 +56,7 @@ const { etcd, apiserver } = runningControlPlane({
 });
 
 let handlers: Handlers;
-/** Requests with the token that the functions have. */
+/** Requests with the token that the functions have: what a thief of the kubeconfig can do. */
 let asFunctions: RawRequests;
 
 /* In order, each from where the one before ended. The API server makes nothing by itself: the loops have all to do. */
@@ -168,12 +185,11 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     expect(unused.map(permissionText)).toEqual([]);
   });
 
-  const inDefault = '/api/v1/namespaces/default';
   const inSystem = '/api/v1/namespaces/kube-system';
   test.each([
     ['write the endpoints of another namespace', 'PUT', `${inSystem}/endpoints/one`],
-    ['write other endpoints of default', 'PUT', `${inDefault}/endpoints/other`],
-    ['write other Services of default', 'PUT', `${inDefault}/services/other`],
+    ['write other endpoints of default', 'PUT', `${IN_DEFAULT}/endpoints/other`],
+    ['write other Services of default', 'PUT', `${IN_DEFAULT}/services/other`],
     ['delete the kubernetes Service', 'DELETE', SERVICE_PATH],
     ['patch the kubernetes Service', 'PATCH', SERVICE_PATH],
     ['delete a namespace', 'DELETE', '/api/v1/namespaces/kube-public'],
@@ -211,3 +227,79 @@ function isUseOf({ verb, objectRef }: AuditEvent, permission: Permission): boole
     (permission.name === undefined || objectRef.name === permission.name)
   );
 }
+
+function named(name: string, service: string) {
+  return { name, labels: { 'kubernetes.io/service-name': service } };
+}
+
+/** Each is within the roles: `create` knows no names, and RBAC reads no objects. That of a PUT changes what is there. */
+const ATTACKS = [
+  ['make another Service', 'POST', SERVICES, { ...OTHER, spec: { clusterIP: 'None' } }],
+  ['redirect another Service by Endpoints', 'POST', `${IN_DEFAULT}/endpoints`, { ...OTHER, subsets: SUBSETS }],
+  ['redirect another Service by a slice', 'POST', SLICES, { metadata: named('other-1', 'other'), ...SLICE }],
+  ['add a slice to the kubernetes Service', 'POST', SLICES, { metadata: generated(), ...SLICE }],
+  ['turn its slice to another Service', 'PUT', SLICE_PATH, { metadata: named('kubernetes', 'other') }],
+  ['take an external IP', 'PUT', SERVICE_PATH, { spec: { externalIPs: [ALIEN] } }],
+  ['select pods', 'PUT', SERVICE_PATH, { spec: { selector: { app: 'evil' } } }],
+  ['make a load balancer', 'PUT', SERVICE_PATH, { spec: { type: 'LoadBalancer' } }],
+  ['make any other namespace', 'POST', NAMESPACES, OTHER],
+  ['make a privileged system namespace', 'POST', NAMESPACES, nodeLeases({ labels: PRIVILEGED })],
+  ['annotate a system namespace', 'POST', NAMESPACES, nodeLeases({ annotations: NODE_SELECTOR })],
+  ['make another ServiceCIDR', 'POST', SERVICE_CIDRS, { ...OTHER, spec: { cidrs: ['10.1.0.0/24'] } }],
+  ['make the default ServiceCIDR of public addresses', 'POST', SERVICE_CIDRS, serviceCidr('203.0.113.0/24')],
+  ["report an event in another controller's name", 'POST', EVENTS, { metadata: { name: 'e' }, ...FOREIGN_EVENT }],
+  ["continue another controller's event", 'PATCH', `${EVENTS}/foreign`, { series: series() }],
+] as const;
+
+function generated() {
+  return { ...named('', 'kubernetes'), generateName: 'kubernetes-' };
+}
+
+function nodeLeases(metadata: object) {
+  return { metadata: { name: 'kube-node-lease', ...metadata } };
+}
+
+function serviceCidr(cidr: string) {
+  return { metadata: { name: 'kubernetes' }, spec: { cidrs: [cidr] } };
+}
+
+function series() {
+  return { count: 2, lastObservedTime: '2026-01-01T00:00:00.000000Z' };
+}
+
+async function statusOf([, method, path, body]: (typeof ATTACKS)[number]): Promise<number> {
+  const dryRun = `${path}?dryRun=All`;
+  if (method !== 'PUT') return (await asFunctions.request(method, dryRun, body)).status;
+  const { body: current } = await apiserver.request<{ metadata: object; spec?: object }>('GET', path);
+  const { metadata = {}, spec = {} } = body as { metadata?: object; spec?: object };
+  const changed = {
+    ...current,
+    metadata: { ...current.metadata, ...metadata },
+    ...(current.spec && { spec: { ...current.spec, ...spec } }),
+  };
+  return (await asFunctions.request('PUT', dryRun, changed)).status;
+}
+
+/* In order: the last one takes the policy away. */
+describe('the admission policy of deploy/rbac.yaml', () => {
+  beforeAll(async () => {
+    const event = { metadata: { name: 'foreign' }, ...FOREIGN_EVENT };
+    expect(await apiserver.request('POST', EVENTS, event)).toMatchObject({ status: 201 });
+    // Some attacks make what the loops have made.
+    for (const key of ['servicecidrs/kubernetes', 'namespaces/kube-node-lease']) await etcd.delete(`/registry/${key}`);
+  });
+
+  test.each(ATTACKS)('the policy refuses the token of the functions to %s', async (...attack) => {
+    expect(await statusOf(attack)).toBe(403);
+  });
+
+  test('the roles allow all of that without the binding of the policy', async () => {
+    const binding = 'validatingadmissionpolicybindings/kube-bootstrap-controller';
+    await apiserver.request('DELETE', `/apis/admissionregistration.k8s.io/v1/${binding}`);
+    for (const attack of ATTACKS) {
+      await eventually(async () =>
+        expect([attack[0], await statusOf(attack)]).toEqual([attack[0], attack[1] === 'POST' ? 201 : 200]),
+      );
+    }
+  });
+});

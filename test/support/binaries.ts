@@ -2,26 +2,17 @@ import { execFileSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
-/** Paths of the programs that a control plane consists of. */
-export interface Binaries {
-  readonly etcd: string;
-  readonly kubeApiserver: string;
-  /** The kube-apiserver whose bootstrap hooks are off. Absent when only `KUBEBUILDER_ASSETS` is there. */
-  readonly kubeApiserverHooksOff?: string;
-  /** Built beside it. */
-  readonly kubectl?: string;
-}
-
 /** The version that `npm run test:conformance` builds. */
 export const KUBERNETES_VERSION = process.env['KUBERNETES_VERSION'] ?? 'v1.36.3';
 
 const buildScript = join(import.meta.dirname, '../conformance/build-control-plane.sh');
 
 /**
- * The binaries in `KUBEBUILDER_ASSETS` when it is set, else those that `test/conformance/build-control-plane.sh` built.
+ * Returns the paths of the programs that a control plane consists of: those in `KUBEBUILDER_ASSETS` when it is set, else
+ * those that `test/conformance/build-control-plane.sh` built.
  * @throws Error when there are neither.
  */
-export function findBinaries(): Binaries {
+export function findBinaries() {
   const built = execFileSync('bash', [buildScript, '--folder'], { encoding: 'utf8' }).trim();
   const stock = process.env['KUBEBUILDER_ASSETS'] || built;
   const etcd = join(stock, 'etcd');
@@ -38,6 +29,7 @@ export function findBinaries(): Binaries {
   return {
     etcd,
     kubeApiserver,
+    // Absent if only KUBEBUILDER_ASSETS is there.
     ...(isExecutable(kubeApiserverHooksOff) && { kubeApiserverHooksOff }),
     ...(isExecutable(kubectl) && { kubectl }),
   };

@@ -41,16 +41,6 @@ export interface FleetOptions {
   readonly ramp?: boolean;
 }
 
-/** What happened in a minute. */
-export interface MinuteFigures {
-  /** How late the tick of each cluster that answers was when a function received it. */
-  readonly latenessMs: readonly number[];
-  readonly dropped: number;
-  readonly reads: Readonly<Record<Partition, number>>;
-  readonly writes: Readonly<Record<Partition, number>>;
-  readonly kubeconfigReads: number;
-}
-
 type Partition = '#clusters' | 'other' | 'of clusters';
 
 const NO_SERVER: ApiServerAccess = {
@@ -159,8 +149,8 @@ export class FleetModel {
     return (suspects.get(name)?.suspect.untilMs ?? 0) > this.clock.nowMs;
   }
 
-  /** Runs a minute from its schedule on. */
-  async minute(): Promise<MinuteFigures> {
+  /** Runs a minute from its schedule on, and returns what happened in it. */
+  async minute() {
     this.#figures = noFigures();
     this.#telemetry.lines.length = 0;
     const endMs = this.clock.nowMs + MINUTE_MS;
@@ -300,8 +290,10 @@ function partitionOf(cluster: string): Partition {
 }
 
 function noFigures() {
-  const none = () => ({ '#clusters': 0, other: 0, 'of clusters': 0 });
-  return { latenessMs: [] as number[], reads: none(), writes: none(), kubeconfigReads: 0 };
+  const none = (): Record<Partition, number> => ({ '#clusters': 0, other: 0, 'of clusters': 0 });
+  /** How late the tick of each cluster that answers was when a function received it. */
+  const latenessMs: number[] = [];
+  return { latenessMs, reads: none(), writes: none(), kubeconfigReads: 0 };
 }
 
 /** A registered fleet: the clusters whose names end in 7, one of ten, give no answer. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { kubeconfigSources } from '../../lib/aws/read-kubeconfig.ts';
 import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
-import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -36,17 +35,7 @@ export interface HandlersOptions {
 }
 
 /** What one invocation of a handler reported. */
-export interface Invoked {
-  readonly summary: Summary;
-  readonly changes: readonly string[];
-  /** `twoOwners: the endpoints of ...` */
-  readonly findings: readonly string[];
-  /** `Forbidden: unable to ...` */
-  readonly errors: readonly string[];
-  readonly wouldWrite: readonly string[];
-  /** Those above 0, by `name{label=value}`. */
-  readonly counters: Readonly<Record<string, number>>;
-}
+export type Invoked = Awaited<ReturnType<typeof invoke>>;
 
 export type Handlers = Awaited<ReturnType<typeof startHandlers>>;
 
@@ -123,7 +112,7 @@ export async function runAllLoops(handlers: Handlers): Promise<Invoked[]> {
   return invoked;
 }
 
-async function invoke(environment: Environment, loop: Loop, event: object): Promise<Invoked> {
+async function invoke(environment: Environment, loop: Loop, event: object) {
   const telemetry = recordingTelemetry();
   const summary = await LOOP_HANDLERS[loop](event, {
     environment: { ...environment, telemetry: () => telemetry },
@@ -133,9 +122,12 @@ async function invoke(environment: Environment, loop: Loop, event: object): Prom
   return {
     summary,
     changes: sentences(fields['changes']),
+    /** `twoOwners: the endpoints of ...` */
     findings: sentences(fields['findings']),
+    /** `Forbidden: unable to ...` */
     errors: sentences(fields['errors']),
     wouldWrite: sentences(fields['wouldWrite']),
+    /** Those above 0, by `name{label=value}`. */
     counters: Object.fromEntries(Object.entries(telemetry.counters).filter(([, count]) => count > 0)),
   };
 }
