@@ -74,12 +74,10 @@ const INVOCATION_MS = 60_000;
 /**
  * Returns the handlers of the loops, as often as their schedules have it, or the spec where that is more often. They throw
  * a StartError once the cluster is no longer registered.
- * @param counted is called when an invocation begins, and when it ends
  */
 export function scheduledLoops(
   environment: Environment,
   { name, intervalSeconds }: Pick<ClusterSpec, 'name' | 'intervalSeconds'>,
-  counted: (by: 1 | -1) => void = () => undefined,
 ): ScheduledHandler[] {
   const begun = new Set<Loop>();
   return (Object.keys(LOOP_HANDLERS) as Loop[]).map((id) => ({
@@ -89,9 +87,7 @@ export function scheduledLoops(
       // The user who starts it wants to see it run, even if its last run has only just ended.
       const event = begun.has(id) ? scheduledEvent(tickMs) : { force: true };
       begun.add(id);
-      counted(1);
       await invokeLoop(environment, id, event);
-      counted(-1);
       if (await isDeleted(environment, name)) {
         const message = `${name} is no longer registered: its loops have ended. Start again to register it again.`;
         throw new StartError(3, message);

@@ -10,8 +10,8 @@ export interface SentenceOptions {
   /** Writes one line, without its line break. */
   readonly write: (line: string) => void;
   readonly paint: Paint;
-  /** The cluster whose name is omitted. Default: all. */
-  readonly own?: string;
+  /** The cluster whose name is omitted. */
+  readonly own: string;
 }
 
 interface Reported {
@@ -82,7 +82,7 @@ export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions)
     return withoutMetrics((level, message, fields = {}) => {
       const sentences = sentencesOf(level, message, fields);
       const { cluster } = fields;
-      const isOther = own !== undefined && typeof cluster === 'string' && cluster !== own;
+      const isOther = typeof cluster === 'string' && cluster !== own;
       if (sentences.length > 0) report(level, sentences, isOther ? `${cluster}: ` : '');
       else if (message === 'invocation ended') reportEnd(fields);
     });

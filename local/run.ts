@@ -109,7 +109,9 @@ async function runLoops(
     const remove = await writeRunning(cluster.folder, factsOf(cluster, page?.url));
     try {
       for (const line of announcement(announced, page?.url)) hooks.write(line);
-      const handlers = scheduledLoops(environment, spec, warnAtEnd(ended, hooks.write));
+      const ending = `ending: running passes have ${ENDING_MS / 1000} s to finish; press Ctrl-C again to end at once.`;
+      ended.addEventListener('abort', () => hooks.write(ending));
+      const handlers = scheduledLoops(environment, spec);
       const story = demo && ((signal: AbortSignal) => playStory(STORY, stage(demo, hooks), signal));
       await runOnSchedules(handlers, realClock, ended, story);
     } finally {
@@ -132,18 +134,6 @@ function factsOf({ spec, tableServer, apiServer, kubeconfigFile, context }: Loca
     kubeconfig: kubeconfigFile,
     ...(context !== undefined && { context }),
     ...(page !== undefined && { page }),
-  };
-}
-
-/** Warns at the end if passes still run. @returns a function to call when an invocation begins (1) or ends (-1). */
-function warnAtEnd(ended: AbortSignal, write: RunHooks['write']): (by: 1 | -1) => void {
-  let underWay = 0;
-  ended.addEventListener('abort', () => {
-    if (underWay > 0)
-      write(`ending: running passes have ${ENDING_MS / 1000} s to finish; press Ctrl-C again to end at once.`);
-  });
-  return (by) => {
-    underWay += by;
   };
 }
 

@@ -39,7 +39,7 @@ export async function openAdmission(
     settings: { onFailure: 'refuse', deadlineMs: 8_000, tokenStore: 'secretsManager', secretsPrefix: '' },
     readTokens: async () => ({ outcome: 'read', text: token }),
   });
-  const close = await serveAdmission(handler, { environment, certified: authority.issue([HOST]), port, token });
+  const close = await serveAdmission(handler, environment, { certified: authority.issue([HOST]), port, token });
   const notes = [
     `The admission webhook is at https://${HOST}:${port}/${cluster}. To use it, start the API server of this machine with`,
     `  --admission-control-config-file=${files.config}`,
@@ -50,29 +50,17 @@ export async function openAdmission(
   return { notes, close };
 }
 
-export interface AdmissionFiles {
-  /** The file for the API server's flag `--admission-control-config-file`. */
-  readonly config: string;
-  /** The file for `kubectl apply -f`. */
-  readonly webhook: string;
-}
-
-export interface AdmissionPlace {
-  readonly cluster: string;
-  readonly port: number;
-  readonly token: string;
-  /** PEM. */
-  readonly ca: string;
-}
-
 /**
  * Writes the files of deploy/ that an API server on this machine needs, filled in, into a folder of this user.
+ * @param place of the webhook; `ca` as PEM
+ * @returns the files for the API server's flag `--admission-control-config-file`, and for `kubectl apply -f`
  * @throws StartError if the folder is not safe
  */
 export async function writeAdmissionFiles(
   folder: string,
-  { cluster, port, token, ca }: AdmissionPlace,
-): Promise<AdmissionFiles> {
+  place: { readonly cluster: string; readonly port: number; readonly token: string; readonly ca: string },
+) {
+  const { cluster, port, token, ca } = place;
   await ownFolder(folder);
   const file = (name: string) => path.join(folder, name);
   const config = await shipped('admission-config.yaml');
@@ -98,13 +86,6 @@ async function shipped(name: string): Promise<any> {
   return parse(await readFile(path.join(SHIPPED, name), 'utf8'));
 }
 
-export interface ServeAdmissionOptions {
-  readonly environment: TableEnvironment;
-  readonly certified: CertifiedKey;
-  readonly port: number;
-  readonly token: string;
-}
-
 /**
  * Serves the handler over HTTPS on the loopback, in place of a function URL. Requests without the token are refused
  * before their body is read.
@@ -113,7 +94,8 @@ export interface ServeAdmissionOptions {
  */
 export async function serveAdmission(
   handler: AdmissionHandler,
-  { environment, certified, port, token }: ServeAdmissionOptions,
+  environment: TableEnvironment,
+  { certified, port, token }: { readonly certified: CertifiedKey; readonly port: number; readonly token: string },
 ): Promise<() => Promise<void>> {
   const rules = { host: `${HOST}:${port}`, key: token, keyOf: tokenOf, mediaTypes: ['application/json'] };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {

@@ -57,7 +57,7 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
     return answer(event, context);
   };
   const certified = authority.issue(['127.0.0.1']);
-  const endWebhook = await serveAdmission(handler, { environment: world.environment, certified, port, token: TOKEN });
+  const endWebhook = await serveAdmission(handler, world.environment, { certified, port, token: TOKEN });
   let isServing = true;
   const webhook = {
     /** Bodies of the requests that it answered. */

@@ -71,6 +71,7 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
     startDeadline: () => ({ signal: new AbortController().signal, cancel: () => undefined }),
     telemetry: sentenceTelemetry({
       nowMs,
+      own: DEMO.name,
       write: (text) => void lines.push({ atMs: nowMs(), text, isEvent: false }),
       paint: (_, text) => text,
     }),

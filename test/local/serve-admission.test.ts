@@ -22,7 +22,8 @@ test('a request without the token is refused before the handler is called, and o
       events.push(event as object);
       return { statusCode: 200, headers: {}, body: 'reviewed' };
     },
-    { environment, certified, port, token: 'right' },
+    environment,
+    { certified, port, token: 'right' },
   );
   const client = new HttpClient(`https://127.0.0.1:${port}`, { tls: { ca: authority.ca, rejectUnauthorized: true } });
   const send = async (token: string) => {
@@ -46,7 +47,7 @@ test('a port that another process uses is named, with what to do', async () => {
   await new Promise((resolve) => other.once('listening', resolve));
   const { port } = other.address() as AddressInfo;
   const handler = async () => ({ statusCode: 200, headers: {}, body: '' });
-  await expect(serveAdmission(handler, { environment, certified, port, token: 'right' })).rejects.toThrow(
+  await expect(serveAdmission(handler, environment, { certified, port, token: 'right' })).rejects.toThrow(
     `Port ${port} cannot be used (EADDRINUSE): name a free one with --admission.`,
   );
   other.close();
