@@ -7,7 +7,7 @@ import {
   SKIP_MIRROR_LABEL,
   samePort,
 } from './objects.ts';
-import { repackSubsets } from './repack-subsets.ts';
+import { addressKey, repackSubsets } from './repack-subsets.ts';
 
 /** How a reconciler publishes addresses. */
 export interface PublishingRules {
@@ -129,7 +129,10 @@ function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount
 /** With more servers than the master count, servers displace each other: the result is stable from the second sequence on. */
 const MOST_SEQUENCES = 3;
 
-/** Applies the master-count reconciler of each server in order ({@link addMaster}), until a whole sequence changes nothing. */
+/**
+ * Applies the master-count reconciler of each server in order ({@link addMaster}), until a whole sequence changes nothing.
+ * Once the subset is repacked, a server takes its place in the order of the addresses without repacking it again.
+ */
 export function addMasters(
   current: EndpointsObject | undefined,
   live: readonly string[],
@@ -138,8 +141,60 @@ export function addMasters(
   let endpoints = current;
   for (let sequence = 0; sequence < MOST_SEQUENCES; sequence++) {
     const before = endpoints;
-    for (const address of live) endpoints = addMaster(endpoints, address, rules);
+    endpoints = addInOrder(endpoints, live, rules);
     if (endpoints === before) break;
   }
   return endpoints;
+}
+
+function addInOrder(
+  current: EndpointsObject | undefined,
+  live: readonly string[],
+  rules: MasterRules,
+): EndpointsObject | undefined {
+  let endpoints = current;
+  let present = new Set<string>();
+  let isRepacked = false;
+  for (const [index, address] of live.entries()) {
+    if (present.has(address)) continue;
+    if (isRepacked) return endpoints && withRest(endpoints, live.slice(index), rules.masterCount);
+    const before = (endpoints && onlySubset(endpoints))?.addresses ?? [];
+    isRepacked = before.length > rules.masterCount || before.every(({ ip }) => ip !== address);
+    endpoints = addMaster(endpoints, address, rules);
+    present = new Set(endpoints && onlySubset(endpoints)?.addresses?.map(({ ip }) => ip));
+  }
+  return endpoints;
+}
+
+/** Adds the remaining servers as {@link addMaster} does, to a subset that is repacked and has the right ports. */
+function withRest(endpoints: EndpointsObject, live: readonly string[], masterCount: number): EndpointsObject {
+  const [only, ...others] = endpoints.subsets ?? [];
+  const addresses = [...(only?.addresses ?? [])];
+  const present = new Set(addresses.map(({ ip }) => ip));
+  for (const ip of live) {
+    if (present.has(ip)) continue;
+    const at = placeOf({ ip }, addresses);
+    addresses.splice(at, 0, { ip });
+    present.add(ip);
+    if (addresses.length <= masterCount) continue;
+    // One address too many: the address after the added one is removed; the first, if the added one is last.
+    const next = (at + 1) % addresses.length;
+    const [removed] = addresses.splice(next, 1);
+    const isLeft = [addresses[next - 1], addresses[next]].some((other) => other?.ip === removed?.ip);
+    if (removed !== undefined && !isLeft) present.delete(removed.ip);
+  }
+  return { ...endpoints, subsets: [{ ...only, addresses }, ...others] };
+}
+
+/** Returns the index at which the address is inserted to keep the order of repacked addresses. */
+function placeOf(address: EndpointAddress, addresses: readonly EndpointAddress[]): number {
+  const key = addressKey(address);
+  let [from, to] = [0, addresses.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const other = addresses[middle];
+    if (other !== undefined && addressKey(other) < key) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

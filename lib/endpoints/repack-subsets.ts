@@ -86,7 +86,7 @@ function subsetOf(
 }
 
 /** An address is known by its text and the uid of what it stands for; both sort as text. */
-function addressKey({ ip, targetRef }: EndpointAddress): string {
+export function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
 

@@ -29,7 +29,7 @@ function oneByOne(
   return endpoints;
 }
 
-test('adding all servers has the same result as adding each again and again, with any master count', () => {
+test('adding all servers at once has the same result as adding each in turn, with any master count', () => {
   fc.assert(
     fc.property(
       fc.option(fc.array(aSubset, { maxLength: 2 }), { nil: undefined }),
