@@ -10,12 +10,11 @@ import { nameReplacedResources } from './replaced-resources.ts';
 export default class DeploymentPlugin {
   constructor(serverless, options, { log }) {
     const { service } = serverless;
-    const { provider } = service;
     const stackName = () => serverless.getProvider('aws').naming.getStackName();
     const deployedStack = async () =>
       describeStack(stackName(), await serverless.getProvider('aws').getAwsSdkV3Config());
     const deployment = () =>
-      parametersInForce(serverless.configurationInput.params ?? {}, provider.stage, options.param);
+      parametersInForce(serverless.configurationInput.params ?? {}, service.provider.stage, options.param);
     const hashOfPackage = (name) => {
       const file = path.resolve(serverless.serviceDir, service.package.path ?? '.serverless', name);
       return createHash('sha256').update(readFileSync(file)).digest('hex');
@@ -34,12 +33,13 @@ export default class DeploymentPlugin {
       },
       // CloudFormation ignores unknown parameters, and osls packages a layer but does not build it.
       'before:package:cleanup': async () => {
-        const faults = parameterFaults(deployment().values, provider.stage);
+        const faults = parameterFaults(deployment().values, service.provider.stage);
         if (faults !== undefined) throw new serverless.classes.Error(faults, 'BAD_INPUT');
         await buildAllocatorLayer(service.layers.allocator.path);
       },
       // osls does not keep the parameters of the previous deployment.
       'before:deploy:deploy': async () => {
+        const { provider } = service;
         const { values, requested } = deployment();
         const { Parameters } = provider.compiledCloudFormationTemplate;
         const stack = await deployedStack();
@@ -62,12 +62,12 @@ export default class DeploymentPlugin {
       'before:rollback:rollback': async () => {
         const { parameters = {}, tags } = (await deployedStack()) ?? {};
         const names = Object.keys(parameters);
-        provider.stackParameters = names.map((ParameterKey) => ({ ParameterKey, UsePreviousValue: true }));
-        provider.stackTags = { ...tags, ...provider.stackTags };
+        service.provider.stackParameters = names.map((ParameterKey) => ({ ParameterKey, UsePreviousValue: true }));
+        service.provider.stackTags = { ...tags, ...service.provider.stackTags };
       },
       // osls lists the functions of serverless.yml at the end, and this one may not be in the stack.
       'after:aws:deploy:deploy:updateStack': () => {
-        if (provider.compiledCloudFormationTemplate.Parameters.Admission.Default !== 'on')
+        if (service.provider.compiledCloudFormationTemplate.Parameters.Admission.Default !== 'on')
           delete service.functions.admission;
       },
       // osls prints the outputs of the stack only with --verbose.
