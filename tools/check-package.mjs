@@ -12,7 +12,10 @@ import { readZip, unreadableIn } from './read-zip.mjs';
 const MOST_KB = 215;
 const MOST_KB_OF = { allocate: 115, admission: 130 };
 const LAYER_MODULE = 'nodejs/allocator.mjs';
-/** Needed only on a developer's machine, or in the layer. client-node runs the plugins of a kubeconfig; the SDK's nested clients get credentials. */
+/**
+ * Modules that no function may contain: those of a developer's machine, the allocator (which is in the Lambda layer),
+ * client-node (which runs the plugins of a kubeconfig) and the SDK's nested clients (which get credentials).
+ */
 const NOT_IN_A_BUNDLE =
   /node_modules\/(@kubernetes|@aws-sdk\/nested-clients|openid-client|dynalite|classic-level|level|jest|fast-check)\/|\/(local|test|cli|lib\/allocator)\//;
 

@@ -38,7 +38,7 @@ export interface Fleet {
   readonly interval?: number;
 }
 
-/** The use of a loop of a healthy fleet. Units of the table are those that DynamoDB bills. */
+/** What one loop of a healthy fleet consumes. Read and write units are those that DynamoDB bills. */
 export interface Usage {
   invocations: number;
   passes: number;
@@ -136,7 +136,7 @@ const WAITING_SECONDS = 0.05;
 const MB_OF_A_CORE = 1_769;
 /** Lambda's own log lines of each invocation: START, END and REPORT. */
 const PLATFORM_LOG_BYTES = 300;
-/** The life of a process. It would read each kubeconfig again after 4 to 8 hours (lib/environment/cluster-connections.ts). */
+/** The lifetime of a process. It ends before a kubeconfig is read again (after 4 to 8 hours, see lib/environment/cluster-connections.ts). */
 const PROCESS_HOURS = 2;
 const HOURS_OF_A_MONTH = 730;
 /** Lambda polls an idle queue with five calls of 20 s. */

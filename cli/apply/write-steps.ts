@@ -11,8 +11,8 @@ import type { Style } from '../terminal.ts';
 import type { ApplyStep } from './plan.ts';
 
 /**
- * Writes the steps one after the other, each only over the registration whose difference was printed. One that another
- * writer changed meanwhile is reported and left unchanged; the others are still written.
+ * Writes the steps one after the other. If another writer changed a registration after its difference was printed, that
+ * step is reported and not written; the others are still written.
  */
 export async function applySteps(
   cli: Cli,

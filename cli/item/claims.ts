@@ -69,8 +69,8 @@ export async function readClaims(
 }
 
 /**
- * Reads the holds in a cluster whose API servers allocate. Addresses on the same terms share one. Prints the reason if they
- * cannot be read.
+ * Reads the holds in a cluster whose API servers allocate. Addresses with the same terms share one hold. Prints the
+ * reason if the holds cannot be read.
  */
 export function readHeldAddresses(
   cli: Cli,

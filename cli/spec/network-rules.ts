@@ -13,8 +13,8 @@ const FEWEST_ADDRESSES = 8n;
 const MOST_HOST_BITS = 20;
 
 /**
- * Checks as `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. The limit of 20 host
- * bits applies only if the table allocates, as upstream for its bitmap.
+ * Makes the checks of `cmd/kube-apiserver/app/options/{completion,validation}.go`, with the same messages. The limit of
+ * 20 host bits applies only if the table allocates; upstream has it only for its bitmap allocator.
  */
 export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: SpecDraft, report: Report): void {
   if (text === undefined) return;

@@ -32,7 +32,7 @@ export function percentText(percent: number): string {
   return percent > 0 && percent < 1 ? '<1%' : `${Math.floor(percent)}%`;
 }
 
-/** The figure is rounded down to a tenth of a per cent, so that a small share of many items can be 0. */
+/** Returns the percentage to show. `usedPercent` is rounded down to 0.1, so it is 0 for a few items of a large range. */
 function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }

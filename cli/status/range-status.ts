@@ -139,7 +139,7 @@ export interface TextRange extends RangeLayout {
   bitsOf(texts: Iterable<string>): number[];
 }
 
-/** Returns an empty range, or the error of a text that does not parse. */
+/** Returns the range that a text specifies, with no item taken; an error if the text does not parse. */
 export function textRange(key: RangeKey, text: string): TextRange | Refusal {
   if (key === RANGE_KEYS.nodePorts) {
     const range = portRangeOf(text, nothingToPick);

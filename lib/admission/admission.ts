@@ -36,8 +36,8 @@ export interface AdmissionOptions {
   /** The end of a generated name. Default: five random letters. */
   readonly newSuffix?: () => string;
   /**
-   * Waits after attempt number 0, 1, 2 ... to change a range lost to another writer, by the duration of the attempt.
-   * Default: at random.
+   * Waits before the next attempt to change a range, after attempt 0, 1, 2 ... lost to another writer in `tookMs`.
+   * Default: a random time.
    */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
@@ -47,8 +47,8 @@ export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 /** A review that lost often waits less than a new one; otherwise it would lose until its time is over. */
 const WAITS_MS = [120, 100, 80, 60, 40];
 /**
- * The duration of an attempt for which these waits are right. Slower attempts have longer waits; otherwise all would
- * collide.
+ * The duration of an attempt for which `WAITS_MS` is right. The waits grow with the duration, so that slow attempts do
+ * not collide again.
  */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;

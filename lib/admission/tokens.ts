@@ -20,8 +20,8 @@ interface Kept {
   /** The time of the last attempt to read the tokens, and the reason if it failed. */
   readonly requestedAtMs: number;
   /**
-   * When they were last requested because of an unknown token. Reads for valid tokens do not count: callers could
-   * measure their time.
+   * The time of the last read that an unknown token caused. Reads for valid tokens do not count, so that a caller cannot
+   * find out when they happen.
    */
   readonly guessedAtMs: number;
   readonly fault?: string;
@@ -40,7 +40,7 @@ const KEEP_MS = 5 * 60_000;
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
 /** An unknown token may be new, and a failing store may have recovered. */
 const READ_AGAIN_MS = 10_000;
-/** Reads for tokens that are not among those of a cluster: enough for the first reviews of as many clusters as are kept. */
+/** Limits the reads that unknown tokens cause. The burst allows the first review of each of `MOST_KEPT` clusters. */
 const READS_FOR_GUESSES = { burst: 1_000, eachSecond: 2 };
 const MOST_KEPT = 1_000;
 

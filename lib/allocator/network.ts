@@ -73,7 +73,7 @@ function ipv4Network(value: bigint, prefixLength: number): Network | undefined {
   return described('IPv4', mask(value, 32 - prefixLength), prefixLength);
 }
 
-/** A mapped network is an IPv4 network if it contains the whole mapped prefix. */
+/** Returns an IPv4 network if the prefix includes all of `::ffff:0:0/96` (IPv4-mapped addresses); otherwise an IPv6 network. */
 function ipv6Network(value: bigint, prefixLength: number): Network | undefined {
   if (prefixLength > 128) return undefined;
   const base = mask(value, 128 - prefixLength);

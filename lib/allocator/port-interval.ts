@@ -8,8 +8,8 @@ export interface PortInterval {
 const HIGHEST_PORT = 65_535;
 
 /**
- * Reads `N`, `A-B` or `A+N` (A and the N ports after it), and no text as no ports, as
- * `PortRange` of `k8s.io/apimachinery/pkg/util/net` does, with its errors.
+ * Reads `N`, `A-B` or `A+N` (A and the N ports after it). An empty text means no ports. The results and errors are those
+ * of `PortRange` in `k8s.io/apimachinery/pkg/util/net`.
  */
 export function parsePortInterval(text: string): PortInterval | Refusal {
   const trimmed = text.trim();
@@ -24,7 +24,7 @@ export function parsePortInterval(text: string): PortInterval | Refusal {
   return { base: low, size: 1 + high - low };
 }
 
-/** Returns `base-last`, or no text for an empty range. */
+/** Returns `base-last`, or an empty text for an empty range. */
 export function portIntervalText({ base, size }: PortInterval): string {
   return size === 0 ? '' : `${base}-${base + size - 1}`;
 }

@@ -179,7 +179,10 @@ function publishable(
   return { addresses: fit.flatMap((ofFamily) => ofFamily.slice(0, most)), findings };
 }
 
-/** The parsed records by their text. An address has its canonical text, because a target group or a Service may spell it otherwise. */
+/**
+ * The parsed records by their text. The key of an address is its canonical text, because a target group or a Service may
+ * spell it differently.
+ */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {

@@ -137,7 +137,10 @@ async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<s
   return changes;
 }
 
-/** An absent object has no version that would refuse a write: a tick may be about to create it with the address. */
+/**
+ * Returns true if an object publishes the address, or (with `mayBeAdded`) if the object is absent: it has no version that
+ * could make a write fail, so a tick may be about to create it with the address.
+ */
 async function isPublished({ kubernetes, address, family }: Removal, mayBeAdded: boolean): Promise<boolean> {
   const { refs } = family;
   const selector = `${SERVICE_NAME_LABEL}=${KUBERNETES_SERVICE.name}`;

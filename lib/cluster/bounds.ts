@@ -104,8 +104,8 @@ export const RECORDS_OF_A_HOST = 32;
 export const MOST_HOSTS = 25;
 
 /**
- * The addresses that are read of one source: a name server answers with thousands in a reply, and a Service may have a hundred
- * thousand. Parsing those would keep the process busy for seconds.
+ * The most addresses that are read from one source. A reply of a name server may have thousands, and a Service a hundred
+ * thousand; parsing all of them would keep the process busy for seconds.
  */
 export const MOST_RECORDS = 1_000;
 

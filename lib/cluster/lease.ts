@@ -29,7 +29,7 @@ export type Lease = ServerRecord &
     | {
         readonly state: 'withdrawn';
         readonly withdrawnUntilMs: number;
-        /** Whether the server was down or shutting down since the withdrawal. If so, its next 200 ends it. */
+        /** Whether the server was down or shutting down since the withdrawal. If so, its next status 200 ends the withdrawal. */
         readonly seenDown: boolean;
       }
   );

@@ -3,8 +3,8 @@ import * as z from 'zod/mini';
 const amount = z.int().check(z.gte(0));
 
 /**
- * The usage of the cluster's ServiceCIDRs by the API servers: the state that a pass over cluster IPs leaves in its run
- * record, if they are the allocators.
+ * The usage of the cluster's ServiceCIDRs. If API servers allocate, `cluster-ip-repair` saves it in its run
+ * record.
  */
 const usageShape = z.object({
   /** The sum of all ServiceCIDRs of each family, the default family first. */

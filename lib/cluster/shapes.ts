@@ -5,7 +5,7 @@ export function described<Type extends z.ZodMiniType>(type: Type, description: s
   return type.check(z.meta({ description, ...keywords }));
 }
 
-/** A field that users may omit, with its default for what they write. */
+/** A field that users may omit. `value` is the default, in the form that users write. */
 export function withDefault<Type extends z.ZodMiniType>(
   value: NoInfer<z.input<Type>>,
   type: Type,

@@ -169,7 +169,10 @@ interface NamedEntry {
   readonly serviceRef?: { readonly namespace?: string | undefined; readonly name?: string | undefined } | undefined;
 }
 
-/** Returns the name of an entry, under which two are the same: an address, a host name, or what its source is called. */
+/**
+ * Returns the name that identifies an entry: its address, its host name, or the name of its source. Two entries with one
+ * name are duplicates.
+ */
 export function nameOfEntry({ address: own, host: name, targetGroupArn: arn, serviceRef: ref }: NamedEntry) {
   if (own !== undefined) return canonicalAddress(own) ?? own;
   return ref === undefined ? (arn ?? name?.toLowerCase()) : `service ${ref.namespace}/${ref.name}`;

@@ -65,7 +65,10 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 
-/** The age limit of the record of a loop that is due at every tick: writing each would cost more than the pass. */
+/**
+ * A loop that is due at every tick writes its run record at least this often. Writing one in every pass would cost more
+ * than the pass.
+ */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
 /** The limit of intervals without a success, or of failures in a row, for alarms, `kbctl status` and the doctor. */

@@ -47,8 +47,8 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
 }
 
 /**
- * Queues the next tick of suspects, and the ticks of the next minute for clusters that answer again: the minute's invocation
- * knows of them only then.
+ * Queues the next tick of suspects. Also queues a minute of ticks for clusters that answer again, because the
+ * scheduled invocation queues theirs only from the next minute on.
  */
 async function queueNext(
   invocation: LoopInvocation,

@@ -174,7 +174,7 @@ export async function publishChanges(
   });
 }
 
-/** Returns each reason why messages were not sent once, for a log field. */
+/** Returns the distinct reasons why messages were not sent, for a log field. */
 export function reasonsOf(unsent: readonly Unsent<unknown>[]): readonly string[] | undefined {
   return someOf([...new Set(unsent.map(({ error }) => errorSentence(error)))]);
 }

@@ -42,9 +42,9 @@ interface KnownKubeconfig {
   readonly keepMs: number;
   readonly warnOnce: (text: string) => void;
   readonly ends: readonly CredentialEnd[];
-  /** Probe URLs whose certificate did not verify with it right after it was read. */
+  /** Probe URLs whose certificate did not verify although this kubeconfig had just been read. */
   readonly unverified: Set<string>;
-  /** When a pass began to read it again. */
+  /** When a pass began to read the kubeconfig again. */
   readonly askedAtMs?: number;
 }
 
@@ -53,8 +53,8 @@ const KEEP_MS = 4 * 60 * 60_000;
 /** The time for which a kubeconfig is kept if a renewed one is expected, or reading costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
 /**
- * The shortest time between two reads of a store because of a server that is unreachable or refuses the credential:
- * each read costs.
+ * The shortest time between two reads of a kubeconfig from a store while the server is unreachable or refuses the
+ * credential. AWS charges for each read.
  */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;

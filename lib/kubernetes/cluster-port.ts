@@ -169,7 +169,7 @@ export interface ProbeTarget {
   readonly isOneServer?: true;
 }
 
-/** Probes a target. `signal` ends all probes, besides the limit of each one. */
+/** Probes a target. A probe ends at its own time limit, or earlier when `signal` aborts. */
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
 /**

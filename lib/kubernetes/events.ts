@@ -34,7 +34,7 @@ export interface EventPlanInput {
 
 /** The interval of repeated events, as in client-go's `tools/events`. */
 const REPEAT_MS = 30 * 60_000;
-/** An API server keeps an event for an hour (`--event-ttl`): an older one starts again. */
+/** An API server deletes an event after an hour (`--event-ttl`): after that, the next sighting creates a new event. */
 const FORGET_AFTER_MS = 60 * 60_000;
 const MOST_SIGHTINGS = 300;
 const LONGEST_NOTE = 1_024;

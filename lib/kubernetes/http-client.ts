@@ -41,9 +41,9 @@ const LARGEST_HEADERS = 16 * 1024;
 const MOST_INTERIM_REPLIES = 10;
 
 /**
- * Without DHE: the server chooses its group, and one of 10,000 bits blocks the event loop for a second per handshake
- * before any certificate is verified. No Kubernetes API server uses it. Without renegotiation: a TLS 1.2 server may
- * start it again and again, each time with the work of a handshake.
+ * Disables DHE, because the server chooses the group: a group of 10,000 bits blocks the event loop for a second per
+ * handshake, before any certificate is verified. No Kubernetes API server uses DHE. Disables renegotiation, because a
+ * TLS 1.2 server could request it repeatedly, and each one costs a handshake.
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 

@@ -23,7 +23,7 @@ export interface HttpsProberOptions {
 }
 
 const LONGEST_PROBE_MS = 3_000;
-/** With less lag, the answer of a live server arrives within the rest of the 3 s. */
+/** If the event loop lags less than this, a live server still answers within {@link LONGEST_PROBE_MS}. */
 const LATE_MS = 500;
 /** The limit of the second probe, made as soon as the event loop is free. A pass has time for both. */
 const AGAIN_MS = 1_000;

@@ -46,7 +46,7 @@ const ASTERISK = 0x2a;
 const LETTER_U = 0x75;
 /** JSON within JSON has twice as many backslashes at each level. */
 const MOST_BACKSLASHES = 16;
-/** A position may begin a secret if this many bytes match, or one of them is escaped. */
+/** The number of bytes that must match before a position is searched further, unless one of them is escaped. */
 const PREFIX = 8;
 
 /**
@@ -57,7 +57,7 @@ const PREFIX = 8;
 export class SecretSearch {
   readonly #secret: Buffer;
   readonly #fallbacks: Int32Array;
-  /** The beginnings of escapes of the secret's characters. */
+  /** The first two bytes of each escape that may stand for a character of the secret. */
   readonly #escapes: readonly Buffer[];
   /** The start of each matching character, relative to the held bytes; those before `#first` no longer match. */
   #begins: number[] = [];

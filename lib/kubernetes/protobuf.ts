@@ -107,7 +107,7 @@ export class ProtobufReader {
   }
 }
 
-/** Returns `undefined` if it does not end before `end`. */
+/** Returns the number at a position and the position after it; `undefined` if the number does not end before `end`. */
 function varintAt(bytes: Uint8Array, at: number, end = bytes.length) {
   let value = 0;
   for (let shift = 0; shift < 70; shift += 7) {

@@ -58,7 +58,7 @@ const RAW = 2;
 const LIST_META = 1;
 const ITEM = 2;
 
-/** Reads each field of a list once it is whole, as an object is. */
+/** Yields the items of a list while it arrives: each field is parsed as soon as all its bytes are there. */
 async function* itemsIn<Item>(
   stream: AsyncIterable<Uint8Array>,
   site: CallSite,

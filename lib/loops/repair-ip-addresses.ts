@@ -34,7 +34,7 @@ const READS_AT_ONCE = 8;
 /** Figures of the spec's ranges, which ServiceCIDRs replace. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
-/** The findings that this repair replaces: the claims pass knows only the ranges of the spec. */
+/** The findings about claims that the findings about IPAddresses replace: claims are checked only against the ranges of the spec. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /** The Services of a cluster by their {@link serviceKey}. */

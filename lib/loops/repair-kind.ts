@@ -20,7 +20,7 @@ export interface RepairKind<Item> {
    * allow.
    */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
-  /** Ledgers are in the order of the spec's ranges. */
+  /** `ledgers` are in the order of the spec's ranges. */
   readonly startWalk: (ledgers: readonly Ledger<Item>[]) => Walk;
 }
 

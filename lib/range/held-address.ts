@@ -21,7 +21,7 @@ export const REQUEST_LABEL = 'kube-bootstrap-controller/hold-request';
 /** A time; absent: the hold has no end. */
 const UNTIL_ANNOTATION = 'kube-bootstrap-controller/hold-until';
 
-/** Returns the object whose creation holds a canonical address. It fails if any object records the address. */
+/** Returns the IPAddress that holds a canonical address. The API server refuses to create it if the address has one already. */
 export function heldAddress(name: string, { owner, untilMs, requestId }: HoldTerms): KubernetesObject {
   const labels = {
     [FAMILY_LABEL]: familyOf(name) ?? '',

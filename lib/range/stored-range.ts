@@ -30,9 +30,9 @@ export interface LeakStrikes {
 export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };
 
 /**
- * Items that admission allocated for one Service and no pass has seen in it yet, by bit. The range keeps them, so that
- * a Service that is created again gets the same items, and no namespace takes what others need. Losing them is safe:
- * the Service gets other items.
+ * The items (as bits) that admission allocated for one Service, and that no pass has seen in that Service yet. A Service
+ * that is created again gets the same items, so that one namespace cannot use up the range by repeating. Losing this
+ * record is safe: the Service gets other items.
  */
 export interface Unclaimed extends ServiceName {
   /** The number of reviews that were answered with these items. */

@@ -47,7 +47,7 @@ interface Wording {
   readonly message: string;
 }
 
-/** Reports a claim that a ledger did not know or refused. An error ends the pass. */
+/** Reports a claim that was not recorded or was refused. An error ends the pass. */
 export function reportClaim(
   words: ClaimWords,
   claim: Claim,

@@ -26,8 +26,8 @@ type Ledgers = ReadonlyMap<IPFamily, Ledger<string>>;
 type IsServed = (address: string) => boolean;
 
 /**
- * Returns a walk that enters every cluster IP of every Service into the ledger of its family.
- * @throws RepairError `BadRange` when two ledgers are of one family: each would take the other's addresses for leaks.
+ * Returns a walk that enters every cluster IP of every Service into the range of its family.
+ * @throws RepairError `BadRange` when two ranges have the same family: each would count the other's addresses as leaks.
  */
 export function clusterIpWalk(ledgers: readonly Ledger<string>[], isServed: IsServed = () => false): Walk {
   const families = byFamily(ledgers);
@@ -41,7 +41,7 @@ export function clusterIpWalk(ledgers: readonly Ledger<string>[], isServed: IsSe
   });
 }
 
-/** Most claims are good, and parsing is expensive: the form of the text is enough to find its ledger. */
+/** Enters an address. Guesses the family from the text, because parsing is expensive and most claims are good. */
 function enterAddress(
   ledgers: Ledgers,
   isServed: IsServed,

@@ -41,8 +41,8 @@ export interface Comparison extends RangeDecision {
 }
 
 /**
- * Returns the allocator of `stored`, with its own range, which may not parse; an empty one of `configured` if nothing is
- * stored.
+ * Returns the stored items with the range that was stored with them, which may not parse. Returns an empty range
+ * `configured` if nothing is stored.
  */
 export function recordedRange<Item>(
   makeRange: MakeRange<Item>,
@@ -54,7 +54,7 @@ export function recordedRange<Item>(
   return range;
 }
 
-/** Returns the ledger of a range that the table allocates. `rebuilt` is empty and is filled by the claims. */
+/** Starts to rebuild a range that the table allocates. `rebuilt` is empty; the claims of Services fill it. */
 export function startRebuild<Item>(
   stored: StoredRange | undefined,
   recorded: RangeAllocator<Item>,

@@ -68,7 +68,7 @@ export async function changeLeases(
   return { written: new Set(), present, unwritten: unchanged(changes, read, present) };
 }
 
-/** Returns the changes of leases that are still the ones that were read. */
+/** Returns only the changes of leases that no other writer has changed since the read. */
 export function unchanged(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return new Map(
     [...changes].filter(([address]) => isDeepStrictEqual(leaseOf(read, address), leaseOf(present, address))),

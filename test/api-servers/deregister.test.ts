@@ -291,7 +291,7 @@ describe('a refused deregistration', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('a deregistration is not accepted if it names a record of a host name', async () => {
+  test('a deregistration is not accepted if it names an address that a host name of the spec resolves to', async () => {
     const world = new EndpointsWorld([aServer(A), aHost(HOST)]).answer(READY, A, SHARED);
     world.records.set(HOST, [SHARED]);
     await world.tick();

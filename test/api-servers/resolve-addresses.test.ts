@@ -104,7 +104,7 @@ describe('the addresses of a source', () => {
     expect(findings).toMatchObject([{ message: expect.stringContaining('resolves to 1000 addresses') }]);
   });
 
-  test('the addresses of a source that the spec contains too are probed once, as addresses of the spec', async () => {
+  test('an address that both the spec and a source contain is probed once, as an address of the spec', async () => {
     const spec = aClusterSpec({ apiServers: [dnsName, aServer('10.9.8.7')] });
     const { addresses } = await resolve(spec, async () => ['10.9.8.7']);
     expect(addresses).toMatchObject([{ address: '10.9.8.7', kind: 'server' }]);

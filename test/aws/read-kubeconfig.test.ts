@@ -50,7 +50,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     ]);
   });
 
-  test('a kubeconfig that is kept in AWS comes from a secret that was put there as bytes', async () => {
+  test('a kubeconfig that is kept in AWS can be a binary secret', async () => {
     await anAws(() => ({ body: { SecretBinary: Buffer.from('kind: Config').toString('base64') } }));
     expect(await aReader()(secret, never)).toBe('kind: Config');
   });

@@ -34,6 +34,6 @@ test('any other answer is a failure, reported by its name only', async () => {
   });
 });
 
-test('an empty name is absent too', async () => {
+test('a store that does not answer in time is a failure', async () => {
   expect(await read('ssm', () => ({ hang: true }), 50)).toMatchObject({ outcome: 'failed' });
 });

@@ -11,8 +11,8 @@ interface IPAddress extends KubernetesObject {
 const SERVICES = '/api/v1/namespaces/default/services';
 const ipAddress = (address: string) => `/apis/networking.k8s.io/v1/ipaddresses/${address}`;
 
-/** What docs/tasks/address-conflict.md rests on. */
-describe('Services with one cluster IP, where the API servers allocate', () => {
+/** Verifies the statements of docs/tasks/address-conflict.md. */
+describe('Services that share a cluster IP in a cluster whose API servers allocate', () => {
   const { etcd, apiserver } = runningControlPlane();
 
   const parentOf = async (address: string) => {

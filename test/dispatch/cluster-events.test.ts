@@ -55,7 +55,7 @@ describe('changes of a cluster', () => {
   const well = () => aReport();
   const down = () => Promise.reject(new ClusterError('Unavailable', 'connection refused'));
 
-  test('changes of a cluster are published when it begins to fail and to be healthy, once each', async () => {
+  test('an event is published once when a cluster begins to fail, and once when it is healthy again', async () => {
     expect(await pass(well)).toEqual([
       {
         ...{ schema: 1, stack: 'prod', cluster: 'demo', function: 'node-port-repair' },
@@ -96,21 +96,21 @@ describe('changes of a cluster', () => {
     expect(await pass(long)).toEqual([]);
   });
 
-  test('changes of a cluster are published by the stack that owns the cluster alone', async () => {
+  test('only the stack that owns a cluster publishes its changes', async () => {
     await takeOverCluster(world.table, 'demo', 'other');
     expect(await pass(down)).toEqual([]);
     await takeOverCluster(world.table, 'demo', 'prod');
     expect(await pass(down)).toHaveLength(1);
   });
 
-  test('changes of a cluster fail no pass when they cannot be published', async () => {
+  test('a pass succeeds although the changes of its cluster cannot be published', async () => {
     await pass(well, { eventBus: downQueue });
     expect(await world.recordOf('demo', 'node-port-repair')).toMatchObject({ outcome: 'succeeded' });
     expect(world.telemetry.counters).toMatchObject({ unpublishedEvents: 1 });
     expect(world.telemetry.lines.map(({ message }) => message)).toContain('cluster events not published');
   });
 
-  test('changes of a cluster are its endpoints, whether a pass or a deregistration writes them', async () => {
+  test('a change of the endpoints is published, whether a pass or a deregistration made it', async () => {
     const { port } = memoryCluster();
     const connect: Environment['connect'] = async () => ({
       kubernetes: port,

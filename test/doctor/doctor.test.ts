@@ -95,7 +95,7 @@ describe('the doctor', () => {
     expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
   });
 
-  test('an API server that is not reached is one line, and nothing behind it is checked', async () => {
+  test('an API server that cannot be reached is one failure, and the checks that need it are skipped', async () => {
     const { lines } = await ask(
       await aWorld(),
       { cluster: 'two' },
@@ -155,7 +155,7 @@ describe('the doctor', () => {
   });
 });
 
-test('the environment contains how many ticks run at the same time, which the doctor compares with the clusters', () => {
+test('the doctor reads the limit of concurrent ticks from the environment, and warns if it is too low for the number of clusters', () => {
   expect(doctorEnvironmentFrom({ TICK_CONCURRENCY: '12' }).queues?.concurrency).toBe(12);
   expect(doctorEnvironmentFrom({}).queues).not.toHaveProperty('concurrency');
   expect(checkConcurrency(640, 16, 10)).toEqual([]);

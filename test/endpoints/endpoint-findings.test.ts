@@ -16,7 +16,7 @@ const REFUSED =
   'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service';
 const miss: ProbeOutcome = { verdict: 'silence', odd: false, detail: 'timed out' };
 
-describe('the refusal to publish no address', () => {
+describe('the finding that no API server is live', () => {
   const UNREACHED = 'Start an API server, or make its probe URL reachable from here (apiServers[].probe)';
   const UNDO = '"kbctl deregister prod 10.0.0.1 --undo" ends a withdrawal';
 
@@ -33,15 +33,18 @@ describe('the refusal to publish no address', () => {
       withdrawn: ['10.0.0.1'],
       why: `10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
     },
-  ])('the refusal to publish no address gives the reason and the remedy for $name', ({ outcomes, withdrawn, why }) => {
-    const finding = noLiveLease({
-      spec: aClusterSpec({ name: 'prod' }),
-      nowMs: NOW,
-      leases: withdrawn.map((address) => aLease({ address, withdrawnUntilMs: NOW + 1 })),
-      outcomes: new Map(outcomes.map((address) => [address, miss])),
-    });
-    expect(finding).toEqual({ type: 'noLiveLease', message: `${REFUSED}: ${why}` });
-  });
+  ])(
+    'the finding that no API server is live gives the reason and the remedy for $name',
+    ({ outcomes, withdrawn, why }) => {
+      const finding = noLiveLease({
+        spec: aClusterSpec({ name: 'prod' }),
+        nowMs: NOW,
+        leases: withdrawn.map((address) => aLease({ address, withdrawnUntilMs: NOW + 1 })),
+        outcomes: new Map(outcomes.map((address) => [address, miss])),
+      });
+      expect(finding).toEqual({ type: 'noLiveLease', message: `${REFUSED}: ${why}` });
+    },
+  );
 });
 
 describe('the finding of an unfinished withdrawal', () => {

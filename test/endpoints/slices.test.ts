@@ -89,7 +89,7 @@ describe('the writes of the slice', () => {
       prune: true,
       isReplaced: true,
     },
-  ])('the writes of the slice replace one of another address type with $name: $isReplaced', (given) => {
+  ])('a slice of another address type with $name is replaced: $isReplaced', (given) => {
     const { labels: _, ...metadata } = desired.metadata;
     const withLabels = { ...metadata, ...(given.labels && { labels: given.labels }) };
     const object = found({ ...desired, addressType: 'IPv6', metadata: withLabels });

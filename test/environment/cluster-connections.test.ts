@@ -177,11 +177,11 @@ describe('the connections of a process', () => {
     await clusters.close();
   });
 
-  describe('a credential that was refused while it was kept', () => {
+  describe('a refused credential', () => {
     const withToken = (Authorization: string) => access({ authHeaders: async () => ({ Authorization }) });
     const read = { kind: 'Namespace', name: 'default' } as const;
 
-    test('a credential that was refused while it was kept is read again once, and the pass continues with the new one', async () => {
+    test('a refused credential is read again once, and the pass continues with the new one', async () => {
       const before = server.requests.length;
       const stored = ['old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));

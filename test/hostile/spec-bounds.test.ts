@@ -41,7 +41,7 @@ test('a cluster spec names as many host names as one EndpointSlice has room for'
   });
 });
 
-test('a cluster spec of any length is not parsed', () => {
+test('a cluster spec that is too long is not parsed', () => {
   expect(parseClusterSpec('a: {}\n'.repeat(LONGEST_SPEC_TEXT))).toMatchObject({
     faults: [{ message: expect.stringContaining(`at most ${LONGEST_SPEC_TEXT} are read`) }],
   });

@@ -58,7 +58,7 @@ describe('a stored kubeconfig cannot execute a command or read a file', () => {
     expect(outcome).toMatchObject({ code: 'BadKubeconfig' });
   });
 
-  test('a kubeconfig hides no field from the check by YAML that its reader parses differently', async () => {
+  test('duplicate keys and merge keys in YAML do not hide a command from the check', async () => {
     const twice = kubeconfig(admin({ exec: null })).replace('exec: null', 'exec: null\n      exec: {command: /bin/sh}');
     await expect(parseKubeconfig(twice, 'of a tenant')).rejects.toMatchObject({ code: 'BadKubeconfig' });
     const inherited = kubeconfig(admin({ '<<': { exec: touch() } }));

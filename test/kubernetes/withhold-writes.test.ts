@@ -43,7 +43,7 @@ const slice = {
   ports: [{ port: 6443 }, { port: 8443 }],
 };
 
-describe('a port that withholds writes', () => {
+describe('a cluster port that withholds writes', () => {
   test('a read is passed through', async () => {
     const { port, reported } = withholding();
     await expect(port.get(ref)).resolves.toBe(stored);
@@ -53,7 +53,7 @@ describe('a port that withholds writes', () => {
     expect([names, reported]).toEqual([['kubernetes'], []]);
   });
 
-  test('a port that withholds writes answers each write with the object as it would be', async () => {
+  test('a cluster port that withholds writes answers each write with the object as it would be', async () => {
     const { port } = withholding();
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
     await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
@@ -62,7 +62,7 @@ describe('a port that withholds writes', () => {
     await expect(port.mergePatch(ref, {})).resolves.toEqual({ outcome: 'withheld' });
   });
 
-  test('a port that withholds writes reports each field of an object that it would create, patch or delete', async () => {
+  test('a cluster port that withholds writes reports each field of an object that it would create, patch or delete', async () => {
     const { port, reported } = withholding();
     const ipAddress = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
     const spec = { parentRef: { resource: 'services', name: 'shop' } };
@@ -84,7 +84,7 @@ describe('a port that withholds writes', () => {
     ]);
   });
 
-  test('a port that withholds writes reports which fields of what was read an update would change', async () => {
+  test('a cluster port that withholds writes reports which fields an update would change in the object that was read', async () => {
     const { port, reported } = withholding();
     await port.get(ref);
     await port.update({ ...stored, metadata: { ...stored.metadata, resourceVersion: '8', labels: { b: '3' } } });
@@ -104,7 +104,7 @@ describe('a port that withholds writes', () => {
       published: 'EndpointSlice default/kubernetes with no address',
     },
   ])(
-    'a port that withholds writes names the addresses that it would publish: $published',
+    'a cluster port that withholds writes names the addresses that it would publish: $published',
     async ({ object, published }) => {
       const { port, reported } = withholding();
       await port.create(object);

@@ -27,13 +27,13 @@ test('the clock-driven runner invokes every job once in the order given, then ea
   expect(calls).toEqual(['slow@0', 'fast@0', 'fast@10', 'slow@20', 'fast@20', 'fast@30']);
 });
 
-test('the clock-driven runner leaves out the ticks that pass while a job runs', () => {
+test('the clock-driven runner skips the ticks that are due while a job runs', () => {
   expect([0, 1, 9_999, 10_000, 25_000].map((nowMs) => nextTickMs(10_000, nowMs))).toEqual([
     10_000, 10_000, 10_000, 20_000, 30_000,
   ]);
 });
 
-test('the clock-driven runner starts the work beside the jobs once each of them has been invoked', async () => {
+test('the clock-driven runner starts the additional work once each job has been invoked', async () => {
   const { clock, signal } = jumpingClock(20_000, 2);
   const calls: string[] = [];
   const job = (id: string): ScheduledHandler => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });

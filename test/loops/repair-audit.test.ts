@@ -108,7 +108,7 @@ test('an audit counts what Services claim, and frees nothing', async () => {
   expect((await cluster.pass(clusterIpRepair)).changes).toEqual([]);
 });
 
-test('an audit that another one overtakes accepts the usage bitmap of that one', async () => {
+test('an audit whose write loses to another audit succeeds', async () => {
   const cluster = new RepairCluster({ allocator: 'apiserver' });
   const table = tableWith(cluster.table, { put: async () => ({ outcome: 'lost' }) });
   expect(await cluster.pass(clusterIpRepair, { table })).toMatchObject({ changes: [], errors: [] });

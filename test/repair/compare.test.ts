@@ -97,14 +97,14 @@ test.each([
   expect(decided.counts).toMatchObject({ allocated: 1 - leaks, free: 9 + leaks, capacity: 10, leaks, mayHaveLeaked });
 });
 
-test('an allocated item without a Service keeps its second strike where the list of Services proves too little to free it', () => {
+test('an allocated item without a Service keeps its second strike if the pass may not free items', () => {
   const stored = struck([3], [2], ago(INTERVAL));
   const decided = compared({ taken: [2, 3], stored, turn: { mayFree: false } });
   expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [2, 3] });
   expect(decided.counts).toMatchObject({ leaks: 0, mayHaveLeaked: 2 });
 });
 
-test('an allocated item without a Service loses its strikes when a Service has it after all', () => {
+test('an allocated item without a Service loses its strikes when a Service claims it again', () => {
   const decided = compared({ taken: [2, 3], claims: [30002], stored: struck([3], [2], ago(INTERVAL)) });
   expect(bits(decided)).toEqual({ taken: [2, 3], once: [], twice: [3] });
   expect(messages(decided)).toEqual([]);

@@ -211,13 +211,16 @@ describe('a walk over Services', () => {
     expect([ledger.claims, walk.findings.listed, walk.services]).toEqual([[], [], 1]);
   });
 
-  test.each(['10.1.0.0/24', '10.0.0.0'])('a walk over Services is refused over 10.0.0.0/24 and %s', (other) => {
-    const ledgers = ['10.0.0.0/24', other].map((spec) => answering<string>(spec, 'recorded'));
-    const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
-    expect(() => clusterIpWalk(ledgers)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
-  });
+  test.each(['10.1.0.0/24', '10.0.0.0'])(
+    'a walk over Services does not start with the two ranges 10.0.0.0/24 and %s',
+    (other) => {
+      const ledgers = ['10.0.0.0/24', other].map((spec) => answering<string>(spec, 'recorded'));
+      const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
+      expect(() => clusterIpWalk(ledgers)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
+    },
+  );
 
-  test('a walk over Services is refused without a range of node ports', () => {
+  test('a walk over Services does not start without a range of node ports', () => {
     expect(() => nodePortWalk([])).toThrow('node ports have one range');
   });
 });

@@ -43,7 +43,7 @@ describe('a table without writes', () => {
     ]);
   });
 
-  test('a table without writes refuses the same writes as the table: those over another item than the one read', async () => {
+  test('a table without writes refuses a write if the item changed since it was read, as the table does', async () => {
     const a = await view.get('demo', 'a');
     expect(await view.put(newItem('a', 2), undefined)).toEqual({ outcome: 'lost' });
     expect(await view.put(newItem('new', 2), a)).toEqual({ outcome: 'lost' });
@@ -52,7 +52,7 @@ describe('a table without writes', () => {
     expect(a === undefined ? undefined : await view.delete(a)).toEqual({ outcome: 'lost' });
   });
 
-  test('a table without writes to some keys marks their writes as withheld, and makes the others', async () => {
+  test('a table without writes to some keys marks writes to those keys as withheld, and makes the other writes', async () => {
     const options = { nowMs: () => 7, isWithheld: (key: string) => key === 'a' };
     const some = unwrittenTable(below, options);
     const a = await some.get('demo', 'a');

@@ -246,7 +246,7 @@ describe('ticks', () => {
     },
   );
 
-  test('nothing else is on a schedule', () => {
+  test('each loop has one rule with a schedule, and there are no other rules', () => {
     expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
   });
 
@@ -387,7 +387,7 @@ describe('roles', () => {
     ]);
   });
 
-  test('roles by pattern are assumed in accounts of the organization alone', () => {
+  test('roles that a pattern allows can be assumed only in accounts of the organization', () => {
     const { Policies } = byReference(everything, functionOf(everything, 'deregister').Properties.Role).Properties;
     const { PolicyDocument } = Policies.find(({ PolicyName }: Resource['Properties']) => PolicyName === 'organization');
     expect(PolicyDocument.Statement[0].Condition).toEqual({

@@ -154,7 +154,7 @@ async function judge(mutant: number, parts: readonly Part[]): Promise<void> {
   await send({ type: 'verdict', mutant, verdict: isNoticed ? 'killed' : 'survived' });
 }
 
-/** Returns first the tests that detect much in little time. */
+/** Returns the tests that fit into the CPU time limit, those that detect the most mutants per CPU time first. */
 function affordable(candidates: readonly Measured[]): readonly Measured[] {
   const cost = ({ cpuMs, kills }: Measured) => cpuMs / (1 + kills);
   let sumMs = 0;

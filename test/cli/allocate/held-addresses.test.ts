@@ -51,7 +51,7 @@ const valuesIn = ({ items }: { readonly items: readonly { readonly value?: unkno
   items.map(({ value }) => value);
 const find = ({ cluster }: { cluster: MemoryCluster }, name: string) => cluster.find({ kind: 'IPAddress', name });
 
-describe('A request to allocate, where API servers allocate', () => {
+describe('A request to allocate addresses in a cluster whose API servers allocate', () => {
   test('a request holds values and free addresses of both families as IPAddresses, static bands first', async () => {
     const world = await aCluster();
     const answer = await world.ask({ items: [NEXT, ip('10.0.0.1'), NEXT_IPV6, { ...NEXT, count: 2 }] });
@@ -206,7 +206,7 @@ describe('A request to allocate, where API servers allocate', () => {
   });
 });
 
-describe('A request to release, where API servers allocate', () => {
+describe('A request to release addresses in a cluster whose API servers allocate', () => {
   test('a release frees only what is held, and never the address of a Service', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.7'));
@@ -257,7 +257,7 @@ describe('A request to release, where API servers allocate', () => {
   });
 });
 
-describe('A request to look up, where API servers allocate', () => {
+describe('A request to look up addresses in a cluster whose API servers allocate', () => {
   test('a look-up returns which addresses are taken, held and free', async () => {
     const world = await aCluster();
     world.cluster.place(ofService('10.0.0.20'));

@@ -127,7 +127,7 @@ test('HEAD has no body', async () => {
 });
 
 test.each(['example.com', '127.0.0.1', '127.0.0.1.example.com', 'localhost:1'])(
-  'the host name %s is not this machine and learns nothing',
+  'a request with the host name %s is refused, and its answer contains no cluster name',
   async (host) => {
     const answer = await ask(await serve(), '/', { host });
 

@@ -432,7 +432,7 @@ describe('extra ports', () => {
     ]);
   });
 
-  test('extra ports conflict although there is another fault', () => {
+  test('a conflict of extra ports is reported together with a fault of another field', () => {
     expect(faultsOf({ ...service([{ name: 'a', port: 443 }]), mode: 'x' })).toEqual([
       'mode: is "x"',
       'service.extraPorts[0].port: service.port has TCP port 443 already',
