@@ -34,6 +34,8 @@ export interface ContestObservation {
   readonly wanted: string;
   /** Whether the objects differ from what the pass has to publish. */
   readonly differs: boolean;
+  /** Another writer made one of the objects. */
+  readonly isForeign: boolean;
   /** The resourceVersions that the pass read; an empty text for a missing object. */
   readonly versions: readonly string[];
   /** The objects publish no address, or one whose lease has expired: the pass always corrects this at once. */
@@ -74,7 +76,7 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   const remembered = contest !== undefined || !isOld(lastWrite);
   const twoOwners = undone && contest !== undefined;
   // If the pass has to publish the same as the last one, another writer changed the objects.
-  const corrects = differs && isSame;
+  const corrects = observation.isForeign || (differs && isSame);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...(contest && { contest }) },
     afterWrite: {

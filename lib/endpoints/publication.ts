@@ -97,6 +97,8 @@ function publicationOf(
   const verdict = judgeContest(before, {
     wanted: JSON.stringify([live, endpointPorts(spec)]),
     differs: planned.length + pruned.length > 0,
+    // A foreign slice is always the change of another writer.
+    isForeign: pruned.length > 0,
     versions: versionsOf(found),
     urgent: planned.length > 0 && isHarmful(servers),
     nowMs,

@@ -21,6 +21,7 @@ function run(ticks: readonly Tick[], before: ContestState = {}) {
       wanted,
       differs,
       urgent,
+      isForeign: false,
       versions: [version],
       nowMs: atMs,
       intervalMs: INTERVAL_MS,
