@@ -28,6 +28,25 @@ export interface ShortClusterList {
   readonly clusters: ReadonlyMap<string, RegisteredCluster>;
 }
 
+/** An older list may differ too much from the present registrations. */
+const OLDEST_LIST_MS = 15 * 60_000;
+
+export class ClusterListMemory {
+  #last: { readonly list: ShortClusterList; readonly readAtMs: number } | undefined;
+
+  /** Keeps the list without the registrations, which may change before the list is used and are read one by one. */
+  keep(list: ShortClusterList, readAtMs: number): void {
+    this.#last = { list: { ...list, clusters: new Map() }, readAtMs };
+  }
+
+  /** Returns the list and its age, unless it is too old. */
+  last(nowMs: number): { readonly list: ShortClusterList; readonly ageMs: number } | undefined {
+    if (this.#last === undefined) return undefined;
+    const ageMs = nowMs - this.#last.readAtMs;
+    return ageMs > OLDEST_LIST_MS ? undefined : { list: this.#last.list, ageMs };
+  }
+}
+
 /** A page costs 256 of the 3,000 reads that the partition serves in a second. */
 const PAGE_EVERY_MS = 250;
 /** When the scheduled function of each loop reads the second page: all functions begin in the same second. */

@@ -4,8 +4,10 @@ import type { LoopDefinition } from '../loops/pass.ts';
 import { CONCURRENT_PASSES, DispatchError, LISTING_MS, pause } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
 import type { Pause } from '../table/clusters.ts';
+import { TableError } from '../table/key-value-table.ts';
+import { errorSentence } from '../telemetry/telemetry.ts';
 import { type Attempt, attemptApart, type Batch, type NamedAttempt } from './attempt.ts';
-import { listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
+import { ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
 import { type Outcome, onMessages } from './messages.ts';
@@ -19,16 +21,22 @@ import { queueTicks } from './ticks.ts';
  * failures of the event, the environment or the table fail the invocation.
  */
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
-  return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation));
+  const memory = new ClusterListMemory();
+  return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation, memory));
 }
 
 /**
  * Runs the passes of one loop for an event. Each due cluster has its own deadline; no cluster delays another or fails
  * the invocation. A message of the queue never fails it either: the next tick is the retry.
  *
- * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed.
+ * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed and no list is remembered.
  */
-export async function dispatch(loop: LoopDefinition, event: unknown, invocation: Invocation): Promise<Summary> {
+export async function dispatch(
+  loop: LoopDefinition,
+  event: unknown,
+  invocation: Invocation,
+  memory = new ClusterListMemory(),
+): Promise<Summary> {
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
   const request = parseEvent(event);
@@ -36,7 +44,7 @@ export async function dispatch(loop: LoopDefinition, event: unknown, invocation:
     attempts,
     dueAtMs = beganAtMs,
     queued,
-  } = await carryOut({ loop, ...invocation }, request).catch((error: unknown) => {
+  } = await carryOut({ loop, ...invocation, memory }, request).catch((error: unknown) => {
     telemetry.count('failures', 1);
     throw error;
   });
@@ -83,7 +91,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
     telemetry.log('warn', 'schedule dropped', { lateMs });
     return { attempts: [], dueAtMs };
   }
-  const list = await listInTime(invocation);
+  const list = await listOfMinute(invocation);
   const apart = await clustersApart(invocation);
   const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, apart }, invocation);
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
@@ -91,6 +99,31 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   const attempts = [...logUnusable(batch, list.unreadable), ...ran];
   if (environment.stack !== undefined) await TASKS_OF_MINUTE[loop.id]?.(invocation, list);
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
+}
+
+/** Reads the cluster list; or returns the last one, rather than lose the minute. */
+async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterList> {
+  const { environment, telemetry, memory } = invocation;
+  try {
+    const list = await listInTime(invocation);
+    memory.keep(list, environment.nowMs());
+    return list;
+  } catch (error) {
+    const last = memory.last(environment.nowMs());
+    if (last === undefined || environment.tickQueue === undefined || !isPassing(error)) throw error;
+    telemetry.count('staleClusterLists', 1);
+    telemetry.log('error', 'cluster list not read: the last one is used', {
+      ageMs: last.ageMs,
+      errors: [errorSentence(error)],
+    });
+    return last.list;
+  }
+}
+
+/** Whether the table may have recovered when the ticks of this minute run. An error about an item's content stays. */
+function isPassing(error: unknown): boolean {
+  const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
+  return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
 }
 
 /** Handles a direct invocation: nothing is queued. */

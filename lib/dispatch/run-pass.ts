@@ -12,12 +12,14 @@ import { otherOwner, type RegisteredCluster, readCluster, readPauseOfAll } from 
 import type { KeyValueTable } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 import { addressLookUp } from './address-look-up.ts';
+import type { ClusterListMemory } from './cluster-list.ts';
 import { isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';
 import { type EndedPass, isSameAsRecorded } from './record-pass.ts';
 
 /** An invocation of one loop's function. */
 export interface LoopInvocation extends Invocation {
   readonly loop: LoopDefinition;
+  readonly memory: ClusterListMemory;
 }
 
 export interface PassInput {
@@ -106,7 +108,7 @@ function passContext(
 }
 
 /**
- * Reads the registration and both pauses again: the pass may be minutes old.
+ * Reads the registration and both pauses again: the pass may be minutes old, and began by a list that may be older.
  * @throws OlderSpecError, TableError
  */
 async function confirmRegistration(

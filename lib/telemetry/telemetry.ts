@@ -48,6 +48,8 @@ export type CounterName =
   | 'lateProbes'
   /** Ticks that came later than an interval and were dropped. */
   | 'lateTicks'
+  /** Minutes for which the cluster list could not be read and an earlier one was used. */
+  | 'staleClusterLists'
   /** Messages that are not ticks of this version and loop. */
   | 'unreadableTicks'
   /** Clusters whose passes run alone since their process ended or was blocked. */

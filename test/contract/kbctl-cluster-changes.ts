@@ -6,7 +6,7 @@ import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/r
 import { specIn } from '../support/a-cluster-spec.ts';
 import type { KbctlWorld } from '../support/kbctl-world.ts';
 
-/** `cluster set-mode`, `take-over`, `close-allocation`, `delete` and `schema`. */
+/** `cluster set-mode`, `take-over`, `close-allocation` and `delete`. */
 export function describeClusterChanges(world: () => KbctlWorld): void {
   const cluster = (...words: string[]) => world().kbctl(['cluster', ...words]);
   const registered = (name: string) => readCluster(world().table, name);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { runOnce } from '../../cli/passes/run-once.ts';
+import { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
@@ -15,13 +16,14 @@ import {
   unregisterCluster,
 } from '../../lib/table/cluster-registration.ts';
 import { claimCluster, type Pause, readCluster } from '../../lib/table/clusters.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
+import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { isRangeKey } from '../../lib/table/ranges.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { READY } from '../support/endpoints-world.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import { memoryQueue } from '../support/memory-queue.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
 
 const SPEC = { name: 'demo', mode: 'enforce', allocator: 'table', apiServers: [aServer('10.0.0.1')] } as const;
@@ -35,11 +37,12 @@ const CHANGES: readonly [string, Change][] = [
   ['it was set to observe', (table) => setClusterMode(table, 'demo', 'observe')],
   ['it was unregistered', (table) => unregisterCluster(table, 'demo')],
   ['another stack took it over', (table) => takeOverCluster(table, 'demo', 'second')],
-  ['its spec was changed', (table) => registerCluster(table, aClusterSpec({ ...SPEC, maxEventsPerPass: 7 }))],
 ];
+const NEW_SPEC: Change = (table) => registerCluster(table, aClusterSpec({ ...SPEC, maxEventsPerPass: 7 }));
 
 const LOOPS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
-const CASES = LOOPS.flatMap((loop) => CHANGES.map(([what, change]) => ({ id: loop.id, loop, what, change })));
+const casesOf = (changes: typeof CHANGES) =>
+  LOOPS.flatMap((loop) => changes.map(([what, change]) => ({ id: loop.id, loop, what, change })));
 
 let world: DispatchWorld;
 let cluster: MemoryCluster;
@@ -96,13 +99,16 @@ beforeEach(async () => {
 });
 
 describe('a pass under way', () => {
-  test.each(CASES)('of $id writes nothing to the cluster and no range once $what', async ({ loop, change }) => {
-    whileReading = () => change(world.table, pause());
-    const summary = await world.dispatch(loop, world.schedule(), { environment: environment() });
-    expect([cluster.writes, ranges]).toEqual([[], []]);
-    expect(summary).toMatchObject({ passes: 1, failed: 1 });
-    expect(await world.recordOf('demo', loop.id)).toMatchObject({ error: { code: 'OlderSpec' } });
-  });
+  test.each(casesOf([...CHANGES, ['its spec was changed', NEW_SPEC]]))(
+    'of $id writes nothing to the cluster and no range once $what',
+    async ({ loop, change }) => {
+      whileReading = () => change(world.table, pause());
+      const summary = await world.dispatch(loop, world.schedule(), { environment: environment() });
+      expect([cluster.writes, ranges]).toEqual([[], []]);
+      expect(summary).toMatchObject({ passes: 1, failed: 1 });
+      expect(await world.recordOf('demo', loop.id)).toMatchObject({ error: { code: 'OlderSpec' } });
+    },
+  );
 
   test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))('of $id writes while nothing changes', async ({ loop }) => {
     await world.dispatch(loop, world.schedule(), { environment: environment() });
@@ -122,3 +128,37 @@ test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
     expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
   },
 );
+
+describe('a pass by a cluster list that is minutes old, because it cannot be read again', () => {
+  test.each(casesOf(CHANGES))(
+    'of $id writes nothing to the cluster and no range once $what',
+    async ({ loop, change }) => {
+      const memory = new ClusterListMemory();
+      await world.dispatch(
+        { ...loop, run: async () => ({ changes: [], findings: [], counts: {}, errors: [] }) },
+        world.schedule(),
+        {
+          environment: environment(),
+          memory,
+        },
+      );
+      world.clock.nowMs += 6 * MINUTE;
+      await change(world.table, pause());
+      const unlisted = (signal: AbortSignal): KeyValueTable => {
+        const { pages: _, ...table } = recorded(world.environment.table(signal));
+        const list = (partition: string, prefix: string) =>
+          partition === '#clusters'
+            ? Promise.reject(new TableError('Throttled', 'too many'))
+            : table.list(partition, prefix);
+        return { ...table, list };
+      };
+      const tickQueue = memoryQueue(() => world.clock.nowMs).queue;
+      await world.dispatch(loop, world.schedule(), {
+        environment: { ...environment(), table: unlisted, tickQueue },
+        memory,
+      });
+      expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
+      expect([cluster.writes, ranges]).toEqual([[], []]);
+    },
+  );
+});

@@ -1,11 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { unregisterCluster } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
-import { TableError } from '../../lib/table/key-value-table.ts';
+import { TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { downQueue, memoryQueue, queueEvent } from '../support/memory-queue.ts';
@@ -14,6 +15,7 @@ const FLEET = Array.from({ length: CONCURRENT_PASSES * 2 + 3 }, (_, index) => `c
 
 let world: DispatchWorld;
 let queue: ReturnType<typeof memoryQueue>;
+let memory: ClusterListMemory;
 let ran: string[];
 /** What the loop does in a cluster, if it is not nothing. */
 let scripts: Record<string, (context: PassContext) => Promise<PassReport>>;
@@ -27,7 +29,7 @@ const loop: LoopDefinition = {
 };
 
 function invoke(event: unknown, overrides: Partial<Environment> = {}): Promise<Summary> {
-  return world.dispatch(loop, event, { environment: { tickQueue: queue.queue, ...overrides } });
+  return world.dispatch(loop, event, { environment: { tickQueue: queue.queue, ...overrides }, memory });
 }
 
 const schedule = () => world.schedule();
@@ -38,6 +40,7 @@ const tickOf = (overrides: object = {}) =>
 beforeEach(() => {
   world = aDispatchWorld();
   queue = memoryQueue(() => world.clock.nowMs);
+  memory = new ClusterListMemory();
   ran = [];
   scripts = {};
 });
@@ -179,6 +182,38 @@ test('a fleet without a queue has passes by the schedule alone', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
   await world.dispatch(loop, schedule());
   expect(ran.toSorted()).toEqual(FLEET);
+});
+
+describe('a cluster list that cannot be read', () => {
+  const tableThatFails = (code: TableErrorCode) => {
+    const list = () => Promise.reject(new TableError(code, 'the table is down'));
+    return { table: () => ({ ...world.table, list }) };
+  };
+
+  test('a process uses its last cluster list for 15 minutes if none can be read, which is logged and counted', async () => {
+    await world.register({ name: 'a' }, { name: 'b' });
+    await invoke(schedule());
+    world.clock.nowMs += 15 * 60_000;
+    expect(await invoke(schedule(), tableThatFails('Unavailable'))).toEqual({ passes: 0, failed: 0, skipped: 0 });
+    expect(queue.sent).toHaveLength(12);
+    expect(world.telemetry.counters).toMatchObject({ staleClusterLists: 1 });
+    expect(lines('cluster list not read: the last one is used')).toEqual([
+      {
+        level: 'error',
+        message: 'cluster list not read: the last one is used',
+        fields: { ageMs: 15 * 60_000, errors: ['Unavailable: the table is down'] },
+      },
+    ]);
+    world.clock.nowMs += 1;
+    await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
+  });
+
+  test('a cluster list that cannot be read fails the invocation of a process that has read none, and where the table denies it', async () => {
+    await world.register({ name: 'a' });
+    await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
+    await invoke(schedule());
+    await expect(invoke(schedule(), tableThatFails('AccessDenied'))).rejects.toMatchObject({ code: 'AccessDenied' });
+  });
 });
 
 describe('a queue that is down', () => {

@@ -1,5 +1,6 @@
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
+import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import { type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
@@ -25,6 +26,8 @@ export interface DispatchOptions {
   readonly environment?: Partial<Environment>;
   /** Default: always a minute. */
   readonly remainingMs?: () => number;
+  /** Of the process. Default: of a new one. */
+  readonly memory?: ClusterListMemory;
 }
 
 /** A table, clusters, a clock that stands still and deadlines that only a test ends. */
@@ -100,8 +103,8 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
     dispatch: (
       loop: LoopDefinition,
       event: unknown = {},
-      { environment: changed, remainingMs = () => 60_000 }: DispatchOptions = {},
-    ) => dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }),
+      { environment: changed, remainingMs = () => 60_000, memory }: DispatchOptions = {},
+    ) => dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }, memory),
     /** The event of the schedule, now. */
     schedule: () => ({ 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() }),
   };

@@ -39,6 +39,7 @@ const METRICS = Object.keys({
   allocations: true,
   allocationsRefused: true,
   allocationRetries: true,
+  staleClusterLists: true,
   clustersRegistered: true,
   clustersJudged: true,
   suspects: true,
