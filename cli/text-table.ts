@@ -10,7 +10,7 @@ export interface Column<Row> {
   readonly percent?: (row: Row) => number | undefined;
   /** Is narrowed first if the terminal is too narrow. */
   readonly shrinks?: boolean;
-  /** Is omitted if the terminal is still too narrow, the first such column first. */
+  /** The column may be omitted if the terminal is still too narrow. The first such column is omitted first. */
   readonly yields?: boolean;
 }
 

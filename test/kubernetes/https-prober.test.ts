@@ -384,7 +384,7 @@ describe('a probe without information about the server', () => {
   });
 });
 
-/** The clock goes on by itself with each timer; `blockedMs` it goes on without any. */
+/** The clock advances with each timer, and by `blockedMs` without one. */
 describe('the lag of the event loop', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
