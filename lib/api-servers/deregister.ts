@@ -3,6 +3,7 @@ import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
 import { isoTime } from '../cluster/values.ts';
 import { newLease, withdrawn } from '../endpoints/lease-states.ts';
 import { leaseOf, updateLease } from '../table/leases.ts';
+import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 
 export interface DeregisterRequest extends RemovalRequest {
@@ -85,7 +86,8 @@ function refusalOf(
     const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
     return refused('shared', message);
   }
-  const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs());
+  // A withdrawal that ends within the skew may have been undone by a caller whose clock is ahead.
+  const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs() + MOST_SKEW_MS);
   if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
   const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;
   return refused('lastLiveAddress', message);

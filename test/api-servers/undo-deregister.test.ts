@@ -71,6 +71,14 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
+  test('the undo of a deregistration counts for a caller whose clock is a second behind: the last live address stays', async () => {
+    const world = await withdrawn();
+    await world.setLease({ address: B, source: 'agent' });
+    await undoDeregister({ spec: world.spec, table: world.table, address: B, nowMs: () => world.nowMs + 1_000 });
+    await world.deregister({ address: A, lastOne: true });
+    expect(await world.deregister({ address: B })).toMatchObject({ outcome: 'refused', reason: 'lastLiveAddress' });
+  });
+
   test.each([
     { name: 'a text that is no address', address: 'server-1', result: { outcome: 'notAnAddress' } },
     { name: 'an unknown address', address: '192.0.2.1', result: { outcome: 'notRegistered' } },
