@@ -10,8 +10,9 @@ const AT_ONCE = 6;
 export const BUSY_MS = 1_000;
 /** A Service of another allocator is still there when the table is in charge again. */
 const KEPT_MS = 70_000;
-const USED_AGAIN = /^svc-\d$/;
-/** Each is used again after two strikes, and before the third. */
+/** Names that are used again and again. */
+const SHARED = 3;
+/** With so many, each is used again after two strikes, and before the third. */
 const FEW = 24;
 const FEW_EVERY_MS = 2_000;
 
@@ -72,10 +73,13 @@ export class People {
     }
   }
 
-  /** Some names are used again and again. */
   #nextName(): string {
-    const [names, inTimes] = this.#world.has('fewNames') ? [FEW, 1] : [3, 3];
-    return `svc-${this.#chance.once(inTimes) ? this.#chance.pick(names) : 10 + ++this.#services}`;
+    const inTimes = this.#world.has('fewNames') ? 1 : 3;
+    return `svc-${this.#chance.once(inTimes) ? this.#chance.pick(this.#sharedNames) : 10 + ++this.#services}`;
+  }
+
+  get #sharedNames(): number {
+    return this.#world.has('fewNames') ? FEW : SHARED;
   }
 
   async #life(name: string): Promise<void> {
@@ -178,7 +182,9 @@ export class People {
     if (service === undefined) return;
     servers.plane.remove('services', NAMESPACE, name);
     this.#disown(name, itemsOf(service));
-    if (!USED_AGAIN.test(name)) this.onDeleted(itemsOf(service));
+    // Another Service of the name may be on its way with the same address.
+    const isShared = Array.from({ length: this.#sharedNames }, (_, index) => `svc-${index}`).includes(name);
+    if (!isShared) this.onDeleted(itemsOf(service));
   }
 
   find(name: string): StoredService | undefined {

@@ -104,7 +104,7 @@ export class World {
   /** Since when the table has been in charge without another allocator, and with all its items. */
   inChargeSinceMs: number | undefined;
   readonly deadAgents = new Set<string>();
-  /** Requests of which an invocation ended without an answer. */
+  /** Requests of which an invocation ended without an answer, or logged errors. */
   readonly cutOff = new Set<string | undefined>();
   readonly people: People;
   /** An incident that needs the table for itself is under way. */
@@ -336,7 +336,7 @@ export class World {
       clock,
       newPassId: newId,
       startDeadline,
-      telemetry: () => (this.#isRecorded ? this.#telemetryOf(process) : NO_TELEMETRY),
+      telemetry: () => this.#telemetryOf(process),
       reportingInstance: 'simulation',
       stack: process.stack,
       ...(process.kind === 'endpoints' && { tickQueue: { send: (messages) => this.#queue(process, messages) } }),
@@ -352,8 +352,10 @@ export class World {
   }
 
   #telemetryOf({ name }: Process): ReturnType<Environment['telemetry']> {
-    const log = (level: string, text: string, fields: object = {}) => {
-      if (level !== 'info') this.note(`${name}: ${text} ${JSON.stringify(fields).slice(0, 400)}`);
+    const log = (level: string, text: string, fields: { readonly request?: string; readonly errors?: unknown } = {}) => {
+      // It could not release what it allocated too much: that is held until the end of the hold.
+      if (fields.errors !== undefined) this.cutOff.add(fields.request);
+      if (this.#isRecorded && level !== 'info') this.note(`${name}: ${text} ${JSON.stringify(fields).slice(0, 400)}`);
     };
     return { ...NO_TELEMETRY, log };
   }
