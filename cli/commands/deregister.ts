@@ -137,6 +137,7 @@ async function refusal(
       ? configurationError(`${result.message}.`)
       : notAnApiServer(cli, spec, address);
   }
+  if (result.reason === 'undone') return configurationError(`${result.message}.`);
   if (result.reason !== 'lastLiveAddress') return configurationError(`${result.message}. Nothing was changed.`);
   return configurationError(
     `${address} is the last live address of ${spec.name}: without it the kubernetes Service has no endpoints. Wait for another ("kbctl get leases ${spec.name}"), or use --last-one. Nothing was changed.`,

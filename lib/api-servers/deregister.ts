@@ -13,6 +13,8 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly untilMs?: number;
   /** The server itself calls because it shuts down: its next start ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
+  /** The caller withdrew the address until `untilMs` before: it is not withdrawn again if somebody undid that. */
+  readonly repeated?: boolean;
 }
 
 export type DeregisterResult =
@@ -21,7 +23,7 @@ export type DeregisterResult =
   /** The address is unknown here: there is nothing to withdraw. */
   | { readonly outcome: 'notRegistered'; readonly message: string };
 
-export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress';
+export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress' | 'undone';
 
 const DEFAULT_WITHDRAWAL_MS = 3_600_000;
 const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
@@ -35,7 +37,7 @@ const LATEST_WRITE_MS = 30_000;
  * @throws TableError
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
-  const { spec, table, nowMs, goingDown = false } = request;
+  const { spec, table, nowMs, goingDown = false, repeated = false } = request;
   const address = canonicalAddress(request.address);
   if (address === undefined) {
     return refused('notAnAddress', `"${request.address}" is not an IP address: name one published address`);
@@ -45,9 +47,11 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   if (badEnd !== undefined) return badEnd;
 
   const marked = await updateLease<DeregisterResult | ReturnType<typeof withdrawn>>(table, spec.name, (leases) => {
-    const refusal = refusalOf(request, address, leases);
+    const before = leaseOf({ leases }, address);
+    const isUndone = repeated && !(before?.state === 'withdrawn' && before.withdrawnUntilMs >= untilMs);
+    const refusal = isUndone ? refusalOfUndone(address) : refusalOf(request, address, leases);
     if (refusal !== undefined) return { result: refusal };
-    const lease = withdrawn(leaseOf({ leases }, address) ?? newLease(address), { untilMs, goingDown }, nowMs());
+    const lease = withdrawn(before ?? newLease(address), { untilMs, goingDown }, nowMs());
     return { lease, result: lease };
   });
   if ('outcome' in marked) return marked;
@@ -62,6 +66,10 @@ function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefi
     return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}, which is in the past`);
   if (untilMs <= nowMs + LONGEST_WITHDRAWAL_MS) return undefined;
   return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}; at most 24 hours from now are allowed`);
+}
+
+function refusalOfUndone(address: string): DeregisterResult {
+  return refused('undone', `the withdrawal of ${address} was undone before the address was removed from the endpoints`);
 }
 
 /** Returns the refusal by the same leases that the withdrawal is written over: one of two concurrent callers is refused. */

@@ -160,10 +160,11 @@ async function untilRemoved(
     await pause(environment.startDeadline(CHECK_AGAIN_MS), signal);
     const changes = [...last.changes];
     // Out of time: the withdrawal is in the table, and the last check is the answer.
-    const again = await deregister({ ...removal, untilMs: last.untilMs }).catch((error: unknown) => {
+    const again = await deregister({ ...removal, untilMs: last.untilMs, repeated: true }).catch((error: unknown) => {
       if (signal.aborted) return undefined;
       throw error;
     });
+    if (again?.outcome === 'refused' && again.reason === 'undone') return again;
     if (again?.outcome !== 'deregistered') break;
     last = { ...again, changes: [...changes, ...again.changes] };
   }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
+import { undoDeregister } from '../../lib/api-servers/deregister.ts';
 import { withdrawnUntil } from '../../lib/cluster/lease.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import {
@@ -11,7 +12,7 @@ import {
   SLICE_REF,
 } from '../../lib/endpoints/objects.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
-import { claimCluster } from '../../lib/table/clusters.ts';
+import { claimCluster, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
@@ -157,6 +158,23 @@ describe('the deregister function', () => {
       world.deadlines[2].expire();
       expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: false });
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
+    });
+
+    test('an undo between two attempts to remove an address ends the attempts', async () => {
+      const { world, cluster, published } = await aPublishedWorld();
+      const { table, clock } = world;
+      cluster.beforeWrite = () => ({ outcome: 'conflict' });
+      const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
+      while (world.deadlines[2] === undefined) await turn();
+      const { spec } = (await readCluster(table, 'demo')) as RegisteredCluster;
+      // The clock of the person who undoes it is ahead.
+      const nowMs = () => clock.nowMs + 1_500;
+      await undoDeregister({ spec, table, address: '10.9.8.7', nowMs });
+      cluster.beforeWrite = undefined;
+      world.deadlines[2].expire();
+      expect(await answer).toMatchObject({ outcome: 'refused', reason: 'undone' });
+      expect(await endOfWithdrawal(world, '10.9.8.7')).toBe(nowMs());
+      expect(published()).toEqual([...ADDRESSES, ...ADDRESSES]);
     });
 
     test('an address in the endpoints is reported as still published when the time is over', async () => {
