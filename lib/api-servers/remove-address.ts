@@ -102,12 +102,13 @@ async function writeWithout(
     refs.Endpoints && kubernetes.get<EndpointsObject>(refs.Endpoints),
   ]);
   const objects: PublishedObjects = { ...(refs.Endpoints && { Endpoints: endpoints }), EndpointSlice: slice };
-  if (!Object.values(objects).flatMap(addressesIn).includes(address)) return { changes: [] };
+  const published = Object.values(objects).flatMap(addressesIn);
+  if (!published.includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
   const others = othersLive(removal, leases, address);
   // Only a tick, which probes them, removes other addresses without a valid lease. They are no reason to remove the last live one.
   const withdrawn = new Set(leases.filter((lease) => isWithdrawn(lease, nowMs())).map((lease) => lease.address));
-  const staying = addressesIn(Object.values(objects)[0]).filter((ip) => !withdrawn.has(ip));
+  const staying = published.filter((ip) => !withdrawn.has(ip));
   const live = others.length === 0 ? [] : [...new Set([...others, ...staying])].sort();
   if (live.length === 0 && !lastOne) return { changes: [] };
   // The lease reconciler of the original corrects the ports whenever it removes an address.

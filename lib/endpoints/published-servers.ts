@@ -59,7 +59,7 @@ export interface PublishedServers {
 /** Decides which API servers are published. */
 export function publishedServers(seen: ServersSeen): PublishedServers {
   const { families, stored } = seen;
-  const published = new Set(families.flatMap(({ objects }) => addressesIn(Object.values(objects)[0])));
+  const published = new Set(families.flatMap(({ objects }) => Object.values(objects).flatMap(addressesIn)));
   const byAddress = new Map(stored.leases.map((lease) => [lease.address, lease]));
   const expected = [...seen.expected, ...ofUnresolvedHost(seen, published, byAddress)];
   const present = stored.leases.map((lease) => (published.has(lease.address) ? unlessUnwritten(lease, seen) : lease));

@@ -34,20 +34,26 @@ describe('deregistering an address', () => {
     expect([world.published(), world.inSlice()]).toEqual([[A], [A]]);
   });
 
-  test('a deregistration keeps published addresses without a lease, which no tick has probed yet', async () => {
-    const world = worldOf(A, B, C);
-    world.cluster.place(anEndpoints([A, B, C]));
-    const lease = {
-      generation: 1,
-      source: 'agent',
-      expiresAtMs: world.nowMs + 15_000,
-      misses: 0,
-      seenDown: false,
-    } as const;
-    for (const address of [A, B]) await putLease(world.table, 'demo', { address, ...lease });
-    expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-    expect(world.published()).toEqual([A, C]);
-  });
+  test.each([
+    { where: 'the Endpoints have', objects: [anEndpoints([A, B, C])] },
+    { where: 'only the slice still has', objects: [anEndpoints([A, B]), aSlice([A, B, C])] },
+  ])(
+    'a deregistration keeps an address without a lease that $where, and that no tick has probed yet',
+    async (given) => {
+      const world = worldOf(A, B, C);
+      for (const object of given.objects) world.cluster.place(object);
+      const lease = {
+        generation: 1,
+        source: 'agent',
+        expiresAtMs: world.nowMs + 15_000,
+        misses: 0,
+        seenDown: false,
+      } as const;
+      for (const address of [A, B]) await putLease(world.table, 'demo', { address, ...lease });
+      expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
+      expect(world.published()).toEqual([A, C]);
+    },
+  );
 
   test('a deregistration keeps another published address that missed two probes: only a tick, which probes it again, removes it', async () => {
     const world = worldOf(A, B, C);

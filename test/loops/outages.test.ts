@@ -5,7 +5,7 @@ import type { PassContext } from '../../lib/loops/pass.ts';
 import { PASS_BUDGET_MS } from '../../lib/runtime/deadline.ts';
 import { changeLeases, LEASES, readLeases } from '../../lib/table/leases.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
-import { anEndpoints } from '../support/an-endpoints.ts';
+import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 
 const HOST = 'api.example.com';
@@ -84,9 +84,13 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('an address stays after one lost probe in the first pass over an adopted cluster', async () => {
+  test.each([
+    { where: 'the Endpoints have', objects: [anEndpoints([A, B])] },
+    { where: 'only the slice still has', objects: [anEndpoints([A]), aSlice([A, B])] },
+    { where: 'only the slice has after the Endpoints were deleted', objects: [aSlice([A, B])] },
+  ])('an address that $where stays after one lost probe in the first pass', async ({ objects }) => {
     const world = worldOf(A, B, C).answer(SILENT, B);
-    world.cluster.place(anEndpoints([A, B]));
+    for (const object of objects) world.cluster.place(object);
     const report = await world.tick();
     expect([world.published(), report.counts]).toMatchObject([[A, B, C], { addresses: 3 }]);
     expect(report.changes).toContain(`remembered ${B}, which is published: no answer: connect ECONNREFUSED`);
