@@ -285,7 +285,9 @@ export class EndpointTruth {
       (probe) => (isLate(probe) || lastPasses.includes(probe.pass)) && this.#provesMiss(probe),
     );
     const saidShutdown = misses.some(({ status }) => status === SHUTDOWN_STATUS);
-    const own = tries.filter(({ pass }) => pass === passOf(process));
+    // A write that is late is of an earlier pass.
+    const isLateWrite = begunAtMs !== process.invokedAtMs;
+    const own = tries.filter(({ pass }) => !isLateWrite && pass === passOf(process));
     const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
     if (hasAnswered || servers.wasGoodSince(address, sentAtMs - PASS_MS)) {
