@@ -29,6 +29,7 @@ const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
 
 /** Applies a spec; from then on functions that read it know it. */
 export async function apply(world: World, change: Partial<ClusterSpec>): Promise<void> {
+  while (world.isRegistrationLost) await world.clock.wait(1_000);
   world.spec = { ...world.spec, ...change };
   world.note(`the spec changes: ${JSON.stringify(change)}`);
   if (change.serviceClusterIPRanges !== undefined) {

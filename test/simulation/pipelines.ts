@@ -150,7 +150,7 @@ export class Pipelines {
   }
 
   /** Releases, perhaps twice under two ids, and goes on by what it finds when there is no certain answer. */
-  async #release({ id, items, untilMs, isPrivate }: Held, chance: Chance): Promise<void> {
+  async #release({ id, items, untilMs, isPrivate, takenUpBy }: Held, chance: Chance): Promise<void> {
     const { ranges, clock } = this.#world;
     const mine = items.filter((item) => ranges.ownersOf(item).some(({ owner }) => owner === id));
     const wanted = mine.map(requestFor);
@@ -158,7 +158,8 @@ export class Pipelines {
     for (const item of mine) ranges.end(item, id);
     if (this.#world.has('contention')) for (const item of mine) void this.#want(item, chance.of(item));
     // Without the owner's name a release frees whatever is there: only while nothing else can have it.
-    const isSafe = isPrivate && !this.#world.isAway && untilMs - clock.nowMs > 2 * PATIENCE_MS;
+    const isOnlyIts = isPrivate && takenUpBy === 'owner';
+    const isSafe = isOnlyIts && !this.#world.isAway && untilMs - clock.nowMs > 2 * PATIENCE_MS;
     const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;
     const sentAtMs = clock.nowMs;
     void this.#cleanUp(id, { ...release, owner: id }, isSafe, chance);

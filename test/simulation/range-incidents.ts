@@ -161,12 +161,14 @@ export async function loseRegistration(world: World, chance: Chance): Promise<vo
   world.isAway = true;
   world.disturbedAtMs = clock.nowMs;
   table.store.get(CLUSTERS)?.delete(CLUSTER);
+  world.isRegistrationLost = true;
   world.pauses.delete('cluster');
   for (const key of RANGE_KEYS) ranges.setRecord(key, false);
   world.inChargeSinceMs = undefined;
   await clock.wait(DRAINED_MS);
   if (world.has('ranges')) world.people.placeUnrecorded(chance);
   await clock.wait(chance.pick(20_000));
+  world.isRegistrationLost = false;
   await apply(world, {});
   world.inChargeSinceMs = clock.nowMs;
   world.isAway = false;

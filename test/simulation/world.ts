@@ -94,6 +94,8 @@ export class World {
   delayOfWrite: ((kind: string, body: string) => number | undefined) | undefined;
   /** Reasons why the functions do not run now. */
   stops = 0;
+  /** Nobody applies a spec until an incident ends that needs the registration to be absent. */
+  isRegistrationLost = false;
   /** The two repairs do not run. */
   areRepairsStopped = false;
   hasEnded = false;
