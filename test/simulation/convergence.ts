@@ -3,7 +3,7 @@ import { FOREIGN } from './endpoint-truth.ts';
 import { LONGEST_LIST_MS } from './network.ts';
 import { INTERVAL_MS } from './settings.ts';
 import { RANGE_KEYS } from './stored-items.ts';
-import type { Violation, World } from './world.ts';
+import { STORE_FAILS_MS, type Violation, type World } from './world.ts';
 
 const INTERVALS_TO_CONVERGE = 4;
 const LOOK_EVERY_MS = 15_000;
@@ -14,8 +14,8 @@ const FAMILIES = ['IPv4', 'IPv6'] as const;
 /** Waits until everything is as it should be, and reports what is not so in time. */
 export async function untilConverged(world: World): Promise<void> {
   const { clock } = world;
-  const endsAtMs =
-    clock.nowMs + intervalsToConverge(world) * INTERVAL_MS + (world.has('slowReads') ? LONGEST_LIST_MS : 0);
+  const lateMs = (world.has('slowReads') ? LONGEST_LIST_MS : 0) + (world.has('storeFails') ? STORE_FAILS_MS : 0);
+  const endsAtMs = clock.nowMs + intervalsToConverge(world) * INTERVAL_MS + lateMs;
   for (let clean = 0; clean < LOOKS; ) {
     await clock.wait(LOOK_EVERY_MS);
     const wrong = wrongIn(world);

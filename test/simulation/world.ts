@@ -54,7 +54,7 @@ const CONFIRMED_MS = 15_000;
 const FAR_SKEW_MS = 16 * 60_000;
 const HOUR_MS = 3_600_000;
 /** The store of kubeconfigs fails for longer than all else: leaks of then are struck three times. */
-const STORE_FAILS_MS = 90_000;
+export const STORE_FAILS_MS = 90_000;
 /** An invocation may lack the time to release what it got too much. */
 const CALLS_END_MS = 20_000;
 const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
@@ -354,7 +354,11 @@ export class World {
   }
 
   #telemetryOf({ name }: Process): ReturnType<Environment['telemetry']> {
-    const log = (level: string, text: string, fields: { readonly request?: string; readonly errors?: unknown } = {}) => {
+    const log = (
+      level: string,
+      text: string,
+      fields: { readonly request?: string; readonly errors?: unknown } = {},
+    ) => {
       // It could not release what it allocated too much: that is held until the end of the hold.
       if (fields.errors !== undefined) this.cutOff.add(fields.request);
       if (this.#isRecorded && level !== 'info') this.note(`${name}: ${text} ${JSON.stringify(fields).slice(0, 400)}`);
