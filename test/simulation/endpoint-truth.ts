@@ -43,7 +43,7 @@ const PASS_MS = 11_000;
 const BETWEEN_MISSES_MS = { skewed: 800, correct: 3_000 } as const;
 /** Three intervals, and a pass. Where tries are rarer, a miss counts as long as it is among the last ones. */
 const EVIDENCE_MS = 45_000;
-const LAST_TRIES = 6;
+const LAST_TRIES = 8;
 /** The rarest are a minute apart, a function may be late, and three in a row count. */
 const REMEMBERED_MS = 225_000;
 /** The longest from the last read of a registration to a write. */

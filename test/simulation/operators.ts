@@ -114,8 +114,10 @@ export async function restart(world: World, address: string, chance: Chance): Pr
   await (isItself ? deregisterItself(world, address) : withdraw(world, address, LONG_MIN, chance));
   servers.set(address, { state: 'down' });
   await clock.wait(isItself ? chance.pick(SEEN_DOWN_MS) : SEEN_DOWN_MS);
+  // Another incident may have started it before a tick saw it down.
+  const wasDown = servers.all.get(address)?.state === 'down';
   servers.set(address, { state: 'up' });
-  endpoints.returned(address);
+  if (wasDown) endpoints.returned(address);
 }
 
 /** As the agent beside a server does when it ends: no tick needs to see it down. */
