@@ -76,12 +76,17 @@ async function saveIsLost(world: World, chance: Chance): Promise<void> {
   const { clock, ranges } = world;
   await whenAPassHasRead(world, chance, 1);
   world.lostWrites = { of: 'repair', key: 'ranges/serviceips', untilMs: clock.nowMs + SAVED_MS };
-  const { taken } = world.stored('ranges/serviceips');
+  const { taken, holds } = world.stored('ranges/serviceips');
   const unowned = [...taken].filter((item) => item !== '10.0.0.1' && ranges.ownersOf(item).length === 0);
   for (const [index, value] of unowned.entries()) {
     const items = [{ range: 'serviceips', value }];
-    const event = { cluster: CLUSTER, requestId: `late-${clock.nowMs}-${index}`, operation: 'release', items };
-    clock.in(chance.pick(SAVED_MS), () => void world.invoke('allocate', event));
+    const owner = holds.get(value)?.owner;
+    const request = { requestId: `late-${clock.nowMs}-${index}`, operation: 'release', items, ...(owner && { owner }) };
+    clock.in(chance.pick(SAVED_MS), () => {
+      // Without an owner's name it would free another's hold.
+      const isOthers = owner === undefined && world.stored('ranges/serviceips').holds.has(value);
+      if (!isOthers) void world.invoke('allocate', { cluster: CLUSTER, ...request });
+    });
   }
 }
 
