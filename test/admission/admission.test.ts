@@ -127,7 +127,7 @@ test.each<[string, ReviewFields]>([
   expect(status).toMatchObject({ code: 422 });
 });
 
-describe('refusals in the words of the original', () => {
+describe('refusals with the messages of the original', () => {
   const invalid = (field: string, value: string, detail: string) => ({
     status: 'Failure',
     code: 422,
@@ -369,7 +369,7 @@ describe('a table that cannot allocate', () => {
     expect(await takenIn(world)).toEqual([]);
   });
 
-  test('an item that cannot be released is logged, and a pass frees it', async () => {
+  test('an item that cannot be released is logged, and a pass frees the item', async () => {
     const world = await anAdmissionWorld();
     let writes = 0;
     const { status } = await world.ask(

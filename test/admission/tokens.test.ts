@@ -68,7 +68,7 @@ test('a wrong token causes the same reads for a cluster with tokens and for an i
   expect(await readsOf('demo')).toEqual([1, 0, 0, 1, 0, 1, 0]);
 });
 
-test('wrong tokens cause a bounded number of reads, also for invented names, and displace no right one', async () => {
+test('wrong tokens, also for invented names, cause a bounded number of reads and displace no valid token', async () => {
   const { check, reads, clock } = aWorld({ demo: NEW, other: NEW });
   await check(NEW);
   for (let name = 0; name < 3_000; name += 1) expect(await check(OLD, `invented-${name}`)).toBe('wrong');
@@ -134,7 +134,7 @@ test('a failing store is read once in ten seconds, whatever the number of reques
   expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
 });
 
-test('a read that ran out of time does not keep the next request from reading', async () => {
+test('a read that timed out does not keep the next request from reading', async () => {
   const controller = new AbortController();
   const answers: SecretText[] = [
     { outcome: 'failed', reason: 'AbortError' },

@@ -98,7 +98,7 @@ test('a repeated request gets the same answer and writes nothing, for a day', as
   expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
 });
 
-test('a request to allocate is answered again while the cluster is only observed, because it was done before', async () => {
+test('a completed request to allocate is answered again in mode observe', async () => {
   const world = await anAllocateWorld();
   const first = await world.ask({ items: [NEXT_IP] });
   await setClusterMode(world.table, CLUSTER, 'observe');
@@ -244,7 +244,7 @@ test('a caller without a key of the cluster cannot allocate there, and no answer
   expect(JSON.stringify([answer, await world.items(), world.telemetry.lines])).not.toContain(KEY);
 });
 
-test('a request is refused under an id that another request had within a day', async () => {
+test('a request is refused if another request used its id within a day', async () => {
   const world = await anAllocateWorld();
   await world.ask({ items: [NEXT_IP] });
   const before = await world.items();
@@ -257,7 +257,7 @@ test('a request is refused under an id that another request had within a day', a
   expect(await world.items()).toEqual(before);
 });
 
-test('a request is refused under an id that still holds items after its day, so that nothing is allocated twice', async () => {
+test('a request is refused if its id still holds items after a day, so that nothing is allocated twice', async () => {
   const world = await anAllocateWorld();
   await world.ask({ items: [NEXT_IP], hold: { owner: 'a', until: 'forever' } });
   world.clock.nowMs += 25 * 60 * MINUTE_MS;

@@ -46,7 +46,7 @@ test('an attempt waits less after each further loss of the same request', async 
   }
 });
 
-test('a lost attempt makes the next caller wait as well, until as many attempts succeeded as were lost', async () => {
+test('a lost attempt also delays the next callers, until as many attempts succeeded as were lost', async () => {
   const { backoff, waited } = aBackoff();
   for (let losses = 0; losses < 3; losses++) await backoff.lost(0, 10);
   for (let wins = 0; wins < 3; wins++) {

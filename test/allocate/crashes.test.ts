@@ -11,7 +11,7 @@ import { repairPass } from './repair-after.ts';
 
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 
-test('a request that was cut and is sent again after the end of its hold is refused, and a pass frees its items', async () => {
+test('an interrupted request that is repeated after the end of its hold is refused, and a pass frees its items', async () => {
   const world = await anAllocateWorld();
   const request = { items: [IP, { range: 'servicenodeports', value: 30_002 }] } as const;
   const cut = { ...world.table, put: losing(world.table) };

@@ -12,7 +12,7 @@ test.each([
   expect(JSON.parse(readFileSync(join(docs, `${name}.schema.json`), 'utf8'))).toEqual(schema);
 });
 
-test('the codes that the schema of answers names are those that an answer can have', () => {
+test('the schema of answers contains exactly the codes that an answer can have', () => {
   const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
   const named = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
   const written = ['answer', 'items', 'open-range', 'execute-request']

@@ -44,7 +44,7 @@ async function changeHands(world: AllocateWorld): Promise<void> {
   expect(await world.ask({ requestId: 'r3', items })).toMatchObject({ outcome: 'done' });
 }
 
-test('a release that loses its write and waits does not release an address that has its next owner, and its retry must wait', async () => {
+test('a release that lost its write does not release an address that has a new owner meanwhile, and a retry must wait', async () => {
   const world = await withTaken('former');
   let again: Answer | undefined;
   const meanwhile = async () => {

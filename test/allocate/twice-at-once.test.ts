@@ -46,7 +46,7 @@ const anItem = fc.constantFrom<AllocateRequest['items'][number]>(
 );
 const someItems = fc.array(anItem, { minLength: 1, maxLength: 3 });
 
-test('two invocations of one request have one answer and hold exactly its items, in any order of steps', async () => {
+test('two invocations of one request have one answer and hold exactly its items, in any order of their steps', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
     someItems,
@@ -71,7 +71,7 @@ test('two invocations of one request have one answer and hold exactly its items,
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('two invocations of one request, one of which ends early, have one answer, and nothing outlives its hold and a pass', async () => {
+test('two invocations of one request have one answer although one ends early, and a pass after the hold frees all its items', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
     someItems,

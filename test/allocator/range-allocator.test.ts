@@ -78,7 +78,7 @@ const shape = fc
   .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
 
 describe('A range after any operations', () => {
-  test('a range has the items of a set, and those of a larger range from which it was restored', () => {
+  test('a range contains the items of a set, also after a restore from a larger range', () => {
     const step = fc.record({
       action: fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'),
       item: fc.nat(),

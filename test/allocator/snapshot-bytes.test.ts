@@ -37,7 +37,7 @@ describe('The bytes of a snapshot', () => {
 const sets = fc.uniqueArray(fc.integer({ min: 0, max: 400 })).map((bits) => new Set(bits));
 const ascending = (...bits: number[]) => [...new Set(bits)].toSorted((a, b) => a - b);
 
-test('sets in the byte format of a snapshot are combined as sets are', () => {
+test('sets in the byte format of a snapshot are combined like other sets', () => {
   fc.assert(
     fc.property(sets, sets, fc.integer({ min: 0, max: 401 }), (one, other, bit) => {
       const [a, b] = [fromBits(one), fromBits(other)];

@@ -55,7 +55,7 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('a deregistration keeps another published address that missed two probes: only a tick, which probes it again, removes it', async () => {
+  test('a deregistration keeps another published address that missed two probes: only a tick removes it, after another probe', async () => {
     const world = worldOf(A, B, C);
     await world.tick();
     await world.setLease({ address: C, expiresAtMs: world.nowMs, misses: 2 });
@@ -94,7 +94,7 @@ describe('deregistering an address', () => {
     { what: 'an address that an earlier caller withdrew', from: removed, kind: 'Endpoints', isWithdrawn: true },
     { what: 'one that missed once and was withdrawn', from: missedOnce, kind: 'Endpoints', isWithdrawn: true },
   ])(
-    'a deregistration is not undone by a tick that was about to add $what, and ended with that write',
+    'a tick that was about to add $what, and ended with that write, does not undo a deregistration',
     async ({ from, kind, isWithdrawn = false }) => {
       const world = await from();
       const { port } = world.cluster;
@@ -118,7 +118,7 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('a deregistration stays in force although a tick renewed the lease, and was about to add the address, right before the withdrawal was written', async () => {
+  test('a deregistration stays in force if a tick renewed the lease and was about to add the address right before the withdrawal', async () => {
     const world = await removed();
     const { port } = world.cluster;
     const late: EndpointsObject[] = [];

@@ -27,7 +27,7 @@ describe('the addresses of a source', () => {
     expect(addresses[0]?.target.serverName).toBe(serverName);
   });
 
-  test('the addresses of a source stay when the look-up fails, with its reason and the addresses in the finding', async () => {
+  test('the addresses of a source stay published when the look-up fails, and the finding names its reason and the addresses', async () => {
     const failure = new ClusterError('BadKubeconfig', 'DescribeTargetHealth was denied');
     const leases = [{ ...newLease('10.9.8.7'), host: group.host }, newLease('10.9.8.8')];
 
@@ -68,7 +68,7 @@ describe('the addresses of a source', () => {
     expect(resolved.findings).toMatchObject(findings);
   });
 
-  test('the addresses of a source are canonical and each once, as a target group or a Service may have another spelling', async () => {
+  test('each address of a source is used once, in canonical form, even if a target group or Service spells it otherwise', async () => {
     const spec = aClusterSpec({ apiServers: [group, aServer('10.9.8.8')] });
     const records = [
       '::ffff:10.9.8.7',
@@ -82,7 +82,7 @@ describe('the addresses of a source', () => {
     expect(findings).toEqual([]);
   });
 
-  test('the addresses of a source omit a text of a Service that is not an address, and its message is short', async () => {
+  test('a text of a Service that is not an address is omitted from the addresses of a source, and its message is short', async () => {
     const spec = aClusterSpec({ apiServers: [group] });
     const records = [7 as unknown as string, `x\n${'y'.repeat(100_000)}`, '10.9.8.7'];
     const { addresses, findings } = await resolve(spec, async () => records);

@@ -218,7 +218,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     );
   });
 
-  test('a pass whose time is over is reported as such', async () => {
+  test('a pass that ran out of time is reported as a timeout', async () => {
     await anAws(() => ({ hang: true }));
     const pass = new AbortController();
     const read = kubeconfigReader()(secret, pass.signal);

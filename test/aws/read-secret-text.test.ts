@@ -27,7 +27,7 @@ test.each([
   expect(await read(store, () => awsError(name, 'there is none'))).toEqual({ outcome: 'absent' });
 });
 
-test('any other answer is a failure, reported by its name only', async () => {
+test('any other answer is a failure, and only its name is reported', async () => {
   expect(await read('secretsManager', () => awsError('AccessDeniedException', 'not with this key'))).toEqual({
     outcome: 'failed',
     reason: 'AccessDeniedException',

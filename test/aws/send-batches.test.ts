@@ -74,7 +74,7 @@ describe.each([
     });
   });
 
-  test(`${sender} is abandoned at the end of the time`, async () => {
+  test(`${sender} is abandoned when its time is over`, async () => {
     const controller = new AbortController();
     const hang = () => {
       controller.abort(new Error('time is over'));

@@ -116,7 +116,7 @@ describe.each(LOOPS)('a pass of %s does not begin, and the next one does', (loop
 
 const NO_FAULT: Fault = { kind: 'none' };
 
-describe('a pass fails in its middle, changes nothing and lets the next one succeed', () => {
+describe('a pass that fails halfway changes nothing, and the next one succeeds', () => {
   test.each<[string, Loop, () => [string, ...Fault[]], string, RegExp]>([
     [
       'the table throttles it while it reads the range',

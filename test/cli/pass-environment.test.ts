@@ -71,7 +71,7 @@ test('passes reach the cluster of a local run with the kubeconfig of that run', 
   await close();
 });
 
-test('a management cluster is reached by its own kubeconfig, although one was named for the cluster', async () => {
+test('a management cluster is reached with its own kubeconfig even if an option names one for the cluster', async () => {
   const own = join(folder, 'of-the-management-cluster');
   writeFileSync(own, kubeconfigTo('https://127.0.0.1:3'));
   const cli = aCli([]);

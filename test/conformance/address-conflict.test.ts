@@ -59,7 +59,7 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
     },
   );
 
-  test('two Services leave their address to a third one, when one of them is deleted and the other is not written', async () => {
+  test('a third Service can get the address of two Services once one of them is deleted and the other is not written', async () => {
     const address = '10.0.0.62';
     await etcd.putServices(['first', 'second'].map((name) => withAddress(name, address)));
     await eventually(async () => expect(await parentOf(address)).toBeDefined());

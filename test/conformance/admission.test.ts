@@ -131,7 +131,7 @@ async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
   }
 }
 
-test('a Service that is changed to NodePort gets a port, and one that is changed back is left alone', async () => {
+test('a Service that is changed to NodePort gets a port, and one that is changed back stays unchanged', async () => {
   expect(await create('plain', {})).toMatchObject({ status: 201 });
 
   const changed: Reply = await apiserver.request('PATCH', `${services}/plain`, { spec: { type: 'NodePort' } });
@@ -173,7 +173,7 @@ test('a load balancer gets a port for health checks, and ports that share a numb
   expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining([tcp, health]));
 });
 
-test('a Service without an address is not sent, and neither is a change of labels alone', async () => {
+test('the webhook receives neither a Service without an address nor a change of labels only', async () => {
   const before = plane.webhook.reviews.length;
 
   await create('headless', { clusterIP: 'None' });

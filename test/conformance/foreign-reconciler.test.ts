@@ -81,7 +81,7 @@ describe.each([
     return { wrote, findings };
   }
 
-  test('the other owner is named when it has reverted a write, and writes are delayed', async () => {
+  test('a finding names the other owner after it reverted a write, and further writes are delayed', async () => {
     expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
 
     let noticed = await tickAndAnswer();

@@ -119,7 +119,7 @@ test('Services get addresses from the ServiceCIDR that the loop created', async 
   expect(reply).toMatchObject({ status: 201, body: { spec: { clusterIP: expect.stringMatching(/^10\.0\.0\.\d+$/) } } });
 });
 
-test('a Service kubernetes that was deleted is made again with its address, and its Endpoints are there', async () => {
+test('a deleted Service kubernetes is created again with its address and its Endpoints', async () => {
   expect(await apiserver.request('DELETE', SERVICE_PATH)).toMatchObject({ status: 200 });
 
   const { changes } = await handlers.run('kubernetes-service');

@@ -102,7 +102,7 @@ async function restart(address: string, kind: Outage['kind']): Promise<void> {
   history.push(`restarted: ${address}`);
 }
 
-test('a rolling restart of three API servers never leaves the endpoints empty, and none with a dead address for longer than promised', async () => {
+test('during a rolling restart of three API servers the endpoints are never empty, and a dead address stays no longer than promised', async () => {
   await tick();
   expect(shown.toSorted()).toEqual([FIRST, OWN, THIRD].sort());
   history.length = 0;

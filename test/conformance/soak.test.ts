@@ -99,7 +99,7 @@ async function checkRound(round: number, nowMs: number): Promise<void> {
   }
 }
 
-test('passes behind broken connections publish live servers in each round, give no address twice, and leave no files open', async () => {
+test('passes over broken connections publish live servers in each round, allocate no address twice, and leave no files open', async () => {
   await runAllLoops(handlers);
   const filesBefore = openFiles();
   let aheadMs = 0;

@@ -78,7 +78,7 @@ test('an API server that trusts AWS STS by --authentication-config accepts the t
   expect(aws.calls.map(({ action }) => action)).toEqual(['GetWebIdentityToken']);
 });
 
-test('an API server that trusts AWS STS by --authentication-config refuses a token that ended, and the pass continues with a new one', async () => {
+test('an API server that trusts AWS STS by --authentication-config refuses an expired token, and the pass continues with a new one', async () => {
   const clock = { nowMs: 0 };
   const { get, close } = connections(() => clock.nowMs);
   claims = () => ({ sub: ROLE, exp: nowSeconds() - 60 });

@@ -424,14 +424,14 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(again?.eventTime).toBe('2026-01-02T03:04:05.678000Z');
       });
 
-      test('an event that exists although no record has it continues as a series', async () => {
+      test('an event that exists but is in no run record continues as a series', async () => {
         await expect(writeEvents(port, plan(firstMs + 600_000))).resolves.toMatchObject({ written: 1, errors: [] });
         const [event, ...others] = await ours();
         expect(others).toEqual([]);
         expect(event?.series).toEqual({ count: 2, lastObservedTime: '2026-01-02T03:14:05.678000Z' });
       });
 
-      test('an event that was deleted by its next sighting is created again with its count', async () => {
+      test('an event that was deleted before its next sighting is created again with its count', async () => {
         const [event] = await ours();
         await expect(port.delete(definitely(event))).resolves.toBe('deleted');
         const [name = ''] = Object.keys(plan(firstMs).sightings);

@@ -57,7 +57,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.9')).toMatchObject({ hold });
     });
 
-    test('kbctl allocate allocates all or nothing, and names the one that is allocated already', async () => {
+    test('kbctl allocate allocates all or nothing, and names an item that is allocated already', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.9')).toEqual({
         code: 1,
         stdout: '',
@@ -66,7 +66,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.11')).toMatchObject({ taken: false });
     });
 
-    test('kbctl allocate prints the whole answer for programs, of ports as well', async () => {
+    test('kbctl allocate prints the whole answer for programs, also for ports', async () => {
       const { code, stdout } = await allocate('port', CLUSTER, '--count', '3', '--hold', '1h', '-o', 'json');
       expect(code).toBe(0);
       const { items, ...answer } = JSON.parse(stdout);
@@ -76,7 +76,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await (await portsOf(world().table)).heldBy(answer.requestId)).toEqual(ports);
     });
 
-    test('kbctl allocate allocates nothing twice for one request id, also some time later', async () => {
+    test('kbctl allocate allocates nothing twice for one request id, also if it is repeated later', async () => {
       const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'once'];
       const first = await allocate(...words);
       const again = await allocate(...words);
@@ -137,7 +137,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await held()).toBeUndefined();
     });
 
-    test('kbctl release releases an item of a Service only after a yes', async () => {
+    test('kbctl release releases an item of a Service only after confirmation', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
         code: 2,
         stdout: '',

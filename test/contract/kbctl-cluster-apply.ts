@@ -67,7 +67,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl cluster apply, of specs that are not right', () => {
+  describe('kbctl cluster apply, of invalid specs', () => {
     beforeAll(() => {
       mkdirSync(join(world().folder, 'wrong'), { recursive: true });
       world().file('wrong/ten.yaml', TEN_FAULTS);
@@ -133,7 +133,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl cluster apply, when something comes between', () => {
+  describe('kbctl cluster apply, when it is interrupted', () => {
     let proxy: FaultProxy | undefined;
     let generation = 0;
 

@@ -9,7 +9,7 @@ import { startSilentServer } from '../support/silent-server.ts';
 /** `doctor`: what is well, what is not, and what to do about it. */
 export function describeDoctor(world: () => KbctlWorld): void {
   describe('kbctl doctor', () => {
-    test('kbctl doctor prints how to register a cluster when none is', async () => {
+    test('kbctl doctor prints how to register a cluster when none is registered', async () => {
       const { code, stdout } = await world().kbctl(['doctor']);
       expect(code).toBe(1);
       expect(stdout).toContain(

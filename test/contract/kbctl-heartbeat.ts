@@ -134,7 +134,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl heartbeat, with a table that has trouble', () => {
+  describe('kbctl heartbeat, if the table fails', () => {
     test('kbctl heartbeat reports a table failure once, continues, and reports the recovery', async () => {
       const proxy = await startFaultProxy(world().endpoint);
       try {
@@ -163,7 +163,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl heartbeat, by a clock that is wrong', () => {
+  describe('kbctl heartbeat, if the clock of the host is wrong', () => {
     test('kbctl heartbeat ends when the clock becomes wrong', async () => {
       const proxy = await startFaultProxy(world().endpoint);
       try {

@@ -36,7 +36,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('kbctl run-once finds nothing to do in a cluster that is well, and records the pass', async () => {
+    test('kbctl run-once finds nothing to do in a healthy cluster, and records the pass', async () => {
       const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
       const { code, stdout } = await repair(CLUSTER);
       expect({ code, stdout }).toEqual({
@@ -58,7 +58,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(await everything()).toEqual(before);
     });
 
-    test('kbctl run-once strikes a leak once, and prints how many strikes free it', async () => {
+    test('kbctl run-once gives a leak one strike, and prints how many strikes free it', async () => {
       expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service; the third pass in a row');
       const { code, stdout } = await repair(CLUSTER, '-o', 'json');
       expect(code).toBe(0);
@@ -71,7 +71,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl run-once frees at the third strike, enters a Service that the table does not know, and prints both', async () => {
+    test('kbctl run-once frees a leak at its third strike, records an unknown Service, and prints both', async () => {
       const { stored, item } = await snapshot();
       const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
       await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
@@ -123,7 +123,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       }
     });
 
-    test('kbctl run-once runs no pass while the cluster is paused, unless it is forced', async () => {
+    test('kbctl run-once runs no pass while the cluster is paused, unless an option forces it', async () => {
       const pause = { untilMs: Date.now() + 3_600_000, reason: 'upgrade', by: 'anna' };
       await pauseCluster(world().table, CLUSTER, pause);
       const { code, stderr } = await repair(CLUSTER);

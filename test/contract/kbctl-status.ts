@@ -8,7 +8,7 @@ import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 /** `status` and `get` on a cluster at work, in which then one address is used twice. */
 export function describeStatus(world: () => KbctlWorld): void {
   describe('kbctl status, before anything ran', () => {
-    test('kbctl status prints how to register a cluster when none is', async () => {
+    test('kbctl status prints how to register a cluster when none is registered', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status']);
       expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
       expect(stderr).toContain('Register one with "kbctl cluster apply -f FILE"');
@@ -96,7 +96,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
     });
 
-    test('kbctl get finds nothing where nothing is wrong', async () => {
+    test('kbctl get prints no findings for a healthy cluster', async () => {
       const stderr = 'The last passes have no findings.\n';
       expect(await world().kbctl(['get', 'findings', CLUSTER])).toEqual({ code: 0, stdout: '', stderr });
     });

@@ -28,7 +28,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       won(await open().put({ cluster, key, value, schema: 1 }, previous));
 
     describe('put', () => {
-      test('a put makes an item that was not there, with version 1, its date and a write id', async () => {
+      test('a put creates a missing item, with version 1, its date and a write id', async () => {
         const cluster = newCluster();
         const written = await put(cluster, 'a', { n: 1 });
         expect(written).toEqual({
@@ -43,7 +43,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(written);
       });
 
-      test('a put is lost if an item exists and the caller read none', async () => {
+      test('a put is lost if an item exists although the caller read none', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const result = await open().put({ cluster, key: 'a', value: 2, schema: 1 }, undefined);
@@ -122,7 +122,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(results.filter(({ outcome }) => outcome === 'won')).toHaveLength(1);
       });
 
-      test('a put keeps the expiry and hides nothing when it is past', async () => {
+      test('a put stores the expiry, and an expired item can still be read', async () => {
         const cluster = newCluster();
         const expiresAtMs = NOW_MS - 1;
         const written = won(await open().put({ cluster, key: 'a', value: 1, schema: 1, expiresAtMs }, undefined));
@@ -197,7 +197,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
     });
 
     describe('get', () => {
-      test('a get finds nothing where nothing was written, in other clusters either', async () => {
+      test('a get finds nothing that was not written, and nothing of other clusters', async () => {
         const cluster = newCluster();
         await put(cluster, 'a', 1);
         expect(await open().get(cluster, 'b')).toBeUndefined();
@@ -232,7 +232,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       const keysOf = async (cluster: string, prefix: string) =>
         (await open().list(cluster, prefix)).map(({ key }) => key);
 
-      test('a list returns keys in byte order, not in that of numbers or UTF-16', async () => {
+      test('a list returns keys in byte order, not in numeric or UTF-16 order', async () => {
         const cluster = newCluster();
         const keys = ['10.0.0.2', '10.0.0.10', 'a', 'B', 'é', '\u{ff5e}', '\u{1f732}', '2001:db8::1'];
         for (const key of keys) await put(cluster, key, key);

@@ -20,7 +20,7 @@ describe('kbctl, on an emulator of AWS', () => {
     describeKbctl(group, () => emulator.recorder.endpoint);
   });
 
-  test('every call that it makes is one that the policy of operators grants', () => {
+  test('the policy of operators grants every call of kbctl', () => {
     const { Statement } = JSON.parse(
       readFileSync(join(import.meta.dirname, '../../deploy/policies/operator.json'), 'utf8'),
     );

@@ -157,7 +157,7 @@ test('a server that went down and came back is published again before the end of
   await controlPlane.expectPublished(FIRST, SECOND);
 });
 
-test('doctor finds nothing to fix, under the rights that are shipped', async () => {
+test('doctor finds nothing to fix with the shipped permissions', async () => {
   const { answer } = await deployed.run('doctor', {});
 
   const { ok, lines } = answer as DoctorAnswer;
@@ -272,7 +272,7 @@ test('no function makes a call that its role does not grant', () => {
   expect(world.callsNotGranted()).toEqual([]);
 });
 
-test('the check of roles notices the lack of any one action that a function calls', () => {
+test('the check of roles notices each missing action that a function calls', () => {
   const { name, statements } = deployed.function('kubernetes-service');
   const calls = world.emulator.recorder.calls.filter(({ caller }) => caller === name);
   const called = [...new Set(calls.map(({ action }) => action))];

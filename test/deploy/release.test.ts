@@ -88,7 +88,7 @@ test('an update of the stack turns the webhook on, and keeps the table', async (
   expect(await world.table().list('#clusters', '')).toEqual(items);
 });
 
-test('an update of a parameter alone moves the alias to a version that has its value, and the way back too', async () => {
+test('an update of a parameter alone moves the alias to a version with the new value, and an update back does the same', async () => {
   const level = () => deployed.function('allocate').runnable.environment['POWERTOOLS_LOG_LEVEL'];
   expect(level()).toBe('DEBUG');
   deployed = await world.deployRelease({ LogLevel: 'ERROR' });
@@ -98,7 +98,7 @@ test('an update of a parameter alone moves the alias to a version that has its v
 });
 
 /** Both releases are of this tree, the next one with another version in it. */
-test('an update to the next release runs its code with the parameters of the stack, and so does the way back', async () => {
+test('an update to the next release and back to the old one runs the code of the release with the parameters of the stack', async () => {
   const running = async () => {
     const { answer } = await deployed.fire('kubernetes-service');
     expect(answer).toMatchObject({ passes: expect.any(Number) });
@@ -124,7 +124,7 @@ test('an update to the next release runs its code with the parameters of the sta
   expect(await running()).toBe('first');
 });
 
-test('a stack that was deleted is made again beside its table, and updates keep that', async () => {
+test('a deleted stack can be created again with its existing table, and updates keep the table', async () => {
   const items = await world.table().list('#clusters', '');
   const stack = { Version: '2010-05-15', StackName: STACK };
   await deployed.stop();

@@ -62,7 +62,7 @@ const environment = () => {
  * Both builds are of this tree, the new one with another version in it: what is compared is that a deployment replaces
  * what runs, that a rollback brings it back with the parameters of the stack, and that each uses the table that the other wrote.
  */
-test('a new build resumes where the one before ended, and so does a rollback, which keeps the parameters', async () => {
+test('a new build continues with the state of the one before, and so does a rollback, which keeps the parameters', async () => {
   const file = join(world.project.folder, 'lib/runtime/version.ts');
   const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
   const agents = async () => {
@@ -101,7 +101,7 @@ test("a deployment keeps the stack's parameters, and prints them", async () => {
   expect(await world.emulator.aws.form('cloudformation', stack)).toMatch(/<Key>team<\/Key>\s*<Value>platform</);
 });
 
-test('a stack that is removed and deployed again beside its table has everything that is in it', async () => {
+test('a stack that is removed and deployed again with its table still has all content of the table', async () => {
   const before = await kept();
   const versions = await versionsOf(controlPlane.first);
   const generation = async () => (await readLeases(world.table(), CLUSTER)).leases[0]?.generation ?? 0;
@@ -122,6 +122,6 @@ test('a stack that is removed and deployed again beside its table has everything
   expect(await versionsOf(controlPlane.first)).toEqual(versions);
 });
 
-test('every call of a function, of a deployment, a rollback and a removal is one that its policy grants', () => {
+test('policies grant every call of a function, a deployment, a rollback and a removal', () => {
   expect(world.callsNotGranted()).toEqual([]);
 });

@@ -87,7 +87,7 @@ describe('a cluster that attacks its process', () => {
     }
   });
 
-  test('a cluster that attacks its process has each of its ticks again once it no longer does', async () => {
+  test('a cluster that attacked its process has all its ticks again after it stops', async () => {
     const fleet = await aFleetOf(16);
     fleet.hostile.set('c-003', 'ends');
     await minutes(fleet, 4);
@@ -99,7 +99,7 @@ describe('a cluster that attacks its process', () => {
   });
 });
 
-test('a version that ends every process leaves no cluster without its tick once it is rolled back', async () => {
+test('after the rollback of a version that ended every process, every cluster has its ticks', async () => {
   const fleet = await aFleetOf(48);
   for (const name of names(48)) fleet.hostile.set(name, 'ends');
   await minutes(fleet, 5);

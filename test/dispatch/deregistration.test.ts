@@ -97,7 +97,7 @@ describe('the deregister function', () => {
     expect(world.deadlines.every(({ cancelled }) => cancelled)).toBe(true);
   });
 
-  test('the deregister function has less time when the function has', async () => {
+  test('the deregister function stops when the time of its invocation is over', async () => {
     const world = await aWorld();
     const context = { getRemainingTimeInMillis: () => 5_000, environment: world.environment };
     await handler({ cluster: 'demo', address: '10.9.8.7', lastOne: true }, context);
@@ -132,7 +132,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('the deregister function answers for the control plane that the kubeconfig leads to now, not for the former one', async () => {
+    test('the deregister function uses the control plane of the current kubeconfig, not the former one', async () => {
       const { world, published } = await aPublishedWorld();
       const former = memoryCluster([anEndpoints(['10.9.8.8'])]);
       const { connect } = world.environment;
@@ -148,7 +148,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('the deregister function tries again after a second while another writer is always faster', async () => {
+    test('the deregister function retries every second while another writer is always faster', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
       const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });

@@ -64,7 +64,7 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['b', 'a', 'b']);
   });
 
-  test('a pause whose end is no date, as another writer may set it to be forever, fails no invocation', async () => {
+  test('a pause whose end is beyond the last date does not fail an invocation', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     await pauseCluster(world.table, 'a', { untilMs: 8.64e15 + 1, reason: 'forever', by: 'ops' });
     expect(await world.dispatch(aLoop().loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
@@ -208,7 +208,7 @@ describe('the time of a pass', () => {
 });
 
 describe('a failure for all clusters fails the invocation', () => {
-  test('an event of no known kind fails the invocation', async () => {
+  test('an event of an unknown kind fails the invocation', async () => {
     await expect(aDispatchWorld().dispatch(aLoop().loop, { Records: [] })).rejects.toMatchObject({ code: 'BadEvent' });
   });
 

@@ -11,11 +11,11 @@ const scheduled = {
 };
 
 describe('parseEvent', () => {
-  test("a schedule's event is for every cluster that is due at its time", () => {
+  test('the event of a schedule is for every cluster that is due at its time', () => {
     expect(parseEvent(scheduled)).toEqual({ kind: 'schedule', dueAtMs: Date.parse('2026-01-01T12:00:00Z') });
   });
 
-  test("a queue's event is the bodies of its messages, unread, and whether they were received before", () => {
+  test('the event of a queue contains the unparsed bodies of its messages, and whether they were received before', () => {
     const bodies = ['{"schema":1}', 'garbage', 'again'];
     const Records = bodies.map((body, index) => {
       const attributes = { ApproximateReceiveCount: String(index), SenderId: 'x' };
@@ -69,7 +69,7 @@ describe('a tick in a message', () => {
     expect(receiveBody(body({ loop }), loop, DUE + intervalMs + 1)).toEqual(late);
   });
 
-  test('a tick of a suspect is late after half a minute, as the next one comes after it', () => {
+  test('a tick of a suspect is late after half a minute, because the next one is queued after it', () => {
     const text = body({ followedUntilMs: DUE });
     expect(receiveBody(text, LOOP, DUE + 30_000)).toMatchObject({ outcome: 'due' });
     expect(receiveBody(text, LOOP, DUE + 30_001)).toMatchObject({ outcome: 'late' });

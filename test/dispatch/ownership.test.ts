@@ -68,7 +68,7 @@ test('a cluster without an owner is claimed by one of two simultaneous stacks, a
 });
 
 test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as const)(
-  'a cluster without an owner has no pass of %s, which may not write registrations, until kubernetes-service has claimed it',
+  'a cluster without an owner has no pass of %s until kubernetes-service has claimed the cluster',
   async (loop) => {
     await world.register({});
     expect(await tick('prod', undefined, loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
@@ -78,7 +78,7 @@ test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as cons
   },
 );
 
-test('a cluster without an owner stays so without stacks', async () => {
+test('a cluster without an owner gets none without stacks', async () => {
   await world.register({});
   await tick(undefined);
   expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
@@ -110,7 +110,7 @@ describe('a cluster of another stack', () => {
     ]);
   });
 
-  test('a cluster of another stack is judged as if the pass had written', async () => {
+  test('the health of a cluster of another stack is computed as if the pass had written', async () => {
     await tick('second', writesAll);
     expect(world.telemetry.samples).toContainEqual({ name: 'activeLeases', value: 1 });
     expect((await readLeases(world.table, 'demo')).leases).toEqual([]);
@@ -129,7 +129,7 @@ describe('a cluster of another stack', () => {
     expect(await world.recordOf('demo', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('a cluster of another stack is not written by a process without a stack either', async () => {
+  test('a process without a stack does not write to a cluster of another stack either', async () => {
     await tick(undefined);
     expect(await outcomeOfWrite(seen)).toBe('withheld');
   });
@@ -144,7 +144,7 @@ describe('a cluster of another stack', () => {
   });
 });
 
-test('a cluster that is unregistered while a stack makes it its own is not brought back, and has no pass', async () => {
+test('a cluster that is unregistered while a stack claims it is not registered again, and has no pass', async () => {
   await world.register({});
   const { table } = world;
   let reads = 0;

@@ -109,7 +109,7 @@ describe('mode observe', () => {
     });
   });
 
-  test('a pass with the same writes as the last one is no news', async () => {
+  test('a pass with the same writes as the last one is not logged', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     const lines = () => world.telemetry.lines.filter(({ message }) => message === 'pass succeeded').length;
     const create = (name: string) => async (context: PassContext) => {
@@ -124,7 +124,7 @@ describe('mode observe', () => {
     expect(logged).toEqual([1, 1, 2]);
   });
 
-  test('no event is written either', async () => {
+  test('an observing pass writes no event either', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     expect(world.created.get('demo')).toEqual([]);

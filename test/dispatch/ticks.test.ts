@@ -107,7 +107,7 @@ describe('a few clusters', () => {
   });
 });
 
-describe('passes that keep the event loop busy for longer than one may take', () => {
+describe('passes that keep the event loop busy for longer than the time limit of a pass', () => {
   test.each([
     [9_000, [] as string[]],
     [9_001, ['a', 'b']],
@@ -190,7 +190,7 @@ describe('a cluster list that cannot be read', () => {
     return { table: () => ({ ...world.table, list }) };
   };
 
-  test('a process uses its last cluster list for 15 minutes if none can be read, which is logged and counted', async () => {
+  test('a process uses its last cluster list for 15 minutes if none can be read, and logs and counts that', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await invoke(schedule());
     world.clock.nowMs += 15 * 60_000;
@@ -208,7 +208,7 @@ describe('a cluster list that cannot be read', () => {
     await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('a cluster list that cannot be read fails the invocation of a process that has read none, and where the table denies it', async () => {
+  test('an unreadable cluster list fails the invocation if the process has read none before, or if the table denies access', async () => {
     await world.register({ name: 'a' });
     await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
     await invoke(schedule());
@@ -218,7 +218,7 @@ describe('a cluster list that cannot be read', () => {
 
 describe('a queue that is down', () => {
   test.each([{ names: ['a', 'b'] }, { names: FLEET }])(
-    'a queue that is down leaves the tick of the minute to this invocation, logged and counted',
+    'if the queue is down, the invocation runs the tick of the minute itself, and logs and counts the failure',
     async ({ names }) => {
       await world.register(...names.map((name) => ({ name })));
       const summary = await invoke(schedule(), { tickQueue: downQueue });
@@ -232,7 +232,7 @@ describe('a queue that is down', () => {
     },
   );
 
-  test('a queue that refuses some messages leaves only those of now to the invocation', async () => {
+  test('if the queue refuses some messages, the invocation runs only those that are due now', async () => {
     await world.register(...FLEET.map((name) => ({ name })));
     const send: typeof queue.queue.send = async (messages, signal) => {
       const refused = messages.slice(1, 2);
@@ -249,7 +249,7 @@ describe('a queue that is down', () => {
   });
 });
 
-test('a schedule older than a minute is dropped and counted: EventBridge delivers all that an outage held back', async () => {
+test('a scheduled event older than a minute is dropped and counted: EventBridge delivers all missed events after an outage', async () => {
   await world.register({ name: 'a' });
   const missed = schedule();
   world.clock.nowMs += 60_001;
@@ -268,7 +268,7 @@ describe('a message', () => {
     expect(keys.toSorted()).toEqual(['*', ...names]);
   });
 
-  test('a message that is later than an interval is dropped, logged and counted', async () => {
+  test('a message that is more than an interval late is dropped, logged and counted', async () => {
     await world.register({ name: 'a' });
     const late = tickOf({ dueAtMs: world.clock.nowMs - 10_001 });
     expect(await invoke(queueEvent(late))).toEqual({ passes: 0, failed: 0, skipped: 0 });
@@ -312,7 +312,7 @@ describe('a message', () => {
     expect(lines('pass failed')[0]?.fields['errors']).toEqual([expect.stringContaining('SchemaTooNew: ')]);
   });
 
-  test('a message is not retried although the table is down, which is logged and counted', async () => {
+  test('a message is not retried if the table is down, and the failure is logged and counted', async () => {
     await world.register({ name: 'a' });
     const get = () => Promise.reject(new TableError('Unavailable', 'the table is down'));
     const table = () => ({ ...world.table, get });
@@ -331,7 +331,7 @@ test('a schedule that is delivered twice at once queues more messages without ha
   expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
 });
 
-test('a registration whose key no cluster can have costs the others of its message no tick', async () => {
+test('a registration with an invalid key does not cost the other clusters of its message their tick', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
   const { value, schema } = (await world.table.get(CLUSTERS, 'c-00')) ?? {};
   const name = 'c-00.by-hand';

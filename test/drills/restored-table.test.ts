@@ -61,7 +61,7 @@ async function opensWithItsPasses(world: LoopWorld): Promise<void> {
   expect(await allocatesNothingUsed(world)).toBe(CAPACITY - world.services.length);
 }
 
-test('a table that is lost is replaced by an empty one, which allocates nothing before its first passes and no used address after them', async () => {
+test('an empty table that replaces a lost one allocates nothing before its first passes, and no used address after them', async () => {
   const world = await atWork();
   const endpoints = world.published()?.subsets;
   world.useTable(memoryStore());

@@ -201,7 +201,7 @@ describe('the deletion of leases', () => {
     expect(decide(lease({ withdrawnUntilMs: NOW_MS + 1 }), ready, others)).not.toContainEqual(gone);
   });
 
-  test('the lease of a record that a host name no longer has is deleted when it expires', () => {
+  test('the lease of an address that a host name no longer resolves to is deleted when the lease expires', () => {
     const known = lease({ host: 'api.example.com' });
     const given = { ...others, spec: aClusterSpec({ apiServers: [aHost('api.example.com')] }) };
     expect(decide(known, ready, given)).not.toContainEqual(gone);

@@ -66,7 +66,7 @@ describe('the answer of a probe', () => {
   test.each([
     ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
     ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
-  ] as const)('%s is a miss and no answer; it is odd: %3$s', (kind, message, odd, detail) => {
+  ] as const)('%s counts as a miss; it is reported as odd: %3$s', (kind, message, odd, detail) => {
     expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
   });
 });

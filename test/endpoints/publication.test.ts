@@ -51,7 +51,7 @@ describe('the plan of the writes', () => {
     },
   );
 
-  test('the plan of the writes removes an address from those that are not ready if it is ready as well', () => {
+  test('the plan of the writes removes an address from the addresses that are not ready if it is also ready', () => {
     const subset = { addresses: [{ ip: A }], ports: [HTTPS] };
     const objects = withSubsets({ ...subset, notReadyAddresses: [{ ip: A }] });
     const corrected = { ...objects.Endpoints, subsets: [{ ...subset, notReadyAddresses: [] }] };

@@ -93,7 +93,7 @@ describe('the CA was rotated', () => {
     await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
   });
 
-  test('a server that is restarted within a minute of a read is not judged by that kubeconfig', async () => {
+  test('a kubeconfig that was read less than a minute before a server restarted does not decide about its certificate', async () => {
     const [first, second] = [await serverOf(after), await serverOf(stranger)];
     const { stored, pass, probe, reads } = aProcess({ server: first.url, ca: before.ca });
     await pass(0);

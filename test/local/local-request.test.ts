@@ -104,7 +104,7 @@ describe('a table server', () => {
     expect(answer.headers).not.toHaveProperty('access-control-allow-origin');
   });
 
-  test('a table server refuses a preflight request and a signature in the address', async () => {
+  test('a table server refuses a preflight request and a signature in the URL', async () => {
     const origin = 'https://evil.example';
     expect((await requestLocal(server.endpoint, { method: 'OPTIONS', headers: { origin } })).status).toBe(403);
     const query = `?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=${KEY}/20260102/local/dynamodb/aws4_request`;

@@ -62,7 +62,7 @@ test('a cluster of both families gets the IPv4 addresses in the second slice whe
   expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
 });
 
-test('a cluster of both families publishes the records of both families of a host name, half of the bound each', async () => {
+test('a cluster of both families publishes the records of both families of a host name, each up to half of the limit', async () => {
   const world = dual();
   world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
   const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);

@@ -195,7 +195,7 @@ describe('cluster IP repair in two families', () => {
     expect(report.counts).toMatchObject({ capacity: 254, secondaryCapacity: 65_535, secondaryAllocated: 0 });
   });
 
-  test('the first range that cannot be saved is the last that is tried', async () => {
+  test('a pass saves no further range after one that cannot be saved', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
     const tried: string[] = [];
     const table = tableWith(cluster.table, {

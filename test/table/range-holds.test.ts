@@ -188,7 +188,7 @@ describe('A held item', () => {
     expect(await over(table).allocate(values(30_001), { hold: HOLD })).toMatchObject({ outcome: 'refused', index: 0 });
   });
 
-  test('a held item is claimed only on exactly the expected terms', async () => {
+  test('a held item is claimed only if its hold is exactly the expected one', async () => {
     const table = await newTable(held);
     const [hold] = held.holds;
     if (hold === undefined) throw new Error('expected a hold');

@@ -67,7 +67,7 @@ test.each([
 });
 
 describeInEachTable('A stored range', (open) => {
-  test('a range that became a /12 fits with all its holds and every other address leaking: the highest lose a strike', async () => {
+  test('a /12 with all its holds and every other address leaking fits into an item: the highest addresses lose a strike', async () => {
     const holds = Array.from({ length: 700 }, (_, index) => ({
       ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
       items: [`10.0.${index >> 8}.${index & 255}`],

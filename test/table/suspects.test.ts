@@ -53,7 +53,7 @@ test('a suspect keeps the state "again" after an accident while it was alone, ev
   expect(afterAccident(again, { ...SHARED, atMs: NOW + HOUR }, NOW + HOUR)).toMatchObject({ state: 'again' });
 });
 
-test('a suspect counts the shared ticks of the same minute as one accident, and each of its own', () => {
+test('a suspect counts its shared ticks of one minute as one accident, and each tick of its own as another', () => {
   expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 59_999 }, NOW + 125_000)).toBeUndefined();
   expect(afterAccident(SUSPECT, { ...SHARED, atMs: NOW + 60_000 }, NOW + 125_000)).toMatchObject({ accidents: 2 });
   expect(afterAccident(SUSPECT, { ...ALONE, atMs: NOW - 1 }, NOW + 65_000)).toBeUndefined();

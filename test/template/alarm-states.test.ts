@@ -12,7 +12,7 @@ describe('alarms in the life of a stack', () => {
     return Object.fromEntries(changes.filter(([, at]) => at.length > 0));
   }
 
-  test('the first deployment notifies that nothing runs and nothing is registered until both end, and nothing else', () => {
+  test('the first deployment notifies only that nothing runs and nothing is registered, until both end', () => {
     const states = statesOfAll(
       measured(180, (minute) => ({ runs: minute >= 3 })),
       180,

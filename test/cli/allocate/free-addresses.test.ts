@@ -27,7 +27,7 @@ describe('free addresses of ServiceCIDRs', () => {
     expect(new Set(free).size).toBe(30);
   });
 
-  test('taken addresses are skipped, also those that are taken meanwhile', () => {
+  test('taken addresses are skipped, also those that another caller takes meanwhile', () => {
     const taken = new Set(['10.0.0.1']);
     const free = freeAddresses(networks('10.0.0.0/27'), (address) => taken.has(address), lowest);
     expect(free.next().value).toBe('10.0.0.2');

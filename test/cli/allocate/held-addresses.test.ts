@@ -115,7 +115,7 @@ describe('A request to allocate addresses in a cluster whose API servers allocat
     expect(new Set(values).size).toBe(24);
   });
 
-  test('a request that failed in between holds nothing twice when it is repeated', async () => {
+  test('a request that failed halfway holds nothing twice when it is repeated', async () => {
     let calls = 0;
     const world = await aCluster({
       spoil: ({ port }) => ({

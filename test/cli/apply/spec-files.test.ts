@@ -33,7 +33,7 @@ async function read(named: readonly string[], { stdin = '' } = {}) {
 }
 
 describe('Spec files', () => {
-  test("a folder's spec files are those with the right ending, in the order of their names, without those of its folders", async () => {
+  test('the spec files of a folder are those with the right ending, in the order of their names, without subfolders', async () => {
     for (const name of ['b.yaml', 'a.yml', 'c.json', 'D.YML', 'notes.txt', 'deeper/e.yml'])
       write(name, name.replace('deeper/', '').slice(0, 1).toLowerCase());
     const { names, faults, files } = await read([folder]);

@@ -177,7 +177,7 @@ describe("the original's reasons", () => {
   });
 });
 
-describe('a message that was pasted', () => {
+describe('a pasted message', () => {
   test('a message of an event or a log is explained as its finding', () => {
     for (const { finding, type } of addressFaultsOfAll()) {
       const { message, event } = finding?.() ?? {};
@@ -197,7 +197,7 @@ describe('a message that was pasted', () => {
       'Service "x" is invalid: spec.clusterIPs: Invalid value: ["10.0.0.5"]: failed to allocate IP 10.0.0.5: provided IP is already allocated',
       'AlreadyAllocated',
     ],
-  ])('a message that was pasted is explained: %s', (text, word) => {
+  ])('a pasted message is explained: %s', (text, word) => {
     expect(known(text).word).toBe(word);
   });
 });

@@ -161,13 +161,13 @@ describe('the IPAddress of an address', () => {
     expect(ipAddressFault({ services })).toBeUndefined();
   });
 
-  test('a missing IPAddress is a fault where IPAddresses are the record', () => {
+  test('a missing IPAddress is a fault if API servers allocate by IPAddresses', () => {
     const fault = 'shop/new has it without an IPAddress: it can be allocated a second time';
     expect(ipAddressFault({ services, isRecordRead: true })).toBe(fault);
     expect(ipAddressFault({ services: [], isRecordRead: true })).toBeUndefined();
   });
 
-  test('an IPAddress of a deleted Service makes the address taken, and one of another manager is no fault', () => {
+  test('an address with an IPAddress of a deleted Service is taken, and an IPAddress of another manager is no fault', () => {
     const spec = { allocator: 'apiserver' } as const;
     const orphan = { services: [], ipAddress: ipAddress('shop/gone') };
     expect(statusOf({ spec, stored: { data: NONE }, facts: { claims: orphan } })).toMatchObject({

@@ -20,7 +20,7 @@ test('each cell is drawn once, in its place and state', () => {
   );
 });
 
-test('a bucket fills up in four levels, and one with a duplicate, leak or hold is drawn as such', () => {
+test('a bucket is drawn in four levels of use, or as a duplicate, leak or hold if it has one', () => {
   const fill = [0, 1, 4, 5, 8, 9, 12, 13, 16, 16, 3, 1];
   const map = { first: '10.96.0.0', itemsPerCell: 16, cells: `F${'U'.repeat(8)}DLH`, fill };
   const looks = runsOf(map, 32).flatMap(({ look, length }) => Array<string>(length).fill(look));

@@ -107,7 +107,7 @@ describe('the page of all clusters', () => {
     expect(page).toContain('<title>2 of 6 need attention – kube-bootstrap-controller-prod</title>');
   });
 
-  test('the page shows the table, when it was read, and what kbctl status prints of each cluster', () => {
+  test('the page shows the table, the time of its read, and the output of kbctl status for each cluster', () => {
     expect(text).toContain('Table kube-bootstrap-controller-prod, read 2026-11-21T06:15:39Z');
     expect(text).toContain('edge-ap-3 warning enforce 2/2 &lt;1m ago 94% 0 almostFull,late');
   });

@@ -46,7 +46,7 @@ function askWithoutKey(server: PageServer, path: string, { method = 'GET', ...he
   return requestLocal(`${origin}${path}`, { method, headers: { host, authorization: undefined, ...headers } });
 }
 
-test('all clusters are at the link, and each at its own path below it', async () => {
+test('the link shows all clusters, and each cluster has its own path below it', async () => {
   const server = await serve();
 
   expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]{24}\/$/);

@@ -25,7 +25,7 @@ test('a tick that passed while another process ran the next one is not claimed',
   expect(await claimTick(table, TICK, 'b')).toBe(false);
 });
 
-test('a claim of a clock that was an hour ahead does not stop the loop', async () => {
+test('a claim by a process whose clock was an hour ahead does not stop the loop', async () => {
   const table = memoryTable();
   await claimTick(table, { ...TICK, dueAtMs: TICK.dueAtMs + 3_600_000 }, 'a');
   expect(await claimTick(table, TICK, 'b')).toBe(true);

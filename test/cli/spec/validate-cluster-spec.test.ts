@@ -349,7 +349,7 @@ describe('API servers', () => {
       [/ipFamilyPolicy: is "RequireDualStack"/, /must match/],
     ],
   ])(
-    'with PreferDualStack and two ranges, API servers may have either family: a spec that %s',
+    'with PreferDualStack and two ranges, API servers may have either family: the spec %s',
     (_what, fields, faults) => {
       const apiServers = [{ address: '192.168.1.1' }, { address: '2001:db8::1' }];
       const serviceClusterIPRange = [IPV4_RANGE, IPV6_RANGE];

@@ -23,7 +23,7 @@ describe('the line of a cluster', () => {
     expect(cell('ATTENTION', { attention: [] })).toBe('');
   });
 
-  test('the line of a cluster names a pause that its health does not show, before everything else', () => {
+  test('the line of a cluster first names a pause that its health does not show', () => {
     const paused = { untilMs: STATUS_AT_MS + 60_000, reason: 'an upgrade', by: 'me', all: false };
     expect(cell('ATTENTION', { health: 'unhealthy', attention, paused })).toBe('paused,leak (3),duplicate');
     expect(cell('ATTENTION', { health: 'paused', attention: [], paused })).toBe('');

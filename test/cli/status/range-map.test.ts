@@ -128,7 +128,7 @@ describe('laws of maps', () => {
     );
   });
 
-  test('a map of buckets has fills that sum to the items in use, and a letter of use has some', () => {
+  test('the fills of a map of buckets sum to the items in use, and every bucket marked as used has a fill above zero', () => {
     fc.assert(
       fc.property(marked(LARGE), ({ placed, states }) => {
         const { cells, fill = [], itemsPerCell } = drawn(placed, bitsFor(states));

@@ -149,7 +149,7 @@ describe('a range that was not saved, or not read', () => {
     expect(statusOf({ records: counted({ services: 3 }) }).ranges).toEqual([]);
   });
 
-  test('a range that was not saved is not ready where the table allocates, and one that was not read has no readiness', () => {
+  test('a range that was not saved is not ready if the table allocates, and the readiness of an unread range is unknown', () => {
     const cluster = aCluster({ allocator: 'table' });
     expect(statusOf({ cluster, records: counted(counts) }).ranges[0]).toMatchObject({ ready: false });
     const { ranges: _, ...brief } = inputs({ cluster, records: counted(counts) });

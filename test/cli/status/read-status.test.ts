@@ -197,7 +197,7 @@ describe('Reading the status', () => {
     expect(status?.ranges).toMatchObject([{ key: RANGE_KEYS.primary, used: 2 }]);
   });
 
-  test('the status is not read further after the first failure of the table', async () => {
+  test('reading the status ends at the first failure of the table', async () => {
     const table = newTable();
     for (let n = 0; n < 40; n++) await fill(table, `c${n}`);
     const read: string[] = [];
