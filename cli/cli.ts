@@ -13,7 +13,7 @@ export interface GlobalOptions extends TableOptions {
 }
 
 export interface CommandTable extends OpenTable {
-  /** Its calls end with the command. */
+  /** Calls of the table end with the command. */
   readonly table: KeyValueTable;
 }
 
@@ -22,7 +22,7 @@ export interface Cli {
   readonly options: GlobalOptions;
   /** The arguments besides options, such as the name of a cluster. */
   readonly operands: readonly string[];
-  /** Aborts at Ctrl-C and after `--timeout`: every call ends with it. */
+  /** Aborts at Ctrl-C and after `--timeout`, and ends every call. */
   readonly signal: AbortSignal;
   /** Aborts at Ctrl-C only. */
   readonly ended: AbortSignal;
@@ -30,7 +30,7 @@ export interface Cli {
   readonly nowMs: () => Promise<number>;
   readonly sleep: Surroundings['sleep'];
   /**
-   * Opens the table of the options once, and measures its clock.
+   * Opens the table that the options name, once, and measures its clock.
    * @throws CliError, TableError
    */
   openTable(): Promise<CommandTable>;
@@ -55,7 +55,7 @@ export type Work<Options> = (
   options: Options & GlobalOptions,
 ) => Promise<ExitCode>;
 
-/** Makes the action of a commander command from its work. */
+/** Creates the action of a commander command from its work. */
 export type Act = <Options = object>(work: Work<Options>) => (this: Command) => Promise<void>;
 
 export interface Surroundings {

@@ -5,7 +5,7 @@ import { endWhenUnread } from './terminal.ts';
 endWhenUnread(process.stdout);
 endWhenUnread(process.stderr);
 
-/** npm also sends the signal of Ctrl-C: that does not count as a second one. */
+/** npm forwards the signal of Ctrl-C: the copy does not count as a second signal. */
 const SAME_SIGNAL_MS = 500;
 
 /** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once, with exit code 130. */

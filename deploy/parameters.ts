@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 
-/** What is read of a parameter, as CloudFormation declares it. */
+/** The used fields of a parameter in a CloudFormation template. */
 type Parameter = Readonly<Record<'Default' | 'Description', string>>;
 type Parameters = Readonly<Record<string, Parameter>>;
 

@@ -1,7 +1,7 @@
 import { type Fields, type Resource, type Resources, ref, substitute, type Template } from './cloudformation.ts';
 import { type HashOfPackage, nameReplacedResources } from './replaced-resources.ts';
 
-/** The call of kbctl in the repository, and in the folder of a release. */
+/** The command that runs kbctl in the repository, and in the folder of a release. */
 const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
 /** Resources for `serverless deploy` only: its own bucket, and outputs about the last layer. */
 const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;

@@ -72,7 +72,7 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
 const INVOCATION_MS = 60_000;
 
 /**
- * Returns the handlers of the loops, as often as their schedules have it, or the spec where that is more often. They throw
+ * Returns the handlers of the loops, with the shorter of the schedule and the interval in the spec. They throw
  * a StartError once the cluster is no longer registered.
  */
 export function scheduledLoops(

@@ -38,7 +38,7 @@ export interface Fleet {
   readonly interval?: number;
 }
 
-/** What one loop of a healthy fleet consumes. Read and write units are those that DynamoDB bills. */
+/** The consumption of one loop of a healthy fleet. Read and write units are those that DynamoDB bills. */
 export interface Usage {
   invocations: number;
   passes: number;
@@ -68,7 +68,7 @@ const LEASES = { base: 584, server: 71 };
 interface LoopCalls {
   /** Calls of a pass, and those of each API server in it. */
   readonly kubernetes: { readonly pass: number; readonly server: number };
-  /** Besides its registration and run record. */
+  /** The read units of a pass, without its registration and run record. */
   readonly reads: (servers: number) => number;
   /** The run record, which `kubernetes-service` writes once a minute. */
   readonly record: Sized;

@@ -14,7 +14,7 @@ import type { Message, Task } from './mutants/worker.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/range/*.ts', 'lib/repair/*.ts', 'lib/table/*.ts'];
-/** They reach nearly everything, take long, or start processes. */
+/** Tests that import nearly everything, take long, or start processes. */
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills)\//;
 /**
@@ -195,7 +195,10 @@ async function judgeAll(
   for (const name of open) judged(name, verdicts);
 }
 
-/** Returns when the worker has ended. One that is silent is ended: its mutant made something endless. Both count as noticed. */
+/**
+ * Returns when the worker has ended. Ends a worker that is silent, because its mutant caused an endless loop. Both
+ * count as detected.
+ */
 function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Promise<void> {
   const worker = fork(path.join(import.meta.dirname, 'mutants/worker.ts'), {
     cwd: ROOT,

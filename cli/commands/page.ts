@@ -67,7 +67,7 @@ async function serve(cli: Cli, name: string | undefined, { filename: file, port 
   return EXIT.fine;
 }
 
-/** A key that stays, for a scraper of `/metrics`. Without one each start has its own. */
+/** Returns a fixed key, for a scraper of `/metrics`. Without it each start has a random key. */
 function keyOf(variable: string | undefined): string | undefined {
   if (variable === undefined || variable === '') return undefined;
   if (/^[\w-]{16,}$/.test(variable)) return variable;

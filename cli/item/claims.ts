@@ -48,7 +48,10 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/** Reads which Services have each of the items, in the order of the places. Prints the reason if they cannot be read. */
+/**
+ * Reads which Services have the item at each place. The result has the order of `places`. Prints the reason if they
+ * cannot be read.
+ */
 export async function readClaims(
   cli: Cli,
   spec: ClusterSpec,

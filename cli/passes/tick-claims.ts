@@ -9,7 +9,7 @@ const SCHEMA = 1;
 
 const claimShape = z.object({
   dueAtMs: z.number(),
-  /** The process that runs it, for readers. */
+  /** The process that claimed the tick. Only for users who read the item. */
   by: z.string(),
 });
 

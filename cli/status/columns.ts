@@ -137,8 +137,7 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
 }
 
 /**
- * Returns the time of a loop's last success. If its last recorded pass succeeded, so did a later run that the leases
- * show.
+ * Returns the time of a loop's last success. A run that only the leases show succeeded if the last recorded pass did.
  */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;

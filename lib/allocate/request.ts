@@ -12,7 +12,9 @@ export type RangeName = (typeof RANGE_NAMES)[number];
 /** An address as text, a port as a number. */
 export type ItemValue = string | number;
 
-/** The most items of one request: with IPv6 addresses and the longest names, a sixth of the room for holds. */
+/**
+ * The most items of one request: with IPv6 addresses and the longest names they take a sixth of the space for holds.
+ */
 export const MOST_ITEMS = 256;
 
 /** Longer than any address, even with leading zeros. */

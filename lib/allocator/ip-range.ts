@@ -84,8 +84,7 @@ function ipv4Numbering(network: Network): AddressNumbering {
 }
 
 /**
- * If two canonical texts differ only in a nonzero last group, so do their addresses, and no number of 128 bits is
- * needed.
+ * Avoids numbers of 128 bits: if two canonical texts differ only in a nonzero last group, so do their addresses.
  */
 function ipv6Numbering(network: Network): AddressNumbering {
   const firstOfGroup = (network.base >> 16n) << 16n;

@@ -13,7 +13,10 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly untilMs?: number;
   /** The server itself calls because it shuts down: its next start ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
-  /** The caller withdrew the address until `untilMs` before: it is not withdrawn again if somebody undid that. */
+  /**
+   * The caller has already withdrawn the address until `untilMs`. If another caller undid that, it is not withdrawn
+   * again.
+   */
   readonly repeated?: boolean;
 }
 

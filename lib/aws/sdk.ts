@@ -53,7 +53,7 @@ const THROTTLED = new Set([
   'TooManyRequestsException',
 ]);
 
-/** Their messages may contain parts of the request's signature, and are never passed on. */
+/** Codes of errors whose messages may contain parts of the request's signature. Such a message is never shown. */
 const NOT_AUTHENTICATED = new Set([
   'CredentialsProviderError',
   'ExpiredToken',

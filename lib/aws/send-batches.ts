@@ -118,7 +118,7 @@ export function sqsQueueDepth(client: SQSClient): QueueDepth {
   };
 }
 
-/** The minute's invocation can do without the queue: a second attempt is enough. A call ends within about 4 s. */
+/** Two attempts are enough: if the queue fails, the invocation runs its tick itself. A call ends within about 4 s. */
 const LIMITS: CallLimits = {
   maxAttempts: 2,
   maxRetryDelayMs: 1_000,

@@ -68,7 +68,7 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/** How often an event was seen; kept in the run record, by the event's name. */
+/** How often an event was seen. The run record keeps it by the event's name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

@@ -53,7 +53,7 @@ function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, inte
   return Math.max(intervalMs, Math.min(LONGEST_BACKOFF_MS, intervalMs * 2 ** doublings));
 }
 
-/** Returns the time between the passes of a loop at present. In back-off, it is the time since the last one. */
+/** Returns the present time between the passes of a loop. In back-off, returns the time since the last pass. */
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Omit<Timing, 'force'>): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   if (!backsOff || last === undefined || !isUnreachable(last)) return intervalMs;

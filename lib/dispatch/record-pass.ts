@@ -22,7 +22,7 @@ export interface EndedPass {
   /** Passes in a row, including this one, without an answer of the API server or any probe. */
   readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
-  /** The last recorded pass would have made the same writes. */
+  /** The last recorded pass had the same `wouldWrite`. */
   readonly wouldWriteSame?: boolean;
   /** The stack that owns the cluster, if it is another one. */
   readonly ownedBy?: string | undefined;

@@ -31,7 +31,7 @@ export interface PlannedTick extends OutgoingMessage {
   readonly isFirst: boolean;
 }
 
-/** A message of clusters that answer is done within a quarter of the shortest interval. */
+/** If the clusters of a message answer, its passes end within a quarter of the shortest interval. */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
 /** The number of messages of single suspects that any stack can process in an interval besides the others. */

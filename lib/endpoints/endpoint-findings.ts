@@ -112,7 +112,7 @@ export function foreignSlice(slice: EndpointSliceObject): Finding[] {
 }
 
 export type EndpointsErrorCode =
-  /** Publishing no address is refused. */
+  /** A pass never publishes an empty list of addresses. */
   | 'NoLiveLease'
   /** Another writer wrote or deleted the object after it was read. */
   | 'Conflict'

@@ -90,7 +90,7 @@ export function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
 
-/** Two ports with an `appProtocol` always differ, because upstream compares the pointers to the text, not the text. */
+/** Returns different keys for two ports with an `appProtocol`, because upstream compares pointers to the text. */
 function portKey(port: EndpointPort | undefined): unknown {
   if (port?.appProtocol !== undefined) return port;
   return port && JSON.stringify([port.name ?? '', port.port, port.protocol ?? '']);

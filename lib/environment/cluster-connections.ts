@@ -134,7 +134,7 @@ export class ClusterConnections {
     return nowMs - known.readAtMs < (isBrief ? KEEP_BRIEFLY_MS : known.keepMs) ? known : undefined;
   }
 
-  /** Only a successful read is kept: the next pass repeats one that hangs or fails. */
+  /** Keeps only a successful read: after a read that hangs or fails, the next pass reads again. */
   async #open({ key, spec, signal, warn }: Opening): Promise<KnownKubeconfig> {
     const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));

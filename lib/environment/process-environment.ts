@@ -9,7 +9,8 @@ import { powertoolsTelemetry } from '../telemetry/powertools.ts';
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Makes a function's entry point of its handler. Its environment is made at its first invocation, which fails with a
+ * Creates the entry point of a function from its handler. Its environment is made at its first invocation, which
+ * fails with a
  * `DispatchError` of code `BadEnvironment` where a variable is missing.
  */
 export function deployed<Answer, Of extends TableEnvironment>(

@@ -55,7 +55,7 @@ const LONGEST_WAIT_MS = 5_000;
 /** If a server asks for a longer wait, the next pass retries. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
 const TRY_MS = 10_000;
-/** Half of the time of a repair pass. */
+/** Half of the time limit of a repair pass. */
 const STREAM_MS = 60_000;
 
 interface Failure {

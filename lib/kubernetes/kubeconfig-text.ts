@@ -26,8 +26,8 @@ export function badKubeconfig(source: KubeconfigSource, problem: string, remedy:
 }
 
 /**
- * Reads a kubeconfig that holds nothing but fields of a kubeconfig, and plugins only where they are allowed. No other
- * reader sees the text. Throws a `ClusterError` with code `BadKubeconfig`.
+ * Reads a kubeconfig. Refuses unknown fields, and plugins unless they are allowed. No other parser reads the text.
+ * Throws a `ClusterError` with code `BadKubeconfig`.
  */
 export function readKubeconfig(text: string, source: KubeconfigSource, allowPlugins: boolean): Kubeconfig {
   const longest = source.folder === undefined ? LONGEST_STORED_TEXT : LONGEST_FILE;

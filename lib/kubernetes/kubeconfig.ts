@@ -30,7 +30,7 @@ export interface TlsMaterial {
 }
 
 /**
- * The way to reach and authenticate to one API server. Key and credential are behind functions, so that neither a log
+ * The address and credential of one API server. Key and credential are behind functions, so that neither a log
  * line nor `JSON.stringify` can show them.
  */
 export interface ApiServerAccess {

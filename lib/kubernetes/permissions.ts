@@ -18,7 +18,10 @@ export interface SelfReview {
   readonly version: () => Promise<string>;
   /** The caller's name, by a SelfSubjectReview. `undefined` if it is unknown: Kubernetes 1.27 and earlier do not serve that review. */
   readonly user: () => Promise<string | undefined>;
-  /** Whether the webhook of deploy/admission-webhook.yaml is registered. `undefined`: the user may not see it, or there are none. */
+  /**
+   * Whether the webhook of deploy/admission-webhook.yaml is registered. `undefined`: the user may not read it, or the
+   * API server serves no webhooks.
+   */
   readonly hasWebhook: () => Promise<boolean | undefined>;
   /** Sends a SelfSubjectAccessReview, which every authenticated user may do. */
   readonly allows: (permission: Permission) => Promise<boolean>;

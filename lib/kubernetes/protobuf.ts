@@ -28,7 +28,7 @@ export class ProtobufReader {
     this.#end = end;
   }
 
-  /** Calls `read` with the number of each field. A value that it does not read is passed over. */
+  /** Calls `read` with the number of each field. If `read` does not consume the value, the value is skipped. */
   fields(read: (field: number) => void): void {
     while (this.#at < this.#end) {
       const tag = this.#varint();

@@ -138,7 +138,7 @@ function closes(byte: number | undefined): boolean {
   return byte === 0x7d || byte === 0x5d;
 }
 
-/** Throws `OverBound` for an object that would cost its pass more than others have: no pass sees it. */
+/** Throws `OverBound` for an object that is too large for a pass. */
 export function requireObjectBounds(kind: Kind, object: KubernetesObject): void {
   refuse(kind, fieldOver(object, BOUNDS['each object']) ?? fieldOver(object, BOUNDS[kind]));
   if (kind === 'Endpoints') refuse(`${kind}, repacked,`, repackedOver(object));

@@ -115,7 +115,7 @@ class ArrivingBytes {
     this.#chunks = stream[Symbol.asyncIterator]();
   }
 
-  /** Returns the place of the field that comes next, counted from here. */
+  /** Returns the position of the next field, relative to the bytes that are not taken yet. */
   async head(): Promise<FieldPlace> {
     for (;;) {
       const head = this.arrivedHead();

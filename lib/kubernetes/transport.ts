@@ -147,11 +147,10 @@ interface KeptConnection {
 /** The share of a probe's time for an answer on a kept connection. */
 export const KEPT_LIMIT_MS = 1_000;
 /**
- * Allows two more probes at ticks of ten seconds. Every third probe makes a new connection, which checks the
- * certificate.
+ * With ticks of ten seconds a connection serves three probes. A new connection then checks the certificate again.
  */
 const LONGEST_KEPT_MS = 25_000;
-/** Each takes some 120 KB. */
+/** A kept connection takes about 120 KB. */
 const MOST_KEPT = 128;
 
 function mayReuse(openedAtMs: number, nowMs: number): boolean {

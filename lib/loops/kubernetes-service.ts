@@ -146,7 +146,7 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
 }
 
 interface EndpointsPlan {
-  /** The pass has nothing to write, and publishing is not refused: it decides only once. */
+  /** The pass has nothing to write and no refusal to report, so that it need not read and decide again. */
   readonly isQuiet: boolean;
   readonly service: ServiceWrite | undefined;
   /** Leases of addresses that are published without one. */

@@ -21,7 +21,9 @@ export interface PassContext {
   readonly nowMs: () => number;
   /** The present time between the passes of the loop: its interval, or more while the cluster gives no answer. */
   readonly triesEveryMs: number;
-  /** Starts a part of the pass's time. Cancel it when it is no longer needed, or the process waits for its end. */
+  /**
+   * Starts a deadline within that of the pass. Cancel it when it is no longer needed, or the process waits for its end.
+   */
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
   /** Waits for a short reaction of the API server. The pass's deadline ends it. */
   readonly pause: (ms: number) => Promise<void>;

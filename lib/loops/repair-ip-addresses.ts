@@ -34,7 +34,10 @@ const READS_AT_ONCE = 8;
 /** Figures of the spec's ranges, which ServiceCIDRs replace. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
-/** The findings about claims that the findings about IPAddresses replace: claims are checked only against the ranges of the spec. */
+/**
+ * Findings about claims, which findings about IPAddresses replace: only IPAddresses are checked against all
+ * ServiceCIDRs.
+ */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /** The Services of a cluster by their {@link serviceKey}. */

@@ -2,7 +2,7 @@ import { fromBits, intersect, subtract, union } from '../allocator/snapshot-byte
 import { type Hold, holdsByItem, sameTerms, withoutHolds } from './hold.ts';
 import { type StoredRange, sameLastStrike, unseenOf } from './stored-range.ts';
 
-/** The decision of a pass about a range. Bits are numbered by `next`. */
+/** The decision of a pass about a range. Bit numbers are those of the range `next`. */
 export interface RangeDecision {
   readonly next: StoredRange;
   readonly proved: Uint8Array;
@@ -15,7 +15,7 @@ export interface RangeDecision {
 export interface EndedHold {
   readonly item: string;
   readonly hold: Hold;
-  /** The number of the item that is freed with it; undefined if none is. */
+  /** The bit of the item that is freed when its hold ends; undefined if no item is freed. */
   readonly freedBit: number | undefined;
 }
 

@@ -129,7 +129,10 @@ export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readon
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }
 
-/** Removes the requested item from `own`, if it is there. Values come first, so that the rest is for `next`. */
+/**
+ * Removes the requested item from `own` and returns it. Call it for requested values first: `next` gets any item that
+ * remains.
+ */
 function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>): Item | undefined {
   const [first] = own;
   const item = each === 'next' ? first : range.itemOf(String(each.value));

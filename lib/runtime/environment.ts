@@ -22,7 +22,7 @@ export interface ConnectOptions {
   readonly warn: (text: string) => void;
 }
 
-/** The external dependencies of an invocation that connects to no cluster, created once per warm function. */
+/** The external dependencies of an invocation that connects to no cluster. Created once per process. */
 export interface TableEnvironment {
   readonly nowMs: () => number;
   /** The measured difference between this host's clock and the table's. Absent if both are the same clock. */

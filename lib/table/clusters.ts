@@ -13,7 +13,7 @@ const pauseShape = z.object({
 const nameShape = z.object({
   /** Increases with every change of the spec. */
   generation: count,
-  /** Absent: the first stack that runs a pass of its stack loop becomes the owner. */
+  /** Absent: the first stack that runs a pass of kubernetes-service for the cluster becomes the owner. */
   owner: z.exactOptional(z.object({ stack: z.string() })),
 });
 

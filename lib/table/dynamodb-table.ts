@@ -15,7 +15,7 @@ import type { Item, KeyValueTable, TableError } from './key-value-table.ts';
 import { itemOf, provenOutcome } from './stored-item.ts';
 
 export interface DynamoClientOptions extends Partial<CallLimits> {
-  /** Default: that of the AWS SDK. */
+  /** Default: the region of the AWS SDK. */
   readonly region?: string;
   /** A profile of the AWS CLI. */
   readonly profile?: string;

@@ -24,7 +24,7 @@ export interface Item<Value extends TableValue = TableValue> {
   readonly earlierWrites?: Uint8Array;
   /** Counts writes, for readers. It restarts at 1 when an item is created again. */
   readonly version: number;
-  /** The layout of `value`; code reads its own and the previous one. */
+  /** The version of the layout of `value`. Code reads its own version and the previous one. */
   readonly schema: number;
   readonly updatedAtMs: number;
   /** The item expires at this time. The table keeps it longer: the reader decides. */

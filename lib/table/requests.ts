@@ -12,7 +12,10 @@ const common = {
   fingerprint: z.string(),
   /** The terms of all holds of the request; absent for a release. */
   hold: z.exactOptional(z.omit(holdShape, { items: true, requestId: true })),
-  /** The holds that the request claims, by range, before it claimed them; absent for a request without a Service. */
+  /**
+   * The holds that the request may claim, by range, as they were before it began; absent for a request without a
+   * Service.
+   */
   takesUp: z.exactOptional(holdsByRange),
   /** The holds on released items, by range, when the release began; only for a release. */
   releases: z.exactOptional(holdsByRange),

@@ -22,7 +22,7 @@ export function itemOf(content: NewItem, previous: Item | undefined, writeId: st
 
 /** How many earlier writes an item remembers by default. */
 const WRITES_KEPT = 64;
-/** Bytes of the hash of a write id. Two writes of one item collide in one of 10^11 items. */
+/** Bytes of the hash of a write id. The hashes of two writes of one item are equal in one of 10^11 items. */
 const TRACE_BYTES = 6;
 
 /** Returns the traces for the item that follows `previous`: those of the earlier writes, the latest last. */

@@ -1,11 +1,11 @@
 const ATTEMPTS = 1_000;
 
-/** Does work in the turn of the item with this key. */
+/** Does work after all earlier work with this key. */
 export type InTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
 
 /**
- * Makes the callers of one process change an item one after the other, in the order in which they came. So none of them loses
- * an attempt to another one. Writers of other processes take no turns here: each write stays conditional.
+ * Lets the callers of one process change an item one after the other, in order of arrival, so that none loses an
+ * attempt to another. Writers of other processes take no turns here: each write stays conditional.
  */
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();

@@ -69,7 +69,7 @@ export type CounterName =
 /** Figures of all clusters of a stack, once a minute. A large fleet is counted in parts, and each figure is a sum. */
 export type FleetFigure =
   | 'clustersRegistered'
-  /** The clusters that the other figures cover. */
+  /** The number of clusters in the other figures. */
   | 'clustersJudged'
   /** Some loop had no success for three of its intervals. */
   | 'clustersOverdue'

@@ -1,4 +1,4 @@
-/** A figure beside that of its peer in the same run. Less is better. */
+/** Our measurements and those of the compared program in the same run. Less is better. */
 export interface Figure {
   readonly what: string;
   readonly peer: string;

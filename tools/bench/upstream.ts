@@ -8,7 +8,7 @@ const MODULE = path.join(import.meta.dirname, '../../test/conformance/control-pl
 /** Upstream's repair logs each finding. */
 const LONGEST_OUTPUT = 64 * 1024 * 1024;
 
-/** Builds it into a folder. */
+/** Builds upstream's program into a folder. */
 export function upstreamProgram(folder: string): string {
   const program = path.join(folder, 'bench-repair');
   execFileSync('go', ['build', '-buildvcs=false', '-mod=readonly', '-trimpath', '-o', program, './bench-repair'], {
