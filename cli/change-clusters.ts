@@ -172,7 +172,7 @@ export async function confirmed(cli: Cli, question: string, yes = false): Promis
   return false;
 }
 
-/** Returns an empty line when the input ends before. */
+/** Returns an empty text if the input ends first. */
 async function firstLine(input: NodeJS.ReadableStream, signal: AbortSignal): Promise<string> {
   // Not as a terminal: Ctrl-C stays the signal that ends every command.
   const lines = createInterface({ input, terminal: false, signal });

@@ -20,7 +20,7 @@ export interface CommandTable extends OpenTable {
 export interface Cli {
   readonly output: Output;
   readonly options: GlobalOptions;
-  /** The arguments besides options, such as the name of a cluster. */
+  /** The positional arguments, such as the name of a cluster. */
   readonly operands: readonly string[];
   /** Aborts at Ctrl-C and after `--timeout`, and ends every call. */
   readonly signal: AbortSignal;

@@ -5,7 +5,7 @@ import { type Column, textTable } from './text-table.ts';
 export const FORMATS = ['table', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Fields of a row; {@link plainOf} returns what is printed of them. */
+/** The fields of a row. {@link plainOf} returns them as they are printed. */
 export interface OutputFields {
   readonly [field: string]: unknown;
 }

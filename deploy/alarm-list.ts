@@ -24,9 +24,9 @@ export interface Alarm {
   readonly threshold: number | Fields;
   /** The meaning of a missing metric. `ignore`: the state stays. */
   readonly missing: 'breaching' | 'notBreaching' | 'ignore';
-  /** Its state is part of another alarm, and it notifies no one. */
+  /** The alarm sends no notification; another alarm includes its state. */
   readonly isSilent?: true;
-  /** It rolls an update back (`release-failing`). */
+  /** The alarm is part of `release-failing`, which rolls an update back. */
   readonly ofRelease?: true;
   readonly condition?: string;
   /** The section of docs/runbook.md, if it does not have the alarm's name. */
@@ -99,8 +99,8 @@ function declaredAlarm({ share, minutes = 2, fullerThan = 0, counter, breaching 
 }
 
 /**
- * Without the zeros, CloudWatch would use older values for missing ones, and notice later. The threshold tolerates a
- * part that is counted in the next minute.
+ * Without the zeros, CloudWatch would use older values for missing ones, and notice later. The threshold tolerates
+ * that a part of the fleet is counted in the next minute.
  */
 const FIGURES_MISSING: Alarm = {
   description: 'The health of the registered clusters is not known, or no cluster is registered.',

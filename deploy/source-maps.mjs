@@ -5,7 +5,7 @@ import path from 'node:path';
 const folder = path.join(import.meta.dirname, '..', '.cache', 'maps');
 
 /**
- * Moves the map of a bundle out of the package.
+ * Moves the source map of a bundle out of the package.
  * @param name of the bundle in Lambda, such as `functions/doctor.mjs`
  */
 export function keepMap(bundle, name) {
@@ -14,7 +14,7 @@ export function keepMap(bundle, name) {
   renameSync(`${bundle}.map`, kept);
 }
 
-/** An esbuild plugin that moves the maps of functions. */
+/** An esbuild plugin that moves the source maps of functions out of their packages. */
 export const mapsApart = {
   name: 'maps-apart',
   setup({ initialOptions: { outdir, entryPoints }, onEnd }) {

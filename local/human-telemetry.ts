@@ -22,7 +22,7 @@ interface Reported {
 
 interface Sentence {
   readonly text: string;
-  /** The end of the problem is reported too. */
+  /** Report the end of the problem too. */
   readonly isTrouble?: boolean;
   readonly style?: Parameters<Paint>[0];
 }

@@ -121,7 +121,7 @@ function requestItem({ kind, key, item }: ItemPlace): AllocateRequest['items'][n
   return { range: nameOfKey(key) as RangeName, value: kind === 'port' ? Number(item) : item };
 }
 
-/** A repeated command requests the same end of the hold. */
+/** Returns the end of the hold: the same one when the command is repeated with its request id. */
 async function holdEndMs(
   table: KeyValueTable,
   cluster: string,

@@ -9,7 +9,7 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly address: string;
   readonly every: number;
   readonly once?: boolean;
-  /** `false`: no probe. */
+  /** `false`: the API server is not probed. */
   readonly readyz: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Shapes of the five health states, cut out of a square of colour. */
+/** The shapes of the five health states, as masks of a coloured square. */
 const SHAPES = {
   unhealthy: "<path d='M5 1h6l4 4v6l-4 4H5l-4-4V5z'/><path fill='black' d='M7 4h2v5H7zm0 6h2v2H7z'/>",
   warning: "<path d='M8 1l7.5 14H.5z'/><path fill='black' d='M7.1 6h1.8v4.5H7.1zm0 5.3h1.8V13H7.1z'/>",

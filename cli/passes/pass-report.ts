@@ -14,7 +14,7 @@ export interface RanPass {
   readonly pass: EndedPass;
 }
 
-/** With these errors the passes of the other loops would fail too. */
+/** Errors with which the passes of the other loops would fail too. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   'BadKubeconfig',
   'DeadlineExceeded',

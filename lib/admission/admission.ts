@@ -44,7 +44,7 @@ export interface AdmissionOptions {
 
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
-/** A review that lost often waits less than a new one; otherwise it would lose until its time is over. */
+/** A review waits less after each lost attempt, so that new reviews do not overtake it until its time is over. */
 const WAITS_MS = [120, 100, 80, 60, 40];
 /**
  * The duration of an attempt for which `WAITS_MS` is right. The waits grow with the duration, so that slow attempts do

@@ -24,7 +24,7 @@ import {
 import { holdOwnerOf, NAME, serviceName } from './service.ts';
 
 export type Verdict =
-  /** The Service lacks nothing, or the table does not allocate for it. */
+  /** The Service needs no items, or the table does not allocate for its cluster. */
   | { readonly outcome: 'leftAlone'; readonly reason?: string }
   | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: AllocatedItems }
   | { readonly outcome: 'refused'; readonly code: string; readonly status: RefusalStatus }
@@ -134,7 +134,7 @@ function dry(options: AdmitOptions): AdmitOptions {
 /** The name of a Service has not been validated yet: it may be as long as its object. */
 const LONGEST_TEXT = 1_000;
 
-/** Logs a request that gets no review: nothing of its token is in the line. */
+/** Logs a request that gets no review. The line contains no part of its token. */
 export function logFault(
   { telemetry }: Invocation<TableEnvironment>,
   reply: WebhookReply,

@@ -174,7 +174,7 @@ export class Backoff {
     this.#pause = pause;
   }
 
-  /** Whether there was no contention lately. */
+  /** Whether there was no recent contention. */
   get isCalm(): boolean {
     return this.#windowMs <= SHORTEST_WAIT_MS;
   }

@@ -93,7 +93,7 @@ async function begin(context: RequestContext): Promise<Begun | { readonly answer
 }
 
 /**
- * Returns why this request does not continue the record of its id, or not yet.
+ * Returns why this request cannot continue the record of its id, or cannot do so yet.
  * @throws TableError `Unavailable` when nothing can be allocated now: a refusal would deny what it allocated before
  */
 function refusalToFollow(
@@ -126,7 +126,7 @@ async function allocationRecord(
   return isRefused(takesUp) ? takesUp : { ...begun, takesUp };
 }
 
-/** Returns the record after the work was done, or must be rolled back. */
+/** Returns the record after the work: done, or to be rolled back. */
 async function proceed(
   context: RequestContext,
   { state: _, ...record }: RequestRecord,

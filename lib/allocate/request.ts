@@ -17,7 +17,7 @@ export type ItemValue = string | number;
  */
 export const MOST_ITEMS = 256;
 
-/** Longer than any address, even with leading zeros. */
+/** The length limit of a value: longer than any address, even with leading zeros. */
 const LONGEST_VALUE = 64;
 
 const NO_VALUE = 'is neither the text of an address nor the number of a port';

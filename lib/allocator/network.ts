@@ -58,7 +58,7 @@ export function isUsableIn(network: Network, address: Address): boolean {
   );
 }
 
-/** Returns a number, not an address: the last usable one of a network without hosts is below the first. */
+/** Returns a number, not an address: in a network without usable addresses the last one is below the first. */
 export function firstUsable(network: Network): bigint {
   return network.base + 1n;
 }

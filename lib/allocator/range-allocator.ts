@@ -101,7 +101,7 @@ export class RangeAllocator<Item> {
     return { item: this.itemAt(index) };
   }
 
-  /** Releasing a free item, or one outside the range, has no effect. */
+  /** Releases an item. Has no effect on a free item or one outside the range. */
   release(item: Item): void {
     const index = this.indexOf(item);
     if (index === undefined || !hasBit(this.#data, index)) return;

@@ -11,7 +11,7 @@ export interface DeregisterRequest extends RemovalRequest {
   readonly address: string;
   /** The end of the withdrawal. Default: an hour from now; at most 24 hours. */
   readonly untilMs?: number;
-  /** The server itself calls because it shuts down: its next start ends the withdrawal. */
+  /** The server itself is the caller, because it shuts down: its next start ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
   /**
    * The caller has already withdrawn the address until `untilMs`. If another caller undid that, it is not withdrawn

@@ -25,7 +25,7 @@ export interface RemovalRequest {
   readonly table: KeyValueTable;
   readonly connect: () => Promise<ClusterPort>;
   readonly nowMs: () => number;
-  /** Remove it even if no other address is left. */
+  /** Remove the address even if it is the last one. */
   readonly lastOne?: boolean | undefined;
 }
 

@@ -157,7 +157,7 @@ export interface ServicePass {
 export interface WrittenService {
   readonly changes: readonly string[];
   readonly errors: readonly EndpointsError[];
-  /** There is no Service to publish endpoints for. */
+  /** The Service is missing, so no endpoints are published. */
   readonly isMissing: boolean;
 }
 

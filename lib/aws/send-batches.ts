@@ -17,7 +17,7 @@ export interface Unsent<Message> {
   readonly error: SendError;
 }
 
-/** Sends messages, each of which may be received twice. */
+/** Sends messages. Each may be received twice. */
 export interface Sender<Sent> {
   /**
    * Sends as many messages as possible until the signal aborts. Never throws.

@@ -32,7 +32,7 @@ export interface StoreWords {
   readonly action: 'secretsmanager:GetSecretValue' | 'ssm:GetParameter';
   /** The name in its VPC endpoint. */
   readonly service: 'secretsmanager' | 'ssm';
-  /** The field of the cluster spec that names it. */
+  /** The field of the cluster spec that names the kubeconfig. */
   readonly field: 'kubeconfig.secretsManager' | 'kubeconfig.ssm';
 }
 

@@ -7,7 +7,10 @@ const METADATA = parseCidr('fd00:ec2::/32');
 const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96'].map(parseCidr);
 const SIX_TO_FOUR = parseCidr('2002::/16');
 
-/** Whether an address is one of this machine or its link: the function's own runtime, the metadata of its host. */
+/**
+ * Returns whether an address is local to this machine or its link, such as the runtime of the function or the metadata
+ * of its host.
+ */
 export function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
   // A zone belongs to a link. A name server returns no other text.
@@ -42,7 +45,7 @@ export function hostOf({ hostname }: URL): string {
 
 const OF_AWS = /\.(amazonaws\.com(\.cn)?|api\.aws)\.?$/;
 
-/** Returns whether the URL is of AWS STS, which takes a token of that audience in exchange for credentials of a role. */
+/** Returns whether the URL belongs to AWS STS, which exchanges a token with that audience for credentials of a role. */
 export function isAudienceOfSts({ hostname }: URL): boolean {
   const isSts = hostname.split('.').some((label) => label === 'sts' || label === 'sts-fips');
   return isSts && OF_AWS.test(hostname);

@@ -146,7 +146,7 @@ export interface NamedAttempt {
   readonly attempt: Attempt;
 }
 
-/** Runs the passes of suspects after those of the others, one at a time. */
+/** Runs the passes of suspects one at a time, after the passes of the other clusters. */
 export async function attemptApart(
   batch: Batch,
   clusters: readonly { readonly name: string }[],

@@ -98,7 +98,7 @@ export interface DeregistrationOptions {
 /** A kubeconfig that was read longer ago than this is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
-/** With these errors the next attempt would fail too. */
+/** Errors with which the next attempt would fail too. */
 const LASTING: ReadonlySet<string> = new Set([
   'BadKubeconfig',
   'Forbidden',

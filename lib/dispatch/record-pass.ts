@@ -145,13 +145,13 @@ function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
   );
 }
 
-/** Half a tick early is better than a tick late. */
+/** Returns true up to half a tick early, because the record would otherwise be written a tick late. */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }
 
 export interface RecordOptions {
-  /** Write the record even without news. */
+  /** Write the record even if nothing changed. */
   readonly always?: boolean;
 }
 

@@ -27,7 +27,7 @@ export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map(
 
 export interface PlannedTick extends OutgoingMessage {
   readonly tick: TickMessage;
-  /** The present tick; the others follow within the minute. */
+  /** Whether this is the tick that is due now. The others follow within the minute. */
   readonly isFirst: boolean;
 }
 

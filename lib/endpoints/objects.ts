@@ -62,7 +62,7 @@ export interface PublishedObjects {
   readonly EndpointSlice?: EndpointSliceObject | undefined;
 }
 
-/** A family of addresses that is published. Each is decided on its own. */
+/** A family of addresses that is published. Each family is decided independently. */
 export interface PublishedFamily {
   readonly family: IPFamily;
   /** Accepts every address if there is a single family. */

@@ -9,7 +9,7 @@ import {
 } from './objects.ts';
 import { addressKey, repackSubsets } from './repack-subsets.ts';
 
-/** How a reconciler publishes addresses. */
+/** The rules by which a reconciler publishes addresses. */
 export interface PublishingRules {
   readonly ports: readonly EndpointPort[];
   /** `false`: wrong ports alone cause no write. */

@@ -55,7 +55,7 @@ export function renewingTransport(
   };
 }
 
-/** A body that is not read would keep its connection from other requests. */
+/** Ends the body first: an unread body would block its connection for other requests. */
 async function inPlaceOf({ body }: OpenReply, work: () => Promise<OpenReply>): Promise<OpenReply> {
   for await (const piece of body) if (piece.length > 0) break;
   return work();

@@ -126,7 +126,7 @@ async function tryOnce(
   }
 }
 
-/** Not retried from here on: the caller has used the first part. */
+/** Yields the body without retries, because the caller may have used the first part. */
 async function* arriving(body: OpenReply['body'], failureOf: (error: unknown) => Failure): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

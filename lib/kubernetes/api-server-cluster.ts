@@ -94,7 +94,9 @@ export function clusterPort(options: CallOptions): ClusterPort {
       throw refusedCall(site, reply);
     },
 
-    /** Without the uid, an update of a deleted Service or Endpoints would create it again. */
+    /**
+     * Requires the uid, because without it an update of a deleted Service or Endpoints would create the object again.
+     */
     async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
       const ref = refOf(object);
       requireRead(object, ref);

@@ -58,9 +58,10 @@ export function localRefused(host: string): ClusterError {
 }
 
 /**
- * Looks up a host without local addresses, so that no name can lead to one. `dns.lookup` has two threads for all look-ups of
- * a process, and a name whose name servers are silent keeps one for ten seconds. It is only for addresses and names without a
- * dot, which no name server of a tenant answers.
+ * Looks up a host without local addresses, so that no name can lead to one. `dns.lookup` has two threads for all
+ * look-ups of
+ * a process, and a name whose name servers are silent keeps one for ten seconds. So `dns.lookup` is used only for
+ * addresses and for names without a dot, which no name server of a tenant answers.
  */
 export const remoteLookup: LookupFunction = (hostname, options, callback) => {
   const isAsked = hostname.includes('.') && isIP(hostname) === 0;

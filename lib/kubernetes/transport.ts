@@ -210,7 +210,7 @@ export class KeptConnections {
     this.#kept.clear();
   }
 
-  /** Removes it, so that no two probes use one connection. */
+  /** Removes the connection from the kept ones, so that no two probes use it. */
   #take(key: string): KeptConnection | undefined {
     const found = this.#kept.get(key);
     this.#kept.delete(key);
@@ -219,7 +219,10 @@ export class KeptConnections {
     return undefined;
   }
 
-  /** When there is no room, the others stay: if the oldest were closed, a process with many servers would reuse none. */
+  /**
+   * Closes the new connection if there is no room: if the oldest were closed, a process with many servers would reuse
+   * none.
+   */
   #keep(key: string, connection: KeptConnection): void {
     const nowMs = this.#nowMs();
     for (const [each, { client, openedAtMs }] of this.#kept) {

@@ -13,7 +13,7 @@ export interface EventsReport {
   readonly sightings: Readonly<Record<string, EventSighting>>;
 }
 
-/** After these errors the other events would fail too. */
+/** Errors after which the other events would fail too. */
 const HOPELESS: ReadonlySet<unknown> = new Set([
   'Unauthorized',
   'Throttled',

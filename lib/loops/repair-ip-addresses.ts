@@ -43,7 +43,7 @@ const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRan
 /** The Services of a cluster by their {@link serviceKey}. */
 export type Services = Map<string, ServiceClaim>;
 
-/** Keeps the parts of a Service that the repair needs. */
+/** Adds to `services` the parts of a Service that the repair needs. */
 export function keepService(services: Services, service: ServiceClaim): void {
   services.set(serviceKey(service), { ...service, ports: [] });
 }

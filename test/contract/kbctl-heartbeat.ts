@@ -47,7 +47,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     await Promise.all(started.splice(0).map((running) => running.end('SIGKILL')));
   });
 
-  describe('kbctl heartbeat, from start to end', () => {
+  describe('the life of a kbctl heartbeat', () => {
     test('kbctl heartbeat has its own lease, which the loops publish and do not probe', async () => {
       const running = start('spawn');
       await running.untilItPrints(HELD);

@@ -43,7 +43,7 @@ describe('the plan of the writes', () => {
     ['another address that is not ready', [{ ip: C }], [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: C }] }]],
     ['no other address', [], [{ addresses: [{ ip: A }] }]],
   ])(
-    'the plan of the writes makes a live address ready that another writer marked, with %s',
+    'the plan of the writes makes a live address ready that another writer marked as not ready, with %s',
     (_name, others, healed) => {
       const objects = withSubsets({ notReadyAddresses: [{ ip: A }, ...others], ports: [HTTPS] });
       const subsets = healed.map((subset) => ({ ...subset, ports: [HTTPS] }));

@@ -112,7 +112,7 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     expect(other.requests).toEqual([]);
   });
 
-  test('a pass does not use another API server that is not ready', async () => {
+  test('a pass does not use another API server if that one is not ready', async () => {
     const { other, got } = await passBy({ react: () => ({ status: 500, body: '[-]etcd failed' }) });
     expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
     expect(other.requests.map(({ path }) => path)).toEqual(['/readyz']);

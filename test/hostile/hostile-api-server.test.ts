@@ -72,7 +72,7 @@ test('one greedy API server does not take the memory share of another', () => {
   expect(() => inFlight.add('modest', 1)).toThrow();
 });
 
-test('bytes in flight are given back when a reply is whole, and when it fails', async () => {
+test('the bytes in flight of a reply are released when the reply ends or fails', async () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   await readWhole([Buffer.alloc(100)], 'one', inFlight);
   await expect(readWhole(broken(), 'one', inFlight)).rejects.toThrow('broken');

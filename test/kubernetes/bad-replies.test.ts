@@ -144,7 +144,7 @@ describe('429', () => {
     expect(server.requests.map((request) => request.method)).toEqual(['POST', 'POST']);
   });
 
-  test('a wait that is longer than the time of the pass is left to the next pass', async () => {
+  test('if a server asks for a longer wait than the pass has time, the next pass retries', async () => {
     const { port, waits } = await portTo(() => ({ status: 429, headers: { 'retry-after': '120' }, body: 'slow' }));
     await expect(port.get(ref)).rejects.toMatchObject({
       code: 'Throttled',
