@@ -133,7 +133,7 @@ export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'a
   readonly environment: Environment;
 }
 
-/** Twice the interval of the endpoints loop, as upstream waits when it stops. */
+/** Twice the interval of the endpoints loop, as long as upstream waits at its shutdown. */
 const LONGEST_MS = 20_000;
 
 /** Removes the address from the endpoints, as an API server does when it stops. Its next start publishes it at once. */

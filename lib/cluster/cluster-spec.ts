@@ -205,7 +205,7 @@ export type ApiServerKind = ApiServerSpec['kind'];
 export type ProbeSpec = ApiServerSpec['probe'];
 export type EndpointReconcilerType = ClusterSpec['endpoints']['reconciler'];
 
-/** Whether DNS has the addresses of the host. */
+/** Returns whether the addresses of the host are in DNS. */
 export function isDnsName(source: Omit<SharedHostSpec, 'probe'>): boolean {
   return source.targetGroupArn === undefined && source.serviceRef === undefined;
 }

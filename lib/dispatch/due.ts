@@ -60,7 +60,7 @@ export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }
   return Math.max(intervalMs, Math.min(LONGEST_SPACING_MS, nowMs - last.startedAtMs));
 }
 
-/** Whether every tick is due, whenever the last pass was. */
+/** Returns whether every tick is due, regardless of the time of the last pass. */
 export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }

@@ -106,7 +106,7 @@ function writesOf(
   };
 }
 
-/** Whether the last recorded pass would have made these writes, too. */
+/** Returns whether the last recorded pass would have made the same writes. */
 export function isSameAsRecorded(wouldWrite: readonly string[], previous: RunRecord | undefined): boolean {
   return isDeepStrictEqual(cutLines(wouldWrite), previous?.wouldWrite ?? []);
 }

@@ -14,7 +14,7 @@ import {
   sliceRef,
 } from './objects.ts';
 
-/** Whether this project made the slice `kubernetes-<family>`. */
+/** Returns whether this project created the slice `kubernetes-<family>`. */
 export function isOwnSecondSlice({ metadata }: EndpointSliceObject): boolean {
   const isNamed = [sliceRef('IPv4'), sliceRef('IPv6')].some(({ name }) => name === metadata.name);
   return isNamed && metadata.labels?.[MANAGED_BY_LABEL] === FIELD_MANAGER;

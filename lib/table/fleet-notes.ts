@@ -9,7 +9,7 @@ const SCHEMA = 1;
 const SUSPECTS = 'suspects/';
 
 const suspectShape = z.object({
-  /** The time of the suspect's last accident. */
+  /** The time of the last accident: the process that ran the passes of the suspect ended or was blocked. */
   sinceMs: z.number(),
   /** The passes of the suspect run in a process of their own until this time. */
   untilMs: z.number(),

@@ -214,7 +214,7 @@ describe('a range that is written while the Services are listed', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject(other);
   });
 
-  test('a range that is removed meanwhile is not created again', async () => {
+  test('a range that another writer removes during the pass is not created again', async () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([20]) });
     const kubernetes = whileListing(cluster, async () => {

@@ -41,7 +41,7 @@ describe('the system-namespaces loop', () => {
     });
   });
 
-  test('a namespace that another writer creates at the same moment is a success, and no change of ours', async () => {
+  test('a namespace that another writer creates at the same moment is a success, and is not reported as a change', async () => {
     const cluster = namespaces([], { default: () => ({ outcome: 'alreadyExists' }) });
     const report = await pass(cluster.port);
     expect(report.errors).toEqual([]);

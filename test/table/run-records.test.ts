@@ -65,7 +65,7 @@ test('a run record keeps the first twenty findings', async () => {
   expect(kept).toEqual(findings.slice(0, 20));
 });
 
-test('a run record cuts long messages, and no character in two', async () => {
+test('a run record cuts long messages, but never within a character', async () => {
   const message = `${'x'.repeat(498)}🜲 and more`;
   const record = await written({ ...FAILED, findings: [{ type: 'other', message }], error: { code: 'x', message } });
   expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);

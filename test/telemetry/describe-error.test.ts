@@ -20,7 +20,7 @@ describe('describeError', () => {
     );
   });
 
-  test('nothing but messages is described: no headers and no bodies', () => {
+  test('the description of an error contains only messages, no headers and no bodies', () => {
     const error = Object.assign(new Error('refused'), {
       code: 'Rejected',
       headers: { authorization: 'Bearer abc' },

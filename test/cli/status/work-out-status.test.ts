@@ -298,7 +298,7 @@ describe('API servers', () => {
     if ('generation' in lease) expect(status?.expiresAtMs).toBeUndefined();
   });
 
-  test('silent API servers are reported while another one answers', () => {
+  test('silent API servers are reported if another one answers', () => {
     const leases = [
       aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2, lastProbe: 'no answer: connect ECONNREFUSED' }),
     ];
