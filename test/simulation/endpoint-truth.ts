@@ -318,7 +318,9 @@ export class EndpointTruth {
     const isTick = process.kind === 'endpoints';
     const undoneAtMs = this.#undoneAtMs.get(address) ?? 0;
     const isUndone = undoneAtMs > Math.max(sentAtMs - REMEMBERED_MS, this.#restoredAtMs) && undoneAtMs < sentAtMs;
-    const isAnswer = ({ atMs, status = 0 }: Probe) => atMs >= undoneAtMs - PASS_MS && ALIVE.has(status);
+    // The lease of an agent counts until it expires.
+    const leaseMs = this.#world.agents.has(address) ? 1000 * this.#world.spec.endpoints.leaseSeconds : 0;
+    const isAnswer = ({ atMs, status = 0 }: Probe) => atMs >= undoneAtMs - PASS_MS - leaseMs && ALIVE.has(status);
     if (isTick && isUndone && !this.#probes.some((probe) => probe.address === address && isAnswer(probe))) {
       this.#world.violate('withdrawn', `${address} was published after an undo, and has not answered since`);
     }

@@ -199,7 +199,9 @@ export class Pipelines {
   async #lookUp({ id, untilMs }: Pick<Held, 'id' | 'untilMs'>, items: Request['items'], chance: Chance): Promise<void> {
     const found = await this.#ask({ requestId: `${id}-look`, operation: 'lookUp', items }, chance);
     for (const { value, hold } of found?.items ?? []) {
-      if (hold?.owner === id) this.#world.ranges.own(String(value), { owner: id, isExclusive: false, untilMs });
+      const sinceMs = this.#world.begunAtMs(id);
+      if (hold?.owner === id)
+        this.#world.ranges.own(String(value), { owner: id, isExclusive: false, untilMs, sinceMs });
     }
   }
 

@@ -94,10 +94,11 @@ export class StandInTable {
     for (const items of this.store.values()) for (const [key, item] of items) if (isOver(item)) items.delete(key);
   }
 
-  /** The ranges get the form of the version before, which had no holds. */
+  /** The ranges get the form of the version before, which had no holds and no requests. */
   storeAsBefore(): void {
     for (const items of this.store.values()) {
       for (const [key, { value, ...rest }] of items) {
+        if (key.startsWith('requests/')) items.delete(key);
         if (!key.startsWith('ranges/')) continue;
         const { holds: _, given: __, ...before } = value?.M ?? {};
         items.set(key, { ...rest, value: { M: before }, schema: { N: '1' } });

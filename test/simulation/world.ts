@@ -194,7 +194,7 @@ export class World {
   /** The addresses of the spec, and those that its host name stands for. */
   expected(): string[] {
     const named = this.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
-    return [...named, ...(this.has('dns') ? this.servers.records : [])];
+    return [...new Set([...named, ...(this.has('dns') ? this.servers.records : [])])];
   }
 
   /** What the spec and its names have is to be published from now on. */
