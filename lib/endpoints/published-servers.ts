@@ -176,8 +176,10 @@ export function excludedAddresses(
 }
 
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
-  // The first answer after a withdrawal ends this state: until then, the lease from before the withdrawal does not count.
-  if (lease.state === 'withdrawn') return lease.source === 'agent' && isActive(lease, nowMs);
+  if (isWithdrawn(lease, nowMs)) return false;
+  // The first answer after a withdrawal ends this state: until then, only an agent's lease counts that outlived the withdrawal.
+  if (lease.state === 'withdrawn' && !(lease.source === 'agent' && lease.expiresAtMs > lease.withdrawnUntilMs))
+    return false;
   return isActive(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
 }
 

@@ -71,6 +71,17 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
+  test('a server that is published again by the lease of its agent stays after the lease expired, until two probes missed', async () => {
+    const world = await withdrawn();
+    await world.setLease({ address: B, source: 'agent' });
+    await undo(world);
+    await world.tick(5_000);
+    await world.answer(SILENT, B).tick(20_000);
+    expect(world.published()).toEqual([A, B]);
+    await world.tick();
+    expect(world.published()).toEqual([A]);
+  });
+
   test('the undo of a deregistration counts for a caller whose clock is a second behind: the last live address stays', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });
