@@ -43,13 +43,13 @@ const PASS_MS = 11_000;
 const BETWEEN_MISSES_MS = { skewed: 800, correct: 3_000 } as const;
 /** Three intervals, and a pass. Where tries are rarer, a miss counts as long as it is among the last ones. */
 const EVIDENCE_MS = 45_000;
-const LAST_TRIES = 8;
+const LAST_TRIES = 12;
 /** The rarest are a minute apart, a function may be late, and three in a row count. */
 const REMEMBERED_MS = 225_000;
 /** The longest from the last read of a registration to a write. */
 const STALE_SPEC_MS = PASS_MS;
 /** The end of a withdrawal is by the clock of one function and read by that of another. */
-const SKEW_MS = 4_000;
+export const SKEW_MS = 4_000;
 export const LONGEST_WITHDRAWAL_MS = 20 * 60_000;
 /** A write arrives 25 s later, and a request that was repeated may still run for 30 s. */
 const LATEST_MARK_MS = { ofOne: 26_000, ofRepeated: 60_000 } as const;
@@ -260,7 +260,7 @@ export class EndpointTruth {
     this.#world.checkMayWrite(process, call.begunAtMs, kind);
     if (now.length === 0) this.#world.violate('empty', `${kind} have no address`);
     for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, call);
-    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, call);
+    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, kind, call);
   }
 
   /** Another client's slice is deleted only where the spec allows it, and never the last address of its family. */
@@ -317,7 +317,7 @@ export class EndpointTruth {
     return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
   }
 
-  #checkAdded(address: string, { sentAtMs, process }: Call): void {
+  #checkAdded(address: string, kind: string, { sentAtMs, process }: Call): void {
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
     // A deregistration keeps what the leases have: the next tick removes it.
     const isTick = process.kind === 'endpoints';
@@ -326,7 +326,14 @@ export class EndpointTruth {
     // The lease of an agent counts until it expires.
     const leaseMs = this.#world.agents.has(address) ? 1000 * this.#world.spec.endpoints.leaseSeconds : 0;
     const isAnswer = ({ atMs, status = 0 }: Probe) => atMs >= undoneAtMs - PASS_MS - leaseMs && ALIVE.has(status);
-    if (isTick && isUndone && !this.#probes.some((probe) => probe.address === address && isAnswer(probe))) {
+    // A slice mirrors what the Endpoints have.
+    const isMirrored = kind === 'endpointslices' && this.publishedIn('endpoints', 'kubernetes').includes(address);
+    if (
+      isTick &&
+      isUndone &&
+      !isMirrored &&
+      !this.#probes.some((probe) => probe.address === address && isAnswer(probe))
+    ) {
       this.#world.violate('withdrawn', `${address} was published after an undo, and has not answered since`);
     }
     const goneSinceMs = this.#notExpectedSinceMs.get(address);

@@ -9,7 +9,7 @@ import {
 } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
-import { LONGEST_WITHDRAWAL_MS } from './endpoint-truth.ts';
+import { LONGEST_WITHDRAWAL_MS, SKEW_MS } from './endpoint-truth.ts';
 import { Process } from './process.ts';
 import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, STACK, type World } from './world.ts';
@@ -102,7 +102,9 @@ export async function withdraw(world: World, address: string, minutes: number, c
   // A refusal withdraws nothing. An invocation that gave no answer may still run, or have marked it.
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
   endpoints.left(address, endsAtMs + DRAINED_MS, known ? undefined : isSingle ? 'ofOne' : 'ofRepeated', !isSingle);
-  if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && world.isMarked(address)) {
+  // The clock of the person who undid it may be ahead.
+  const isMarked = world.isMarked(address, clock.nowMs + SKEW_MS);
+  if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && isMarked) {
     world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
   }
 }
