@@ -260,7 +260,7 @@ export class EndpointTruth {
     this.#world.checkMayWrite(process, call.begunAtMs, kind);
     if (now.length === 0) this.#world.violate('empty', `${kind} have no address`);
     for (const address of before) if (!now.includes(address)) this.#checkRemoved(address, call);
-    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, kind, call);
+    for (const address of now) if (!before.includes(address)) this.#checkAdded(address, kind, now, call);
   }
 
   /** Another client's slice is deleted only where the spec allows it, and never the last address of its family. */
@@ -297,6 +297,9 @@ export class EndpointTruth {
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
     if (hasAnswered || servers.wasGoodSince(address, sentAtMs - PASS_MS)) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
+    } else if (this.#isUnansweredSinceUndo(address, tries)) {
+      // Another writer published it before it answered.
+      return;
     } else if (!saidShutdown && !this.#areTwo(misses) && sentAtMs > this.#restoredAtMs + REMEMBERED_MS) {
       const shown = tries.map(({ atMs, status }) => `${this.#world.timeOf(atMs)} ${status ?? 'silence'}`).join(', ');
       const message = `${address} was removed, and ${misses.length} probes prove that it is down, of ${shown}`;
@@ -309,6 +312,12 @@ export class EndpointTruth {
     }
   }
 
+  #isUnansweredSinceUndo(address: string, tries: readonly Probe[]): boolean {
+    const undoneAtMs = this.#undoneAtMs.get(address);
+    if (undoneAtMs === undefined) return false;
+    return !tries.some(({ atMs, status = 0 }) => atMs >= undoneAtMs && ALIVE.has(status));
+  }
+
   /** Whether all misses are of the time before the end of the lease that the pass has read. */
   #isEarly(misses: readonly Probe[], address: string, begunAtMs: number): boolean {
     const { table, spec } = this.#world;
@@ -317,7 +326,7 @@ export class EndpointTruth {
     return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
   }
 
-  #checkAdded(address: string, kind: string, { sentAtMs, process }: Call): void {
+  #checkAdded(address: string, kind: string, now: readonly string[], { sentAtMs, process }: Call): void {
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
     // A deregistration keeps what the leases have: the next tick removes it.
     const isTick = process.kind === 'endpoints';
@@ -342,6 +351,10 @@ export class EndpointTruth {
     // A look-up that fails says nothing: the former record stays, if it answers.
     const { calmSinceMs, servers } = this.#world;
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
+    // Without another of its family, an address stays until its lease expires.
+    const leases = this.#world.table.find(CLUSTER, 'masterleases');
+    const isLast = now.length === 1 && leaseTimeIn(leases, address, 'expiresAtMs') > sentAtMs;
+    if (isLast) return;
     if (isTick && !isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);
     }

@@ -161,11 +161,11 @@ export class RangeTruth {
     }
   }
 
-  #freed(item: string, { by, key }: TableWrite, before: StoredRangeItem, range: string): void {
+  #freed(item: string, { by, key, begunAtMs }: TableWrite, before: StoredRangeItem, range: string): void {
     const { nowMs } = this.#world.clock;
     this.#freedAtMs.set(item, nowMs);
     const hold = before.holds.get(item);
-    const counted = this.#counted(this.#sightings.get(item) ?? [], key);
+    const counted = this.#counted(this.#sightings.get(item) ?? [], key, begunAtMs);
     this.#sightings.delete(item);
     this.#world.note(`${by.name} freed ${item}`);
     if (this.isRecord(key)) this.#checkFree(item, by.name);
@@ -186,7 +186,7 @@ export class RangeTruth {
   ): void {
     const isSame = before.taken.has(item) && before.holds.get(item)?.owner === after.holds.get(item)?.owner;
     const seen = isSame ? (this.#sightings.get(item) ?? []) : [];
-    const counted = by.kind.endsWith('epair') ? this.#counted(seen, key) : seen;
+    const counted = by.kind.endsWith('epair') ? this.#counted(seen, key, begunAtMs) : seen;
     const is = after.strikes.get(item) ?? 0;
     if (is <= counted.length) return void this.#sightings.set(item, counted.slice(0, is));
     this.#sightings.set(item, [...counted, { begunAtMs, atMs: this.#now }]);
@@ -204,9 +204,10 @@ export class RangeTruth {
     this.#world.violate('strikes', `${by.name} struck ${item}, which ${owner.metadata.name} had before the pass`);
   }
 
-  /** Strikes from before a time of observing do not count after it. */
-  #counted(strikes: readonly Strike[], key: string): readonly Strike[] {
-    return strikes.filter(({ atMs }) => atMs > (this.#observedAtMs.get(key) ?? 0));
+  /** Strikes from before a time of observing do not count in a pass that began after it. */
+  #counted(strikes: readonly Strike[], key: string, begunAtMs: number): readonly Strike[] {
+    const observedAtMs = this.#observedAtMs.get(key) ?? 0;
+    return observedAtMs > begunAtMs ? strikes : strikes.filter(({ atMs }) => atMs > observedAtMs);
   }
 
   #checkTaken(item: string): void {
