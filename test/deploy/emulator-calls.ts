@@ -14,18 +14,10 @@ export interface AwsCall {
 }
 
 /** Whether the emulator answers a call. */
-export type Fate = 'answered' | 'unanswered';
+type Fate = 'answered' | 'unanswered';
 
 /** Stands between the functions and the emulator, and writes down every call. */
-export interface CallRecorder {
-  readonly endpoint: string;
-  readonly calls: readonly AwsCall[];
-  /** From now on; by default every call is answered. */
-  decide(fate: (call: AwsCall) => Fate): void;
-  close(): Promise<void>;
-}
-
-export async function startCallRecorder(emulator: string): Promise<CallRecorder> {
+export async function startCallRecorder(emulator: string) {
   const { hostname, port } = new URL(emulator);
   const agent = new Agent({ keepAlive: true });
   const calls: AwsCall[] = [];
@@ -52,8 +44,9 @@ export async function startCallRecorder(emulator: string): Promise<CallRecorder>
   });
   return {
     endpoint,
-    calls,
-    decide(fate) {
+    calls: calls as readonly AwsCall[],
+    /** From now on; by default every call is answered. */
+    decide(fate: (call: AwsCall) => Fate) {
       decide = fate;
     },
     async close() {

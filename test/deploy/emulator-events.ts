@@ -1,16 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ACCOUNT, type Aws, REGION } from '../support/emulator-aws.ts';
 import type { Invocation } from './emulator-function.ts';
-import type { DeployedFunction, Stack } from './emulator-stack.ts';
-
-/** A rule of EventBridge that invokes a function. */
-export interface Schedule {
-  /** `rate(1 minute)` */
-  readonly expression: string;
-  readonly target: DeployedFunction;
-  /** One due time: the function gets what EventBridge sends. */
-  fire(options?: { readonly dueAtMs?: number }): Promise<Invocation>;
-}
+import type { DeployedFunction, Functions } from './emulator-stack.ts';
 
 interface Rule {
   readonly Name: string;
@@ -19,9 +10,12 @@ interface Rule {
   readonly ScheduleExpression?: string;
 }
 
-/** The enabled schedules of a stack's functions, by the name of the function in `serverless.yml`. */
-export async function readSchedules(aws: Aws, stack: Stack): Promise<Readonly<Record<string, Schedule>>> {
-  const schedules: Record<string, Schedule> = {};
+/**
+ * The enabled schedules of a stack's functions, by the name of the function in `serverless.yml`: each invokes it once with what
+ * EventBridge sends.
+ */
+export async function readSchedules(aws: Aws, functions: Functions) {
+  const schedules: Record<string, () => Promise<Invocation>> = {};
   const { Rules: rules } = await aws.json<{ Rules: Rule[] }>('events', 'AWSEvents.ListRules', {});
   for (const { Name, Arn, State, ScheduleExpression: expression } of rules) {
     if (expression === undefined || State !== 'ENABLED') continue;
@@ -31,28 +25,23 @@ export async function readSchedules(aws: Aws, stack: Stack): Promise<Readonly<Re
       { Rule: Name },
     );
     for (const { Arn: arn, Input: input } of targets) {
-      const [name, target] = Object.entries(stack.functions).find(([, one]) => one.arn === arn) ?? [];
+      const [name, target] = Object.entries(functions).find(([, one]) => one.arn === arn) ?? [];
       if (name === undefined || target === undefined) continue;
-      schedules[name] = {
-        expression,
-        target,
-        fire: ({ dueAtMs = Date.now() } = {}) =>
-          target.invoke(input === undefined ? scheduledEvent(Arn, dueAtMs) : JSON.parse(input)),
-      };
+      schedules[name] = () => target.invoke(input === undefined ? scheduledEvent(Arn) : JSON.parse(input));
     }
   }
   return schedules;
 }
 
 /** https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html */
-function scheduledEvent(ruleArn: string, dueAtMs: number): object {
+function scheduledEvent(ruleArn: string): object {
   return {
     version: '0',
     id: '53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa',
     'detail-type': 'Scheduled Event',
     source: 'aws.events',
     account: ACCOUNT,
-    time: new Date(dueAtMs).toISOString().replace(/\.\d+Z$/, 'Z'),
+    time: new Date().toISOString().replace(/\.\d+Z$/, 'Z'),
     region: REGION,
     resources: [ruleArn],
     detail: {},
@@ -74,25 +63,13 @@ interface Message {
 }
 
 /** What one message led to. */
-export interface Delivery {
+interface Delivery {
   readonly body: string;
   readonly invocation: Invocation;
 }
 
-/** Feeds the queues of a stack to their functions, as Lambda's event source does. */
-export interface EventSources {
-  /** In order of their ends. */
-  readonly deliveries: readonly Delivery[];
-  /** Messages that are in the queue of a function, delayed ones too. */
-  waiting(name: string): Promise<number>;
-  /** Takes away what waits, and waits for what is under way. */
-  purge(name: string): Promise<void>;
-  /** Waits for what is under way. */
-  stop(): Promise<void>;
-}
-
-/** Starts to poll every queue that is mapped to a function of the stack. */
-export async function startEventSources(aws: Aws, stack: Stack): Promise<EventSources> {
+/** Feeds every queue that is mapped to a function of the stack to it, as Lambda's event source does. */
+export async function startEventSources(aws: Aws, functions: Functions) {
   const { EventSourceMappings: mappings }: { EventSourceMappings: EventSourceMapping[] } = JSON.parse(
     (await aws.get('lambda', '/2015-03-31/event-source-mappings/')).toString(),
   );
@@ -101,7 +78,7 @@ export async function startEventSources(aws: Aws, stack: Stack): Promise<EventSo
   const queues = new Map<string, string>();
   const turns = new Set<Promise<void>>();
   const pollers = mappings.flatMap((mapping) => {
-    const found = Object.entries(stack.functions).find(([, { arn }]) => arn === mapping.FunctionArn);
+    const found = Object.entries(functions).find(([, { arn }]) => arn === mapping.FunctionArn);
     if (found === undefined) return [];
     queues.set(found[0], queueUrl(aws, mapping.EventSourceArn));
     return [poll({ aws, mapping, target: found[1], deliveries, turns, signal: ended.signal })];
@@ -112,8 +89,10 @@ export async function startEventSources(aws: Aws, stack: Stack): Promise<EventSo
     return url;
   };
   return {
-    deliveries,
-    async waiting(name) {
+    /** In order of their ends. */
+    deliveries: deliveries as readonly Delivery[],
+    /** Counts the messages in the queue of a function, delayed ones too. */
+    async waiting(name: string) {
       const { Attributes } = await aws.json<{ Attributes: Record<string, string> }>(
         'sqs',
         'AmazonSQS.GetQueueAttributes',
@@ -123,11 +102,13 @@ export async function startEventSources(aws: Aws, stack: Stack): Promise<EventSo
         Number(Attributes['ApproximateNumberOfMessages']) + Number(Attributes['ApproximateNumberOfMessagesDelayed'])
       );
     },
-    async purge(name) {
+    /** Takes away what waits, and waits for what is under way. */
+    async purge(name: string) {
       await aws.json('sqs', 'AmazonSQS.PurgeQueue', { QueueUrl: urlOf(name) });
       // A message that was received before is still to be delivered.
       await Promise.all(turns);
     },
+    /** Waits for what is under way. */
     async stop() {
       ended.abort();
       await Promise.all(pollers);

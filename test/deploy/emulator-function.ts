@@ -48,26 +48,16 @@ export interface Invocation {
   readonly lines: readonly string[];
 }
 
-export interface InvokeOptions {
+interface InvokeOptions {
   /** When the process is killed. Default: at the deployed limit, which is what the function is told in any case. */
   readonly killedAfterMs?: number;
 }
 
 /** One deployed function, in as many processes as it has invocations at the same time. */
-export interface RunningFunction {
-  invoke(event: unknown, options?: InvokeOptions): Promise<Invocation>;
-  /** Every line that it ever wrote. */
-  readonly lines: readonly string[];
-  stop(): Promise<void>;
-}
+export type RunningFunction = ReturnType<typeof runFunction>;
+type Instance = ReturnType<typeof startInstance>;
 
-interface Instance {
-  invoke(event: unknown, options: InvokeOptions): Promise<Invocation>;
-  readonly alive: () => boolean;
-  kill(): Promise<void>;
-}
-
-export function runFunction(runnable: Runnable): RunningFunction {
+export function runFunction(runnable: Runnable) {
   const lines: string[] = [];
   const idle: Instance[] = [];
   const all = new Set<Instance>();
@@ -77,8 +67,9 @@ export function runFunction(runnable: Runnable): RunningFunction {
     return instance;
   };
   return {
-    lines,
-    async invoke(event, options = {}) {
+    /** Every line that it ever wrote. */
+    lines: lines as readonly string[],
+    async invoke(event: unknown, options: InvokeOptions = {}) {
       const instance = idle.pop() ?? start();
       const invocation = await instance.invoke(event, options);
       if (instance.alive()) idle.push(instance);
@@ -94,10 +85,7 @@ export function runFunction(runnable: Runnable): RunningFunction {
 }
 
 /** It ends with this process: its standard input does. */
-function startInstance(
-  { folder, opt, handler, environment, limitMs, cpuShare = 1 }: Runnable,
-  allLines: string[],
-): Instance {
+function startInstance({ folder, opt, handler, environment, limitMs, cpuShare = 1 }: Runnable, allLines: string[]) {
   const mark = `${randomUUID()} `;
   const child = spawn(process.execPath, [RUNTIME, mark, handler, opt], {
     cwd: folder,
@@ -134,7 +122,7 @@ function startInstance(
   return {
     alive: () => alive,
     kill,
-    async invoke(event, { killedAfterMs = limitMs }) {
+    async invoke(event: unknown, { killedAfterMs = limitMs }: InvokeOptions): Promise<Invocation> {
       lines = [];
       const ended = new Promise<Omit<Invocation, 'lines'>>((resolve) => {
         end = resolve;

@@ -1,9 +1,3 @@
-/** What a function's lines say: log lines of JSON, and metrics in CloudWatch's embedded format. */
-export interface ReadLines {
-  readonly logs: readonly LogLine[];
-  readonly metrics: readonly Metric[];
-}
-
 export interface LogLine {
   readonly level: string;
   readonly message: string;
@@ -20,8 +14,8 @@ export interface Metric {
   readonly values: readonly number[];
 }
 
-/** Reads every line. @throws Error for a line that is neither. */
-export function readLines(lines: readonly string[]): ReadLines {
+/** Reads log lines of JSON, and metrics in CloudWatch's embedded format. @throws Error for a line that is neither. */
+export function readLines(lines: readonly string[]) {
   const logs: LogLine[] = [];
   const metrics: Metric[] = [];
   for (const line of lines) {

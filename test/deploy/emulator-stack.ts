@@ -7,32 +7,11 @@ import type { Statement } from '../support/emulator-policy.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
 import { resolveTemplate } from '../support/resolve-template.ts';
 import type { Emulator } from './emulator.ts';
-import { type Runnable, type RunningFunction, runFunction } from './emulator-function.ts';
+import { type Runnable, runFunction } from './emulator-function.ts';
 
-/** A deployed stack, read back from the emulator. */
-export interface Stack {
-  readonly name: string;
-  readonly resources: readonly StackResource[];
-  /** By the name of the function in `serverless.yml`. */
-  readonly functions: Readonly<Record<string, DeployedFunction>>;
-  /** Ends the processes of all functions. */
-  stop(): Promise<void>;
-}
-
-export interface StackResource {
-  readonly physicalId: string;
-  readonly type: string;
-}
-
-export interface DeployedFunction extends RunningFunction {
-  readonly name: string;
-  readonly arn: string;
-  readonly runnable: Runnable;
-  /** Every statement of every policy of its role. */
-  readonly statements: readonly Statement[];
-  /** The files of its zip. */
-  readonly files: readonly string[];
-}
+export type DeployedFunction = Awaited<ReturnType<typeof readFunction>>;
+/** By the name of the function in `serverless.yml`. */
+export type Functions = Readonly<Record<string, DeployedFunction>>;
 
 interface FunctionConfiguration {
   readonly FunctionName: string;
@@ -45,8 +24,8 @@ interface FunctionConfiguration {
   readonly Environment?: { readonly Variables: Readonly<Record<string, string>> };
 }
 
-/** Reads a stack back and unpacks its functions, ready to run. */
-export async function readStack(emulator: Emulator, name: string, codeBucket?: string): Promise<Stack> {
+/** Reads a stack back from the emulator and unpacks its functions, ready to run. */
+export async function readStack(emulator: Emulator, name: string, codeBucket?: string) {
   const { aws } = emulator;
   const resources = await stackResources(aws, name);
   const bucket = codeBucket ?? resources.find(({ type }) => type === 'AWS::S3::Bucket')?.physicalId ?? '';
@@ -68,9 +47,9 @@ export async function readStack(emulator: Emulator, name: string, codeBucket?: s
     }),
   );
   return {
-    name,
     resources,
-    functions: Object.fromEntries(functions.map((one) => [one.name.slice(name.length + 1), one])),
+    functions: Object.fromEntries(functions.map((one) => [one.name.slice(name.length + 1), one])) as Functions,
+    /** Ends the processes of all functions. */
     async stop() {
       await Promise.all(functions.map((one) => one.stop()));
       rmSync(folder, { recursive: true, force: true });
@@ -84,7 +63,7 @@ async function stackTemplate(aws: Aws, name: string): Promise<object> {
 }
 
 /** Empty when there is no such stack. */
-export async function stackResources(aws: Aws, name: string): Promise<StackResource[]> {
+export async function stackResources(aws: Aws, name: string) {
   const xml = await aws.form('cloudformation', {
     Action: 'DescribeStackResources',
     Version: '2010-05-15',
@@ -95,10 +74,7 @@ export async function stackResources(aws: Aws, name: string): Promise<StackResou
     .slice(1)
     .map((member) => {
       const text = (element: string) => texts(member, element)[0] ?? '';
-      return {
-        physicalId: text('PhysicalResourceId'),
-        type: text('ResourceType'),
-      };
+      return { physicalId: text('PhysicalResourceId'), type: text('ResourceType') };
     });
 }
 
@@ -111,17 +87,17 @@ interface FunctionPlace {
   readonly folder: string;
   /** Where the layers are. */
   readonly opt: string;
-  readonly unpackFromBucket: (key: string, into: string) => Promise<string[]>;
+  readonly unpackFromBucket: (key: string, into: string) => Promise<void>;
 }
 
-async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace): Promise<DeployedFunction> {
+async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace) {
   const { name, invoked, opt, unpackFromBucket } = place;
   const folder = join(place.folder, name);
   const path = `/2015-03-31/functions/${encodeURIComponent(invoked)}`;
   const { Configuration: configuration, Code: code }: { Configuration: FunctionConfiguration; Code: Code } = JSON.parse(
     (await aws.get('lambda', path)).toString(),
   );
-  const files = await unpackFromBucket(new URL(code.Location).pathname.slice(1), folder);
+  await unpackFromBucket(new URL(code.Location).pathname.slice(1), folder);
   const runnable: Runnable = {
     folder,
     opt,
@@ -140,8 +116,8 @@ async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace): 
     runnable,
     name,
     arn: configuration.FunctionArn,
+    /** Every statement of every policy of its role. */
     statements: await roleStatements(aws, configuration.Role.split('/').at(-1) ?? ''),
-    files,
   };
 }
 
@@ -165,14 +141,12 @@ function lambdaVariables(configuration: FunctionConfiguration, folder: string): 
   };
 }
 
-function unpack(zip: Buffer, folder: string): string[] {
-  const files = readZip(zip);
-  for (const [name, content] of files) {
+function unpack(zip: Buffer, folder: string): void {
+  for (const [name, content] of readZip(zip)) {
     const file = join(folder, name);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, content);
   }
-  return [...files.keys()];
 }
 
 async function roleStatements(aws: Aws, role: string): Promise<Statement[]> {

@@ -2,23 +2,17 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Aws, awsCalls } from '../support/emulator-aws.ts';
+import { awsCalls } from '../support/emulator-aws.ts';
 import { freePort, startServer } from '../support/server-process.ts';
-import { type CallRecorder, startCallRecorder } from './emulator-calls.ts';
+import { startCallRecorder } from './emulator-calls.ts';
 
 const deployTests = import.meta.dirname;
 
 /** An AWS of one's own on a loopback port, empty. It does not outlive this process. */
-export interface Emulator {
-  /** Past the recorder. */
-  readonly aws: Aws;
-  /** What deployed functions talk to. */
-  readonly recorder: CallRecorder;
-  stop(): Promise<void>;
-}
+export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
 
 /** Starts moto's server. @throws Error when `test/deploy/install-emulator.sh` has not installed it. */
-export async function startEmulator(): Promise<Emulator> {
+export async function startEmulator() {
   const script = join(deployTests, 'install-emulator.sh');
   const python = join(execFileSync('bash', [script, '--folder'], { encoding: 'utf8' }).trim(), 'bin/python');
   if (!existsSync(python)) throw new Error(`${python} is not there: "npm run test:deploy" installs it`);
@@ -31,7 +25,9 @@ export async function startEmulator(): Promise<Emulator> {
     const server = await startServer(python, [join(deployTests, 'emulator.py'), '-p', String(port)], folder, isReady);
     const recorder = await startCallRecorder(endpoint);
     return {
+      /** Past the recorder. */
       aws: awsCalls(endpoint),
+      /** What deployed functions talk to. */
       recorder,
       async stop() {
         await recorder.close();

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
-import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
+import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
@@ -13,18 +13,9 @@ export const SECRET = 'kube-bootstrap-controller/dev/prod';
 export const [FIRST, SECOND] = ['10.9.8.7', '10.9.8.8'] as const;
 
 /** A control plane of two API servers. */
-export interface ControlPlane {
-  readonly etcd: Etcd;
-  readonly first: KubeApiserver;
-  readonly second: KubeApiserver;
-  /** Of the service account that is shipped. */
-  readonly token: string;
-  /** With that token; it trusts both API servers. */
-  readonly kubeconfigYaml: string;
-  expectPublished(...addresses: readonly string[]): Promise<void>;
-}
+export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>;
 
-export async function startControlPlane(): Promise<ControlPlane> {
+export async function startControlPlane() {
   const etcd = await startEtcd();
   try {
     const common = { etcd, port: await freePort('127.0.0.1', '127.0.0.2') };
@@ -32,9 +23,12 @@ export async function startControlPlane(): Promise<ControlPlane> {
     const second = await startKubeApiserver({ ...common, bindAddress: '127.0.0.2', advertiseAddress: SECOND });
     const { token } = await applyShippedRbac(first, 'platform');
     return {
-      ...{ etcd, first, second, token },
+      ...{ etcd, first, second },
+      /** Of the service account that is shipped. */
+      token,
+      /** With that token; it trusts both API servers. */
       kubeconfigYaml: kubeconfigTo(first.url, { ca: first.ca + second.ca, user: { token } }),
-      async expectPublished(...addresses) {
+      async expectPublished(...addresses: readonly string[]) {
         expect(await published(first)).toEqual({ endpoints: addresses, slice: addresses });
       },
     };

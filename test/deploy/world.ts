@@ -4,55 +4,21 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { createDynamoClient, dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { REGION, texts } from '../support/emulator-aws.ts';
 import { notGranted, type Statement } from '../support/emulator-policy.ts';
-import { copyProject, DEPLOYER, type Project, type Release } from '../support/emulator-project.ts';
+import { copyProject, DEPLOYER, type Release } from '../support/emulator-project.ts';
 import { type Emulator, startEmulator } from './emulator.ts';
-import { type EventSources, readSchedules, type Schedule, startEventSources } from './emulator-events.ts';
-import { type LogLine, type ReadLines, readLines } from './emulator-logs.ts';
-import { type DeployedFunction, readStack, type Stack } from './emulator-stack.ts';
+import { readSchedules, startEventSources } from './emulator-events.ts';
+import { type LogLine, readLines } from './emulator-logs.ts';
+import { type DeployedFunction, readStack } from './emulator-stack.ts';
 
 export const STACK = 'kube-bootstrap-controller-dev';
 
 /** A project, the AWS that it is deployed to, and what runs there. */
-export interface World {
-  readonly emulator: Emulator;
-  readonly project: Project;
-  /** Deploys, or deploys again, and reads the stack back; its functions of before end. */
-  deploy(...args: readonly string[]): Promise<Deployment>;
-  /** Builds a release and deploys it with CloudFormation alone, or updates the stack with it, which keeps its parameters. */
-  deployRelease(parameters?: Readonly<Record<string, string>>, version?: string): Promise<Deployment>;
-  /** Reads back the stack after another kind of change. */
-  readBack(codeBucket?: string): Promise<Deployment>;
-  /** Makes or changes a secret. */
-  putSecret(id: string, text: string): Promise<void>;
-  /** A table of the emulator. */
-  table(name?: string): KeyValueTable;
-  /** Every line of every function of every deployment. */
-  lines(): string[];
-  /** Every call that the role of its function, or the policy of deployers, does not allow. */
-  callsNotGranted(): string[];
-  stop(): Promise<void>;
-}
+export type World = Awaited<ReturnType<typeof startWorld>>;
+export type Deployment = Awaited<ReturnType<typeof openDeployment>>;
 
-export interface Deployment extends Stack {
-  readonly schedules: Readonly<Record<string, Schedule>>;
-  /** The function of a name, which must be there. */
-  function(name: string): DeployedFunction;
-  /** The minute's invocation of a loop. */
-  fire(loop: Loop, options?: Parameters<Schedule['fire']>[0]): Promise<Ran>;
-  /** An invocation by hand, of one that must answer. */
-  run(name: string, event: object): Promise<Ran>;
-  startEventSources(): Promise<EventSources>;
-}
-
-/** One invocation that answered. */
-export interface Ran extends ReadLines {
-  readonly answer: unknown;
-}
-
-export async function startWorld(): Promise<World> {
+export async function startWorld() {
   const emulator = await startEmulator();
   const project = copyProject(emulator.recorder.endpoint);
   const deployments: Deployment[] = [];
@@ -83,12 +49,13 @@ export async function startWorld(): Promise<World> {
     deployments.push(deployment);
     return deployment;
   };
-  const functions = () => deployments.flatMap((deployment) => Object.values(deployment.functions));
   return {
     emulator,
     project,
-    readBack,
-    async deployRelease(parameters = {}, version = undefined) {
+    /** Reads back the stack after another kind of change. */
+    readBack: () => readBack(),
+    /** Builds a release and deploys it with CloudFormation alone, or updates the stack with it, which keeps its parameters. */
+    async deployRelease(parameters: Readonly<Record<string, string>> = {}, version?: string) {
       const release = project.release(version);
       await uploadRelease(emulator, release);
       const stack = { Version: '2010-05-15', StackName: STACK };
@@ -114,25 +81,26 @@ export async function startWorld(): Promise<World> {
       });
       return readBack(RELEASE_BUCKET);
     },
-    async deploy(...args) {
+    /** Deploys, or deploys again, and reads the stack back; its functions of before end. */
+    async deploy(...args: readonly string[]) {
       await project.serverless(['deploy', ...args]);
       return readBack();
     },
-    async putSecret(id, text) {
+    /** Makes or changes a secret. */
+    async putSecret(id: string, text: string) {
       const secret = { SecretString: text, ClientRequestToken: randomUUID() };
       await emulator.aws
         .json('secretsmanager', 'secretsmanager.PutSecretValue', { SecretId: id, ...secret })
         .catch(() => emulator.aws.json('secretsmanager', 'secretsmanager.CreateSecret', { Name: id, ...secret }));
     },
-    table: (tableName = STACK) =>
-      dynamoDbTable({
-        client,
-        tableName,
-        deadline: new AbortController().signal,
-        nowMs: Date.now,
-        newWriteId: randomUUID,
-      }),
-    lines: () => functions().flatMap(({ lines }) => lines),
+    /** The table of the stack. */
+    table: () => {
+      const { signal } = new AbortController();
+      return dynamoDbTable({ client, tableName: STACK, deadline: signal, nowMs: Date.now, newWriteId: randomUUID });
+    },
+    /** Every line of every function of every deployment. */
+    lines: () => deployments.flatMap(({ functions }) => Object.values(functions).flatMap(({ lines }) => lines)),
+    /** Every call that the role of its function, or the policy of deployers, does not allow. */
     callsNotGranted() {
       judgeCalls();
       return missing;
@@ -161,9 +129,9 @@ async function uploadRelease({ aws }: Emulator, { folder, version }: Release): P
   }
 }
 
-async function openDeployment(emulator: Emulator, codeBucket: string | undefined): Promise<Deployment> {
+async function openDeployment(emulator: Emulator, codeBucket: string | undefined) {
   const stack = await readStack(emulator, STACK, codeBucket);
-  const schedules = await readSchedules(emulator.aws, stack);
+  const schedules = await readSchedules(emulator.aws, stack.functions);
   const find = (name: string) => {
     const found = stack.functions[name];
     if (found === undefined) throw new Error(`no function ${name} was deployed`);
@@ -171,19 +139,21 @@ async function openDeployment(emulator: Emulator, codeBucket: string | undefined
   };
   return {
     ...stack,
-    schedules,
+    /** The function of a name, which must be there. */
     function: find,
-    async fire(loop, options) {
-      const schedule = schedules[loop];
-      if (schedule === undefined) throw new Error(`${loop} has no schedule`);
-      return answered(await schedule.fire(options));
+    /** The minute's invocation of a loop. */
+    async fire(loop: Loop) {
+      const fire = schedules[loop];
+      if (fire === undefined) throw new Error(`${loop} has no schedule`);
+      return answered(await fire());
     },
-    run: async (name, event) => answered(await find(name).invoke(event)),
-    startEventSources: () => startEventSources(emulator.aws, stack),
+    /** An invocation by hand, of one that must answer. */
+    run: async (name: string, event: object) => answered(await find(name).invoke(event)),
+    startEventSources: () => startEventSources(emulator.aws, stack.functions),
   };
 }
 
-function answered({ answer, error, lines }: Awaited<ReturnType<DeployedFunction['invoke']>>): Ran {
+function answered({ answer, error, lines }: Awaited<ReturnType<DeployedFunction['invoke']>>) {
   expect({ error, ...(error && { lines }) }).toEqual({ error: undefined });
   return { answer, ...readLines(lines) };
 }
