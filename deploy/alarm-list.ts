@@ -3,7 +3,7 @@ import path from 'node:path';
 import { parse } from 'yaml';
 import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../lib/cluster/cluster-spec.ts';
 import { METRIC_NAMESPACE } from '../lib/telemetry/telemetry.ts';
-import { type Fields, ref, STACK, substitute } from './cloudformation.ts';
+import { type Fields, ref, STACK, substitute, type Value } from './cloudformation.ts';
 import { FUNCTIONS, isLoop } from './functions.ts';
 
 export const NOTHING_RAN = 'nothing-ran';
@@ -14,16 +14,8 @@ export interface Alarm {
   readonly description: string;
   /** The Logs Insights query that names the clusters, for the log groups of the stack. */
   readonly query: string;
-  readonly metric: Fields;
-  readonly periodSeconds: number;
-  /** The alarm fires if the threshold is crossed in this many of the last `of` periods. */
-  readonly breaching: number;
-  readonly of: number;
-  /** Default: above the threshold. */
-  readonly comparison?: 'LessThanThreshold' | 'GreaterThanOrEqualToThreshold';
-  readonly threshold: number | Fields;
-  /** The meaning of a missing metric. `ignore`: the state stays. */
-  readonly missing: 'breaching' | 'notBreaching' | 'ignore';
+  /** The metric or formula with its period, the threshold, and in how many of the last periods it is crossed. */
+  readonly fires: Fields;
   /** The alarm sends no notification; another alarm includes its state. */
   readonly isSilent?: true;
   /** The alarm is part of `release-failing`, which rolls an update back. */
@@ -33,9 +25,12 @@ export interface Alarm {
   readonly section?: string;
 }
 
-function metricOf(name: string, loop: string, statistic: string): Fields {
-  return { ...metricName(name, loop), Statistic: statistic };
+/** In `breaching` of the last `of` periods. @param missing the meaning of a missing metric; `ignore`: the state stays */
+function within(breaching: number, of: number, missing: 'breaching' | 'notBreaching' | 'ignore'): Fields {
+  return { DatapointsToAlarm: breaching, EvaluationPeriods: of, TreatMissingData: missing };
 }
+const above = (Threshold: Value): Fields => ({ ComparisonOperator: 'GreaterThanThreshold', Threshold });
+const below = (Threshold: Value): Fields => ({ ComparisonOperator: 'LessThanThreshold', Threshold });
 
 function metricName(name: string, loop: string): Fields {
   const dimensions = [
@@ -61,7 +56,7 @@ function formulaOf(
 }
 
 const ofFleet = (figure: string) => metricName(figure, 'kubernetes-service');
-const OF_SHARE = { comparison: 'GreaterThanOrEqualToThreshold', threshold: ref('AlarmSharePercent') } as const;
+const OF_SHARE: Fields = { ComparisonOperator: 'GreaterThanOrEqualToThreshold', Threshold: ref('AlarmSharePercent') };
 
 /** An alarm of deploy/alarms.yml. */
 interface Declared extends Pick<Alarm, 'description' | 'query' | 'ofRelease'> {
@@ -86,16 +81,17 @@ const STEP_SECONDS = 300;
 function declaredAlarm({ share, minutes = 2, fullerThan = 0, counter, breaching = 0, ...texts }: Declared): Alarm {
   if (counter !== undefined) {
     const ofLoops = LOOPS.map((loop) => [metricName(counter, loop), 'Sum'] as const);
-    const metric = formulaOf('SUM(METRICS())', counter, ofLoops, STEP_SECONDS);
-    return { ...texts, metric, periodSeconds: STEP_SECONDS, breaching, of: 3, threshold: 0, missing: 'notBreaching' };
+    const sum = formulaOf('SUM(METRICS())', counter, ofLoops, STEP_SECONDS);
+    return { ...texts, fires: { ...sum, ...above(0), ...within(breaching, 3, 'notBreaching') } };
   }
-  const ofMinutes = { ...texts, periodSeconds: 60, breaching: minutes, of: minutes, missing: 'ignore' } as const;
+  const ofMinutes = within(minutes, minutes, 'ignore');
   if (share === undefined) {
-    const metric = metricOf('fullestRangeOfFleetPercent', 'kubernetes-service', 'Maximum');
-    return { ...ofMinutes, metric, threshold: fullerThan };
+    const fullest = { ...ofFleet('fullestRangeOfFleetPercent'), Statistic: 'Maximum', Period: 60 };
+    return { ...texts, fires: { ...fullest, ...above(fullerThan), ...ofMinutes } };
   }
   const terms = [share, 'clustersJudged'].map((figure) => [ofFleet(figure), 'Sum'] as const);
-  return { ...ofMinutes, metric: formulaOf('IF(m2 > 0, 100 * m1 / m2, 0)', `${share} %`, terms, 60), ...OF_SHARE };
+  const formula = formulaOf('IF(m2 > 0, 100 * m1 / m2, 0)', `${share} %`, terms, 60);
+  return { ...texts, fires: { ...formula, ...OF_SHARE, ...ofMinutes } };
 }
 
 /**
@@ -106,17 +102,20 @@ const FIGURES_MISSING: Alarm = {
   description: 'The health of the registered clusters is not known, or no cluster is registered.',
   query:
     'filter message in ["fleet figures missing", "ticks not queued"] or message like /Task timed out/ | sort @timestamp desc',
-  metric: formulaOf(
-    'IF(FILL(m1, 0) > 0, 100 * FILL(m2, 0) / FILL(m1, 0), 0)',
-    'clusters judged %',
-    [
-      [ofFleet('clustersRegistered'), 'Maximum'],
-      [ofFleet('clustersJudged'), 'Sum'],
-    ],
-    60,
-  ),
-  periodSeconds: 60,
-  ...{ breaching: 2, of: 2, comparison: 'LessThanThreshold', threshold: 90, missing: 'breaching', ofRelease: true },
+  fires: {
+    ...formulaOf(
+      'IF(FILL(m1, 0) > 0, 100 * FILL(m2, 0) / FILL(m1, 0), 0)',
+      'clusters judged %',
+      [
+        [ofFleet('clustersRegistered'), 'Maximum'],
+        [ofFleet('clustersJudged'), 'Sum'],
+      ],
+      60,
+    ),
+    ...below(90),
+    ...within(2, 2, 'breaching'),
+  },
+  ofRelease: true,
 };
 
 const SILENT_PERIODS: Readonly<Record<Loop, number>> = {
@@ -127,18 +126,16 @@ const SILENT_PERIODS: Readonly<Record<Loop, number>> = {
 };
 
 function silenceAlarm(loop: Loop): Alarm {
-  const periodSeconds = Math.max(60, SCHEDULE_SECONDS[loop]);
+  const passes = {
+    ...metricName('passes', loop),
+    Statistic: 'SampleCount',
+    Period: Math.max(60, SCHEDULE_SECONDS[loop]),
+  };
   const periods = SILENT_PERIODS[loop];
   return {
     description: `The loop ${loop} has not run.`,
     query: `filter loop = "${loop}" and level = "ERROR" | display @timestamp, message, errors.0 | sort @timestamp desc`,
-    metric: metricOf('passes', loop, 'SampleCount'),
-    periodSeconds,
-    breaching: periods,
-    of: periods,
-    comparison: 'LessThanThreshold',
-    threshold: 1,
-    missing: 'breaching',
+    fires: { ...passes, ...below(1), ...within(periods, periods, 'breaching') },
     isSilent: true,
     ofRelease: true,
     section: NOTHING_RAN,
@@ -152,10 +149,6 @@ const lambdaMetric = (name: string, functionName: string): Fields => ({
   MetricName: name,
   Dimensions: [{ Name: 'FunctionName', Value: substitute(`\${AWS::StackName}-${functionName}`) }],
 });
-const admissionMetric = (name: string, statistic: string): Fields => ({
-  ...lambdaMetric(name, 'admission'),
-  ...(statistic.startsWith('p') ? { ExtendedStatistic: statistic } : { Statistic: statistic }),
-});
 
 /**
  * An alarm on invocations that end with an error, at the timeout or without memory. Of failed passes only the table's
@@ -167,25 +160,28 @@ function errorsAlarm(functionName: string): Alarm {
   return {
     description: `Invocations of the function ${functionName} end with an error, at their timeout or without memory.`,
     query: ERRORS,
-    metric: formulaOf('100 * m1 / m2', 'errors %', terms, periodSeconds),
-    periodSeconds,
-    ...{ breaching: 2, of: 3, ...OF_SHARE, missing: 'notBreaching', section: 'errors', ofRelease: true },
+    fires: {
+      ...formulaOf('100 * m1 / m2', 'errors %', terms, periodSeconds),
+      ...OF_SHARE,
+      ...within(2, 3, 'notBreaching'),
+    },
+    section: 'errors',
+    ofRelease: true,
     ...(functionName === 'admission' && { condition: 'HasAdmissionAlarms', section: 'admission' }),
   };
 }
 
 /** Two failing minutes of the last three: API servers wait for no other function than the webhook. */
-const OF_ADMISSION = {
-  query: ERRORS,
-  periodSeconds: 60,
-  breaching: 2,
-  of: 3,
-  threshold: 0,
-  missing: 'notBreaching',
-  ofRelease: true,
-  condition: 'HasAdmissionAlarms',
-  section: 'admission',
-} as const;
+function admissionAlarm(description: string, metric: Fields, threshold = 0): Alarm {
+  return {
+    description,
+    query: ERRORS,
+    fires: { ...metric, Period: 60, ...above(threshold), ...within(2, 3, 'notBreaching') },
+    ofRelease: true,
+    condition: 'HasAdmissionAlarms',
+    section: 'admission',
+  };
+}
 
 export const ALARMS: Readonly<Record<string, Alarm>> = {
   ...Object.fromEntries(LOOPS.map((loop) => [`nothing-ran-${loop}`, silenceAlarm(loop)])),
@@ -195,45 +191,41 @@ export const ALARMS: Readonly<Record<string, Alarm>> = {
   'clusters-lost': {
     description: 'More than half of the registered clusters are no longer registered.',
     query: 'filter ispresent(clustersRegistered) | stats max(clustersRegistered) by bin(5m)',
-    metric: formulaOf(
-      'IF(DIFF(m1) < 0, -100 * DIFF(m1) / (m1 - DIFF(m1)), 0)',
-      'clusters lost %',
-      [[ofFleet('clustersRegistered'), 'Maximum']],
-      STEP_SECONDS,
-    ),
-    periodSeconds: STEP_SECONDS,
-    breaching: 1,
-    of: 12,
-    threshold: 50,
-    missing: 'ignore',
+    fires: {
+      ...formulaOf(
+        'IF(DIFF(m1) < 0, -100 * DIFF(m1) / (m1 - DIFF(m1)), 0)',
+        'clusters lost %',
+        [[ofFleet('clustersRegistered'), 'Maximum']],
+        STEP_SECONDS,
+      ),
+      ...above(50),
+      ...within(1, 12, 'ignore'),
+    },
     ofRelease: true,
   },
-  'admission-throttled': {
-    ...OF_ADMISSION,
-    description: 'Invocations of the admission webhook are throttled: its concurrency is used up.',
-    metric: admissionMetric('Throttles', 'Sum'),
-  },
-  'admission-slow': {
-    ...OF_ADMISSION,
-    description: 'One of a hundred answers of the admission webhook takes more than 3 seconds.',
-    metric: admissionMetric('Duration', 'p99'),
-    threshold: 3000,
-  },
+  'admission-throttled': admissionAlarm(
+    'Invocations of the admission webhook are throttled: its concurrency is used up.',
+    { ...lambdaMetric('Throttles', 'admission'), Statistic: 'Sum' },
+  ),
+  'admission-slow': admissionAlarm(
+    'One of a hundred answers of the admission webhook takes more than 3 seconds.',
+    { ...lambdaMetric('Duration', 'admission'), ExtendedStatistic: 'p99' },
+    3000,
+  ),
   'admission-url-failing': {
-    ...OF_ADMISSION,
-    description: 'The function URL of the admission webhook answers with status 500 or more.',
-    metric: admissionMetric('Url5xxCount', 'Sum'),
+    ...admissionAlarm('The function URL of the admission webhook answers with status 500 or more.', {
+      ...lambdaMetric('Url5xxCount', 'admission'),
+      Statistic: 'Sum',
+    }),
     condition: 'HasAdmissionUrlAlarms',
   },
   'admission-api-failing': {
-    ...OF_ADMISSION,
-    description: 'The API of the admission webhook answers with status 500 or more.',
-    metric: {
+    ...admissionAlarm('The API of the admission webhook answers with status 500 or more.', {
       Namespace: 'AWS/ApiGateway',
       MetricName: '5XXError',
       Dimensions: [{ Name: 'ApiName', Value: substitute('${AWS::StackName}-admission') }],
       Statistic: 'Sum',
-    },
+    }),
     condition: 'HasAdmissionApiAlarms',
   },
 };

@@ -17,7 +17,6 @@ export function alarms(): Resources {
 }
 
 function alarmResource(name: string, alarm: Alarm): Resource {
-  const isFormula = 'Metrics' in alarm.metric;
   return {
     Type: 'AWS::CloudWatch::Alarm',
     Condition: alarm.condition ?? 'HasAlarms',
@@ -25,13 +24,7 @@ function alarmResource(name: string, alarm: Alarm): Resource {
       AlarmName: substitute(`\${AWS::StackName}-${name}`),
       AlarmDescription: descriptionOf(name, alarm),
       ...(!alarm.isSilent && { AlarmActions: TOPIC, OKActions: TOPIC }),
-      ...alarm.metric,
-      ...(!isFormula && { Period: alarm.periodSeconds }),
-      DatapointsToAlarm: alarm.breaching,
-      EvaluationPeriods: alarm.of,
-      ComparisonOperator: alarm.comparison ?? 'GreaterThanThreshold',
-      Threshold: alarm.threshold,
-      TreatMissingData: alarm.missing,
+      ...alarm.fires,
     },
   };
 }
@@ -90,12 +83,10 @@ function anyOf(names: readonly string[]): string {
 
 /** Returns the table of docs/runbook.md, in which alarms with the same condition share a row. */
 export function alarmTable(): string[] {
-  const alarms = Object.entries(ALARMS).map(([name, alarm]) => {
-    const { threshold, comparison, section = name } = alarm;
-    const sign = comparison === undefined ? '>' : comparison === 'LessThanThreshold' ? '<' : '≥';
+  const alarms = Object.entries(ALARMS).map(([name, { fires, section = name }]) => {
+    const { ComparisonOperator: comparison, Threshold: threshold } = fires;
     const limit = typeof threshold === 'number' ? threshold : '`alarmSharePercent`';
-    const condition = `${measureOf(alarm)} ${sign} ${limit}`;
-    return { link: `[${name}](#${section})`, condition };
+    return { link: `[${name}](#${section})`, condition: `${measureOf(fires)} ${SIGNS[String(comparison)]} ${limit}` };
   });
   const rows = Object.entries(Object.groupBy(alarms, ({ condition }) => condition)).map(
     ([condition, group = []]) => `| ${group.map(({ link }) => link).join(', ')} | ${condition} |`,
@@ -103,7 +94,13 @@ export function alarmTable(): string[] {
   return ['| alarm | fires at |', '| --- | --- |', ...rows];
 }
 
-function measureOf({ metric }: Alarm): string {
-  const [formula] = (metric['Metrics'] as readonly Fields[] | undefined) ?? [];
-  return String(formula?.['Label'] ?? metric['MetricName']);
+const SIGNS: Readonly<Record<string, string>> = {
+  GreaterThanThreshold: '>',
+  LessThanThreshold: '<',
+  GreaterThanOrEqualToThreshold: '≥',
+};
+
+function measureOf({ Metrics, MetricName }: Fields): string {
+  const [formula] = (Metrics as readonly Fields[] | undefined) ?? [];
+  return String(formula?.['Label'] ?? MetricName);
 }
