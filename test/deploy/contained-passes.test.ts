@@ -3,19 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { createTable } from '../../local/create-table.ts';
-import { tableServerClient } from '../../local/table-client.ts';
-import { startTableServer } from '../../local/table-server.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
-import { bundleFunctions, heapOptions } from '../support/bundled-functions.ts';
+import { bundleFunctions } from '../support/bundled-functions.ts';
 import { receivedEvent } from '../support/memory-queue.ts';
-import { countedWriteIds } from '../support/memory-table.ts';
-import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { type RunningFunction, runFunction } from './emulator-function.ts';
+import type { RunningFunction } from './emulator-function.ts';
+import { startFleetTable } from './fleet-functions.ts';
 
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;
@@ -36,10 +30,9 @@ const ATTACKS = {
 } as const;
 
 const folder = temporaryFolder();
-/** Ports of the API servers, and when each was last called. */
-const ports = new Map<string, string>();
+const clusters = new Map<string, MisbehavingCluster>();
+/** When each API server was called. */
 const calledMs = new Map<string, number[]>();
-const kubeconfigs = new Map<string, string>();
 const stops: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
@@ -52,8 +45,7 @@ beforeAll(async () => {
         calledMs.get(name)?.push(Date.now());
         return undefined;
       });
-      ports.set(name, new URL(cluster.url).port);
-      kubeconfigs.set(name, cluster.kubeconfigFile);
+      clusters.set(name, cluster);
     }),
   );
 });
@@ -103,35 +95,11 @@ class Queue {
   }
 }
 
-async function registerAll(client: ReturnType<typeof tableServerClient>): Promise<void> {
-  await createTable(client, 'fleet', { pollMs: 20 });
-  const deadline = new AbortController().signal;
-  const table = dynamoDbTable({
-    client,
-    tableName: 'fleet',
-    deadline,
-    nowMs: Date.now,
-    newWriteId: countedWriteIds(),
-  });
-  for (const name of CLUSTERS) {
-    const url = `https://127.0.0.1:${ports.get(name)}/readyz`;
-    const probe = { url, path: '/readyz', authenticate: false };
-    const apiServers = [{ address: '10.9.8.7', kind: 'server', probe } as const];
-    const file = kubeconfigs.get(name) ?? '';
-    await registerCluster(table, aClusterSpec({ name, kubeconfig: { file }, apiServers }));
-  }
-}
-
 async function startFunction(attack: string, cpuShare: number, queue: Queue): Promise<RunningFunction> {
-  const server = await startTableServer({ key: 'local' });
-  const client = tableServerClient(server);
-  stops.push(
-    async () => client.destroy(),
-    () => server.close(),
-  );
-  await registerAll(client);
+  const table = await startFleetTable(stops);
+  for (const [name, { kubeconfigFile, url }] of clusters) await table.register(name, kubeconfigFile, url);
   const hook = join(folder, `${createHash('md5').update(attack).digest('hex')}.mjs`);
-  const port = Number(ports.get(HOSTILE));
+  const { port } = new URL(clusters.get(HOSTILE)?.url ?? '');
   await writeFile(
     hook,
     `import { Socket } from 'node:net';
@@ -143,28 +111,14 @@ async function startFunction(attack: string, cpuShare: number, queue: Queue): Pr
     };`,
   );
   const sqs = await queue.start();
-  const running = runFunction({
+  return table.run(LOOP, {
     folder,
-    opt: '',
-    handler: `functions/${LOOP}.handler`,
+    memoryMb: MEMORY_MB,
+    nodeOptions: `--import ${hook}`,
     limitMs: FUNCTION_TIMEOUT_MS,
     cpuShare,
-    environment: {
-      TABLE_NAME: 'fleet',
-      STACK: 'stack',
-      REPORTING_INSTANCE: 'stack',
-      TICK_QUEUE_URL: `${sqs}/0/ticks`,
-      LAMBDA_TASK_ROOT: folder,
-      AWS_REGION: 'local',
-      AWS_ACCESS_KEY_ID: 'local',
-      AWS_SECRET_ACCESS_KEY: 'local',
-      AWS_ENDPOINT_URL: server.endpoint,
-      AWS_ENDPOINT_URL_SQS: sqs,
-      NODE_OPTIONS: `${heapOptions(MEMORY_MB)} --import ${hook}`,
-    },
+    environment: { TICK_QUEUE_URL: `${sqs}/0/ticks`, AWS_ENDPOINT_URL_SQS: sqs },
   });
-  stops.push(() => running.stop());
-  return running;
 }
 
 /** Invokes the function with its schedule and the messages of its queue until a time. */

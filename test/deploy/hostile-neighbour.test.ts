@@ -1,77 +1,51 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { createTable } from '../../local/create-table.ts';
-import { tableServerClient } from '../../local/table-client.ts';
-import { startTableServer } from '../../local/table-server.ts';
 import { ATTACKS, type Attack } from '../hostile/attacks.ts';
 import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { bundleFunctions, heapOptions } from '../support/bundled-functions.ts';
+import { bundleFunctions } from '../support/bundled-functions.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { countedWriteIds } from '../support/memory-table.ts';
 import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { type RunningFunction, runFunction } from './emulator-function.ts';
+import type { RunningFunction } from './emulator-function.ts';
+import { ADDRESS, startFleetTable } from './fleet-functions.ts';
 
-const ADDRESS = '10.9.8.7';
 /** Of the endpoints loop, whose interval is the shortest. */
 const INTERVAL_MS = 10_000;
 /** The hostile API server, by whether its URL is `https://`. */
 const HOSTILE = { http: 'hostile', https: 'hostile-tls' } as const;
 const HEALTHY = Array.from({ length: 15 }, (_, index) => `healthy-${index}`);
-const TABLE_NAME = 'fleet';
 /** `memorySize` in serverless.yml. */
 const MEMORY_MB = { 'kubernetes-service': 256, 'cluster-ip-repair': 512 } as const;
 type TestedLoop = keyof typeof MEMORY_MB;
 
 const folder = temporaryFolder();
-let table: KeyValueTable;
+let table: Awaited<ReturnType<typeof startFleetTable>>;
 let hostile: HostileApiServer;
 const clusters = new Map<string, MisbehavingCluster>();
 /** When a pass last called a healthy API server. */
 const lastRequestMs = new Map<string, number>();
-const functions = new Map<Loop, RunningFunction>();
-const stops: (() => Promise<void>)[] = [];
+const functions = new Map<TestedLoop, RunningFunction>();
+const stops: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  const server = await startTableServer({ key: 'local' });
-  const client = tableServerClient(server);
-  stops.push(
-    async () => client.destroy(),
-    () => server.close(),
-  );
-  await createTable(client, TABLE_NAME, { pollMs: 20 });
-  table = dynamoDbTable({
-    client,
-    tableName: TABLE_NAME,
-    deadline: new AbortController().signal,
-    nowMs: Date.now,
-    newWriteId: countedWriteIds(),
-  });
-
+  table = await startFleetTable(stops);
   await Promise.all(HEALTHY.map(registerHealthy));
   await registerHostile();
-  await startFunctions(server.endpoint);
+  // As serverless.yml has them built, and each in one process.
+  const loops = Object.keys(MEMORY_MB) as TestedLoop[];
+  await bundleFunctions(folder, loops);
+  for (const loop of loops) {
+    functions.set(loop, table.run(loop, { folder, memoryMb: MEMORY_MB[loop], limitMs: 150_000 }));
+  }
 });
 
 afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-async function register(name: string, file: string, readyz: string): Promise<void> {
-  const probe = { url: readyz, path: '/readyz', authenticate: false };
-  const spec: ClusterSpec = aClusterSpec({
-    name,
-    allocator: 'table',
-    kubeconfig: { file },
-    apiServers: [{ address: ADDRESS, kind: 'server', probe }],
-  });
-  await registerCluster(table, spec);
+function register(name: string, file: string, url: string): Promise<unknown> {
+  return table.register(name, file, url, { allocator: 'table' });
 }
 
 async function registerHealthy(name: string): Promise<void> {
@@ -82,7 +56,7 @@ async function registerHealthy(name: string): Promise<void> {
     lastRequestMs.set(name, Date.now());
     return undefined;
   });
-  await register(name, cluster.kubeconfigFile, `${cluster.url}/readyz`);
+  await register(name, cluster.kubeconfigFile, cluster.url);
 }
 
 async function registerHostile(): Promise<void> {
@@ -94,35 +68,7 @@ async function registerHostile(): Promise<void> {
     const file = join(folder, `${name}.json`);
     const url = hostile.url.replace(/^http/, scheme);
     await writeFile(file, kubeconfigTo(url));
-    await register(name, file, `${url}/readyz`);
-  }
-}
-
-/** As serverless.yml has them built, and each in one process with the heap of its memory size. */
-async function startFunctions(endpoint: string): Promise<void> {
-  const loops = Object.keys(MEMORY_MB) as TestedLoop[];
-  await bundleFunctions(folder, loops);
-  for (const loop of loops) {
-    const environment = {
-      TABLE_NAME,
-      STACK: 'stack',
-      REPORTING_INSTANCE: 'stack',
-      LAMBDA_TASK_ROOT: folder,
-      AWS_REGION: 'local',
-      AWS_ACCESS_KEY_ID: 'local',
-      AWS_SECRET_ACCESS_KEY: 'local',
-      AWS_ENDPOINT_URL: endpoint,
-      NODE_OPTIONS: heapOptions(MEMORY_MB[loop]),
-    };
-    const running = runFunction({
-      folder,
-      opt: '',
-      handler: `functions/${loop}.handler`,
-      limitMs: 150_000,
-      environment,
-    });
-    stops.push(() => running.stop());
-    functions.set(loop, running);
+    await register(name, file, url);
   }
 }
 

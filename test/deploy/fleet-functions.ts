@@ -1,0 +1,64 @@
+import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
+import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { createTable } from '../../local/create-table.ts';
+import { tableServerClient } from '../../local/table-client.ts';
+import { startTableServer } from '../../local/table-server.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { heapOptions } from '../support/bundled-functions.ts';
+import { countedWriteIds } from '../support/memory-table.ts';
+import { type Runnable, runFunction } from './emulator-function.ts';
+
+/** The address of the API server of each cluster. */
+export const ADDRESS = '10.9.8.7';
+const TABLE_NAME = 'fleet';
+
+interface FunctionOptions extends Pick<Runnable, 'folder' | 'limitMs' | 'cpuShare'> {
+  readonly memoryMb: number;
+  /** Of Node, besides the size of the heap. */
+  readonly nodeOptions?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Starts the table of a fleet on loopback. `stops` gets what ends it, and what ends the functions. */
+export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
+  const server = await startTableServer({ key: 'local' });
+  const client = tableServerClient(server);
+  stops.push(
+    async () => client.destroy(),
+    () => server.close(),
+  );
+  await createTable(client, TABLE_NAME, { pollMs: 20 });
+  const deadline = new AbortController().signal;
+  const newWriteId = countedWriteIds();
+  const table = dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId });
+  return {
+    /** @param url of its API server */
+    register: (name: string, file: string, url: string, spec: Partial<ClusterSpec> = {}) => {
+      const probe = { url: `${url}/readyz`, path: '/readyz', authenticate: false };
+      const apiServers = [{ address: ADDRESS, kind: 'server', probe } as const];
+      return registerCluster(table, aClusterSpec({ name, kubeconfig: { file }, apiServers, ...spec }));
+    },
+    /** Runs the function of a loop, which is bundled in the folder, with the heap of its memory. */
+    run: (loop: Loop, { memoryMb, nodeOptions = '', environment, folder, ...options }: FunctionOptions) => {
+      const running = runFunction({
+        ...{ folder, opt: '', handler: `functions/${loop}.handler` },
+        environment: {
+          TABLE_NAME,
+          STACK: 'stack',
+          REPORTING_INSTANCE: 'stack',
+          LAMBDA_TASK_ROOT: folder,
+          AWS_REGION: 'local',
+          AWS_ACCESS_KEY_ID: 'local',
+          AWS_SECRET_ACCESS_KEY: 'local',
+          AWS_ENDPOINT_URL: server.endpoint,
+          NODE_OPTIONS: `${heapOptions(memoryMb)} ${nodeOptions}`,
+          ...environment,
+        },
+        ...options,
+      });
+      stops.push(() => running.stop());
+      return running;
+    },
+  };
+}
