@@ -34,10 +34,15 @@ const SECRETS = {
   Region: whether('HasSecretsRegion', ref('SecretsRegion'), ref('AWS::Region')),
 };
 
-function secretArns(suffix: string): Value[] {
+function secretArns(suffix: string): readonly [Value, Value] {
   const arn = (service: string, kind: string) =>
     substitute(`arn:\${AWS::Partition}:${service}:\${Region}:\${AWS::AccountId}:${kind}\${Prefix}${suffix}`, SECRETS);
   return [arn('secretsmanager', 'secret:'), arn('ssm', 'parameter/')];
+}
+
+function readSecrets(suffix: string): Fields[] {
+  const [secrets, parameters] = secretArns(suffix);
+  return [allow(['secretsmanager:GetSecretValue'], [secrets]), allow(['ssm:GetParameter'], [parameters])];
 }
 
 function policy(name: string, ...statements: readonly Value[]): Fields {
@@ -63,30 +68,23 @@ function partitions(operator: string, pattern: string): Fields {
 }
 const OF_CLUSTERS = partitions('StringNotLike', '#*');
 
-const READ = ['dynamodb:GetItem', 'dynamodb:Query'];
-/** One loop claims clusters without an owner; the others write everything but registrations. */
-function tableOf(loop: Loop): Fields {
-  const condition = loop === STACK_LOOP ? undefined : partitions('StringNotLike', '#clusters');
-  return policy('table', allow(READ, [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], condition));
+/** @param writtenTo the condition of writes; without one every partition is written */
+function tablePolicy(
+  writtenTo: Fields | undefined,
+  { reads = ['GetItem', 'Query'], writes = ['PutItem'] }: Readonly<Record<string, readonly string[]>> = {},
+): Fields {
+  const actions = (names: readonly string[]) => names.map((name) => `dynamodb:${name}`);
+  return policy('table', allow(actions(reads), [TABLE_ARN]), allow(actions(writes), [TABLE_ARN], writtenTo));
 }
 /** Callers choose the cluster and the content, but never a registration (#clusters). */
-const TABLE_OF_CLUSTER = policy(
-  'table',
-  allow(READ, [TABLE_ARN]),
-  allow(['dynamodb:PutItem'], [TABLE_ARN], OF_CLUSTERS),
-);
+const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 
 /** The tokens of the webhook have the same prefix, and no loop needs them. */
-const KUBECONFIGS = policy(
-  'kubeconfigs',
-  allow(['secretsmanager:GetSecretValue'], secretArns('*').slice(0, 1)),
-  allow(['ssm:GetParameter'], secretArns('*').slice(1)),
-  {
-    Effect: 'Deny',
-    Action: ['secretsmanager:GetSecretValue', 'ssm:GetParameter'],
-    Resource: secretArns('admission/*'),
-  },
-);
+const KUBECONFIGS = policy('kubeconfigs', ...readSecrets('*'), {
+  Effect: 'Deny',
+  Action: ['secretsmanager:GetSecretValue', 'ssm:GetParameter'],
+  Resource: secretArns('admission/*'),
+});
 const KMS_KEY = whether('UsesKmsKey', policy('kms-key', allow(['kms:Decrypt'], [ref('KmsKeyArn')])));
 const OTHER_ACCOUNTS = whether(
   'AssumesRoles',
@@ -150,19 +148,17 @@ const NETWORK = whether(
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   ...Object.fromEntries(
     LOOPS.map((loop) => {
+      // One loop claims clusters without an owner; the others write everything but registrations.
+      const table = tablePolicy(loop === STACK_LOOP ? undefined : partitions('StringNotLike', '#clusters'));
       const own = loop === 'kubernetes-service' ? [TARGET_GROUPS] : [];
-      return [loop, [tableOf(loop), ...TO_KUBECONFIGS, ticksOf(loop), EVENTS, ...own]];
+      return [loop, [table, ...TO_KUBECONFIGS, ticksOf(loop), EVENTS, ...own]];
     }),
   ),
   deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS, EVENTS],
   allocate: [TABLE_OF_CLUSTER],
   doctor: [
     // It writes only the item with which it tests the table.
-    policy(
-      'table',
-      allow(READ, [TABLE_ARN]),
-      allow(['dynamodb:PutItem', 'dynamodb:DeleteItem'], [TABLE_ARN], partitions('StringEquals', '#doctor')),
-    ),
+    tablePolicy(partitions('StringEquals', '#doctor'), { writes: ['PutItem', 'DeleteItem'] }),
     ...TO_KUBECONFIGS,
     TARGET_GROUPS,
     policy(
@@ -175,12 +171,8 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   ],
   // It reaches no cluster, and may read only the tokens of clusters.
   admission: [
-    policy('table', allow(['dynamodb:GetItem'], [TABLE_ARN]), allow(['dynamodb:PutItem'], [TABLE_ARN], OF_CLUSTERS)),
-    policy(
-      'tokens',
-      allow(['secretsmanager:GetSecretValue'], secretArns('admission/*').slice(0, 1)),
-      allow(['ssm:GetParameter'], secretArns('admission/*').slice(1)),
-    ),
+    tablePolicy(OF_CLUSTERS, { reads: ['GetItem'] }),
+    policy('tokens', ...readSecrets('admission/*')),
     KMS_KEY,
   ],
 };

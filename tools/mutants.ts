@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { seededPick } from '../test/support/ranges.ts';
 import { mutantsOf } from './mutants/plan.ts';
 import type { Message, Task } from './mutants/worker.ts';
 
@@ -138,10 +139,10 @@ function keyed(module: string): readonly Keyed[] {
  * Returns some mutants of a few modules, the same ones for the same seed: loading the tests of a module takes longest.
  */
 function sampleOf<Each extends { readonly module: string }>(all: readonly Each[], count: number, seed: number): Each[] {
-  const next = generator(seed);
+  const pick = seededPick(seed);
   const shuffled = <T>(values: readonly T[]): T[] =>
     values
-      .map((value) => ({ value, rank: next() }))
+      .map((value) => ({ value, rank: pick(2 ** 32) }))
       .toSorted((a, b) => a.rank - b.rank)
       .map(({ value }) => value);
   const modules = shuffled([...new Set(all.map(({ module }) => module))]);
@@ -149,15 +150,6 @@ function sampleOf<Each extends { readonly module: string }>(all: readonly Each[]
     shuffled(all.filter((each) => each.module === module)).slice(0, MOST_OF_A_MODULE),
   );
   return ofEach.flat().slice(0, count);
-}
-
-/** A linear congruential generator. */
-function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state;
-  };
 }
 
 type Verdicts = Map<Keyed, Verdict>;

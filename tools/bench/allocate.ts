@@ -6,6 +6,7 @@ import type { Clock } from '../../test/simulation/clock.ts';
 import { anAllocateWorld, CLUSTER } from '../../test/support/allocate-world.ts';
 import { fleetClock, startDeadlineOn } from '../../test/support/fleet-model.ts';
 import { countedWriteIds, memoryTable } from '../../test/support/memory-table.ts';
+import { seededPick } from '../../test/support/ranges.ts';
 import { tableThrough } from '../../test/support/table-through.ts';
 import type { Figure } from './figure.ts';
 
@@ -22,7 +23,9 @@ export async function ofCallers(callers: number, rounds: number): Promise<Figure
   const [ours, others]: [Modelled[], Modelled[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
     for (const [open, results] of [[allocations, ours] as const, [bareUpdates, others] as const]) {
-      Math.random = seeded(round);
+      // Waits are random. With the same ones the figures of unchanged code are the same in each run.
+      const pick = seededPick(round);
+      Math.random = () => pick(2 ** 32) / 2 ** 32;
       results.push(await modelled(callers, open));
     }
   }
@@ -39,17 +42,6 @@ export async function ofCallers(callers: number, rounds: number): Promise<Figure
     figure('an item', ({ totalMs }) => totalMs / ADDRESSES),
     figure('99th percentile', ({ latenciesMs }) => latenciesMs[Math.floor(0.99 * ADDRESSES)] ?? Number.NaN),
   ];
-}
-
-/** Waits are random. With the same ones the figures of unchanged code are the same in each run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let bits = Math.imul(state ^ (state >>> 15), state | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 interface Modelled {
