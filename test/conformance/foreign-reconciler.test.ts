@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
-import { type Handlers, startHandlers } from '../support/handlers.ts';
+import type { Handlers } from '../support/handlers.ts';
 import { published, versionsOf } from '../support/kubernetes-service-objects.ts';
-import { runningControlPlane } from './running-control-plane.ts';
+import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
 const LOOP = 'kubernetes-service';
 const [THEIRS, OURS] = ['10.9.8.7', '10.9.8.99'] as const;
@@ -18,21 +18,19 @@ async function expectPublished(...addresses: string[]): Promise<void> {
   expect(await published(apiserver)).toEqual({ endpoints: addresses, slice: addresses });
 }
 
-function start(mode: string, addresses: readonly string[]): Promise<Handlers> {
-  const probe = { url: `${apiserver.url}/readyz` };
-  const apiServers = addresses.map((address) => ({ address, probe }));
-  const spec = { mode, apiServers, service: { securePort: apiserver.port } };
-  // A clock that the tests put forward: the other owner takes its own time.
-  const startedAtMs = Date.now();
-  return startHandlers({ kubeconfigFile: apiserver.kubeconfigFile, spec, clock: () => startedAtMs });
+function handlersOf(mode: string, addresses: readonly string[]): Handlers {
+  return runningHandlers(() => {
+    const probe = { url: `${apiserver.url}/readyz` };
+    const apiServers = addresses.map((address) => ({ address, probe }));
+    const spec = { mode, apiServers, service: { securePort: apiserver.port } };
+    // A clock that the tests put forward: the other owner takes its own time.
+    const startedAtMs = Date.now();
+    return { kubeconfigFile: apiserver.kubeconfigFile, spec, clock: () => startedAtMs };
+  });
 }
 
 describe('a cluster that is only observed', () => {
-  let handlers: Handlers;
-  beforeAll(async () => {
-    handlers = await start('observe', [OURS]);
-  });
-  afterAll(() => handlers?.close());
+  const handlers = handlersOf('observe', [OURS]);
 
   test('a cluster that is only observed reports what it would write, only once while it stays the same, and writes nothing', async () => {
     const before = await versionsOf(apiserver);
@@ -64,11 +62,7 @@ describe.each([
   { title: 'another address', addresses: [OURS], ticksAfter: 4 },
   { title: 'another address in addition', addresses: [THEIRS, OURS], ticksAfter: 0 },
 ])('a cluster whose API server keeps its own endpoints, while its spec names $title', ({ addresses, ticksAfter }) => {
-  let handlers: Handlers;
-  beforeAll(async () => {
-    handlers = await start('enforce', addresses);
-  });
-  afterAll(() => handlers?.close());
+  const handlers = handlersOf('enforce', addresses);
 
   /** A tick, and the other owner's answer to what it wrote. */
   async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly findings: readonly string[] }> {

@@ -1,6 +1,4 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { openHeldAddresses } from '../../cli/allocate/held-addresses.ts';
 import { allocation } from '../../lib/allocate/allocation.ts';
 import type { Answer } from '../../lib/allocate/answer.ts';
@@ -9,44 +7,32 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { startDeadline } from '../../lib/runtime/deadline.ts';
 import { eventually } from '../support/eventually.ts';
-import { CLUSTER, type Handlers, startHandlers } from '../support/handlers.ts';
+import { CLUSTER } from '../support/handlers.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { grant } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
-import { runningControlPlane } from './running-control-plane.ts';
+import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
 /** A stock API server, with its own repair of IPAddresses. */
 const { apiserver } = runningControlPlane();
-const folder = temporaryFolder();
-const kubeconfigFile = join(folder, 'kubeconfig');
+let kubeconfigFile: string;
 const connections = new ClusterConnections({
   nowMs: Date.now,
   loadKubeconfig: async () => loadKubeconfigFile(kubeconfigFile),
 });
-
-let handlers: Handlers;
 
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
 const SERVICES = '/api/v1/namespaces/default/services';
 const ACCOUNT = { name: 'kube-bootstrap-controller', namespace: 'kube-system' };
 const MINUTE_MS = 60_000;
 
-beforeAll(async () => {
-  const { kubeconfigYaml } = await applyShippedRbac(apiserver);
-  writeFileSync(kubeconfigFile, kubeconfigYaml);
+const handlers = runningHandlers(async () => {
+  ({ kubeconfigFile } = await applyShippedRbac(apiserver));
   const holds = { apiGroups: ['networking.k8s.io'], resources: ['ipaddresses'], verbs: ['create', 'delete'] };
   await grant(apiserver, ACCOUNT, [holds]);
-  handlers = await startHandlers({
-    kubeconfigFile,
-    spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] },
-  });
+  return { kubeconfigFile, spec: { allocator: 'apiserver', apiServers: [{ address: '10.9.8.7' }] } };
 });
-
-afterAll(async () => {
-  await handlers?.close();
-  await connections.close();
-});
+afterAll(() => connections.close());
 
 function ask(request: Omit<AllocateRequest, 'cluster'>): Promise<Answer> {
   const handler = allocation({

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { FIELD_MANAGER } from '../../lib/cluster/kubernetes-objects.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
-import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { runAllLoops } from '../support/handlers.ts';
 import {
   ENDPOINTS_PATH,
   published,
@@ -10,7 +10,7 @@ import {
   SLICE_PATH,
   versionsOfEverything,
 } from '../support/kubernetes-service-objects.ts';
-import { runningControlPlane } from './running-control-plane.ts';
+import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
 /** What a stock API server makes by itself and this one does not. */
 const BOOTSTRAPPED = {
@@ -25,21 +25,16 @@ const BOOTSTRAPPED = {
 const services = '/api/v1/namespaces/default/services';
 
 const { etcd, apiserver } = runningControlPlane({ hooksOff: true });
-let handlers: Handlers;
 
 /* In order, each from where the one before ended. */
-beforeAll(async () => {
-  handlers = await startHandlers({
-    kubeconfigFile: apiserver.kubeconfigFile,
-    spec: {
-      mode: 'observe',
-      apiServers: [{ address: '10.9.8.7', probe: { url: `${apiserver.url}/readyz` } }],
-      service: { securePort: apiserver.port },
-    },
-  });
-});
-
-afterAll(() => handlers?.close());
+const handlers = runningHandlers(() => ({
+  kubeconfigFile: apiserver.kubeconfigFile,
+  spec: {
+    mode: 'observe',
+    apiServers: [{ address: '10.9.8.7', probe: { url: `${apiserver.url}/readyz` } }],
+    service: { securePort: apiserver.port },
+  },
+}));
 
 /** Who wrote each of them, `undefined` for what is not there. */
 async function writers(): Promise<Record<string, string | undefined>> {

@@ -1,13 +1,10 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { EndpointSliceObject, ServiceObject } from '../../lib/endpoints/objects.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Handlers, startHandlers } from '../support/handlers.ts';
+import type { Invoked } from '../support/handlers.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
-import { runningControlPlane } from './running-control-plane.ts';
+import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
 const LOOP = 'kubernetes-service';
 const RANGES = '10.0.0.0/24,fd00:10::/112';
@@ -17,14 +14,10 @@ const ROLE = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/kube-b
 
 /** It makes the Service of one family by itself, and no endpoints. */
 const { apiserver } = runningControlPlane({ serviceClusterIPRange: RANGES });
-const folder = temporaryFolder();
-let handlers: Handlers;
 
 /* In order, each from where the one before ended. */
-beforeAll(async () => {
-  const { kubeconfigYaml } = await applyShippedRbac(apiserver);
-  const kubeconfigFile = join(folder, 'kubeconfig');
-  await writeFile(kubeconfigFile, kubeconfigYaml);
+const handlers = runningHandlers(async () => {
+  const { kubeconfigFile } = await applyShippedRbac(apiserver);
   await allowSlices({ resourceNames: ['kubernetes', 'kubernetes-ipv6'], verbs: ['delete', 'get', 'update'] });
   const probe = { url: `${apiserver.url}/readyz` };
   const spec = {
@@ -34,11 +27,7 @@ beforeAll(async () => {
   };
   // A clock that the tests put forward: how long a pass takes means nothing.
   const startedAtMs = Date.now();
-  handlers = await startHandlers({ kubeconfigFile, spec, clock: () => startedAtMs });
-});
-
-afterAll(async () => {
-  await handlers?.close();
+  return { kubeconfigFile, spec, clock: () => startedAtMs };
 });
 
 /** The rights that the comments of deploy/rbac.yaml add. */
@@ -51,14 +40,12 @@ async function allowSlices(rule: object): Promise<void> {
 }
 
 /** A pass; the API server may not know a right yet. */
-async function pass(): Promise<Awaited<ReturnType<Handlers['run']>>> {
-  let last: Awaited<ReturnType<Handlers['run']>> | undefined;
-  await eventually(async () => {
-    last = await handlers.run(LOOP);
-    expect(last.errors).toEqual([]);
+function pass(): Promise<Invoked> {
+  return eventually(async () => {
+    const invoked = await handlers.run(LOOP);
+    expect(invoked.errors).toEqual([]);
+    return invoked;
   });
-  if (last === undefined) throw new Error('no pass ran');
-  return last;
 }
 
 test('an API server of two ranges gives the Service both families, and accepts the slice of the second', async () => {

@@ -16,13 +16,13 @@ import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { storedService } from '../support/etcd-client.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
+import { runAllLoops } from '../support/handlers.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { published, SERVICE_PATH, SLICE_PATH } from '../support/kubernetes-service-objects.ts';
 import { type RawRequests, rawRequests } from '../support/raw-requests.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { runningControlPlane } from './running-control-plane.ts';
+import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
 const USER = 'system:serviceaccount:kube-system:kube-bootstrap-controller';
 const ADDRESS = '10.9.8.7';
@@ -55,30 +55,25 @@ const { etcd, apiserver } = runningControlPlane({
   ],
 });
 
-let handlers: Handlers;
+let kubeconfigFile: string;
 /** Requests with the token that the functions have: what a thief of the kubeconfig can do. */
 let asFunctions: RawRequests;
 
 /* In order, each from where the one before ended. The API server makes nothing by itself: the loops have all to do. */
-beforeAll(async () => {
+const handlers = runningHandlers(async () => {
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
-  const { kubeconfigYaml, token } = await applyShippedRbac(apiserver);
-  const kubeconfigFile = join(folder, 'kubeconfig');
-  writeFileSync(kubeconfigFile, kubeconfigYaml);
-  asFunctions = rawRequests({ url: apiserver.url, caFile: apiserver.caFile, token });
-  handlers = await startHandlers({
+  const shipped = await applyShippedRbac(apiserver);
+  ({ kubeconfigFile } = shipped);
+  asFunctions = rawRequests({ url: apiserver.url, caFile: apiserver.caFile, token: shipped.token });
+  return {
     kubeconfigFile,
     spec: {
       apiServers: [{ address: ADDRESS, probe: { url: `${apiserver.url}/readyz`, authenticate: true } }],
       service: { securePort: apiserver.port, reconcile: true },
     },
-  });
+  };
 });
-
-afterAll(async () => {
-  await handlers?.close();
-  await asFunctions?.close();
-});
+afterAll(() => asFunctions?.close());
 
 describe('a token of the service account in deploy/rbac.yaml', () => {
   test('all four loops do their work on a cluster that has nothing', async () => {
@@ -141,7 +136,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
   });
 
   test('the doctor reports no missing and no excessive right', async () => {
-    const access = await loadKubeconfigFile(join(folder, 'kubeconfig'));
+    const access = await loadKubeconfigFile(kubeconfigFile);
     const connections = new ApiServerConnections();
     const review = selfReview({
       transport: connections.transport(access),

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { type StoredService, storedService } from '../support/etcd-client.ts';
-import { type Handlers, startHandlers } from '../support/handlers.ts';
-import { runningControlPlane } from './running-control-plane.ts';
+import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
 type Repair = Extract<Loop, 'cluster-ip-repair' | 'node-port-repair'>;
 
@@ -65,42 +64,33 @@ const recordedPort = (name: string, port: number) =>
 const IP_ERRORS = 'apiserver_clusterip_repair_ip_errors_total';
 const PORT_ERRORS = 'apiserver_nodeport_repair_port_errors_total';
 
-async function eventsOf(repair: Repair, instance: string): Promise<Event[]> {
+async function eventsOf(repair: Repair): Promise<Event[]> {
   const { body } = await apiserver.request<{ items: Event[] }>('GET', events);
   return body.items.filter(
     ({ reportingController, reportingInstance }) =>
-      reportingController === `kube-bootstrap-controller/${repair}` && reportingInstance === instance,
+      reportingController === `kube-bootstrap-controller/${repair}` && reportingInstance === 'test',
   );
 }
 
 /** In the shape and order of `REPORTED`. */
-async function reported(repair: Repair, instance: string): Promise<string[]> {
-  const found = await eventsOf(repair, instance);
+async function reported(repair: Repair): Promise<string[]> {
+  const found = await eventsOf(repair);
   return found
     .map(({ regarding, reason, action, note }) => `${regarding.name} ${reason} ${action}: ${note}`)
     .toSorted();
 }
 
-function start(instance: string, spec: object): Promise<Handlers> {
-  const apiServers = [{ address: '10.9.8.7' }];
-  const { kubeconfigFile } = apiserver;
-  const fields = { allocator: 'table', apiServers, ...spec };
-  return startHandlers({ kubeconfigFile, spec: fields, reportingInstance: instance });
-}
-
 describe('passes of both repairs where the table allocates', () => {
-  let handlers: Handlers;
-
-  beforeAll(async () => {
-    handlers = await start('table', {});
-  });
-  afterAll(() => handlers?.close());
+  const handlers = runningHandlers(() => ({
+    kubeconfigFile: apiserver.kubeconfigFile,
+    spec: { allocator: 'table', apiServers: [{ address: '10.9.8.7' }] },
+  }));
 
   test('an API server accepts the event of a first pass that records the address of the kubernetes Service', async () => {
     const pass = await handlers.run('cluster-ip-repair');
 
     expect(pass.counters).toEqual({ passes: 1, [`${IP_ERRORS}{type=repair}`]: 1 });
-    expect(await reported('cluster-ip-repair', 'table')).toEqual([recordedIP('kubernetes', '10.0.0.1')]);
+    expect(await reported('cluster-ip-repair')).toEqual([recordedIP('kubernetes', '10.0.0.1')]);
   });
 
   test('an API server accepts an event for every broken claim and for every claim that a pass records', async () => {
@@ -129,11 +119,11 @@ describe('passes of both repairs where the table allocates', () => {
       recordedIP('ip-unrecorded', '10.0.0.60'),
       recordedIP('kubernetes', '10.0.0.1'),
     ];
-    expect(await reported('cluster-ip-repair', 'table')).toEqual(ofAddresses.toSorted());
+    expect(await reported('cluster-ip-repair')).toEqual(ofAddresses.toSorted());
     const recorded = [recordedPort('port-duplicate-a', 30_100), recordedPort('port-new', 30_200)];
     const ofPorts = [...REPORTED['node-port-repair'], ...recorded];
-    expect(await reported('node-port-repair', 'table')).toEqual(ofPorts.toSorted());
-    const [event] = await eventsOf('node-port-repair', 'table');
+    expect(await reported('node-port-repair')).toEqual(ofPorts.toSorted());
+    const [event] = await eventsOf('node-port-repair');
     expect(event).toMatchObject({
       type: 'Warning',
       regarding: { kind: 'Service', uid: `uid-of-default-${event?.regarding.name}` },
@@ -148,7 +138,7 @@ describe('passes of both repairs where the table allocates', () => {
 
     expect(passes.flatMap(({ findings }) => findings).filter((finding) => finding.startsWith('repair'))).toEqual([]);
     for (const repair of ['cluster-ip-repair', 'node-port-repair'] as const) {
-      const again = (await eventsOf(repair, 'table')).filter(({ series }) => series?.count === 2);
+      const again = (await eventsOf(repair)).filter(({ series }) => series?.count === 2);
       const names = again.map(({ regarding }) => regarding.name).sort();
       expect(names).toEqual(REPORTED[repair].map((text) => text.split(' ')[0]));
     }

@@ -7,6 +7,7 @@ import {
   startEtcd,
   startKubeApiserver,
 } from '../support/control-plane.ts';
+import { type Handlers, type HandlersOptions, startHandlers } from '../support/handlers.ts';
 
 /**
  * Starts an etcd and an API server before the tests and stops both after them.
@@ -25,4 +26,12 @@ export function runningControlPlane(options: Omit<KubeApiserverOptions, 'etcd'> 
   });
   afterAll(() => etcd.stop?.());
   return { etcd, apiserver };
+}
+
+/** Starts handlers before the tests, with the options that are made then, and closes them after the tests. */
+export function runningHandlers(options: () => HandlersOptions | Promise<HandlersOptions>): Handlers {
+  const handlers = {} as Handlers;
+  beforeAll(async () => void Object.assign(handlers, await startHandlers(await options())));
+  afterAll(() => handlers.close?.());
+  return handlers;
 }

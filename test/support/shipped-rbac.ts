@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { KubeApiserver } from './control-plane.ts';
@@ -6,6 +6,7 @@ import { eventually } from './eventually.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { rawRequests } from './raw-requests.ts';
 import { create, untilAllowed } from './service-account.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 export interface RbacObject {
   readonly apiVersion: string;
@@ -32,12 +33,9 @@ export function shippedRbac(namespace?: string): readonly RbacObject[] {
 
 /**
  * Applies `deploy/rbac.yaml` and asks for a token of its service account, as docs/kubeconfig-secret.md does with kubectl.
- * @returns the kubeconfig with that token, once the API server heeds every rule.
+ * @returns the token and the file of a kubeconfig with it, once the API server heeds every rule.
  */
-export async function applyShippedRbac(
-  apiserver: KubeApiserver,
-  namespace?: string,
-): Promise<{ kubeconfigYaml: string; token: string }> {
+export async function applyShippedRbac(apiserver: KubeApiserver, namespace?: string) {
   const objects = shippedRbac(namespace);
   for (const object of objects) await create(apiserver, collectionOf(object), object);
   const account = objects.find(({ kind }) => kind === 'ServiceAccount');
@@ -49,7 +47,9 @@ export async function applyShippedRbac(
   await untilAllowed(apiserver, `system:serviceaccount:${ofAccount}:${name}`, objects.flatMap(attributesOf));
   await eventually(() => expectPolicyHeeded(apiserver, status.token));
   const { token } = status;
-  return { kubeconfigYaml: kubeconfigTo(apiserver.url, { ca: apiserver.ca, user: { token } }), token };
+  const kubeconfigFile = join(temporaryFolder(), 'kubeconfig');
+  writeFileSync(kubeconfigFile, kubeconfigTo(apiserver.url, { ca: apiserver.ca, user: { token } }));
+  return { kubeconfigFile, token };
 }
 
 /** A policy, too, is known to its API server a moment after it was made. */
