@@ -33,8 +33,6 @@ const COPIED = [
 /** Just below the time that a test of a deployment has: a busy machine takes long. */
 const COMMAND_TIMEOUT_MS = 580_000;
 
-export type Project = ReturnType<typeof copyProject>;
-
 export interface Release {
   readonly folder: string;
   readonly version: string;
