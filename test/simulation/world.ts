@@ -357,10 +357,12 @@ export class World {
     const log = (
       level: string,
       text: string,
-      fields: { readonly request?: string; readonly errors?: unknown } = {},
+      fields: { readonly request?: string; readonly errors?: readonly string[] } = {},
     ) => {
       // It could not release what it allocated too much: that is held until the end of the hold.
       if (fields.errors !== undefined) this.cutOff.add(fields.request);
+      const broken = (fields.errors ?? []).find((error) => /^(Reference|Type|Range)Error/.test(error));
+      if (broken !== undefined) this.violate('broken', `${name}: ${broken}`);
       if (this.#isRecorded && level !== 'info') this.note(`${name}: ${text} ${JSON.stringify(fields).slice(0, 400)}`);
     };
     return { ...NO_TELEMETRY, log };
