@@ -25,22 +25,12 @@ export interface KubeconfigSources {
   readonly requestToken: RequestToken;
 }
 
-export interface StoreWords {
-  /** `secret kube-bootstrap-controller/dev/prod-eu-1`, `parameter /kube-bootstrap-controller/dev/prod-eu-1`. */
-  readonly what: string;
-  /** The IAM action that reads it. */
-  readonly action: 'secretsmanager:GetSecretValue' | 'ssm:GetParameter';
-  /** The name in its VPC endpoint. */
-  readonly service: 'secretsmanager' | 'ssm';
-  /** The field of the cluster spec that names the kubeconfig. */
-  readonly field: 'kubeconfig.secretsManager' | 'kubeconfig.ssm';
-}
-
 export function nameOf(stored: StoredKubeconfig): string {
   return 'ssm' in stored ? stored.ssm : stored.secretsManager;
 }
 
-function wordsOf(stored: StoredKubeconfig): StoreWords {
+/** Returns its name for messages, the IAM action that reads it, its service in VPC endpoints, and its field in the spec. */
+function wordsOf(stored: StoredKubeconfig) {
   if ('ssm' in stored) {
     return { what: `parameter ${stored.ssm}`, action: 'ssm:GetParameter', service: 'ssm', field: 'kubeconfig.ssm' };
   }

@@ -16,19 +16,18 @@ export interface HttpClientOptions {
 }
 
 export interface HttpRequest {
-  readonly method: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** The path with the query: `/api/v1/services?fieldManager=me`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
-  readonly signal: AbortSignal;
+  readonly body?: string;
 }
 
-export interface HttpReply {
+export interface HttpReply<Body> {
   readonly status: number;
   /** Names are in lower case; repeated headers are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Throws if the body is incomplete. */
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly body: Body;
 }
 
 /** Idle connections outlive two ticks of the endpoints loop, and close before load balancers (60 s) drop them. */
@@ -74,7 +73,11 @@ export class HttpClient {
       : new Agent(options);
   }
 
-  async request({ method, path, headers, body, signal }: HttpRequest): Promise<HttpReply> {
+  /** Returns a reply of any status while its body arrives. The body throws if it is incomplete. */
+  async request(
+    { method, path, headers, body }: HttpRequest,
+    signal: AbortSignal,
+  ): Promise<HttpReply<AsyncIterable<Uint8Array>>> {
     signal.throwIfAborted();
     const send = this.#isTls ? requestOverTls : requestOverHttp;
     const request = send({

@@ -83,7 +83,7 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
   const askOn = async (client: HttpClient, end = signal): Promise<Answer> => {
     const sent = authenticated ? await credential(access) : {};
     const headers = { 'user-agent': userAgent, ...sent };
-    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers, signal: end });
+    const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers }, end);
     const body = await startOf(new CredentialMask(sent).body(inLargePieces(reply.body)));
     return { kind: 'status', status: reply.status, body };
   };

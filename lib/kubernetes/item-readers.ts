@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { LONGEST_TEXT } from '../cluster/bounds.ts';
 import {
   ADDRESS_MANAGED_BY_LABEL,
   FAMILY_LABEL,
@@ -8,7 +9,7 @@ import {
 } from '../cluster/kubernetes-objects.ts';
 import type { ClusterPort, Kind } from './cluster-port.ts';
 import { type ProtobufReader, readMeta } from './protobuf.ts';
-import { LONGEST_CLAIM_TEXT, MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
+import { MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
 
 /** Reads the objects of one kind, in both forms of the API. */
 export interface ItemReader<Item> {
@@ -33,7 +34,7 @@ function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unknown) {
   );
 }
 
-const claimText = orEmpty(z.string().check(z.maxLength(LONGEST_CLAIM_TEXT)), '');
+const claimText = orEmpty(z.string().check(z.maxLength(LONGEST_TEXT)), '');
 
 /** A time such as `2026-01-02T03:04:05Z` in milliseconds; 0 if absent. */
 const creationMs = z.pipe(
@@ -94,10 +95,10 @@ function readServiceSpec(reader: ProtobufReader): ServiceSpec {
   const spec = { type: '', clusterIP: '', healthCheckNodePort: 0 };
   reader.message((field) => {
     if (field === 1) ports.push(readPort(reader));
-    else if (field === 3) spec.clusterIP = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 4) spec.type = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 3) spec.clusterIP = reader.text(LONGEST_TEXT);
+    else if (field === 4) spec.type = reader.text(LONGEST_TEXT);
     else if (field === 12) spec.healthCheckNodePort = reader.int32();
-    else if (field === 18) clusterIPs.push(reader.text(LONGEST_CLAIM_TEXT));
+    else if (field === 18) clusterIPs.push(reader.text(LONGEST_TEXT));
     if (ports.length > MOST_PORTS) throw new OverBound(`a Service with more than ${MOST_PORTS} ports`);
     if (clusterIPs.length > MOST_CLUSTER_IPS)
       throw new OverBound(`a Service with more than ${MOST_CLUSTER_IPS} clusterIPs`);
@@ -108,7 +109,7 @@ function readServiceSpec(reader: ProtobufReader): ServiceSpec {
 function readPort(reader: ProtobufReader): ServiceSpec['ports'][number] {
   const port = { protocol: '', nodePort: 0 };
   reader.message((field) => {
-    if (field === 2) port.protocol = reader.text(LONGEST_CLAIM_TEXT);
+    if (field === 2) port.protocol = reader.text(LONGEST_TEXT);
     else if (field === 5) port.nodePort = reader.int32();
   });
   return port;
@@ -175,7 +176,7 @@ function readParent(reader: ProtobufReader): IPAddressRecord['parent'] {
     if (field !== 1) return;
     reader.message((part) => {
       const name = part === 1 || part === 2 || part === 3 || part === 4 ? fields[part] : undefined;
-      if (name !== undefined) parent[name] = reader.text(LONGEST_CLAIM_TEXT);
+      if (name !== undefined) parent[name] = reader.text(LONGEST_TEXT);
     });
   });
   return parent;

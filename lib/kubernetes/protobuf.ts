@@ -1,4 +1,5 @@
-import { LONGEST_CLAIM_TEXT, OverBound } from './reply-bounds.ts';
+import { LONGEST_TEXT } from '../cluster/bounds.ts';
+import { OverBound } from './reply-bounds.ts';
 
 /** The bytes are incomplete or not protobuf. */
 export class MalformedProtobuf extends Error {
@@ -198,10 +199,10 @@ export function readMeta(reader: ProtobufReader, keys: readonly Uint8Array[]) {
   const meta = { name: '', namespace: '', uid: '', resourceVersion: '', createdAtMs: 0 };
   const labels: (string | undefined)[] = [];
   reader.message((field) => {
-    if (field === 1) meta.name = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 3) meta.namespace = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 5) meta.uid = reader.text(LONGEST_CLAIM_TEXT);
-    else if (field === 6) meta.resourceVersion = reader.text(LONGEST_CLAIM_TEXT);
+    if (field === 1) meta.name = reader.text(LONGEST_TEXT);
+    else if (field === 3) meta.namespace = reader.text(LONGEST_TEXT);
+    else if (field === 5) meta.uid = reader.text(LONGEST_TEXT);
+    else if (field === 6) meta.resourceVersion = reader.text(LONGEST_TEXT);
     else if (field === 8) meta.createdAtMs = readTimeMs(reader);
     else if (field === 11) readLabel(reader, keys, labels);
   });
@@ -213,7 +214,7 @@ function readLabel(reader: ProtobufReader, keys: readonly Uint8Array[], labels: 
   let index = -1;
   reader.message((field) => {
     if (field === 1) index = reader.indexOfText(keys);
-    else if (field === 2 && index >= 0) labels[index] = reader.text(LONGEST_CLAIM_TEXT);
+    else if (field === 2 && index >= 0) labels[index] = reader.text(LONGEST_TEXT);
   });
 }
 

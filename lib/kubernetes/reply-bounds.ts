@@ -20,7 +20,6 @@ const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
 
 export const MOST_PORTS = BOUNDS.Service['spec.ports'];
 export const MOST_CLUSTER_IPS = BOUNDS.Service['spec.clusterIPs'];
-export const LONGEST_CLAIM_TEXT = LONGEST_TEXT;
 
 /**
  * Counts the bytes of unfinished replies of all API servers of a process. Over the limit, only a server with less than

@@ -4,35 +4,19 @@ import { isNativeError } from 'node:util/types';
 import { createGunzip } from 'node:zlib';
 import { unlessAborted } from '../cluster/async.ts';
 import { setLatest } from '../cluster/values.ts';
-import { HttpClient } from './http-client.ts';
+import { HttpClient, type HttpReply, type HttpRequest } from './http-client.ts';
 import type { ApiServerAccess, TlsMaterial } from './kubeconfig.ts';
 import { CredentialMask } from './mask-credential.ts';
 import { inLargePieces, OverBound } from './reply-bounds.ts';
 
-export interface ApiRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path with the query: `/api/v1/services?fieldManager=me`. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
+export interface ApiRequest extends HttpRequest {
   /** The reply may be gzip. A protobuf body of a 200 is passed on while it arrives. */
   readonly streamed?: true;
 }
 
-interface ReplyHead {
-  readonly status: number;
-  /** Names in lower case; repeated headers are joined by `, `. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
 /** A reply whose body is still arriving. The body must be read, or its iteration ended. */
-export interface OpenReply extends ReplyHead {
-  readonly body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
-}
-
-export interface ApiReply extends ReplyHead {
-  readonly body: Uint8Array;
-}
+export type OpenReply = HttpReply<AsyncIterable<Uint8Array> | Iterable<Uint8Array>>;
+export type ApiReply = HttpReply<Uint8Array>;
 
 /**
  * Sends one HTTP request to an API server and adds the credential. Returns a reply of any status. Throws if there is no
@@ -58,16 +42,12 @@ export function poolKey(origin: string, tls: TlsMaterial): string {
 
 function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
   // At once: a request that waits for a connection of its pool would end only when it has one.
-  return ({ method, path, headers, body, streamed }, signal) =>
+  return ({ streamed, ...request }, signal) =>
     unlessAborted(signal, async () => {
       const credential = await access.authHeaders();
-      const reply = await client.request({
-        method,
-        path: `${access.basePath}${path}`,
-        headers: { ...headers, ...credential, ...(streamed && { 'accept-encoding': 'gzip' }) },
-        body,
-        signal,
-      });
+      const path = `${access.basePath}${request.path}`;
+      const headers = { ...request.headers, ...credential, ...(streamed && { 'accept-encoding': 'gzip' }) };
+      const reply = await client.request({ ...request, path, headers }, signal);
       const mask = new CredentialMask(credential);
       const arriving = inLargePieces(reply.body);
       const isGzip = streamed === true && reply.headers['content-encoding'] === 'gzip';

@@ -224,12 +224,7 @@ describe('a kept connection', () => {
     const kept = new KeptConnections(() => 0);
     stops.push(async () => kept.close());
     const get = async (client: HttpClient) => {
-      const reply = await client.request({
-        method: 'GET',
-        path: '/',
-        headers: {},
-        signal: new AbortController().signal,
-      });
+      const reply = await client.request({ method: 'GET', path: '/', headers: {} }, new AbortController().signal);
       for await (const piece of reply.body) expect(piece.length).toBeGreaterThan(0);
       return reply;
     };

@@ -29,7 +29,7 @@ test('a request without the token is refused before the handler is called, and o
   const send = async (token: string) => {
     const headers = { 'content-type': 'application/json', connection: 'keep-alive', authorization: `Bearer ${token}` };
     const signal = new AbortController().signal;
-    const reply = await client.request({ method: 'POST', path: '/demo', headers, body: '{}', signal });
+    const reply = await client.request({ method: 'POST', path: '/demo', headers, body: '{}' }, signal);
     for await (const _ of reply.body);
     return reply;
   };

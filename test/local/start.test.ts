@@ -252,13 +252,11 @@ describe('npm start on a cluster that is named', () => {
     const client = new HttpClient(new URL(url).origin, { tls: { ca, rejectUnauthorized: true } });
     const token = (await readFile(join(data, 'admission/token'), 'utf8')).trim();
 
-    const reply = await client.request({
-      method: 'POST',
-      path: new URL(url).pathname,
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      body: JSON.stringify(aReview()),
-      signal: new AbortController().signal,
-    });
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
+    const reply = await client.request(
+      { method: 'POST', path: new URL(url).pathname, headers, body: JSON.stringify(aReview()) },
+      new AbortController().signal,
+    );
 
     expect(await json(reply.body)).toMatchObject({ response: { allowed: true, patch: expect.any(String) } });
     client.destroy();

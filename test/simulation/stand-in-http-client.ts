@@ -28,7 +28,7 @@ export class HttpClient {
     this.#host = new URL(origin).hostname.replace(/[[\]]/g, '');
   }
 
-  async request({ signal, ...request }: HttpRequest): Promise<HttpReply> {
+  async request(request: HttpRequest, signal: AbortSignal): Promise<HttpReply<AsyncIterable<Uint8Array>>> {
     const { status, body } = await this.#network(this.#host, request, signal);
     const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
     return { status, headers: { 'content-type': 'application/json' }, body: once(bytes) };

@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { HttpClient } from '../../lib/kubernetes/http-client.ts';
+import { HttpClient, type HttpRequest } from '../../lib/kubernetes/http-client.ts';
 
 export type RawRequests = ReturnType<typeof rawRequests>;
-
-type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 const { signal } = new AbortController();
 
@@ -29,17 +27,13 @@ export function rawRequests(server: { url: string; caFile: string; token: string
      * A body goes as JSON, that of a PATCH as a JSON merge patch. The answer's body is what its JSON says, or its text
      * when it is not JSON. Rejects only when there is no answer.
      */
-    async request<T = unknown>(method: Method, path: string, body?: object) {
-      const reply = await trustingClient().request({
-        method,
-        path,
-        headers: {
-          authorization: `Bearer ${server.token}`,
-          'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-        },
-        body: body && JSON.stringify(body),
-        signal,
-      });
+    async request<T = unknown>(method: HttpRequest['method'], path: string, body?: object) {
+      const headers = {
+        authorization: `Bearer ${server.token}`,
+        'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+      };
+      const request = { method, path, headers, ...(body && { body: JSON.stringify(body) }) };
+      const reply = await trustingClient().request(request, signal);
       answered = true;
       const whole = await text(reply.body);
       const isJson = reply.headers['content-type']?.startsWith('application/json') ?? false;
