@@ -6,7 +6,7 @@ import {
   isMulticast,
   isUnspecified,
 } from '../../lib/allocator/network.ts';
-import { nameOfEntry, readServiceRanges, TARGET_GROUP } from '../../lib/cluster/spec-parts.ts';
+import { nameOfEntry, PROBE_PATH, readServiceRanges, TARGET_GROUP } from '../../lib/cluster/spec-parts.ts';
 import { firstIndexes } from '../../lib/cluster/values.ts';
 import { checkKubeconfig } from './kubeconfig-rules.ts';
 import { isDnsLabel, isHostName } from './names.ts';
@@ -128,7 +128,7 @@ function checkHost(at: SpecPath, host: string, report: Report): void {
 
 function checkProbe(at: SpecPath, probe: NonNullable<ServerDraft['probe']>, report: Report): void {
   const { url, path, authenticate } = probe;
-  if (path !== undefined && !/^\/[^\s#]*$/.test(path)) {
+  if (path !== undefined && !PROBE_PATH.test(path)) {
     report([...at, 'path'], `${JSON.stringify(path)} is not a path`, 'write a path such as /readyz');
   }
   if (url === undefined) return;

@@ -1,6 +1,11 @@
+import { CLUSTER_NAME } from '../../lib/cluster/shapes.ts';
+import { LABEL } from '../../lib/cluster/spec-parts.ts';
+
+const DNS_LABEL = new RegExp(LABEL.pattern);
+
 /** RFC 1123: the form of a namespace, a port name and each part of a host name. */
 export function isDnsLabel(text: string): boolean {
-  return text.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text);
+  return text.length <= LABEL.maxLength && DNS_LABEL.test(text);
 }
 
 export const LABEL_FIX = 'use a-z, 0-9 and hyphens inside, at most 63 of them';
@@ -12,5 +17,5 @@ export function isHostName(text: string): boolean {
 }
 
 export function isClusterName(name: string): boolean {
-  return /^[a-z0-9-]{1,63}$/.test(name);
+  return CLUSTER_NAME.test(name);
 }

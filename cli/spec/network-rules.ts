@@ -1,7 +1,7 @@
 import { hostBits, type Network, rangeSize } from '../../lib/allocator/network.ts';
 import { containsPort, portIntervalText } from '../../lib/allocator/port-interval.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
-import { readNodePortRange, readServiceRanges, serviceRangeEntries } from '../../lib/cluster/spec-parts.ts';
+import { PORT, readNodePortRange, readServiceRanges, serviceRangeEntries } from '../../lib/cluster/spec-parts.ts';
 import { firstIndexes } from '../../lib/cluster/values.ts';
 import { isDnsLabel, LABEL_FIX } from './names.ts';
 import type { Report, SpecPath } from './spec-fault.ts';
@@ -59,7 +59,6 @@ function checkHostBits(at: SpecPath, network: Network | undefined, flag: string,
 }
 
 const OWN_PORT_NAME = 'https';
-const HIGHEST_PORT = 65_535;
 
 export function checkNodePortRange({ serviceNodePortRange: text }: SpecDraft, report: Report): void {
   const ports = text === undefined ? undefined : readNodePortRange(text);
@@ -178,5 +177,5 @@ function checkPort(at: SpecPath, port: number | undefined, report: Report): void
 }
 
 function isPort(port: number): boolean {
-  return port >= 1 && port <= HIGHEST_PORT;
+  return port >= PORT.minimum && port <= PORT.maximum;
 }

@@ -2,6 +2,7 @@ import { BOUNDS, fieldOver, MOST_HOSTS } from '../../lib/cluster/bounds.ts';
 import {
   type ClusterSpec,
   DAY_SECONDS,
+  KEY_HASH,
   LEASE_INTERVALS,
   LOOPS,
   MOST_EVENTS,
@@ -133,7 +134,7 @@ function checkCallerKeys({ callerKeys: hashes = [] }: SpecDraft, report: Report)
     if (hash === undefined) continue;
     if (first.get(hash) !== index) report(at, 'is listed twice', 'list the hash of each key once');
     // Not quoted: the value may be the key itself.
-    else if (!/^[0-9a-f]{64}$/.test(hash)) report(at, 'is not a SHA-256 hash in hex', HASH_FIX);
+    else if (!KEY_HASH.test(hash)) report(at, 'is not a SHA-256 hash in hex', HASH_FIX);
   }
 }
 

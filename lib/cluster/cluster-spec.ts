@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { described, optional, storedShape, withDefault } from './shapes.ts';
+import { CLUSTER_NAME, described, optional, storedShape, withDefault } from './shapes.ts';
 import {
   apiServer,
   DEFAULT_CLUSTER_IP_RANGE,
@@ -36,6 +36,7 @@ export const LEASE_INTERVALS = 1.5;
 
 export const DAY_SECONDS = 86_400;
 export const MOST_EVENTS = 10_000;
+export const KEY_HASH = /^[0-9a-f]{64}$/;
 
 function interval(loop: Loop) {
   const seconds = SCHEDULE_SECONDS[loop];
@@ -117,7 +118,7 @@ export const writtenSpecShape = z.strictObject({
   name: described(
     text,
     'The key of everything that is stored of the cluster: a-z, 0-9 and hyphens, 1 to 63 of them. Another name is another cluster.',
-    { pattern: '^[a-z0-9-]{1,63}$', examples: ['prod-eu-1'] },
+    { pattern: CLUSTER_NAME.source, examples: ['prod-eu-1'] },
   ),
   mode: described(
     z.enum(['observe', 'enforce']),
@@ -177,7 +178,7 @@ export const writtenSpecShape = z.strictObject({
     },
   ),
   callerKeys: optional(
-    z.array(described(text, 'The SHA-256 of a key, in hex.', { pattern: '^[0-9a-f]{64}$' })),
+    z.array(described(text, 'The SHA-256 of a key, in hex.', { pattern: KEY_HASH.source })),
     'Callers of the functions allocate and deregister, each by the SHA-256 of its key, in hex. An empty list: no caller. Default: every caller that IAM allows.',
     { uniqueItems: true },
   ),

@@ -86,4 +86,5 @@ function faultOf(issue: z.core.$ZodIssue, whole: string): string {
   return issue.code === 'invalid_value' ? `${at} is none of ${issue.values.join(', ')}` : `${at} is not valid`;
 }
 
-export const clusterName = z.string().check(z.regex(/^[a-z0-9-]{1,63}$/, 'is not the name of a cluster'));
+export const CLUSTER_NAME = /^[a-z0-9-]{1,63}$/;
+export const clusterName = z.string().check(z.regex(CLUSTER_NAME, 'is not the name of a cluster'));

@@ -22,6 +22,9 @@ const TARGET_GROUP_PATTERN =
   '^arn:aws[\\w-]*:elasticloadbalancing:[a-z0-9-]+:\\d{12}:targetgroup/[\\w-]{1,32}/[0-9a-f]{1,32}$';
 export const TARGET_GROUP = new RegExp(TARGET_GROUP_PATTERN);
 
+const PATH_PATTERN = '^/[^\\s#]*$';
+export const PROBE_PATH = new RegExp(PATH_PATTERN);
+
 export const text = z.string().check(z.minLength(1));
 
 /** A part that users write as `written`, and that is stored as `stored`. */
@@ -100,7 +103,7 @@ export const kubeconfig = completed(
 
 const path = described(text, 'The path to request. Begins with a slash. Not beside url.', {
   default: '/readyz',
-  pattern: '^/[^\\s#]*$',
+  pattern: PATH_PATTERN,
 });
 const probe = z.strictObject({
   url: optional(
