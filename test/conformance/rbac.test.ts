@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { checkRights } from '../../lib/doctor/check-access.ts';
 import { credentialEnds } from '../../lib/kubernetes/credentials.ts';
-import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { type ApiServerAccess, loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import {
   PERMISSION_GROUPS,
   type Permission,
@@ -137,13 +137,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
 
   test('the doctor reports no missing and no excessive right', async () => {
     const access = await loadKubeconfigFile(kubeconfigFile);
-    const connections = new ApiServerConnections();
-    const review = selfReview({
-      transport: connections.transport(access),
-      server: access.server,
-      deadline: AbortSignal.timeout(30_000),
-      userAgent: 'doctor',
-    });
+    const { review, connections } = reviewOf(access);
     const lines = await checkRights(review, aClusterSpec({ mode: 'enforce' }), 'https://10.20.0.1:6443');
     const [token] = await credentialEnds(access);
     await expect(review.user()).resolves.toMatch(/^system:serviceaccount:/);
@@ -155,13 +149,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
 
   test('the doctor names the anonymous user of a kubeconfig without a credential', async () => {
     const access = await parseKubeconfig(kubeconfigTo(apiserver.url, { ca: apiserver.ca }), 'without a credential');
-    const connections = new ApiServerConnections();
-    const review = selfReview({
-      transport: connections.transport(access),
-      server: access.server,
-      deadline: AbortSignal.timeout(30_000),
-      userAgent: 'doctor',
-    });
+    const { review, connections } = reviewOf(access);
     await expect(review.user()).resolves.toBe('system:anonymous');
     await connections.close();
   });
@@ -197,6 +185,13 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     expect(reply.status).toBe(403);
   });
 });
+
+function reviewOf(access: ApiServerAccess) {
+  const connections = new ApiServerConnections();
+  const transport = connections.transport(access);
+  const deadline = AbortSignal.timeout(30_000);
+  return { connections, review: selfReview({ transport, server: access.server, deadline, userAgent: 'doctor' }) };
+}
 
 interface AuditEvent {
   readonly stage: string;

@@ -1,13 +1,13 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { readRange } from '../../lib/table/ranges.ts';
-import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
-import { type FaultProxy, startFaultProxy, TABLE_FAULTS } from '../support/fault-proxy.ts';
-import { CLUSTER, type Handlers, runAllLoops, startHandlers } from '../support/handlers.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { startBehindProxies } from '../soak/behind-proxies.ts';
+import type { ChaosProxy } from '../support/chaos-proxy.ts';
+import { TABLE_FAULTS } from '../support/fault-proxy.ts';
+import { CLUSTER, runAllLoops } from '../support/handlers.ts';
 import { published } from '../support/kubernetes-service-objects.ts';
 import { seededPick } from '../support/ranges.ts';
 import { runningControlPlane } from './running-control-plane.ts';
@@ -27,38 +27,13 @@ const { apiserver } = runningControlPlane();
 const pick = seededPick(Number(process.env['SOAK_SEED'] ?? 1));
 let proxy: ChaosProxy;
 let second: ChaosProxy;
-let tableProxy: FaultProxy;
-let handlers: Handlers;
+let started: Awaited<ReturnType<typeof startBehindProxies>>;
 
 beforeAll(async () => {
-  proxy = await startChaosProxy(apiserver.port, pick);
-  second = await startChaosProxy(apiserver.port, pick);
-  const { kubeconfigFile, ca, token } = apiserver;
-  writeFileSync(kubeconfigFile, kubeconfigTo(`https://127.0.0.1:${proxy.port}`, { ca, user: { token } }));
-  handlers = await startHandlers({
-    kubeconfigFile,
-    tableThrough: async (endpoint) => {
-      tableProxy = await startFaultProxy(endpoint);
-      return tableProxy.endpoint;
-    },
-    spec: {
-      allocator: 'table',
-      serviceClusterIPRange: '10.0.0.0/24',
-      apiServers: [
-        { address: FIRST, probe: { url: `https://127.0.0.1:${proxy.port}/readyz` } },
-        { address: SECOND, probe: { url: `https://127.0.0.1:${second.port}/readyz` } },
-      ],
-      service: { securePort: apiserver.port },
-    },
-  });
+  started = await startBehindProxies(apiserver, [FIRST, SECOND], pick);
+  [proxy, second] = started.proxies as [ChaosProxy, ChaosProxy];
 });
-
-afterAll(async () => {
-  await handlers?.close();
-  await proxy?.close();
-  await second?.close();
-  await tableProxy?.close();
-});
+afterAll(() => started?.close());
 
 const openFiles = (): number => readdirSync('/proc/self/fd').length;
 
@@ -100,6 +75,7 @@ async function checkRound(round: number, nowMs: number): Promise<void> {
 }
 
 test('passes over broken connections publish live servers in each round, allocate no address twice, and leave no files open', async () => {
+  const { handlers, tableProxy } = started;
   await runAllLoops(handlers);
   const filesBefore = openFiles();
   let aheadMs = 0;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type ConsoleBlock, consoleBlocks, fenceLanguages, pages, showsThat } from '../support/console-blocks.ts';
+import { type ConsoleBlock, consoleBlocks, fencedBlocks, pages, showsThat } from '../support/console-blocks.ts';
 import { startWorld, type World } from './world.ts';
 
 const texts = pages(join(import.meta.dirname, '../..'));
@@ -22,7 +22,8 @@ afterAll(() => world?.stop());
 
 test('every fenced block of the pages has a language', () => {
   for (const [page, text] of texts) {
-    const unknown = fenceLanguages(text).filter((language) => language !== 'console' && !NOT_RUN.has(language));
+    const languages = fencedBlocks(text).map(({ language }) => language);
+    const unknown = languages.filter((language) => language !== 'console' && !NOT_RUN.has(language));
     expect({ page, unknown }).toEqual({ page, unknown: [] });
   }
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { consoleBlocks, fenceLanguages, showsThat } from '../support/console-blocks.ts';
+import { consoleBlocks, fencedBlocks, showsThat } from '../support/console-blocks.ts';
 import { isGranted, notGranted, type Statement } from '../support/emulator-policy.ts';
 
 const TABLE = 'arn:aws:dynamodb:us-east-1:123456789012:table/t';
@@ -81,7 +81,7 @@ test('the commands of a page are those in its console blocks, with their output'
     '```',
   ].join('\n');
 
-  expect(fenceLanguages(page)).toEqual(['console', 'text']);
+  expect(fencedBlocks(page).map(({ language }) => language)).toEqual(['console', 'text']);
   expect(consoleBlocks('p.md', page)).toEqual([
     {
       at: 'p.md:3',

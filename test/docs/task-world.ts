@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import { startApiServers } from '../../local/stand-in/api-servers.ts';
-import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
-import { asService, type ServiceAllocator } from '../../local/stand-in/service-storage.ts';
+import { ENDPOINTS } from '../../local/stand-in/resources.ts';
+import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
@@ -91,11 +90,7 @@ export async function openTaskWorld(endpoint: string) {
       for (const agoMs of [10_000, 0]) await world.runAllLoops({ agoMs, stack: STACK });
     },
     /** As it comes out of a backup: nothing validates it, and nothing allocates what it claims. */
-    restoreService(name: string, clusterIP: string, spec: object = {}) {
-      const metadata = { namespace: 'shop', name, uid: randomUUID() };
-      const claims = { clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }], ...spec };
-      standIn.store.insert(SERVICES, asService({ apiVersion: 'v1', kind: 'Service', metadata, spec: claims }));
-    },
+    restoreService: world.restore,
     /** Another client publishes these: writes over the Endpoints, or makes them where there are none. */
     async publish(manager: string, addresses: readonly string[]) {
       const body = { ...endpoints, subsets: [subsetOf(addresses)] };

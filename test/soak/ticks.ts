@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { untilBootstrapped } from '../support/bootstrapped.ts';
-import { type ChaosProxy, startChaosProxy } from '../support/chaos-proxy.ts';
+import type { ChaosProxy } from '../support/chaos-proxy.ts';
 import { startEtcd, startKubeApiserver } from '../support/control-plane.ts';
-import { type FaultProxy, startFaultProxy, TABLE_FAULTS } from '../support/fault-proxy.ts';
-import { type Handlers, startHandlers } from '../support/handlers.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { type FaultProxy, TABLE_FAULTS } from '../support/fault-proxy.ts';
+import type { Handlers } from '../support/handlers.ts';
 import { seededPick } from '../support/ranges.ts';
+import { startBehindProxies } from './behind-proxies.ts';
 import { growthOf, type Held } from './growth.ts';
 
 /* Ticks as fast as they go, half of them with faults, and what the process holds after each tenth of them. */
@@ -78,40 +78,17 @@ async function tickAll(handlers: Handlers, tableProxy: FaultProxy, withFaults: b
   return LOOPS.length - invoked.filter(({ summary }) => summary.failed === 0).length;
 }
 
-interface Loopback {
-  readonly proxy: ChaosProxy;
-  readonly tableProxy: FaultProxy;
-  readonly handlers: Handlers;
-}
+type Loopback = Awaited<ReturnType<typeof startLoopback>>;
 
 /** A real API server and a table, each behind its proxy, and the handlers over them. */
-async function startLoopback(stack: AsyncDisposableStack): Promise<Loopback> {
+async function startLoopback(stack: AsyncDisposableStack) {
   const etcd = await startEtcd();
   stack.defer(() => etcd.stop());
   const apiserver = await startKubeApiserver({ etcd });
   await untilBootstrapped(apiserver);
-  const proxy = await startChaosProxy(apiserver.port, pick);
-  stack.defer(() => proxy.close());
-  const { kubeconfigFile, ca, token } = apiserver;
-  const url = `https://127.0.0.1:${proxy.port}`;
-  writeFileSync(kubeconfigFile, kubeconfigTo(url, { ca, user: { token } }));
-  let tableProxy = {} as FaultProxy;
-  stack.defer(() => tableProxy.close());
-  const handlers = await startHandlers({
-    kubeconfigFile,
-    tableThrough: async (endpoint) => {
-      tableProxy = await startFaultProxy(endpoint);
-      return tableProxy.endpoint;
-    },
-    spec: {
-      allocator: 'table',
-      serviceClusterIPRange: '10.0.0.0/24',
-      apiServers: [{ address: '10.9.8.7', probe: { url: `${url}/readyz` } }],
-      service: { securePort: apiserver.port },
-    },
-  });
-  stack.defer(() => handlers.close());
-  return { proxy, tableProxy, handlers };
+  const { proxies, close, ...started } = await startBehindProxies(apiserver, ['10.9.8.7'], pick);
+  stack.defer(close);
+  return { ...started, proxy: proxies[0] as ChaosProxy };
 }
 
 /** The sockets of the half without faults live on: the proxy closes none that is leaked. */

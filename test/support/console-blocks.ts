@@ -37,11 +37,6 @@ export function consoleBlocks(page: string, text: string): ConsoleBlock[] {
     .map(({ line, lines }) => ({ at: `${page}:${line}`, commands: commandsOf(page, line, lines) }));
 }
 
-/** Languages of fenced blocks. */
-export function fenceLanguages(text: string): string[] {
-  return fencedBlocks(text).map(({ language }) => language);
-}
-
 export function fencedBlocks(text: string): FencedBlock[] {
   const blocks: FencedBlock[] = [];
   let open: { indent: number; language: string; line: number; lines: string[] } | undefined;

@@ -26,8 +26,6 @@ export interface HandlersOptions {
   readonly kubeconfigFile?: string;
   /** Fields of the spec's YAML beside its name and kubeconfig file. Default mode: enforce. */
   readonly spec: object;
-  /** Who reports events. Default: test. */
-  readonly reportingInstance?: string;
   /** Returns where the handlers reach the table instead of its own endpoint. */
   readonly tableThrough?: (endpoint: string) => Promise<string>;
   /** Default: that of this machine. */
@@ -41,7 +39,7 @@ export type Handlers = Awaited<ReturnType<typeof startHandlers>>;
 
 /** Starts the handlers of the loops over a DynamoDB table in this process, registers one cluster and invokes nothing yet. */
 export async function startHandlers(options: HandlersOptions) {
-  const { kubeconfigFile, reportingInstance = 'test', clock = Date.now, tableThrough } = options;
+  const { kubeconfigFile, clock = Date.now, tableThrough } = options;
   let fields = options.spec;
   let aheadMs = 0;
   const nowMs = () => clock() + aheadMs;
@@ -63,7 +61,7 @@ export async function startHandlers(options: HandlersOptions) {
     nowMs,
     startDeadline: (ms) => startDeadline(ms * PATIENCE),
     table: openTable,
-    reportingInstance,
+    reportingInstance: 'test',
   };
   const close = async () => {
     await local.close();

@@ -14,6 +14,7 @@ import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { specIn } from './a-cluster-spec.ts';
 import { REGION } from './emulator-aws.ts';
+import { emulatedAws } from './emulator-project.ts';
 import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
 import { startKbctl } from './kbctl-process.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
@@ -63,16 +64,10 @@ export async function openKbctlWorld(endpoint: string) {
     return path;
   };
   const kubeconfigFile = file('kubeconfig', kubeconfigOf(CLUSTER, listening.url, IDENTITY));
-  const awsEnv = {
-    AWS_ENDPOINT_URL: endpoint,
-    AWS_REGION: REGION,
-    AWS_ACCESS_KEY_ID: 'test',
-    AWS_SECRET_ACCESS_KEY: 'test',
-  };
   const wordsOf = (words: readonly string[]) => (words.includes('--table') ? words : [...words, '--table', tableName]);
   const optionsOf = ({ env = {}, stdin, aheadMs = 0 }: WorldOptions) => ({
     cwd: folder,
-    env: { ...awsEnv, ...env },
+    env: { ...emulatedAws(endpoint, 'test'), ...env },
     aheadMs,
     ...(stdin !== undefined && { stdin }),
   });
@@ -103,7 +98,8 @@ export async function openKbctlWorld(endpoint: string) {
     /** From now on Services get their addresses and ports from there, as after a restart with other flags. */
     allocateBy: (other: ServiceAllocator) => void Object.assign(allocation, other),
     /** Puts a Service of the namespace shop into the store as if from a backup: no API server is asked. */
-    restore: (name: string, clusterIP: string) => void standIn.store.insert(SERVICES, restoredService(name, clusterIP)),
+    restore: (name: string, clusterIP: string, spec: object = {}) =>
+      void standIn.store.insert(SERVICES, restoredService(name, clusterIP, spec)),
     /** A pass of every loop, in this process. */
     runAllLoops: async (options: PassesOptions = {}) => {
       const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));
@@ -151,11 +147,11 @@ function specText(kubeconfigFile: string, server: string, fields: object): strin
   return text;
 }
 
-function restoredService(name: string, clusterIP: string) {
+function restoredService(name: string, clusterIP: string, spec: object) {
   return {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: { namespace: 'shop', name, uid: `uid-of-${name}`, resourceVersion: '1' },
-    spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }] },
+    spec: { type: 'ClusterIP', clusterIP, clusterIPs: [clusterIP], ports: [{ port: 80 }], ...spec },
   };
 }
