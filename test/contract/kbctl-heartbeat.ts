@@ -169,7 +169,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       try {
         const running = start('start', proxy.endpoint);
         await running.untilItPrints(HELD);
-        proxy.nowMs = () => Date.now() + 60_000;
+        proxy.clock.nowMs = () => Date.now() + 60_000;
         expect(await running.end()).toMatchObject({ code: 3, stdout: '' });
       } finally {
         await proxy.close();

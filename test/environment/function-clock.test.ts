@@ -40,7 +40,7 @@ const tableNowMs = () => Date.now() - 16 * MINUTE_MS;
 beforeEach(async () => {
   server = await startTableServer({ key: 'test' });
   proxy = await startFaultProxy(server.endpoint);
-  proxy.nowMs = tableNowMs;
+  proxy.clock.nowMs = tableNowMs;
   client = testDynamoClient(server.endpoint);
   await createTable(client, TABLE_NAME, { pollMs: 1 });
   const deadline = new AbortController().signal;

@@ -1,5 +1,4 @@
-import { text } from 'node:stream/consumers';
-import { serve } from './serve.ts';
+import { startFaultServer } from './api-fault-server.ts';
 
 /** An answer of AWS; `hang` never comes. */
 export type AwsAnswer = { readonly status?: number; readonly body: unknown } | { readonly hang: true };
@@ -17,23 +16,20 @@ export type FakeAws = Awaited<ReturnType<typeof startFakeAws>>;
 /** AWS on loopback, for the SDK clients of this process: they find it in the environment, as they do everything else. */
 export async function startFakeAws(react: (call: AwsCall) => AwsAnswer) {
   const calls: AwsCall[] = [];
-  const { url, close } = await serve((request, response) => {
-    void text(request).then((body) => {
-      const call = callIn(String(request.headers['x-amz-target'] ?? ''), body, request.headers);
-      calls.push(call);
-      const answer = react(call);
-      if ('hang' in answer) return;
-      const type = typeof answer.body === 'string' ? 'text/xml' : 'application/x-amz-json-1.1';
-      response.writeHead(answer.status ?? 200, { 'content-type': type, 'x-amzn-requestid': 'test' });
-      response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
-    });
+  const { url, stop } = await startFaultServer(({ headers, body }) => {
+    const call = callIn(String(headers['x-amz-target'] ?? ''), body, headers);
+    calls.push(call);
+    const answer = react(call);
+    if ('hang' in answer) return answer;
+    const type = typeof answer.body === 'string' ? 'text/xml' : 'application/x-amz-json-1.1';
+    return { ...answer, headers: { 'content-type': type, 'x-amzn-requestid': 'test' } };
   });
   const restore = setEndpoint(url);
   return {
     calls,
     stop: async () => {
       restore();
-      await close();
+      await stop();
     },
   };
 }

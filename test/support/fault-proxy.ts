@@ -18,23 +18,17 @@ export type Fault =
   | { readonly kind: 'hang'; readonly meanwhile?: () => unknown }
   | { readonly kind: 'answer'; readonly status: number; readonly body: string };
 
-/** Stands between a client and an HTTP server, and breaks what it is told to. */
-export interface FaultProxy {
-  readonly endpoint: string;
-  /** The operations asked for so far (`PutItem`), attempt by attempt. */
-  readonly operations: string[];
-  /** The clock that writes the `Date` of each reply. */
-  nowMs: () => number;
-  /** Requests of this operation meet these in turn, then none. */
-  plan(operation: string, ...faults: Fault[]): void;
-  close(): Promise<void>;
-}
+export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
 
-export async function startFaultProxy(target: string): Promise<FaultProxy> {
+/** Starts a proxy between a client and an HTTP server, which breaks requests as it is told. */
+export async function startFaultProxy(target: string) {
   const plans = new Map<string, Fault[]>();
+  /** The operations asked for so far (`PutItem`), attempt by attempt. */
   const operations: string[] = [];
+  /** The clock that writes the `Date` of each reply. */
+  const clock = { nowMs: Date.now };
   const { url, close } = await serve((request, response) => {
-    response.setHeader('date', new Date(proxy.nowMs()).toUTCString());
+    response.setHeader('date', new Date(clock.nowMs()).toUTCString());
     const operation = operationOf(request.headers);
     operations.push(operation);
     const fault = plans.get(operation)?.shift() ?? { kind: 'none' };
@@ -43,16 +37,11 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       .then((reaction) => perform(reaction, response))
       .catch(() => response.destroy());
   });
-  const proxy: FaultProxy = {
-    endpoint: url,
-    operations,
-    nowMs: Date.now,
-    plan: (operation, ...faults) => {
-      plans.set(operation, [...(plans.get(operation) ?? []), ...faults]);
-    },
-    close,
+  /** Requests of this operation meet these in turn, then none. */
+  const plan = (operation: string, ...faults: Fault[]) => {
+    plans.set(operation, [...(plans.get(operation) ?? []), ...faults]);
   };
-  return proxy;
+  return { endpoint: url, operations, clock, plan, close };
 }
 
 /** What the soak runs do to requests to the table. */

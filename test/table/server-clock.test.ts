@@ -94,7 +94,7 @@ describe('the clock of a table in DynamoDB', () => {
     const client = testDynamoClient(proxy.endpoint);
     const clock = serverClock(client, () => 0);
     expect({ now: clock.nowMs(), skew: clock.skewMs() }).toEqual({ now: 0, skew: 0 });
-    proxy.nowMs = () => 90_000;
+    proxy.clock.nowMs = () => 90_000;
     const own = { tableName: 'none', nowMs: () => 0, newWriteId: () => 'id' };
     const table = dynamoDbTable({ ...own, client, deadline: new AbortController().signal });
     await expect(table.get('demo', 'key')).rejects.toMatchObject({ code: 'TableMissing' });
