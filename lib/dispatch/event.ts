@@ -80,14 +80,6 @@ export interface TickMessage {
   readonly followedUntilMs?: number;
 }
 
-export type ReceivedBody =
-  | { readonly outcome: 'due'; readonly tick: TickMessage }
-  /** The next tick has already arrived. */
-  | { readonly outcome: 'late'; readonly tick: TickMessage; readonly lateMs: number }
-  /** The names of the clusters to count; none if it is too late. */
-  | { readonly outcome: 'count'; readonly names: readonly string[] }
-  | { readonly outcome: 'unreadable'; readonly reason: string };
-
 const SCHEMA = 1;
 
 const tick = z.looseObject({
@@ -121,25 +113,13 @@ export function countBody({ dueAtMs, names }: CountMessage): string {
 /** The next minute has its own message for these clusters. */
 const LONGEST_COUNT_MS = 60_000;
 
-/** Parses the body of a message that `loop` received. */
-export function receiveBody(body: string, loop: Loop, nowMs: number): ReceivedBody {
-  const json = jsonIn(body);
-  const { data: part } = count.safeParse(json);
-  if (part !== undefined) {
-    return { outcome: 'count', names: nowMs - part.dueAtMs > LONGEST_COUNT_MS ? [] : part.count };
-  }
+/** Returns the tick of a message, or the reason why `loop` cannot process it. */
+function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { readonly unreadable: string } {
   const parsed = tick.safeParse(json);
-  if (!parsed.success)
-    return { outcome: 'unreadable', reason: `Not a tick message: ${shapeFaults(parsed.error, 'the event')}` };
-  const { dueAtMs, clusters, followedUntilMs } = parsed.data;
-  if (parsed.data.loop !== loop) {
-    return { outcome: 'unreadable', reason: `A tick of the loop ${parsed.data.loop}, but this is ${loop}` };
-  }
-  const received = { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) };
-  const lateMs = nowMs - dueAtMs;
-  return lateMs > longestLateMs(received)
-    ? { outcome: 'late', tick: received, lateMs }
-    : { outcome: 'due', tick: received };
+  if (!parsed.success) return { unreadable: `Not a tick message: ${shapeFaults(parsed.error, 'the event')}` };
+  const { loop: ofLoop, dueAtMs, clusters, followedUntilMs } = parsed.data;
+  if (ofLoop !== loop) return { unreadable: `A tick of the loop ${ofLoop}, but this is ${loop}` };
+  return { tick: { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) } };
 }
 
 /**
@@ -170,19 +150,26 @@ export function receivedTicks(
   const interrupted: TickMessage[] = [];
   const counted: string[] = [];
   for (const { body, isRedelivered } of messages) {
-    const received = receiveBody(body, loop, nowMs);
-    if (received.outcome === 'count') {
-      if (!isRedelivered) counted.push(...received.names);
-    } else if (received.outcome === 'unreadable') {
+    const json = jsonIn(body);
+    const { data: part } = count.safeParse(json);
+    if (part !== undefined) {
+      if (!isRedelivered && nowMs - part.dueAtMs <= LONGEST_COUNT_MS) counted.push(...part.count);
+      continue;
+    }
+    const received = tickIn(json, loop);
+    if ('unreadable' in received) {
       telemetry.count('unreadableTicks', 1);
-      telemetry.log('error', 'message dropped', { errors: [received.reason] });
-    } else if (isRedelivered) {
+      telemetry.log('error', 'message dropped', { errors: [received.unreadable] });
+      continue;
+    }
+    const lateMs = nowMs - received.tick.dueAtMs;
+    if (isRedelivered) {
       interrupted.push(received.tick);
-    } else if (received.outcome === 'due') {
+    } else if (lateMs <= longestLateMs(received.tick)) {
       ticks.push(received.tick);
     } else {
       telemetry.count('lateTicks', 1);
-      telemetry.log('warn', 'tick dropped', { lateMs: received.lateMs, clusters: received.tick.clusters });
+      telemetry.log('warn', 'tick dropped', { lateMs, clusters: received.tick.clusters });
     }
   }
   return { ticks, interrupted, counted };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { LOOPS, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
-import { parseEvent, receiveBody, tickBody } from '../../lib/dispatch/event.ts';
+import { LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
+import { parseEvent, receivedTicks, tickBody } from '../../lib/dispatch/event.ts';
+import { recordingTelemetry } from '../support/recording-telemetry.ts';
 
 const scheduled = {
   'detail-type': 'Scheduled Event',
@@ -57,22 +58,33 @@ describe('a tick in a message', () => {
   const tick = { loop: LOOP, dueAtMs: DUE, clusters: ['a', 'b'] } as const;
   const body = (overrides: object = {}) => JSON.stringify({ schema: 1, ...tick, ...overrides });
 
+  /** The ticks that are due, and the log line of a message that was dropped. */
+  function receive(text: string, nowMs: number, loop: Loop = LOOP) {
+    const telemetry = recordingTelemetry();
+    const { ticks } = receivedTicks(loop, [{ body: text, isRedelivered: false }], nowMs, telemetry);
+    return { ticks, lines: telemetry.lines, counters: telemetry.counters };
+  }
+
   test('a tick in a message is JSON with its schema, loop, due time and clusters', () => {
     expect(JSON.parse(tickBody(tick))).toEqual({ schema: 1, ...tick });
-    expect(receiveBody(tickBody(tick), LOOP, DUE)).toEqual({ outcome: 'due', tick });
+    expect(receive(tickBody(tick), DUE)).toEqual({ ticks: [tick], lines: [], counters: {} });
   });
 
   test.each(LOOPS)('a tick of %s is late once the next one was due', (loop) => {
     const intervalMs = SCHEDULE_SECONDS[loop] * 1000;
-    expect(receiveBody(body({ loop }), loop, DUE + intervalMs)).toMatchObject({ outcome: 'due' });
-    const late = { outcome: 'late', lateMs: intervalMs + 1, tick: { ...tick, loop } };
-    expect(receiveBody(body({ loop }), loop, DUE + intervalMs + 1)).toEqual(late);
+    expect(receive(body({ loop }), DUE + intervalMs, loop).ticks).toEqual([{ ...tick, loop }]);
+    const fields = { lateMs: intervalMs + 1, clusters: tick.clusters };
+    expect(receive(body({ loop }), DUE + intervalMs + 1, loop)).toEqual({
+      ticks: [],
+      lines: [{ level: 'warn', message: 'tick dropped', fields }],
+      counters: { lateTicks: 1 },
+    });
   });
 
   test('a tick of a suspect is late after half a minute, because the next one is queued after it', () => {
     const text = body({ followedUntilMs: DUE });
-    expect(receiveBody(text, LOOP, DUE + 30_000)).toMatchObject({ outcome: 'due' });
-    expect(receiveBody(text, LOOP, DUE + 30_001)).toMatchObject({ outcome: 'late' });
+    expect(receive(text, DUE + 30_000).ticks).toEqual([{ ...tick, followedUntilMs: DUE }]);
+    expect(receive(text, DUE + 30_001)).toMatchObject({ ticks: [], counters: { lateTicks: 1 } });
   });
 
   const NOT_A_TICK = 'Not a tick message: ';
@@ -89,6 +101,10 @@ describe('a tick in a message', () => {
     ],
     ['due at no time', body({ dueAtMs: 'noon' }), `${NOT_A_TICK}dueAtMs is not of type number`],
   ])('a message that is %s is unreadable, and the reason is logged', (_, text, reason) => {
-    expect(receiveBody(text, LOOP, DUE)).toEqual({ outcome: 'unreadable', reason });
+    expect(receive(text, DUE)).toEqual({
+      ticks: [],
+      lines: [{ level: 'error', message: 'message dropped', fields: { errors: [reason] } }],
+      counters: { unreadableTicks: 1 },
+    });
   });
 });

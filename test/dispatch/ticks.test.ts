@@ -268,15 +268,6 @@ describe('a message', () => {
     expect(keys.toSorted()).toEqual(['*', ...names]);
   });
 
-  test('a message that is more than an interval late is dropped, logged and counted', async () => {
-    await world.register({ name: 'a' });
-    const late = tickOf({ dueAtMs: world.clock.nowMs - 10_001 });
-    expect(await invoke(queueEvent(late))).toEqual({ passes: 0, failed: 0, skipped: 0 });
-    expect(ran).toEqual([]);
-    expect(world.telemetry.counters).toMatchObject({ lateTicks: 1 });
-    expect(lines('tick dropped')).toMatchObject([{ level: 'warn', fields: { lateMs: 10_001, clusters: ['a'] } }]);
-  });
-
   test('an unreadable message is logged, counted and dropped; others are processed', async () => {
     await world.register({ name: 'a' });
     expect(await invoke(queueEvent('garbage', tickOf()))).toEqual({ passes: 1, failed: 0, skipped: 0 });

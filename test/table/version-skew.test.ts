@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { countBody, receiveBody, receivedTicks, tickBody } from '../../lib/dispatch/event.ts';
+import { countBody, receivedTicks, tickBody } from '../../lib/dispatch/event.ts';
 import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { listFleetNotes, writeSuspect } from '../../lib/table/fleet-notes.ts';
@@ -152,9 +152,10 @@ test('a change keeps fields of a newer release in specs and in the leases of oth
 test('messages with fields of a newer release are ticks and parts to count', () => {
   const tick = { loop: LOOP, dueAtMs: 0, clusters: ['demo'] } as const;
   const more = (body: string) => JSON.stringify({ ...JSON.parse(body), ...NEWER });
-  expect(receiveBody(more(tickBody(tick)), LOOP, 0)).toEqual({ outcome: 'due', tick });
-  const count = { body: more(countBody({ dueAtMs: 0, names: ['demo'] })), isRedelivered: false };
-  expect(receivedTicks(LOOP, [count], 0, recordingTelemetry())).toMatchObject({ counted: ['demo'] });
+  const bodies = [tickBody(tick), countBody({ dueAtMs: 0, names: ['demo'] })];
+  const messages = bodies.map((body) => ({ body: more(body), isRedelivered: false }));
+  const received = { ticks: [tick], interrupted: [], counted: ['demo'] };
+  expect(receivedTicks(LOOP, messages, 0, recordingTelemetry())).toEqual(received);
 });
 
 /** The table as a newer release writes it: each item has a field that this one does not know. */
