@@ -78,9 +78,9 @@ async function passIfDue(
   if (owner === undefined && environment.stack !== undefined) return { outcome: 'unregistered' };
   const isOwner = owner === environment.stack;
   const previous = last?.record;
-  const timing = { nowMs: startedAtMs, last: previous, force, backsOff: environment.tickQueue !== undefined };
+  const timing = { nowMs: startedAtMs, last: previous, backsOff: environment.tickQueue !== undefined };
   // Only the owner writes the record: a stack that only observes has none of its last pass.
-  if (isOwner && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
+  if (isOwner && !force && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
 
   const warn = (text: string) => {
     telemetry.log('warn', text, { cluster: name });

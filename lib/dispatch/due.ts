@@ -8,7 +8,6 @@ export interface Timing {
   readonly nowMs: number;
   /** The loop's last pass for this cluster. Absent: there was none. */
   readonly last: Pick<RunRecord, 'startedAtMs' | 'withoutAnswer'> | undefined;
-  readonly force: boolean;
   /** A cluster that gives no answer is tried less often, because clusters share this loop's queue. */
   readonly backsOff: boolean;
 }
@@ -35,8 +34,8 @@ export function isUnreachable(record: Pick<RunRecord, 'withoutAnswer'> | undefin
 }
 
 /** Whether this tick is the nearest one to the end of the loop's interval: schedules come a little early or late. */
-export function isDue(loop: Loop, spec: Intervals, { nowMs, last, force, backsOff }: Timing): boolean {
-  if (force || last === undefined) return true;
+export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): boolean {
+  if (last === undefined) return true;
   const sinceMs = nowMs - last.startedAtMs;
   const toleranceMs = (SCHEDULE_SECONDS[loop] * 1000) / 2;
   // A start in the future comes from a clock that was set back, which must not stop a loop.
@@ -54,7 +53,7 @@ function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, inte
 }
 
 /** Returns the present time between the passes of a loop. In back-off, returns the time since the last pass. */
-export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Omit<Timing, 'force'>): number {
+export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   if (!backsOff || last === undefined || !isUnreachable(last)) return intervalMs;
   return Math.max(intervalMs, Math.min(LONGEST_SPACING_MS, nowMs - last.startedAtMs));

@@ -25,7 +25,7 @@ describe('isDue', () => {
   ])('%s: %5$s', (_, loop, interval, since, due) => {
     const nowMs = 1_000_000;
     const last = since === undefined ? undefined : started(nowMs - since * 1000);
-    expect(isDue(loop, specWith(loop, interval), { nowMs, last, force: false, backsOff: true })).toBe(due);
+    expect(isDue(loop, specWith(loop, interval), { nowMs, last, backsOff: true })).toBe(due);
   });
 
   test.each([
@@ -41,7 +41,7 @@ describe('isDue', () => {
       const last = { startedAtMs: 0, withoutAnswer };
       const spec = specWith('kubernetes-service', 10);
       const isDueAt = (seconds: number, backsOff = true) =>
-        isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, force: false, backsOff });
+        isDue('kubernetes-service', spec, { nowMs: seconds * 1000, last, backsOff });
       expect([isDueAt(dueAfterSeconds - 10), isDueAt(dueAfterSeconds)]).toEqual([false, true]);
       expect(isDueAt(10, false)).toBe(true);
     },
@@ -75,11 +75,6 @@ describe('isDue', () => {
     },
   );
 
-  test('force makes every tick due', () => {
-    const timing = { nowMs: 1000, last: started(999), force: true, backsOff: true };
-    expect(isDue('node-port-repair', aClusterSpec(), timing)).toBe(true);
-  });
-
   test('a loop runs at exactly every n-th tick, whatever the jitter of its schedule', () => {
     fc.assert(
       fc.property(
@@ -93,7 +88,7 @@ describe('isDue', () => {
           let last: ReturnType<typeof started> | undefined;
           for (const [tick, offset] of jitter.entries()) {
             const nowMs = (tick + 1 + offset) * periodMs;
-            if (isDue(loop, spec, { nowMs, last, force: false, backsOff: true })) {
+            if (isDue(loop, spec, { nowMs, last, backsOff: true })) {
               runs.push(tick);
               last = started(nowMs);
             }
