@@ -143,6 +143,9 @@ function serversOf(
   return { ...family, spec, nowMs, live, excluded, leases, outcomes: outcomesOf(outcomes, isOf) };
 }
 
+/** The clocks of an agent and of a person who undoes a deregistration differ by at most this. */
+const MOST_SKEW_MS = 4_000;
+
 /**
  * Returns the addresses to publish, in byte order. An address that is probed stays after its lease expired until two probes
  * missed, so that no outage of ours removes a healthy server; an address that is not in the spec is removed by expiry alone.
@@ -177,10 +180,11 @@ export function excludedAddresses(
 
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
-  // The first answer after a withdrawal ends this state: until then, only an agent's lease counts that outlived the withdrawal.
-  if (lease.state === 'withdrawn' && !(lease.source === 'agent' && lease.expiresAtMs > lease.withdrawnUntilMs))
-    return false;
-  return isActive(lease, nowMs) || (probed && lease.generation > 0 && !hasMissedTwice(lease));
+  // The first answer after a withdrawal ends this state: until then, only the lease of an agent counts.
+  if (lease.state === 'withdrawn' && lease.source !== 'agent') return false;
+  if (isActive(lease, nowMs)) return true;
+  const wasActive = lease.state !== 'withdrawn' || lease.expiresAtMs > lease.withdrawnUntilMs + MOST_SKEW_MS;
+  return wasActive && probed && lease.generation > 0 && !hasMissedTwice(lease);
 }
 
 /** Returns the addresses of the spec, and those that leases have for its host names. */

@@ -91,6 +91,8 @@ function misplaced(world: World): Violation[] {
     return [{ kind: 'notConverged', message }];
   });
   const foreign = servers.plane.slices().filter(({ metadata }) => metadata.name.startsWith(FOREIGN));
-  const pruned = world.has('prune') ? foreign : [];
+  // Without a live address nothing is deleted.
+  const isLive = good.some((address) => isCertain(address) && !isIPv6(address));
+  const pruned = world.has('prune') && isLive ? foreign : [];
   return [...wrong, ...pruned.map(({ metadata }) => ({ kind: 'notConverged', message: `${metadata.name} is left` }))];
 }

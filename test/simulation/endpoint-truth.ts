@@ -353,8 +353,8 @@ export class EndpointTruth {
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
     // Without another of its family, an address stays until its lease expires.
     const leases = this.#world.table.find(CLUSTER, 'masterleases');
-    const isLast = now.length === 1 && leaseTimeIn(leases, address, 'expiresAtMs') > sentAtMs;
-    if (isLast) return;
+    const isLeased = leaseTimeIn(leases, address, 'expiresAtMs') > sentAtMs;
+    if (isLeased && !now.some((each) => this.isExpected(each))) return;
     if (isTick && !isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);
     }
