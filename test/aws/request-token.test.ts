@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { tokenRequester } from '../../lib/aws/read-kubeconfig.ts';
+import { LONGEST_TOKEN } from '../../lib/cluster/bounds.ts';
 import { type AwsAnswer, type FakeAws, issuedToken, noAws, startFakeAws, stsError } from '../support/fake-aws.ts';
 
 const AUDIENCE = 'https://203.0.113.10:6443';
@@ -40,6 +41,11 @@ test.each([
 ])('a token of AWS STS is refused by %j with %s', async (answer, code, message) => {
   const { token } = await requested(answer);
   await expect(token).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+});
+
+test('a token of more than 4 KB from AWS STS is not sent', async () => {
+  const { token } = await requested(issuedToken('x'.repeat(LONGEST_TOKEN + 1)));
+  await expect(token).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining('4097') });
 });
 
 test('a token of AWS STS needs a network path to STS', async () => {

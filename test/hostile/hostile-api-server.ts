@@ -5,19 +5,11 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Attack } from './attacks.ts';
 
-/** A hostile API server: it answers every request with its attack, probes too. */
-export interface HostileApiServer {
-  /** Of the attack that it has. */
-  readonly url: string;
-  attack: Attack;
-  /** Bytes that it got rid of. */
-  readonly sent: () => number;
-  /** That are open. */
-  readonly connections: () => number;
-  readonly stop: () => Promise<void>;
-}
+export type Wire = Pick<Attack, 'wire' | 'everyMs' | 'tls'>;
+export type HostileApiServer = Awaited<ReturnType<typeof startHostileApiServer>>;
 
-export async function startHostileApiServer(first: Attack): Promise<HostileApiServer> {
+/** Starts a server that answers every request with its attack, probes too. */
+export async function startHostileApiServer(attack: Wire) {
   const sockets = new Set<Socket>();
   const closed = new AbortController();
   let sent = 0;
@@ -33,12 +25,14 @@ export async function startHostileApiServer(first: Attack): Promise<HostileApiSe
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
-  const hostile: HostileApiServer = {
-    get url() {
-      return `${hostile.attack.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const hostile = {
+    attack,
+    get url(): string {
+      return `${this.attack.tls ? 'https' : 'http'}://127.0.0.1:${port}`;
     },
-    attack: first,
+    /** The bytes that were sent. */
     sent: () => sent,
+    /** The number of open connections. */
     connections: () => sockets.size,
     stop: async () => {
       closed.abort();
@@ -50,7 +44,7 @@ export async function startHostileApiServer(first: Attack): Promise<HostileApiSe
 }
 
 /** As fast as the other side takes it, so that it costs the attacker no memory. */
-function send(socket: Socket, { wire, everyMs }: Attack, signal: AbortSignal, count: (bytes: number) => void) {
+function send(socket: Socket, { wire, everyMs }: Wire, signal: AbortSignal, count: (bytes: number) => void) {
   async function* pieces() {
     for (const piece of wire()) {
       count(piece.length);

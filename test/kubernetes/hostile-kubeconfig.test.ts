@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
+import { LONGEST_TOKEN } from '../../lib/cluster/bounds.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -125,13 +126,14 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
 
 describe('a credential that no HTTP header can carry, such as a token with a newline, is refused', () => {
   test.each([
-    ['a token of two lines', { token: `${SECRET}\nX-Remote-User: admin` }],
-    ['a token with a space', { token: `${SECRET} x` }],
-  ])('a kubeconfig with %s is refused', async (_, user) => {
-    const error: unknown = await parseKubeconfig(kubeconfig(admin(user)), 'of a tenant').catch(
+    ['a token of two lines', `${SECRET}\nX-Remote-User: admin`, /user "admin".*line break/],
+    ['a token with a space', `${SECRET} x`, /user "admin".*line break/],
+    ['a token of more than 4 KB', SECRET.padEnd(LONGEST_TOKEN + 1, 'x'), /user "admin" has more than 4096 characters/],
+  ])('a kubeconfig with %s is refused without quoting it', async (_, token, message) => {
+    const error: unknown = await parseKubeconfig(kubeconfig(admin({ token })), 'of a tenant').catch(
       (reason: unknown) => reason,
     );
-    expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(/user "admin".*line break/) });
+    expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(message) });
     expect(inspect(error, { depth: 9 })).not.toContain(SECRET);
   });
 

@@ -103,9 +103,8 @@ describe('a transport', () => {
 
   test('a reply that arrives byte by byte uses few buffers', async () => {
     const sent = Array.from('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n'.padEnd(200));
-    const ends = { get: '', services: '' };
     const wire = () => sent.map((byte) => Buffer.from(byte));
-    const server = await startHostileApiServer({ name: 'byte by byte', wire, everyMs: 1, ends });
+    const server = await startHostileApiServer({ wire, everyMs: 1 });
     const transport = await transportTo(server.url, server.stop);
     const { body } = await transport(GET, signal);
     let pieces = 0;
@@ -139,12 +138,10 @@ describe('a transport', () => {
 
     test('a connection that breaks within gzip fails the read with its error', async () => {
       const server = await startHostileApiServer({
-        name: 'cut',
         wire: () => [
           Buffer.from('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 900000\r\n\r\n'),
           gzipSync(LIST),
         ],
-        ends: { get: '', services: '' },
       });
       const transport = await transportTo(server.url, server.stop);
       const { body } = await transport({ ...GET, streamed: true }, signal);
@@ -212,13 +209,11 @@ describe('a transport', () => {
 
   test('a connection that receives bytes without a request is not kept', async () => {
     const server = await startHostileApiServer({
-      name: 'more than was requested',
       wire: () => [
         Buffer.from('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok'),
         Buffer.from('HTTP/1.1 200 OK\r\n\r\n'),
       ],
       everyMs: 1,
-      ends: { get: '', services: '' },
     });
     const transport = await transportTo(server.url, server.stop);
     for (let request = 0; request < 3; request += 1) {
