@@ -1,7 +1,5 @@
 import { CLUSTER_NAME } from '../../lib/cluster/shapes.ts';
-import { LABEL } from '../../lib/cluster/spec-parts.ts';
-
-const DNS_LABEL = new RegExp(LABEL.pattern);
+import { DNS_LABEL, LABEL } from '../../lib/cluster/spec-parts.ts';
 
 /** RFC 1123: the form of a namespace, a port name and each part of a host name. */
 export function isDnsLabel(text: string): boolean {

@@ -10,7 +10,8 @@ export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
 const DEFAULT_NODE_PORT_RANGE = '30000-32767';
 
 export const PORT = { minimum: 1, maximum: 65_535 };
-export const LABEL = { pattern: '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$', maxLength: 63 };
+export const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
+export const LABEL = { pattern: DNS_LABEL.source, maxLength: 63 };
 /**
  * The URL of an API server that accepts tokens of AWS STS. Its text is the audience of the tokens, and an entry of a
  * comma-separated parameter of the stack.
