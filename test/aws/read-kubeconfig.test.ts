@@ -12,6 +12,7 @@ import {
   type FakeAws,
   noAws,
   startFakeAws,
+  stsError,
 } from '../support/fake-aws.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -63,28 +64,23 @@ describe('a kubeconfig that is kept in AWS', () => {
     ]);
   });
 
-  test('a kubeconfig that is kept in AWS is read through a role with the external ID of the stack', async () => {
+  test('a kubeconfig that is kept in AWS is read from another account through a role, which is assumed once for many reads, with the external ID of the stack', async () => {
     process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
     try {
       const { calls } = await anAws(echo);
-      await aReader()({ ...secret, roleArn: role }, never);
-      expect(calls[0]).toMatchObject({ action: 'AssumeRole', body: { ExternalId: 'our-stack' } });
+      const read = aReader();
+      for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);
+      expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
+        ['AssumeRole', 'OWN'],
+        ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
+        ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
+        ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
+      ]);
+      const assumed = { RoleArn: role, RoleSessionName: 'kube-bootstrap-controller', ExternalId: 'our-stack' };
+      expect(calls[0]?.body).toMatchObject(assumed);
     } finally {
       delete process.env['ASSUME_ROLE_EXTERNAL_ID'];
     }
-  });
-
-  test('a kubeconfig that is kept in AWS is read from another account through a role, which is assumed once for many reads', async () => {
-    const { calls } = await anAws(echo);
-    const read = aReader();
-    for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);
-    expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
-      ['AssumeRole', 'OWN'],
-      ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
-      ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
-      ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
-    ]);
-    expect(calls[0]?.body).toMatchObject({ RoleArn: role, RoleSessionName: 'kube-bootstrap-controller' });
   });
 
   test('a kubeconfig that is kept in AWS is read through a role by a process without a region if its ARN has one', async () => {
@@ -186,23 +182,19 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     await expectError(stored, answer, 'BadKubeconfig', message);
   });
 
-  test('throttling is reported with the next step', () =>
-    expectError(secret, awsError('ThrottlingException'), 'Throttled', /next pass/));
-
   test.each([
-    ['a fault of AWS', awsError('InternalServiceError', 'oops', 500), /failed \(InternalServiceError\)/],
+    ['throttling', awsError('ThrottlingException'), 'Throttled', /next pass/],
+    ['a fault of AWS', awsError('InternalServiceError', 'oops', 500), 'Unavailable', /failed \(InternalServiceError\)/],
     [
       'silence, as without a route',
       { hang: true } as const,
+      'Unavailable',
       /no answer \(.*\).*endpoint for com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/,
     ],
-  ])('%s', (_, answer, message) => expectError(secret, answer, 'Unavailable', message));
+  ])('%s', (_, answer, code, message) => expectError(secret, answer, code, message));
 
   test('a role that may not be assumed is reported with its resolution', async () => {
-    await anAws(() => ({
-      status: 403,
-      body: '<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>',
-    }));
+    await anAws(() => stsError('AccessDenied'));
     await expect(aReader()({ ...secret, roleArn: role }, never)).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringMatching(

@@ -30,6 +30,12 @@ function access(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
   };
 }
 
+/** A kubeconfig with a token from the first second until this one. */
+function accessUntil(exp: number): ApiServerAccess {
+  const token = `x.${Buffer.from(JSON.stringify({ iat: 0, exp })).toString('base64url')}.x`;
+  return access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
+}
+
 function aProcess(load: (name: string) => Promise<ApiServerAccess> = async () => access()) {
   const clock = { nowMs: 0 };
   const warnings: string[] = [];
@@ -71,12 +77,8 @@ describe('the connections of a process', () => {
   });
 
   test('a kubeconfig whose credential ends soon is read every five minutes, until it is renewed', async () => {
-    const withToken = (exp: number) => {
-      const token = `x.${Buffer.from(JSON.stringify({ iat: 0, exp })).toString('base64url')}.x`;
-      return access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
-    };
     const tokens = [90 * 60, 90 * 60, 10 * 90 * 60];
-    const { clock, connect, reads } = aProcess(async () => withToken(tokens.shift() ?? 0));
+    const { clock, connect, reads } = aProcess(async () => accessUntil(tokens.shift() ?? 0));
     const spec = aClusterSpec({ kubeconfig: { ssm: '/x' } });
     const readsAt: number[] = [];
     for (const minutes of [0, 59, 61, 63, 66, 71, 90]) {
@@ -243,10 +245,7 @@ describe('the connections of a process', () => {
   });
 
   test('the end of a credential is logged once, a third of its life before, and is part of every pass from then on', async () => {
-    const claims = { iat: 0, exp: 90 * 60 };
-    const token = `x.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.x`;
-    const ending = access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
-    const { clock, connect, warnings } = aProcess(async () => ending);
+    const { clock, connect, warnings } = aProcess(async () => accessUntil(90 * 60));
     clock.nowMs = 59 * MINUTE;
     expect(await connect()).toMatchObject({ credentialEndsSoon: false });
     expect(warnings).toEqual([]);
