@@ -1,14 +1,7 @@
 import { eachOf, unlessAborted } from '../cluster/async.ts';
 import { type ClusterSpec, STACK_LOOP } from '../cluster/cluster-spec.ts';
 import { writesOf } from '../loops/writes.ts';
-import {
-  CLOSING_MS,
-  CONCURRENT_PASSES,
-  PASS_BUDGET_MS,
-  RECORDING_MS,
-  withDeadline,
-  withinDeadline,
-} from '../runtime/deadline.ts';
+import { CLOSING_MS, PASS_BUDGET_MS, RECORDING_MS, withDeadline, withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { claimCluster, type Pause, type RegisteredCluster, readCluster } from '../table/clusters.ts';
 import { writeUnreachable } from '../table/fleet-notes.ts';
@@ -175,7 +168,7 @@ export async function attemptAll(
   known?: ReadonlyMap<string, RegisteredCluster>,
 ): Promise<NamedAttempt[]> {
   if (clusters.length === 0) return [];
-  const { nowMs, busyMs = () => 0, clustersPerTick = CONCURRENT_PASSES } = batch.environment;
+  const { nowMs, busyMs = () => 0, clustersPerTick } = batch.environment;
   const beganAtMs = nowMs();
   const busyBeforeMs = busyMs();
   const attempts = await eachOf(clusters, clustersPerTick, async ({ name }) => {

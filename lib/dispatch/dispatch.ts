@@ -1,7 +1,7 @@
 import { type Loop, STACK_LOOP } from '../cluster/cluster-spec.ts';
 import { isoTime } from '../cluster/values.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
-import { CONCURRENT_PASSES, DispatchError, LISTING_MS, pause } from '../runtime/deadline.ts';
+import { DispatchError, LISTING_MS, pause } from '../runtime/deadline.ts';
 import { type Handler, type Invocation, runInvocation, withinInvocation } from '../runtime/invocation.ts';
 import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
@@ -145,7 +145,7 @@ async function onRequest(
 
 function listInTime(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { loop, environment } = invocation;
-  const { table, startDeadline, clustersPerTick = CONCURRENT_PASSES } = environment;
+  const { table, startDeadline, clustersPerTick } = environment;
   return withinInvocation(invocation, LISTING_MS + listPausesMs(loop.id), (signal) => {
     const wait = (ms: number) => pause(startDeadline(ms), signal);
     return readClusterList(table(signal), clustersPerTick, loop.id, wait);

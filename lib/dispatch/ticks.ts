@@ -1,7 +1,7 @@
 import type { OutgoingMessage, Unsent } from '../aws/send-batches.ts';
 import { batchesOf } from '../cluster/async.ts';
 import { type Loop, SCHEDULE_SECONDS } from '../cluster/cluster-spec.ts';
-import { CLOSING_MS, CONCURRENT_PASSES, QUEUEING_MS, withDeadline } from '../runtime/deadline.ts';
+import { CLOSING_MS, QUEUEING_MS, withDeadline } from '../runtime/deadline.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import type { Suspect } from '../table/fleet-notes.ts';
 import { type TickMessage, tickBody } from './event.ts';
@@ -180,7 +180,7 @@ export async function queueTicks<Cluster extends Ticking>(
   { dueAtMs, apart = NONE_APART }: { readonly dueAtMs: number; readonly apart?: SetApart },
   invocation: Invocation,
 ): Promise<HandedOut<Cluster>> {
-  const { tickQueue, nowMs, clustersPerTick = CONCURRENT_PASSES } = invocation.environment;
+  const { tickQueue, nowMs, clustersPerTick } = invocation.environment;
   if (tickQueue === undefined) return { own: clusters, queued: 0 };
   const ticks = planTicks(loop, clusters, { dueAtMs, nowMs: nowMs(), clustersPerTick, apart });
   const unsent = await sendTicks(ticks, invocation);

@@ -50,7 +50,7 @@ async function linesOf(
       const common = await checkStack(invocation, doctor, signal);
       if (common.some(({ check, level }) => check === 'table' && level === 'fail')) return [...common];
       const { clusters, lines } = await chosen(name, invocation, signal);
-      const { clustersPerTick = CONCURRENT_PASSES } = environment;
+      const { clustersPerTick } = environment;
       const sized = checkConcurrency(clusters.length, clustersPerTick, doctor.queues?.concurrency);
       const context = { environment, doctor, signal };
       const ofClusters = await eachOf(clusters, CONCURRENT_PASSES, (cluster) => inTime(cluster, invocation, context));

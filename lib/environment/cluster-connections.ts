@@ -11,7 +11,7 @@ import { httpsProber } from '../kubernetes/https-prober.ts';
 import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { BytesInFlight } from '../kubernetes/reply-bounds.ts';
 import { ApiServerConnections, KeptConnections, type Transport } from '../kubernetes/transport.ts';
-import { startDeadline } from '../runtime/deadline.ts';
+import { CONCURRENT_PASSES, startDeadline } from '../runtime/deadline.ts';
 import type { ClusterAccess, ConnectOptions, Environment } from '../runtime/environment.ts';
 import { VERSION } from '../runtime/version.ts';
 import {
@@ -253,8 +253,8 @@ function warnOnce(warn: (text: string) => void): (text: string) => void {
 
 /** The differences of a deployed function, a local run and a command: everything else is the same for all of them. */
 export interface EnvironmentParts
-  extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline'>,
-    Partial<Pick<Environment, 'nowMs' | 'startDeadline'>>,
+  extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline' | 'clustersPerTick'>,
+    Partial<Pick<Environment, 'nowMs' | 'startDeadline' | 'clustersPerTick'>>,
     Pick<ClusterConnectionsOptions, 'sleep'> {
   readonly loadKubeconfig: LoadKubeconfig;
 }
@@ -267,6 +267,7 @@ export function createEnvironment({ loadKubeconfig, nowMs = Date.now, sleep, ...
   const connections = new ClusterConnections({ nowMs, loadKubeconfig, ...(sleep !== undefined && { sleep }) });
   const environment: Environment = {
     startDeadline,
+    clustersPerTick: CONCURRENT_PASSES,
     newPassId: randomUUID,
     ...parts,
     nowMs,

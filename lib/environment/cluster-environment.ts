@@ -2,7 +2,6 @@ import { kubeconfigSources } from '../aws/read-kubeconfig.ts';
 import { createSqsClient, defaultEventBus, sqsQueue, sqsQueueDepth } from '../aws/send-batches.ts';
 import { isLambda, kubeconfigLoader, type LoadKubeconfig } from '../aws/stored-kubeconfig.ts';
 import type { DoctorEnvironment } from '../doctor/line.ts';
-import { CONCURRENT_PASSES } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';
 import { createEnvironment } from './cluster-connections.ts';
 import { required, tableEnvironmentFrom, type Variables } from './process-environment.ts';
@@ -14,6 +13,7 @@ import { required, tableEnvironmentFrom, type Variables } from './process-enviro
  */
 export function environmentFrom(variables: Variables): Environment {
   const queueUrl = variables['TICK_QUEUE_URL'];
+  const clustersPerTick = variables['CLUSTERS_PER_TICK'];
   const { environment } = createEnvironment({
     ...tableEnvironmentFrom(variables),
     busyMs: () => performance.eventLoopUtilization().active,
@@ -21,7 +21,7 @@ export function environmentFrom(variables: Variables): Environment {
     reportingInstance: required(variables, 'REPORTING_INSTANCE'),
     ...(queueUrl !== undefined && queueUrl !== '' && { tickQueue: sqsQueue(createSqsClient(variables), queueUrl) }),
     eventBus: defaultEventBus(),
-    clustersPerTick: Number(variables['CLUSTERS_PER_TICK'] ?? CONCURRENT_PASSES),
+    ...(clustersPerTick !== undefined && { clustersPerTick: Number(clustersPerTick) }),
   });
   return environment;
 }

@@ -46,11 +46,8 @@ export interface Environment extends TableEnvironment {
   readonly tickQueue?: MessageQueue;
   /** Receives the changes of clusters. Absent: they are not published. */
   readonly eventBus?: EventBus;
-  /**
-   * The number of clusters per message, and of simultaneous passes. 1: no two clusters share a process at once.
-   * Default: 16.
-   */
-  readonly clustersPerTick?: number;
+  /** The number of clusters per message, and of simultaneous passes. 1: no two clusters share a process at once. */
+  readonly clustersPerTick: number;
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
   readonly resolveHost: (signal: AbortSignal) => HostResolver;

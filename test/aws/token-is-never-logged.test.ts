@@ -6,7 +6,7 @@ import { kubeconfigLoader } from '../../lib/aws/stored-kubeconfig.ts';
 import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { doctor } from '../../lib/doctor/doctor.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
-import { startDeadline } from '../../lib/runtime/deadline.ts';
+import { CONCURRENT_PASSES, startDeadline } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -95,6 +95,7 @@ async function everythingWritten(secret: string): Promise<string> {
     startDeadline,
     telemetry: powertoolsTelemetry,
     reportingInstance: 'test',
+    clustersPerTick: CONCURRENT_PASSES,
     table,
     connect: (spec, options) => connections.connect(spec, options),
     resolveHost: () => async () => undefined,

@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { Prober } from '../../lib/kubernetes/cluster-port.ts';
+import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { runOnSchedules, scheduledLoops } from '../../local/clock-driven-runner.ts';
@@ -76,6 +77,7 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
       paint: (_, text) => text,
     }),
     reportingInstance: 'local',
+    clustersPerTick: CONCURRENT_PASSES,
     table: () => table,
     connect: async (_, { signal: deadline }) => ({
       controlPlane: CONTROL_PLANE,

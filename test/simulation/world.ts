@@ -10,6 +10,7 @@ import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
+import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import type { Handler } from '../../lib/runtime/invocation.ts';
 import { CLUSTERS, readPauseOfAll } from '../../lib/table/clusters.ts';
@@ -340,6 +341,7 @@ export class World {
       startDeadline,
       telemetry: () => this.#telemetryOf(process),
       reportingInstance: 'simulation',
+      clustersPerTick: CONCURRENT_PASSES,
       stack: process.stack,
       ...(process.kind === 'endpoints' && { tickQueue: { send: (messages) => this.#queue(process, messages) } }),
       table,

@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
-import { type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
+import { CONCURRENT_PASSES, type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
@@ -72,6 +72,7 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
       return telemetry;
     },
     reportingInstance: 'test',
+    clustersPerTick: CONCURRENT_PASSES,
     table: openTable,
     connect: ({ name }) => {
       const cluster = clusters.get(name) ?? memoryCluster();

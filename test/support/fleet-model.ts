@@ -4,7 +4,7 @@ import { ClusterConnections } from '../../lib/environment/cluster-connections.ts
 import type { ClusterPort, Prober } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
+import { CONCURRENT_PASSES, type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { listFleetNotes } from '../../lib/table/fleet-notes.ts';
@@ -187,6 +187,7 @@ export class FleetModel {
       startDeadline: (ms) => process.startDeadline(this.clock, ms),
       telemetry: () => this.#telemetry,
       reportingInstance: 'prod',
+      clustersPerTick: CONCURRENT_PASSES,
       stack: 'prod',
       table: (signal) =>
         tableThrough(this.#table(signal), async (step) => {
