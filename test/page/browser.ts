@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { AxeResults } from 'axe-core';
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
@@ -22,17 +24,8 @@ const ARGUMENTS = [
   `--host-resolver-rules=MAP ${REBOUND_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost`,
 ];
 
-/** A Chromium without a window. It ends with this process. */
-export interface TestBrowser {
-  /** Opens a page in a profile of its own, and returns when it is loaded. */
-  open(url: string, options?: BrowserContextOptions): Promise<WatchedPage>;
-  /** Opens a hostile page: its requests are let out, and any certificate satisfies it. */
-  visit(url: string): Promise<Page>;
-  close(): Promise<void>;
-}
-
 /** A page, and what went wrong in it until now, in order. */
-export interface WatchedPage {
+interface WatchedPage {
   readonly page: Page;
   /** What it wrote to the console as errors. */
   readonly consoleErrors: readonly string[];
@@ -43,30 +36,56 @@ export interface WatchedPage {
   close(): Promise<void>;
 }
 
+/** A Chromium without a window, and the pages that a test opens in it. It ends with this process. */
+export type TestBrowser = Awaited<ReturnType<typeof startBrowser>>;
+
 /** Starts the Chromium that `test/page/install-browser.sh` finds. @throws Error when there is none. */
-export async function startBrowser(): Promise<TestBrowser> {
+export async function startBrowser() {
   const script = join(REPOSITORY, 'test/page/install-browser.sh');
   const executablePath = execFileSync('bash', [script, '--path'], { encoding: 'utf8' }).trim();
   if (executablePath === '') throw new Error('there is no Chromium: "npm run test:page" installs it, or says how');
   // Its profile is a temporary folder, which goes with it.
   const browser = await chromium.launch({ executablePath, args: ARGUMENTS });
+  const folder = mkdtempSync(join(tmpdir(), 'status-page-'));
+  const opened: WatchedPage[] = [];
+  /** Opens a page in a profile of its own, and returns when it is loaded. */
+  const open = async (url: string, options?: BrowserContextOptions) => {
+    const context = await browser.newContext({ serviceWorkers: 'block', ...options });
+    try {
+      const watched = await openIn(context, url);
+      opened.push(watched);
+      return watched;
+    } catch (error) {
+      await context.close();
+      throw error;
+    }
+  };
   return {
-    async open(url, options) {
-      const context = await browser.newContext({ serviceWorkers: 'block', ...options });
-      try {
-        return await openIn(context, url);
-      } catch (error) {
-        await context.close();
-        throw error;
-      }
+    open,
+    /** Opens markup as a file. */
+    view: (markup: string, options?: BrowserContextOptions) => {
+      const file = join(folder, `${opened.length}.html`);
+      writeFileSync(file, markup);
+      return open(pathToFileURL(file).href, options);
     },
-    visit: async (url) => {
+    /** Opens a hostile page: its requests are let out, and any certificate satisfies it. */
+    visit: async (url: string) => {
       const context = await browser.newContext({ ignoreHTTPSErrors: true });
       const page = await context.newPage();
       await page.goto(url);
       return page;
     },
-    close: () => browser.close(),
+    /** Closes the pages that are open, and returns what went wrong in them. */
+    closePages: async () => {
+      const pages = opened.splice(0);
+      const wrong = pages.flatMap((page) => [...page.consoleErrors, ...page.pageErrors, ...page.strayRequests]);
+      await Promise.all(pages.map((page) => page.close()));
+      return wrong;
+    },
+    close: async () => {
+      await browser.close();
+      rmSync(folder, { recursive: true });
+    },
   };
 }
 
@@ -118,6 +137,11 @@ export async function checkAccessibility(page: Page): Promise<string[]> {
     );
     return [`${id} (${impact}): ${help}`, ...places].join('\n  ');
   });
+}
+
+/** By how many pixels the page is wider than its window. */
+export function sidewaysScroll(page: Page): Promise<number> {
+  return page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
 }
 
 /** Keeps the whole page as a picture for whoever looks at it later. Returns the file. */

@@ -3,11 +3,11 @@ import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
 import type { ClusterStatus } from '../../cli/status/cluster-status.ts';
 import { aClusterStatus, aFleetStatus, anApiServer, manyClusters, STATUS_AT_MS } from '../support/a-fleet-status.ts';
 import { eventually } from '../support/eventually.ts';
-import { type PageViewer, startViewer } from './status-page.ts';
+import { startBrowser, type TestBrowser } from './browser.ts';
 
 const KEY = 'a-key-that-stays';
 
-let viewer: PageViewer;
+let browser: TestBrowser;
 let server: PageServer;
 /** What the table has, and how often it was read. */
 let clusters: readonly ClusterStatus[];
@@ -26,7 +26,7 @@ const readCluster = async (name: string) => {
 const serve = (port = 0, pollMs = 30) => servePage({ readFleet, readCluster, key: KEY, freshMs: 0, pollMs, port });
 
 beforeAll(async () => {
-  viewer = await startViewer();
+  browser = await startBrowser();
 });
 beforeEach(async () => {
   clusters = [aClusterStatus({ name: 'prod-eu-1' }), aClusterStatus({ name: 'prod-eu-2' })];
@@ -35,10 +35,10 @@ beforeEach(async () => {
   server = await serve();
 });
 afterEach(async () => {
-  await viewer.closePages();
+  await browser.closePages();
   await server.close();
 });
-afterAll(() => viewer?.close());
+afterAll(() => browser?.close());
 
 /** Until the page has asked again twice: what was read before is shown. */
 async function twoReads(): Promise<void> {
@@ -47,7 +47,7 @@ async function twoReads(): Promise<void> {
 }
 
 test('changes in the table appear without a reload', async () => {
-  const { page, ...wrong } = await viewer.open(server.url);
+  const { page, ...wrong } = await browser.open(server.url);
   await page.evaluate(() => Object.assign(globalThis, { here: true }));
   expect(await page.locator('#summary').textContent()).toBe('2 clusters: 2 good.');
 
@@ -66,7 +66,7 @@ test('changes in the table appear without a reload', async () => {
 
 test('an update keeps the focus and the place on the page and in its tables', async () => {
   clusters = manyClusters(60);
-  const { page } = await viewer.open(server.url, { viewport: { width: 360, height: 740 } });
+  const { page } = await browser.open(server.url, { viewport: { width: 360, height: 740 } });
   await page.getByRole('link', { name: 'cluster-0050' }).focus();
   const scrolled = await page.evaluate<number>('document.querySelector(".scroll").scrollLeft = 50, scrollY');
 
@@ -81,7 +81,7 @@ test('an update keeps the focus and the place on the page and in its tables', as
 });
 
 test('an update waits while text is selected', async () => {
-  const { page } = await viewer.open(server.url);
+  const { page } = await browser.open(server.url);
   await page.evaluate('getSelection().selectAllChildren(document.querySelector("#summary"))');
   await twoReads();
   clusters = [];
@@ -94,7 +94,7 @@ test('an update waits while text is selected', async () => {
 });
 
 test('a page shows that its table cannot be read or its server stopped, and resumes when it is back', async () => {
-  const { page } = await viewer.open(server.url);
+  const { page } = await browser.open(server.url);
   const live = page.locator('#live');
 
   failure = new Error('the table does not answer');
@@ -116,8 +116,8 @@ test('a page shows that its table cannot be read or its server stopped, and resu
 test('a hidden page sends no requests until it is visible again', async () => {
   const hide = (hidden: boolean) =>
     `Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`;
-  const { page } = await viewer.open(server.url);
-  const { page: other } = await viewer.open(server.url);
+  const { page } = await browser.open(server.url);
+  const { page: other } = await browser.open(server.url);
   await other.evaluate(hide(true));
   await page.evaluate(hide(true));
   await page.waitForLoadState('networkidle');
@@ -133,7 +133,7 @@ test('the page of one cluster is live, and links back', async () => {
   clusters = manyClusters(30, 0);
   await server.close();
   server = await serve(0, 2_000);
-  const { page } = await viewer.open(server.url);
+  const { page } = await browser.open(server.url);
 
   await page.getByRole('link', { name: 'cluster-0029' }).click();
   await page.getByRole('heading', { level: 1, name: 'cluster-0029' }).waitFor();

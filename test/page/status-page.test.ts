@@ -10,19 +10,18 @@ import {
   manyClusters,
   STATUS_AT_MS,
 } from '../support/a-fleet-status.ts';
-import { checkAccessibility, screenshot } from './browser.ts';
-import { type PageViewer, sidewaysScroll, startViewer } from './status-page.ts';
+import { checkAccessibility, screenshot, sidewaysScroll, startBrowser, type TestBrowser } from './browser.ts';
 
 jest.setTimeout(120_000);
 
-let viewer: PageViewer;
+let browser: TestBrowser;
 beforeAll(async () => {
-  viewer = await startViewer();
+  browser = await startBrowser();
 });
 afterEach(async () => {
-  expect(await viewer.closePages()).toEqual([]);
+  expect(await browser.closePages()).toEqual([]);
 });
-afterAll(() => viewer?.close());
+afterAll(() => browser?.close());
 
 const SCREENS: Readonly<Record<string, BrowserContextOptions>> = {
   light: { colorScheme: 'light', viewport: { width: 1280, height: 900 } },
@@ -43,7 +42,7 @@ describe('axe-core finds no fault in', () => {
   test.each(Object.keys(PAGES).flatMap((page) => Object.keys(SCREENS).map((screen) => [page, screen] as const)))(
     'the page of the kind %s, %s',
     async (kind, screen) => {
-      const { page } = await viewer.view(PAGES[kind]?.() ?? '', SCREENS[screen]);
+      const { page } = await browser.view(PAGES[kind]?.() ?? '', SCREENS[screen]);
       expect(await checkAccessibility(page)).toEqual([]);
       expect(await sidewaysScroll(page)).toBeLessThanOrEqual(0);
       await screenshot(page, `${kind}-${screen.replaceAll(' ', '-')}`);
@@ -52,7 +51,7 @@ describe('axe-core finds no fault in', () => {
 });
 
 test('heading levels have no gaps, and landmarks exist', async () => {
-  const { page } = await viewer.view(PAGES['fleet']?.() ?? '');
+  const { page } = await browser.view(PAGES['fleet']?.() ?? '');
   const levels = await page.locator('h1,h2,h3').evaluateAll((all) => all.map(({ tagName }) => Number(tagName[1])));
 
   expect(levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1)).toEqual([]);
@@ -87,7 +86,7 @@ describe('a hostile name does not run a script in the status page', () => {
     '%s are text, and break nothing',
     async (_, text) => {
       const fleet = aFleetStatus([hostile(text)], { table: text, unreadable: [{ name: text, message: text }] });
-      const { page } = await viewer.view(renderFleetPage(fleet, { live: { pollMs: 60_000 } }), SCREENS['narrow']);
+      const { page } = await browser.view(renderFleetPage(fleet, { live: { pollMs: 60_000 } }), SCREENS['narrow']);
 
       expect(await page.evaluate(() => 'hacked' in globalThis)).toBe(false);
       expect(await page.locator('script').count()).toBe(1);
@@ -98,18 +97,18 @@ describe('a hostile name does not run a script in the status page', () => {
   );
 
   test('a name is shown in full, with invisible characters escaped', async () => {
-    const { page } = await viewer.view(renderFleetPage(aFleetStatus([hostile('a<b>\u202ec')])));
+    const { page } = await browser.view(renderFleetPage(aFleetStatus([hostile('a<b>\u202ec')])));
 
     expect(await page.getByRole('article').getByRole('heading').textContent()).toBe('a<b>\\u{202e}c');
   });
 });
 
 test('1,000 clusters are no wider than the window, and accessible', async () => {
-  const { page } = await viewer.view(renderFleetPage(aFleetStatus(manyClusters(1_000))), SCREENS['narrow']);
+  const { page } = await browser.view(renderFleetPage(aFleetStatus(manyClusters(1_000))), SCREENS['narrow']);
   expect(await sidewaysScroll(page)).toBeLessThanOrEqual(0);
   expect(await page.locator('*').count()).toBeLessThan(25_000);
 
   // Of a tenth of them: each row is like the next, and looking at all takes long.
-  const { page: tenth } = await viewer.view(renderFleetPage(aFleetStatus(manyClusters(100))), SCREENS['narrow']);
+  const { page: tenth } = await browser.view(renderFleetPage(aFleetStatus(manyClusters(100))), SCREENS['narrow']);
   expect(await checkAccessibility(tenth)).toEqual([]);
 });
