@@ -21,7 +21,7 @@ import {
 import { endpointsPublication, type Publication, slicesPublication } from '../endpoints/publication.ts';
 import { publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
-import { changeLeases, readLeases, type StoredLeases, unchanged } from '../table/leases.ts';
+import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
 import { plainValue } from '../table/stored-item.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
@@ -141,7 +141,7 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
     return `remembered ${address}, which is published: ${remembered.get(address)?.lastProbe ?? 'it was not probed'}`;
   });
   const stored = await readLeases(table, spec.name);
-  const unwritten = unchanged(world.unwritten, world.stored, stored);
+  const unwritten = notOverwritten(world.unwritten, world.stored, stored);
   return { ...world, stored, unwritten, lines: [...world.lines, ...lines], nowMs: nowMs() };
 }
 

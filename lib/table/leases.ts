@@ -34,7 +34,7 @@ export interface LeasesChanged {
   readonly written: ReadonlySet<string>;
   /** The leases after the put, also after a withheld one. If the put was not made, they were read again. */
   readonly present: StoredLeases;
-  /** The changes that were not written although the lease is still the one that was read. */
+  /** The changes that were not written although other writers have changed nothing of the lease but its misses. */
   readonly unwritten: LeaseChanges;
 }
 
@@ -62,14 +62,28 @@ export async function changeLeases(
     const { present, open } = result.decision;
     const leases = afterChanges(present.leases, open);
     const written = new Set(result.withheld ? [] : open.keys());
-    return { written, present: { leases, item: result.item }, unwritten: new Map() };
+    const lost = new Map([...changes].filter(([address]) => !open.has(address)));
+    return { written, present: { leases, item: result.item }, unwritten: notOverwritten(lost, read, present) };
   }
   const present = result.outcome === 'kept' ? result.decision.present : await readLeases(table, cluster);
-  return { written: new Set(), present, unwritten: unchanged(changes, read, present) };
+  return { written: new Set(), present, unwritten: notOverwritten(changes, read, present) };
+}
+
+/** Returns only the changes of leases in which other writers have changed nothing since the read but misses. */
+export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
+  const isSame = (address: string) =>
+    isDeepStrictEqual(withoutMisses(leaseOf(read, address)), withoutMisses(leaseOf(present, address)));
+  return new Map([...changes].filter(([address]) => isSame(address)));
+}
+
+function withoutMisses(lease: Lease | undefined) {
+  if (lease === undefined) return undefined;
+  const { misses: _, missedAtMs: __, lateSinceMs: ___, lastProbe: ____, ...rest } = lease;
+  return rest;
 }
 
 /** Returns only the changes of leases that no other writer has changed since the read. */
-export function unchanged(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
+function unchanged(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return new Map(
     [...changes].filter(([address]) => isDeepStrictEqual(leaseOf(read, address), leaseOf(present, address))),
   );

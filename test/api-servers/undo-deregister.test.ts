@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { undoDeregister } from '../../lib/api-servers/deregister.ts';
+import { anEndpoints } from '../support/an-endpoints.ts';
 import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 
 const HOUR_MS = 3_600_000;
@@ -93,6 +94,15 @@ describe('undoing a deregistration', () => {
 });
 
 describe('undoing a deregistration while other writers change the lease', () => {
+  test('a published server that answers stays although another pass counts a miss of it at the same time', async () => {
+    const world = await withdrawn();
+    await undo(world);
+    world.cluster.place(anEndpoints([A, B]));
+    world.whileProbing = () => world.setLease({ address: B, misses: 1, missedAtMs: world.nowMs });
+    await world.tick();
+    expect(world.published()).toEqual([A, B]);
+  });
+
   test('the undo of a deregistration ends the withdrawal although a pass read the lease before', async () => {
     const world = await withdrawn();
     world.whileProbing = () => undo(world);
