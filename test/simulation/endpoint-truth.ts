@@ -295,7 +295,9 @@ export class EndpointTruth {
     const own = tries.filter(({ pass }) => !isLateWrite && pass === passOf(process));
     const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
-    if (hasAnswered || servers.wasGoodSince(address, sentAtMs - PASS_MS)) {
+    // A pass that did not probe it knows no answer that others could not write.
+    const mayKnow = own.length > 0 || !this.#world.has('lossyWrites');
+    if (hasAnswered || (mayKnow && servers.wasGoodSince(address, sentAtMs - PASS_MS))) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
     } else if (this.#isUnansweredSinceUndo(address, tries)) {
       // Another writer published it before it answered.
