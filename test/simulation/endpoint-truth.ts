@@ -11,7 +11,7 @@ import {
 import type { Process } from './process.ts';
 import type { Server } from './servers.ts';
 import type { Attributes, TableWrite } from './stand-in-table.ts';
-import { addressesWithLease, leaseTimeIn } from './stored-items.ts';
+import { addressesWithLease, leaseFieldIn } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
 interface Probe {
@@ -229,7 +229,7 @@ export class EndpointTruth {
       const stayingIn = (leases: Attributes | undefined) =>
         addressesWithLease(leases).filter(
           (address) =>
-            isOf(address) && leaseTimeIn(leases, address, 'withdrawnUntilMs') <= this.#world.clock.nowMs + SKEW_MS,
+            isOf(address) && leaseFieldIn(leases, address, 'withdrawnUntilMs') <= this.#world.clock.nowMs + SKEW_MS,
         );
       if (stayingIn(before).length > 0 && stayingIn(after).length === 0) {
         this.#world.violate('lastLive', `a deregistration withdrew ${stayingIn(before).join(' ')}, the last one`);
@@ -295,8 +295,9 @@ export class EndpointTruth {
     const own = tries.filter(({ pass }) => !isLateWrite && pass === passOf(process));
     const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
-    // A pass that did not probe it knows no answer that others could not write.
-    const mayKnow = own.length > 0 || !this.#world.has('lossyWrites');
+    // A pass that did not probe it does not know an answer that another pass could not write.
+    const leases = this.#world.table.find(CLUSTER, 'masterleases');
+    const mayKnow = own.length > 0 || leaseFieldIn(leases, address, 'misses') < 2;
     if (hasAnswered || (mayKnow && servers.wasGoodSince(address, sentAtMs - PASS_MS))) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
     } else if (this.#isUnansweredSinceUndo(address, tries)) {
@@ -323,7 +324,7 @@ export class EndpointTruth {
   /** Whether all misses are of the time before the end of the lease that the pass has read. */
   #isEarly(misses: readonly Probe[], address: string, begunAtMs: number): boolean {
     const { table, spec } = this.#world;
-    const endMs = leaseTimeIn(table.find(CLUSTER, 'masterleases'), address, 'expiresAtMs');
+    const endMs = leaseFieldIn(table.find(CLUSTER, 'masterleases'), address, 'expiresAtMs');
     const wasRead = endMs - 1000 * spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
     return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
   }
@@ -355,7 +356,7 @@ export class EndpointTruth {
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
     // Without another of its family, an address stays until its lease expires.
     const leases = this.#world.table.find(CLUSTER, 'masterleases');
-    const isLeased = leaseTimeIn(leases, address, 'expiresAtMs') > sentAtMs;
+    const isLeased = leaseFieldIn(leases, address, 'expiresAtMs') > sentAtMs;
     if (isLeased && !now.some((each) => this.isExpected(each))) return;
     if (isTick && !isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);

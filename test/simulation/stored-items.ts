@@ -61,8 +61,8 @@ export function addressesWithLease(leases: Attributes | undefined): string[] {
   return Object.keys(leases?.['value']?.M ?? {});
 }
 
-/** Returns a time of the lease of an address. */
-export function leaseTimeIn(leases: Attributes | undefined, address: string, field: string): number {
+/** Returns a time of the lease of an address, or its count of misses. */
+export function leaseFieldIn(leases: Attributes | undefined, address: string, field: string): number {
   return Number(leases?.['value']?.M?.[address]?.M?.[field]?.N ?? 0);
 }
 

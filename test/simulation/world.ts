@@ -27,7 +27,7 @@ import { ADDRESSES, ApiServers, BALANCER, HOST, SECOND_ADDRESSES, SPARES } from 
 import { type Feature, INTERVAL_MS, type Settings } from './settings.ts';
 import { connectNetwork } from './stand-in-http-client.ts';
 import { StandInTable, type Store, type TableWrite } from './stand-in-table.ts';
-import { hasItem, leaseTimeIn, type StoredRangeItem, storedRangeIn } from './stored-items.ts';
+import { hasItem, leaseFieldIn, type StoredRangeItem, storedRangeIn } from './stored-items.ts';
 import { useTime } from './virtual-time.ts';
 
 export const CLUSTER = 'demo';
@@ -183,7 +183,7 @@ export class World {
 
   /** Whether the table has a withdrawal of the address that ends after a time. */
   isMarked(address: string, sinceMs = this.clock.nowMs): boolean {
-    return leaseTimeIn(this.table.find(CLUSTER, 'masterleases'), address, 'withdrawnUntilMs') > sinceMs;
+    return leaseFieldIn(this.table.find(CLUSTER, 'masterleases'), address, 'withdrawnUntilMs') > sinceMs;
   }
 
   /** Whether the range of the spec has the item. */
