@@ -59,7 +59,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
     path().isLate = false;
     const { stalls } = clock;
     const probed = (answer?: number) => {
-      world.endpoints.probed(process, host, { status: answer, isLate: clock.stalls !== stalls || process.isFrozen });
+      world.endpoints.probed(process, host, { status: answer, isLate: clock.stalls !== stalls });
     };
     try {
       const reply = await send(host, request, signal);

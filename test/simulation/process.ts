@@ -97,10 +97,6 @@ export class Process {
     this.#end();
   }
 
-  get isFrozen(): boolean {
-    return this.#frozenUntilMs > this.#world.clock.nowMs;
-  }
-
   /** Its next calls are sent after so long. */
   freeze(ms: number): void {
     this.#frozenUntilMs = this.#world.clock.nowMs + ms;

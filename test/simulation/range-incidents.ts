@@ -83,9 +83,9 @@ async function saveIsLost(world: World, chance: Chance): Promise<void> {
     const owner = holds.get(value)?.owner;
     const request = { requestId: `late-${clock.nowMs}-${index}`, operation: 'release', items, ...(owner && { owner }) };
     clock.in(chance.pick(SAVED_MS), () => {
-      // Without an owner's name it would free another's hold.
-      const isOthers = owner === undefined && world.stored('ranges/serviceips').holds.has(value);
-      if (!isOthers) void world.invoke('allocate', { cluster: CLUSTER, ...request });
+      // Without an owner's name it would free what is another's by now.
+      const isOthers = world.stored('ranges/serviceips').holds.has(value) || ranges.ownersOf(value).length > 0;
+      if (owner !== undefined || !isOthers) void world.invoke('allocate', { cluster: CLUSTER, ...request });
     });
   }
 }
