@@ -145,6 +145,15 @@ describe('each of two families', () => {
     expect(published(world).second).toEqual([V6]);
   });
 
+  test('a server with an agent of each family is among the first probes when many silent servers use up the time', async () => {
+    const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
+    const world = dual(A, B, V6, ...silent);
+    for (const address of [A, B, V6]) await world.setLease({ address, source: 'agent' });
+    await world.tick();
+    const first = world.probed.slice(0, 16).map(({ url }) => new URL(url).hostname);
+    expect(first).toEqual(expect.arrayContaining([A, `[${V6}]`]));
+  });
+
   test('a family keeps an address that is published without a lease, until it misses two probes', async () => {
     const world = dual(A, V6, W6).answer(SILENT, W6);
     await world.cluster.port.create(secondSlice(world.spec, 'IPv6', [V6, W6]));
