@@ -95,7 +95,7 @@ function isChange({ before, after }: Change): boolean {
   return before !== after;
 }
 
-/** Longer than a write takes if every attempt times out. */
+/** The deadline of one write, longer than the write takes if every attempt times out. */
 const ONE_WRITE_MS = 30_000;
 
 interface Named {
@@ -105,13 +105,13 @@ interface Named {
 export interface Progressed<Item> {
   readonly done: readonly Item[];
   readonly left: readonly Item[];
-  /** The change that failed, and its error. If a reply was lost, it may have been written. */
+  /** The change that failed, and its error. If the reply was lost, the change may have been written. */
   readonly failed?: { readonly item: Item; readonly error: unknown };
 }
 
 /**
- * Changes one registration after the other. Ctrl-C, the end of `--timeout` and an error end it, but never cut off a
- * write: each has its own deadline. A closed output does not end it.
+ * Changes one registration after the other. Ctrl-C, the end of `--timeout` and an error stop further changes, but do not
+ * interrupt a write, because each write has its own deadline. A closed output stops nothing.
  */
 export function oneByOne<Item extends Named>(
   cli: Cli,
@@ -142,7 +142,7 @@ export function oneByOne<Item extends Named>(
 
 /**
  * Prints the changes that were not made.
- * @returns the exit code of a command that ended early; `undefined` if all were made
+ * @returns the exit code of a command that ended early; `undefined` if all changes were made
  * @throws the error that ended it
  */
 export function concluded(cli: Cli, { left, failed }: Progressed<Named>): ExitCode | undefined {
@@ -154,9 +154,9 @@ export function concluded(cli: Cli, { left, failed }: Progressed<Named>): ExitCo
 }
 
 /**
- * Asks for confirmation on a terminal; anything but yes is no.
+ * Asks for confirmation on a terminal. Any answer but yes means no.
  * @param yes the option --yes, which is required where there is no terminal
- * @throws CliError without it
+ * @throws CliError if there is no terminal and no --yes
  */
 export async function confirmed(cli: Cli, question: string, yes = false): Promise<boolean> {
   if (yes) return true;
@@ -174,7 +174,7 @@ export async function confirmed(cli: Cli, question: string, yes = false): Promis
 
 /** Returns an empty text if the input ends first. */
 async function firstLine(input: NodeJS.ReadableStream, signal: AbortSignal): Promise<string> {
-  // Not as a terminal: Ctrl-C stays the signal that ends every command.
+  // The input is not opened as a terminal, so that Ctrl-C remains the signal that ends every command.
   const lines = createInterface({ input, terminal: false, signal });
   try {
     for await (const line of lines) return line;

@@ -13,7 +13,7 @@ export interface GlobalOptions extends TableOptions {
 }
 
 export interface CommandTable extends OpenTable {
-  /** Calls of the table end with the command. */
+  /** The table. Its calls end with the command. */
   readonly table: KeyValueTable;
 }
 
@@ -39,7 +39,7 @@ export interface Cli {
    * @throws CliError if this host's clock is wrong
    */
   openForWriting(): Promise<CommandTable>;
-  /** Opens the table without measuring its clock: the time is this host's. */
+  /** Opens the table without measuring its clock, and uses the time of this host. */
   openUnmeasured(): Promise<CommandTable>;
 }
 

@@ -4,10 +4,10 @@ import { TableError } from '../lib/table/key-value-table.ts';
 
 export const EXIT = {
   fine: 0,
-  /** Findings, or a difference, as with `kubectl diff`. */
+  /** There are findings or differences, as in `kubectl diff`. */
   findings: 1,
   usage: 2,
-  /** A spec, a kubeconfig, credentials, or the state of a cluster. */
+  /** The fault is in a spec, a kubeconfig, credentials, or the state of a cluster. */
   configuration: 3,
   apiServer: 4,
   table: 5,
@@ -39,11 +39,11 @@ export function configurationError(message: string, options?: ErrorOptions): Cli
   return new CliError(EXIT.configuration, message, options);
 }
 
-/** Returns `undefined` for a defect of this program. */
+/** Returns the exit code for an error; `undefined` for a defect of this program. */
 export function exitCodeOf(error: unknown): ExitCode | undefined {
   if (error instanceof TableError) return error.code === 'ChangedMeanwhile' ? EXIT.configuration : EXIT.table;
   if (error instanceof ClusterError) return error.code === 'BadKubeconfig' ? EXIT.configuration : EXIT.apiServer;
-  // Errors of local/ have the same codes.
+  // Errors of local/ contain one of these exit codes.
   if (error instanceof Error && 'exitCode' in error) return error.exitCode as ExitCode;
   return undefined;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The command: the bundle of an installed package, or the source in this repository.
 import { existsSync } from 'node:fs';
-// A default import: an old Node has no named export, and must reach the error message of check-node.mjs.
+// This is a default import, because an old Node has no named export and must still reach the error message of check-node.mjs.
 import module from 'node:module';
 import '../tools/check-node.mjs';
 

@@ -5,7 +5,7 @@ import { endWhenUnread } from './terminal.ts';
 endWhenUnread(process.stdout);
 endWhenUnread(process.stderr);
 
-/** npm forwards the signal of Ctrl-C: the copy does not count as a second signal. */
+/** npm forwards the signal of Ctrl-C. A copy within this time does not count as a second signal. */
 const SAME_SIGNAL_MS = 500;
 
 /** Aborts at the first SIGINT or SIGTERM; a second one ends the process at once, with exit code 130. */

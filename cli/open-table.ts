@@ -26,9 +26,9 @@ export interface OpenTable {
   readonly clock: ServerClock;
   /** `table kbc-prod`, `the local table in .kbctl/embedded`. */
   readonly title: string;
-  /** The local run whose table it is. */
+  /** The local run that serves the table. */
   readonly running?: Running;
-  /** The signal ends its calls. */
+  /** Returns the table with calls that end when the signal aborts. */
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   close(): Promise<void>;
 }
@@ -112,8 +112,8 @@ function opened({ client, ...found }: Found, nowMs: () => number): OpenTable {
 }
 
 /**
- * Returns the folder of the only local run, or of the only one whose cluster is named.
- * @throws CliError without one
+ * Returns the folder of the only local run, or of the only local run whose cluster is an operand.
+ * @throws CliError if there is no such run
  */
 async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   const running = await findRunning();

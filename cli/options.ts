@@ -58,7 +58,7 @@ export function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A user ID without an entry, as in a container.
+    // The user ID has no name, as in a container.
     return `user ${process.getuid?.() ?? 'unknown'}`;
   }
 }

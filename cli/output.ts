@@ -12,7 +12,7 @@ export interface OutputFields {
 
 /** A list, as a table and as a document. */
 export interface Shown<Row> {
-  /** `Lease`: of one item; a list is `LeaseList` with `items`. */
+  /** The kind of one item, such as `Lease`. A list is a document of the kind `LeaseList` with the field `items`. */
   readonly kind: string;
   readonly items: readonly Row[];
   readonly columns: readonly Column<Row>[];
@@ -39,14 +39,14 @@ export class Output {
     this.terminal = terminal;
   }
 
-  /** A list as a table, or as one document. */
+  /** Prints a list as a table or as one document. */
   list<Row>({ kind, items, columns, plain, none }: Shown<Row>): void {
     if (this.isForPrograms) this.document({ kind: `${kind}List`, items: plain ? items.map(plain) : items });
     else if (items.length === 0) this.say(none);
     else this.lines(this.table(columns, items));
   }
 
-  /** Prints one object: the lines, or the document. */
+  /** Prints one object as lines or as a document. */
   object(document: OutputFields & { readonly kind: string }, lines: () => readonly string[]): void {
     if (this.isForPrograms) this.document(document);
     else this.lines(lines());

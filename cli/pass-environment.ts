@@ -70,7 +70,7 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
   const place = { ...(region !== undefined && { region }), ...(profile !== undefined && { profile }) };
   const sources = kubeconfigSources(place);
   return (spec, signal) => {
-    // A management cluster has its own.
+    // A management cluster has its own kubeconfig.
     if (file !== undefined && isClusterName(spec.name)) {
       return loadKubeconfigFile(file, { ...(context !== undefined && { context }), runPlugin });
     }

@@ -1,4 +1,4 @@
-/** `expiresAtMs`, `untilMs`: a time; `durationMs` is not. */
+/** Matches fields that are times, such as `expiresAtMs` and `untilMs`, but not `durationMs`. */
 const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
 
 /**
@@ -11,7 +11,7 @@ export function plainOf(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).flatMap(([field, content]: [string, unknown]) => {
       if (content === undefined || field === 'map') return [];
-      // Figures of passes have their own names.
+      // The fields in `counts` keep their names.
       if (field === 'counts') return [[field, content]];
       const [, time] = TIME.exec(field) ?? [];
       if (time !== undefined && typeof content === 'number') return [[time, isoTime(content)]];

@@ -76,9 +76,9 @@ function clusterCommand(act: Act): Command {
 function inheritSettings(command: Command): void {
   for (const subcommand of command.commands) {
     subcommand.copyInheritedSettings(command);
-    // Paragraphs as lines: the help wraps them to the width of the terminal.
+    // Each paragraph becomes one line, which the help wraps to the width of the terminal.
     const description = subcommand.description().replace(/(?<=\S)\n(?=\S)/g, ' ');
-    // A list of commands shows the first line.
+    // A list of commands shows the first line of each description.
     subcommand.description(description).summary(description.split('\n', 1)[0]?.replace(/\.$/, '') ?? '');
     inheritSettings(subcommand);
   }

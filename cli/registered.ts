@@ -11,7 +11,7 @@ import { readClusterStatus, readFleetStatus } from './status/read-status.ts';
 
 /**
  * Reads a registered cluster.
- * @throws CliError, with the nearest name, when there is none
+ * @throws CliError, with the nearest name, if the cluster is not registered
  */
 export async function registeredCluster(table: KeyValueTable, name: string): Promise<RegisteredCluster> {
   const cluster = isClusterName(name) ? await readCluster(table, name) : undefined;
@@ -32,7 +32,7 @@ export async function notRegistered(table: KeyValueTable, name: string): Promise
   return configurationError(`Cluster "${name}" not found. ${hint}`);
 }
 
-/** Lists the addresses of a cluster. None is suggested, because each belongs to another live API server. */
+/** Lists the addresses of a cluster. It suggests no address, because each belongs to another live API server. */
 export function listAddresses({ apiServers }: ClusterSpec, leased: readonly string[] = []): string {
   const named = apiServers.map((server) => ('address' in server ? server.address : server.host));
   return `it has ${[...new Set([...named, ...leased])].join(', ')}.`;

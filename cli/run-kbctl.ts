@@ -41,10 +41,10 @@ function settle(command: Command, terminal: Terminal): void {
 
 function reportError(error: unknown, stream: OutStream, debug: boolean): ExitCode {
   const code = exitCodeOf(error);
-  // The message of an error that the user can resolve is complete.
+  // The error has an exit code if the user can resolve it. Its message is complete without its causes.
   const { message } = describeError(code !== undefined && error instanceof Error ? new Error(error.message) : error);
   const [first = '', ...others] = message.split('\n');
-  // Indented, so that no line of a message looks like a line of kbctl.
+  // Further lines are indented, so that no line of a message looks like a line of kbctl.
   writeLines(stream, [
     `${styled(stream, 'red', 'error:')} ${first}`,
     ...others.map((line) => line.replace(/^(?! )/, '  ')),

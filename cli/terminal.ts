@@ -83,10 +83,10 @@ function unitOf(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
-/** How many parts of this process must complete although the output is closed. */
+/** The number of tasks that must complete even if the output is closed. */
 let unfinished = 0;
 
-/** Ends the process when the reader closes the output, unless it is writing. */
+/** Ends the process when the reader closes the output, unless a task must complete. */
 export function endWhenUnread(stream: NodeJS.WriteStream): void {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;

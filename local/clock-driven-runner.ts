@@ -9,7 +9,10 @@ import { StartError } from './start-options.ts';
 export interface ScheduledHandler {
   readonly id: string;
   readonly everyMs: number;
-  /** `tickMs` is the due time. A job reports its own failures; a throw ends all jobs. */
+  /**
+   * Runs the job. `tickMs` is the time at which it was due. A job reports its own failures; an error that it throws ends all
+   * jobs.
+   */
   readonly invoke: (tickMs: number) => Promise<void>;
 }
 
@@ -28,9 +31,9 @@ export function runnerClock(nowMs: () => number): RunnerClock {
 }
 
 /**
- * Invokes every job once, in the given order, and then each on its own schedule until the signal aborts. A job never
- * overlaps itself: ticks during its run are skipped. Resolves when the last invocation has ended.
- * @param beside begins once every job has been invoked, and ends with its signal
+ * Invokes every job once, in the given order, and then each on its own schedule until the signal aborts. A job never overlaps
+ * itself: ticks during its run are skipped. Resolves when the last invocation has ended.
+ * @param beside additional work, which begins once every job has been invoked, and ends when its signal aborts
  */
 export async function runOnSchedules(
   jobs: readonly ScheduledHandler[],
@@ -84,7 +87,7 @@ export function scheduledLoops(
     id,
     everyMs: Math.min(SCHEDULE_SECONDS[id], intervalSeconds[id]) * 1000,
     invoke: async (tickMs) => {
-      // The user who starts it wants to see it run, even if its last run has only just ended.
+      // The first pass is forced, because the user who starts the loops wants to see one even if a pass has just ended.
       const event = begun.has(id) ? scheduledEvent(tickMs) : { force: true };
       begun.add(id);
       await invokeLoop(environment, id, event);

@@ -8,7 +8,10 @@ import { StartError } from './start-options.ts';
 /** The folder of all clusters' folders, in the working directory. */
 export const DATA_ROOT = '.kbctl';
 
-/** Returns the absolute folder of a cluster: its table, and the file by which other commands find its loops. */
+/**
+ * Returns the absolute path of a cluster's folder, which contains its table and the file by which other commands find its
+ * loops.
+ */
 export function dataFolder(cluster: string, named: string | undefined): string {
   return path.resolve(named ?? path.join(DATA_ROOT, cluster));
 }
@@ -28,7 +31,7 @@ export function shellWord(file: string): string {
 export async function ownFolder(folder: string): Promise<void> {
   const root = path.dirname(folder);
   const checked = root === path.resolve(DATA_ROOT) ? [root, folder] : [folder];
-  // Checked before the creation, which would follow a link.
+  // Links are refused before the folder is created, because the creation would follow a link.
   for (const each of checked) refuseLink(each, await lstat(each).catch(() => undefined));
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const each of checked) refuseOthers(each, await lstat(each));

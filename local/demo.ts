@@ -4,7 +4,10 @@ import type { EmbeddedCluster, EmbeddedKind } from './embedded-cluster.ts';
 import { SERVICES } from './stand-in/resources.ts';
 import { asService, type Given, type StoredServiceSpec } from './stand-in/service-storage.ts';
 
-/** Small enough that a leak is seen in its range. Its repairs run every 15 s, elsewhere every 3 minutes. */
+/**
+ * The cluster of the demo. Its range is so small that a leak is visible. Its repairs run every 15 s instead of every 3
+ * minutes.
+ */
 export const DEMO: EmbeddedKind = {
   name: 'demo',
   addresses: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
@@ -85,7 +88,7 @@ export const STORY: readonly StoryEvent[] = [
     atSeconds: 58,
     what: 'shop/web-9 is restored from a backup, with the address of shop/web-1',
     act: async ({ standIn: { store } }) => {
-      // Neither validated nor allocated.
+      // The Service is stored without validation and without allocation.
       const service = asService(store.get(SERVICES, 'shop', 'web-1'));
       const { resourceVersion: _, ...metadata } = service.metadata;
       store.insert(SERVICES, { ...service, metadata: { ...metadata, name: 'web-9', uid: randomUUID() } });

@@ -41,8 +41,10 @@ export interface EmbeddedOptions {
 }
 
 /**
- * @returns its parts; `server` is the URL of its first API server, `kubeconfig` the content of the file that the spec names.
- * @throws StartError when its file cannot be written.
+ * Starts an embedded cluster.
+ * @returns the parts of the cluster; `server` is the URL of its first API server, `kubeconfig` the content of the file that
+ * the spec names
+ * @throws StartError if that file cannot be written
  */
 export async function startEmbeddedCluster(options: EmbeddedOptions) {
   const { kind, table, nowMs, folder, key } = options;

@@ -16,13 +16,13 @@ export interface SentenceOptions {
 
 interface Reported {
   readonly sentences: string;
-  /** More severe than a warning. */
+  /** True if the end of the problem is reported. */
   readonly isTrouble: boolean;
 }
 
 interface Sentence {
   readonly text: string;
-  /** Report the end of the problem too. */
+  /** True if the end of the problem is reported too. */
   readonly isTrouble?: boolean;
   readonly style?: Parameters<Paint>[0];
 }
@@ -30,7 +30,7 @@ interface Sentence {
 /** Wide enough for the longest id of a loop. */
 const LOOP_WIDTH = 18;
 
-/** The lists that are not printed as `name: entry`. */
+/** The sentences for some lists of log fields. Other lists are printed as `name: entry`. */
 const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
   changes: (entry) => ({ text: entry }),
   wouldWrite: (entry) => ({ text: `would ${entry}`, style: 'cyan' }),
@@ -50,8 +50,8 @@ export function logLine(nowMs: number, source: string, text: string): string {
 }
 
 /**
- * Logs a sentence for each change, finding and failure. It repeats no sentence of the pass before: lasting trouble is cut
- * short, and its end is reported.
+ * Logs a sentence for each change, finding and failure. It does not repeat the sentences of the previous pass: it prints a
+ * short line for a lasting problem, and reports its end.
  */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
   /** The reported lines by loop and prefix of the cluster. */
@@ -125,7 +125,7 @@ function sentenceOf(name: string, entry: string): Sentence {
   return SENTENCES[name]?.(entry) ?? { text: `${name}: ${entry}` };
 }
 
-/** A finding by which a pass failed is logged once, as its error. */
+/** Returns the findings without the one that made the pass fail, because that one is logged as the error. */
 function findingsBesideErrors({ findings, errors }: LogFields): readonly string[] {
   const failures = listIn(errors);
   return listIn(findings).filter((finding) => {

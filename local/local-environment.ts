@@ -15,7 +15,7 @@ export interface LocalEnvironmentOptions {
   readonly client: DynamoDBClient;
   readonly loadKubeconfig: LoadKubeconfig;
   readonly telemetry: TelemetryFactory;
-  /** Aborts when every running pass must end; recording them still has its time. Default: never. */
+  /** Aborts when every running pass must end. The passes still have time to be recorded. Default: never. */
   readonly end?: AbortSignal;
 }
 
@@ -35,7 +35,7 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
   });
 }
 
-/** Returns deadlines that the signal ends too, unless it aborted before they began. */
+/** Returns a function that starts deadlines. The signal ends a deadline too, unless it aborted before the deadline began. */
 export function endingWith(end: AbortSignal): StartDeadline {
   return (ms) => {
     const { signal, cancel } = startDeadline(ms);

@@ -24,10 +24,9 @@ export function newRunKey(): string {
 }
 
 /**
- * Returns the reason to refuse a request before its body is read; `undefined` accepts it. Every web page in a browser
- * on this machine and every other user can connect to a loopback port. A page that posts sends its `Origin`; a page
- * whose name was pointed here (DNS rebinding) sends its own `Host`; neither knows the key, which is in files that only
- * this user reads.
+ * Returns the reason to refuse a request before its body is read; `undefined` accepts it. Every web page in a browser on this
+ * machine and every other user can connect to a loopback port. A page that posts sends its `Origin`. A page that uses DNS
+ * rebinding sends its own `Host`. Neither knows the key, which is in files that only this user can read.
  */
 export function refusalOf(request: IncomingMessage, rules: LocalRules): RefusedRequest | undefined {
   const { method = '', url = '/', headers } = request;

@@ -40,7 +40,10 @@ export interface LocalCluster extends AsyncDisposable {
   readonly demo?: DemoWorld;
 }
 
-/** @throws StartError when another process runs with its folder, and when a part of it cannot be opened. */
+/**
+ * Opens a cluster.
+ * @throws StartError if another process uses the cluster's folder, or if a part of the cluster cannot be opened
+ */
 export function openCluster({ real, demo = false, dataFolder: named }: StartOptions): Promise<LocalCluster> {
   if (real !== undefined) return openReal(real, named);
   return demo ? openEmbedded(DEMO, named) : openEmbedded(EMBEDDED, named);
@@ -135,7 +138,7 @@ async function openReal(real: RealCluster, named: string | undefined): Promise<L
 const TABLE_ALLOCATES =
   'allocator table: stock API servers allocate beside the table unless they call the webhook (docs/admission.md).';
 
-/** The kubeconfig of the command line is for this run only: the spec keeps that of the functions. */
+/** Returns the kubeconfig. That of the command line is for this run only: the spec keeps the kubeconfig of the functions. */
 function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
   if (kubeconfigFile !== undefined) {
     return { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };

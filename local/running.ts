@@ -46,7 +46,10 @@ export async function findRunning(dataRoot: string = DATA_ROOT): Promise<Running
   return found.filter((running) => running !== undefined).sort((one, other) => (one.cluster < other.cluster ? -1 : 1));
 }
 
-/** Returns the process that runs with this folder. The file of one whose table does not answer is ignored: it has ended. */
+/**
+ * Returns the process that runs with this folder. If its table does not answer, the process has ended, and its file is
+ * ignored.
+ */
 export async function readRunning(folder: string): Promise<Running | undefined> {
   const written = contentIn(await ownText(path.join(folder, FILE)).catch(() => ''));
   if (written === undefined || !(await answers(written))) return undefined;
@@ -103,7 +106,7 @@ function contentIn(text: string): Content | undefined {
   }
 }
 
-/** Whether a table server is there: its port may be another's by now. */
+/** Returns whether the table server answers. Another process may have its port by now. */
 async function answers({ tableEndpoint, key }: Content): Promise<boolean> {
   try {
     const headers = tableAuthorization(key);

@@ -14,7 +14,10 @@ import { StartError } from './start-options.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
-/** API servers end idle connections after 90 s. If this end did it first, their next review could fail. */
+/**
+ * The time after which idle connections end. API servers end theirs after 90 s. If this server ended a connection first, the
+ * next review on it could fail.
+ */
 const KEEP_ALIVE_MS = 100_000;
 
 export interface OpenedAdmission {
@@ -35,7 +38,7 @@ export async function openAdmission(
   const token = newRunKey();
   const files = await writeAdmissionFiles(folder, { cluster, port, token, ca: authority.ca });
   const handler = admission({
-    // Below the 10 s of the webhook.
+    // The deadline is below the timeout of the webhook, which is 10 s.
     settings: { onFailure: 'refuse', deadlineMs: 8_000, tokenStore: 'secretsManager', secretsPrefix: '' },
     readTokens: async () => ({ outcome: 'read', text: token }),
   });
@@ -51,7 +54,7 @@ export async function openAdmission(
 }
 
 /**
- * Writes the files of deploy/ that an API server on this machine needs, filled in, into a folder of this user.
+ * Writes the files of deploy/ that an API server on this machine needs into a folder of this user, and fills in their values.
  * @param place of the webhook; `ca` as PEM
  * @returns the files for the API server's flag `--admission-control-config-file`, and for `kubectl apply -f`
  * @throws StartError if the folder is not safe

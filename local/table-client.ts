@@ -13,7 +13,7 @@ export function tableServerClient({ endpoint, key }: TableAccess): DynamoDBClien
     endpoint,
     region: 'local',
     credentials: { accessKeyId: key, secretAccessKey: 'local' },
-    // The table may be in this process, which may be busy.
+    // The timeouts are long, because the table may be in this process, which may be busy.
     connectionTimeoutMs: 5_000,
     requestTimeoutMs: 5_000,
   });

@@ -60,7 +60,7 @@ export async function startTableServer({
   };
 }
 
-/** dynalite opens its folder in the background, at the latest for the first request. */
+/** Waits until dynalite has opened its folder in the background, at the latest for the first request. */
 async function untilFolderIsOpen(access: TableAccess): Promise<void> {
   const client = tableServerClient(access);
   try {
@@ -103,8 +103,8 @@ interface LevelIterator {
 }
 
 /**
- * dynalite 4.0.0 ends an iterator by `return`, which the iterators of its database lack. Without it each query leaves
- * one open, with its snapshot.
+ * dynalite 4.0.0 ends an iterator by `return`, which the iterators of its database lack. Without `return`, each query leaves
+ * an iterator open, with its snapshot.
  */
 function letIteratorsReturn(): void {
   const requireAsLevel = createRequire(requireAsDynalite.resolve('level'));
@@ -118,7 +118,7 @@ function letIteratorsReturn(): void {
   }
 }
 
-/** dynalite's failure to open its folder cannot be caught. */
+/** Checks that dynalite can open its folder, because dynalite's own failure to do so cannot be caught. */
 async function proveThatItOpens(folder: string): Promise<void> {
   const { Level } = requireAsDynalite('level') as { Level: new (folder: string) => LevelDb };
   const database = new Level(folder);

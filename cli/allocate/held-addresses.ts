@@ -37,8 +37,8 @@ interface HeldAddressesOptions {
 }
 
 /**
- * Returns the range of a family of a cluster whose own API servers allocate, or why it has none. Items are held there by
- * IPAddresses (`lib/range/held-address.ts`).
+ * Returns the range of one family in a cluster whose API servers allocate, or the reason why the family has no range.
+ * IPAddresses represent the held items (`lib/range/held-address.ts`).
  * @throws ClusterError
  */
 export async function openHeldAddresses(
@@ -81,7 +81,7 @@ class HeldAddresses implements OpenRange {
     return itemIn(this.#networks, value);
   }
 
-  /** After a refusal the caller releases what was created before. */
+  /** Holds the requested addresses. If one of them is refused, the caller releases the addresses that are already held. */
   async allocate(
     requested: readonly Requested<ItemValue>[],
     { hold }: AllocateOptions = {},
@@ -102,7 +102,7 @@ class HeldAddresses implements OpenRange {
       const item = await (each === 'next'
         ? this.#holdNext(hold, own, candidates)
         : this.#holdValue(hold, own, taken, each.value));
-      // All that were free are held by now.
+      // If the range is full, this request now holds every address that was free.
       const free = Object.keys(items).length;
       if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
       taken.add(item);
@@ -145,7 +145,7 @@ class HeldAddresses implements OpenRange {
     return object !== undefined && holdIn(object)?.requestId === hold.requestId;
   }
 
-  /** Releases only what is held, never the address of a Service. */
+  /** Releases only held addresses, never the address of a Service. */
   async release(
     items: readonly ItemValue[],
     { checkTime, ...options }: ReleaseOptions & CallerTime = {},

@@ -12,14 +12,13 @@ import { type ConnectionOptions, parseDuration, userName } from '../options.ts';
 import type { PassEnvironment } from '../pass-environment.ts';
 import { completeAlways } from '../terminal.ts';
 
-/** Slightly longer than the deadline of the request itself. */
+/** The time limit of the command, slightly longer than the deadline of the request itself. */
 const LONGEST_MS = 30_000;
 
 /**
- * Runs a request as the function does, with the caller's rights on the table, and on the API server if that allocates.
- * Ctrl-C does not end it, since half of it would have to be undone.
- * @throws CliError for a request that is not valid; TableError or ClusterError when its outcome is unknown: the message
- * ends with `next`
+ * Runs a request as the function does, with the caller's rights on the table, and on the API server if the API servers
+ * allocate. Ctrl-C does not end the request, because a request that ends halfway would have to be undone.
+ * @throws CliError for an invalid request; TableError or ClusterError if the outcome is unknown: the message ends with `next`
  */
 export async function runRequest(
   cli: Cli,
@@ -62,7 +61,7 @@ export async function runRequest(
   }
 }
 
-/** The exit codes of refusals. The exit code of all others is that of a finding. */
+/** The exit codes of some refusals. All other refusals have the exit code of a finding. */
 const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   BadHold: EXIT.usage,
   RequestIdTaken: EXIT.usage,
@@ -75,7 +74,7 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
 };
 
 /**
- * @param result ends the message.
+ * @param result the last part of the message
  * @throws CliError for a refused request
  */
 export function throwIfRefused({ cluster, items, error, outcome }: Answer, result: string): void {
@@ -97,7 +96,7 @@ function passFirst(cluster: string, range: string | undefined): string {
   return `An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once ${loop} ${cluster}".`;
 }
 
-/** Prints what a request could not release; a refusal is in its answer. */
+/** Prints warnings about items that a request could not release. The answer itself contains any refusal. */
 function warningsOf({ output }: Cli): TelemetryFactory {
   const log: Telemetry['log'] = (_level, _message, { errors } = {}) => {
     for (const error of Array.isArray(errors) ? errors : []) output.say(`warning: ${error}`);

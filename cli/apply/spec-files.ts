@@ -32,8 +32,8 @@ interface Faulty {
 }
 
 /**
- * Reads and checks all specs of the given files and folders; `-` is the standard input. Of a folder it reads the files
- * that end in .yml, .yaml or .json. A file that is named twice, or also through a link, is read once.
+ * Reads and checks all specs of the given files and folders; `-` is the standard input. In a folder, it reads the files that
+ * end in .yml, .yaml or .json. It reads a file once, even if the file is named twice or through a link.
  */
 export async function readSpecFiles(named: readonly string[], stdin: Stdin): Promise<SpecFiles> {
   const reads: (SpecFile | Faulty)[] = [];

@@ -121,7 +121,7 @@ function requestItem({ kind, key, item }: ItemPlace): AllocateRequest['items'][n
   return { range: nameOfKey(key) as RangeName, value: kind === 'port' ? Number(item) : item };
 }
 
-/** Returns the end of the hold: the same one when the command is repeated with its request id. */
+/** Returns the end of the hold. A command that is repeated with its request id gets the same end. */
 async function holdEndMs(
   table: KeyValueTable,
   cluster: string,
@@ -175,7 +175,7 @@ async function release(cli: Cli, { kind, name, values }: NamedItems, options: Re
   const { spec } = await registeredCluster(table, name);
   const served = await readServedRanges(table, spec);
   const places = values.map((value) => placeOf(spec, kind, value, served));
-  // API servers' own record shows which address is held: only that is released.
+  // Only a release in the table needs confirmation. API servers release only what their IPAddresses show as held.
   const releases = spec.allocator === 'table' && spec.mode === 'enforce';
   if (!yes && !dryRun && releases && !(await mayRelease(cli, spec, places, options))) return EXIT.findings;
 
@@ -204,7 +204,7 @@ interface ReportOptions {
 
 /**
  * Prints an answer.
- * @throws CliError for one that refuses the request
+ * @throws CliError for an answer that refuses the request
  */
 function report(output: Output, kind: string, answer: Answer, { refused, line }: ReportOptions): void {
   if (output.isForPrograms) output.document({ kind, ...answer });

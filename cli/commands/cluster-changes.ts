@@ -109,7 +109,7 @@ export function clusterTakeOver(act: Act): Command {
 
 async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOptions): Promise<ExitCode> {
   const { stack } = options;
-  // CloudFormation accepts no other names.
+  // CloudFormation accepts only such stack names.
   if (!/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(stack)) {
     throw usageError(
       `--stack ${stack} is not a stack name: use letters, digits and hyphens, such as kube-bootstrap-controller-prod.`,

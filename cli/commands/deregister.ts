@@ -17,7 +17,7 @@ interface Options extends GlobalOptions, ConnectionOptions {
 type Deregistered = Extract<DeregistrationResult, { outcome: 'deregistered' }>;
 
 const HOUR_MS = 3_600_000;
-/** Twice the interval of the endpoints loop, as the deregister function. */
+/** The time limit: twice the interval of the endpoints loop, as in the deregister function. */
 const LONGEST_MS = 20_000;
 
 const DESCRIPTION = `Remove an API server from the endpoints before it is stopped

@@ -68,7 +68,7 @@ const SIGNS: Readonly<Record<DoctorLine['level'], { readonly sign: string; reado
   fail: { sign: '✗', style: 'red' },
 };
 
-/** Returns the checks of all clusters together, then those of each; a failed one with its fix. */
+/** Returns the lines of the checks that concern all clusters, then the lines of each cluster. A failed check has its fix. */
 function doctorLines({ lines }: DoctorAnswer, { columns = 120, paint }: Pick<Output, 'columns' | 'paint'>): string[] {
   const common = lines.filter(({ cluster }) => cluster === undefined);
   const own = Map.groupBy(

@@ -59,7 +59,7 @@ async function pause(cli: Cli, names: readonly string[], options: PauseOptions):
     if (text.trim() === '') throw usageError(`--${option} is empty.`);
     if (text.length > LONGEST_TEXT) throw usageError(`--${option} is longer than ${LONGEST_TEXT} characters.`);
   }
-  // Allowed with any clock of this host: the time is that of the table's clock.
+  // The clock of this host may be wrong, because the pause uses the time of the table's clock.
   return setPause(cli, names, options, async () => ({ untilMs: (await cli.nowMs()) + forMs, reason, by }));
 }
 

@@ -59,7 +59,7 @@ async function runPassOnce(cli: Cli, loopId: Loop, name: string, options: Option
   return cli.ended.aborted ? EXIT.interrupted : exitCodeOfPass(ran);
 }
 
-/** Refuses a paused cluster, unless --even-if-paused shows that the caller knows of it. */
+/** Refuses a paused cluster, unless the pass is a dry run or has --even-if-paused. */
 async function heedPause(cli: Cli, loop: Loop, cluster: RegisteredCluster, options: Options): Promise<void> {
   const { table } = await cli.openTable();
   const { name } = cluster.spec;
@@ -83,7 +83,7 @@ function heedMode(cli: Cli, { spec, owner }: RegisteredCluster, { dryRun }: Opti
   if (owner !== undefined) cli.output.say(`The pass runs for stack ${owner.stack}, which owns ${spec.name}.`);
 }
 
-/** The pass failed before it decided anything, and is not recorded. */
+/** Reports a pass that failed before it decided anything. Such a pass is not recorded. */
 function notRun(cli: Cli, error: unknown): ExitCode {
   if (cli.ended.aborted) {
     cli.output.say('Interrupted before anything was decided: nothing was changed.');

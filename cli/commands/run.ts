@@ -12,7 +12,7 @@ interface Options extends GlobalOptions {
   readonly context?: string;
   readonly admission?: number;
   readonly demo?: boolean;
-  /** `false`: no page. */
+  /** `false`: no status page is served. */
   readonly page: boolean;
   readonly port: number;
 }
@@ -48,7 +48,7 @@ async function run(cli: Cli, _: readonly string[], options: Options) {
     import('../../local/run.ts'),
     import('../page/serve-page.ts'),
   ]);
-  // The table is in this process, with the same clock.
+  // The table is in this process, so its clock is the clock of this process.
   const nowMs = Date.now;
   const kbctl = calledAs(process.argv[1] ?? '', process.cwd());
   await runLoops(start, ended, {
@@ -99,14 +99,14 @@ function startOptions({ filename: file, kubeconfig, context, admission, demo = f
   return { ...common, ...(demo && { demo }) };
 }
 
-/** Returns the options that lead to a folder. Commands use the default folder without them. */
+/** Returns the options that lead commands to the folder. The default folder needs no options. */
 function toFolder(data: string | undefined): string {
   return data === undefined ? '' : ` --data ${shellWord(data)}`;
 }
 
 /**
- * Returns the command line that runs kbctl in this folder. Never `npx kbctl`, which elsewhere would run a package of that
- * name from the registry.
+ * Returns the command line that runs kbctl in this folder. It is never `npx kbctl`, which in another folder would run a
+ * package of that name from the registry.
  * @param script as in `process.argv`: the link that was called, or the file
  */
 export function calledAs(script: string, folder: string): string {

@@ -1,13 +1,13 @@
 /**
- * Parts of the messages of upstream, API servers and passes, and the word that explains each message. The first entry
- * counts whose parts are all in the message.
+ * Parts of the messages of upstream, API servers and passes, with the word that explains each message. A message is explained
+ * by the first entry whose parts it contains.
  */
 const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[] = [
   ['leakedRecord', 'IPAddress', 'appears to have been modified, not referencing a Service'],
   ['leakedRecord', 'IPAddress', 'appears to have leaked: cleaning up'],
   ['leakedRecord', 'IPAddress', 'has a wrong reference', '; cleaning up'],
   ['notRecorded', 'has a wrong reference; repairing'],
-  // The repair of IPAddresses has a space after the family, that of bitmaps has none.
+  // The message of the IPAddress repair has a space after the family. The message of the bitmap repair has none.
   ['notRecorded', '[IPv', ']: ', 'is not allocated; repairing'],
   ['repair', 'is not allocated; repairing'],
   ['duplicate', 'was assigned to multiple services'],
@@ -26,7 +26,7 @@ const MESSAGES: readonly (readonly [word: string, ...parts: readonly string[]])[
   ['NotInRange', 'is not in the valid range'],
 ];
 
-/** Returns the word that explains a pasted message: by the parts of its text, or a word that it contains. */
+/** Returns the word that explains a pasted message: its beginning, the word for its text, or a code in it. */
 export function wordInMessage(message: string, words: { has(word: string): boolean }): string | undefined {
   const line = message.replace(/\s+/g, ' ').trim();
   const [ofText] = MESSAGES.find(([, ...parts]) => parts.every((part) => line.includes(part))) ?? [];

@@ -19,7 +19,7 @@ export const EXPLANATIONS: readonly Explanation[] = [
 
 const byWord = new Map(EXPLANATIONS.map((one) => [one.word, one]));
 
-/** Every word with an explanation. If two differ only in case, any third spelling means the first. */
+/** Every word with an explanation. If two words differ only in case, any other spelling means the first. */
 const all: ReadonlyMap<string, Explanation> = new Map([
   ...byWord,
   ...findings.toReversed().flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),
@@ -34,8 +34,8 @@ const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
 );
 
 /**
- * Returns the explanation of a type of finding, a reason of the original's events, a state or an error code, in any
- * case, with or without spaces and hyphens; or of a whole message. Without one: the nearest word.
+ * Returns the explanation of a word or a whole message. A word is a type of finding, a reason of upstream's events, a state
+ * or an error code, in any case, with or without spaces and hyphens. If there is no explanation, returns the nearest word.
  */
 export function explain(word: string): Explanation | { readonly nearest?: string } {
   const found = all.get(word.trim()) ?? inAnyCase.get(withoutCase(word)) ?? all.get(wordInMessage(word, all) ?? '');
@@ -44,7 +44,7 @@ export function explain(word: string): Explanation | { readonly nearest?: string
   return nearest === undefined ? {} : { nearest };
 }
 
-/** A type of a later version may be unknown. */
+/** The type of a finding is any text, because a later version may have recorded an unknown type. */
 type FindingFacts = Pick<RecordedFinding, 'item' | 'service'> & { readonly type: string };
 
 /** Returns the resolution of a finding in one line, with its own Service and address. */

@@ -21,7 +21,7 @@ export interface AgentOptions {
   readonly say: (line: string) => void;
 }
 
-/** A refresh that failed is retried sooner than the next is due. */
+/** The longest wait after a failed refresh. */
 const RETRY_MS = 1_000;
 const SHORTEST_REFRESH_MS = 2_000;
 
@@ -32,8 +32,9 @@ interface EndedRefresh {
 }
 
 /**
- * Returns how long to wait from the end of a refresh to the next one. Agents that started in the same second write one item:
- * a random part of the first interval spreads them, and counting from the end keeps the place that a write has found.
+ * Returns how long to wait from the end of a refresh to the next one. Agents that started in the same second write the same
+ * item. A random part of the first interval spreads their writes. The wait counts from the end of a refresh, so that the
+ * writes stay spread.
  */
 export function restAfter({ isRefreshed, isFirst, everyMs }: EndedRefresh, random: () => number): number {
   if (!isRefreshed) return Math.min(RETRY_MS, everyMs) * (0.5 + random() / 2);
@@ -133,10 +134,13 @@ export interface DeregisterSelfOptions extends Pick<AgentOptions, 'cluster' | 'a
   readonly environment: Environment;
 }
 
-/** Twice the interval of the endpoints loop, as long as upstream waits at its shutdown. */
+/** The time limit: twice the interval of the endpoints loop. Upstream waits as long at its shutdown. */
 const LONGEST_MS = 20_000;
 
-/** Removes the address from the endpoints, as an API server does when it stops. Its next start publishes it at once. */
+/**
+ * Removes the address from the endpoints, as an API server does when it stops. The next start of the agent publishes the
+ * address again.
+ */
 export async function deregisterSelf(options: DeregisterSelfOptions): Promise<ExitCode> {
   const { environment, cluster, address, say } = options;
   say(`Ending: removing ${address} from the endpoints. Press Ctrl-C again to end at once.`);

@@ -10,14 +10,14 @@ export interface HeartbeatRequest {
   readonly address: string;
   readonly leaseMs: number;
   readonly nowMs: () => number;
-  /** Probes this host's API server. Absent: it is not probed, and counts as ready. */
+  /** Probes this host's API server. Absent: the server is not probed and counts as ready. */
   readonly probe?: () => Promise<ProbeReply>;
 }
 
 export interface Heartbeat {
   /**
-   * `active`: refreshed. `withdrawn`: deregistered, and the withdrawal is not over. `down`: it was not ready. `lost`: another
-   * writer wrote the lease at the same time.
+   * `active`: the lease was refreshed. `withdrawn`: the withdrawal has not ended yet. `down`: the API server was not ready.
+   * `lost`: another writer wrote the lease at the same time.
    */
   readonly state: 'active' | 'withdrawn' | 'down' | 'lost';
   readonly outcome?: ProbeOutcome;
@@ -37,7 +37,7 @@ export async function heartbeat(request: HeartbeatRequest): Promise<Heartbeat> {
   const before = leaseOf(stored, address) ?? newLease(address);
   const atMs = nowMs();
   const answer = outcome?.verdict ?? 'ready';
-  // Only the tick counts misses. On its own host, silence proves that the server is down.
+  // Only ticks count misses. An agent needs no count: silence on the server's own host proves that the server is down.
   const event = { source: 'agent', leaseMs, provesEnd: answer === 'silence' } as const;
   const after = answer === 'unknown' ? before : nextLease(before, { answer, ...event }, atMs);
   const { written } = await changeLeases(table, cluster, stored, new Map(after === before ? [] : [[address, after]]));

@@ -44,7 +44,7 @@ export function ownServer(spec: ClusterSpec, address: string, everyMs: number): 
 
 export type AskReadyz = (signal: AbortSignal) => Promise<ProbeReply>;
 
-/** A renewed certificate is read after this time. */
+/** The kubeconfig is read again after this time, because its certificate may have been renewed. */
 const KUBECONFIG_KEPT_MS = 5 * 60_000;
 const PLAIN: ApiServerAccess = {
   server: '',
@@ -64,7 +64,7 @@ export interface ReadyzOptions {
 
 /**
  * Returns the probe of this host's API server, as the spec defines it and with the CA of the kubeconfig.
- * @throws ClusterError when the kubeconfig cannot be read; later, the one that was read stays in use
+ * @throws ClusterError if the first read of the kubeconfig fails. If a later read fails, the last kubeconfig stays in use.
  */
 export async function readyzOf(options: ReadyzOptions, signal: AbortSignal): Promise<AskReadyz> {
   const { spec, server, loadKubeconfig, nowMs } = options;

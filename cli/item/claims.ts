@@ -14,9 +14,9 @@ import { type ExitCode, exitCodeOf } from '../errors.ts';
 import type { ConnectionOptions } from '../options.ts';
 import type { ItemPlace } from './item-place.ts';
 
-/** A list of 50,000 Services takes a few seconds. */
+/** The time limit. A list of 50,000 Services takes a few seconds. */
 const LONGEST_MS = 30_000;
-/** A Service that has an item, once for each claim. */
+/** A Service that has an item. The Service is listed once for each of its claims. */
 export interface ServiceUse {
   /** `namespace/name`. */
   readonly service: string;
@@ -28,7 +28,7 @@ export interface IpAddress {
   /** The object that owns it: `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;
   readonly isOfService: boolean;
-  /** What manages it, if that is not the API servers. */
+  /** The manager of the object, if the API servers do not manage it. */
   readonly managedBy?: string;
   readonly hasWrongLabels: boolean;
   readonly createdAtMs?: number;
@@ -36,9 +36,9 @@ export interface IpAddress {
 
 export interface ItemClaims {
   readonly services: readonly ServiceUse[];
-  /** Whether IPAddresses are the record of allocations, and the IPAddress of the item was read. */
+  /** True if IPAddresses are the record of allocations and the IPAddress of the item was read. */
   readonly isRecordRead?: boolean;
-  /** Absent: there is none, or it was not read. */
+  /** Absent: there is no IPAddress, or it was not read. */
   readonly ipAddress?: IpAddress;
   /** The hold that the IPAddress represents. */
   readonly hold?: Hold;
@@ -118,7 +118,7 @@ function claimsOf(service: ServiceClaim, { kind, item }: ItemPlace): ServiceUse[
   return claimed.filter((text) => text === item).map(() => claim);
 }
 
-/** Reads the IPAddress of an address. Without the right to it, Services alone are shown. */
+/** Reads the IPAddress of an address. Without the right to read it, only Services are shown. */
 async function readRecord(
   kubernetes: ClusterPort,
   { allocator }: ClusterSpec,
@@ -156,7 +156,7 @@ export function ipAddressOf(record: IPAddressRecord): IpAddress {
   };
 }
 
-/** A list has 0 for an object without a time. */
+/** Returns the creation time. In a list, 0 means that the object has no creation time. */
 function createdAt({ createdAtMs }: { readonly createdAtMs: number }): { readonly createdAtMs?: number } {
   return createdAtMs > 0 ? { createdAtMs } : {};
 }

@@ -29,7 +29,7 @@ export interface ItemPlace {
 
 /**
  * @param served the ServiceCIDRs of the cluster, if API servers allocate from them
- * @throws CliError for an invalid address or port and, in the original's words, for one outside the range
+ * @throws CliError for an invalid address or port and, with upstream's message, for an address or port outside the range
  */
 export function placeOf(spec: ClusterSpec, kind: ItemKind, text: string, served?: ServiceCidrUsage): ItemPlace {
   return kind === 'ip' ? placeOfAddress(spec, text, served) : placeOfPort(spec, text);
@@ -54,7 +54,7 @@ function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsag
   if (item === undefined) throw usageError(`${JSON.stringify(boundedText(text, 80))} is not an IP address.`);
   const family = familyOf(item);
   const valid = served?.networks.map(({ cidr }) => cidr) ?? spec.serviceClusterIPRanges;
-  // A run record omits networks of a cluster that has many.
+  // The run record of a cluster with many networks omits some of them.
   const range = [...valid, ...spec.serviceClusterIPRanges].find((cidr) => hasAddress(spec, cidr, item));
   const own = valid.filter((cidr) => parseCidr(cidr)?.family === family);
   if (range === undefined && own.length === 0) {
@@ -65,7 +65,10 @@ function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsag
   return { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' };
 }
 
-/** API servers allocate from the whole network, even beyond the end of a bitmap. */
+/**
+ * Returns whether an address can be allocated from a range. API servers allocate from the whole network, even beyond the end
+ * of a bitmap.
+ */
 function hasAddress({ allocator }: ClusterSpec, cidr: string, item: string): boolean {
   const [network, address] = [parseCidr(cidr), parseAddress(item)];
   if (network === undefined || address === undefined || network.family !== address.family) return false;

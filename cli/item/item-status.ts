@@ -28,11 +28,11 @@ export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly band: 'static' | 'dynamic';
   /** `unknown`: no pass has saved the range, and Services were not read. */
   readonly state: 'free' | 'taken' | 'unknown';
-  /** Whether anything can be allocated in its range. Absent: the API servers allocate. */
+  /** True if anything can be allocated in the item's range. Absent: the API servers allocate. */
   readonly ready?: boolean;
   readonly savedAtMs?: number;
   readonly hold?: Hold;
-  /** The strikes of an item without a Service or a hold; three free it. */
+  /** The strikes of an item without a Service or a hold. The third strike frees the item. */
   readonly strikes?: 0 | 1 | 2;
   /** The findings of the last pass about this item. */
   readonly findings: readonly RecordedFinding[];
@@ -69,8 +69,8 @@ function savedOf({ cluster, place, saved }: ItemFacts): ItemFacts['saved'] {
 }
 
 /**
- * Where the API servers allocate, an IPAddress is the record, and the listed Services are newer than the usage bitmap
- * of the last pass.
+ * Returns whether the item is taken. Where the API servers allocate, the IPAddress is the record, and the listed Services are
+ * newer than the usage bitmap of the last pass.
  */
 function isTaken({ cluster, place, claims }: ItemFacts, stored: StoredRange | undefined): boolean | undefined {
   if (cluster.spec.allocator === 'apiserver' && claims !== undefined) {
@@ -84,7 +84,10 @@ function isReady({ cluster, place }: ItemFacts, stored: StoredRange | undefined)
   return stored?.generation === cluster.rangesGeneration && stored.range === place.range;
 }
 
-/** Only the table counts strikes. After passes that only observed, they count from zero. */
+/**
+ * Returns the strikes of an item. Only the table counts strikes. After a pass that only observed, the strikes count from
+ * zero.
+ */
 function strikesOf({ cluster, place, record, claims }: ItemFacts, { range, strikes }: StoredRange) {
   if (cluster.spec.allocator !== 'table' || (claims !== undefined && claims.services.length > 0)) return undefined;
   const bit = record?.observed ? undefined : bitIn(range, place);

@@ -5,7 +5,7 @@ import { PAGE_SCRIPT } from './page-script.ts';
 import type { CellLook } from './range-map.ts';
 
 export interface PageOptions {
-  /** How often the page refreshes. Absent: it is a file. */
+  /** How often the page refreshes. Absent: the page is a file. */
   readonly live?: { readonly pollMs: number };
 }
 
@@ -46,7 +46,7 @@ export function page({ title, heading, about, summary, atMs, isOne, main, live }
 `);
 }
 
-/** The path of a page begins with its key, which no link repeats. */
+/** The link is relative, so that it does not contain the key at the beginning of the path. */
 const TO_ALL_CLUSTERS = html`<nav aria-label="Up"><a href="../">All clusters</a></nav>`;
 
 function hashOf(text: string): string {

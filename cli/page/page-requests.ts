@@ -41,7 +41,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-/** Answers requests of this machine's own browsers and scrapers with the key. No request changes anything. */
+/** Answers requests with the key from browsers and scrapers on this machine. No request changes anything. */
 export async function answerPageRequest(request: PageRequest, sources: PageSources): Promise<PageReply> {
   if (!isOurHost(request.headers.host, sources.port))
     return refusal(421, 'This page is only for this machine: open it at its 127.0.0.1 address.');
@@ -85,7 +85,10 @@ async function metrics(fleet: FleetStatus): Promise<PageReply> {
   return { status: 200, headers: { ...HEADERS, 'content-type': contentType }, body: text };
 }
 
-/** Another host name for this server means DNS rebinding: another site reads the page through the user's browser. */
+/**
+ * Returns whether the host name is that of this server. Another host name means DNS rebinding: another site reads the page
+ * through the user's browser.
+ */
 function isOurHost(host: string | undefined, port: number): boolean {
   const given = host?.toLowerCase();
   // Browsers leave out port 80.

@@ -3,7 +3,7 @@ import { CELL_STATES, type CellState, type RangeMap, type RangeStatus } from '..
 import { amount } from '../status/columns.ts';
 import { clipped, type Html, html } from './html.ts';
 
-/** How a cell is drawn: one of the states, with `U` of a bucket in four levels. The keys name the patterns of cells. */
+/** The looks of a cell: the states of cells, and four levels of use for a bucket. Each key names a pattern. */
 export const LOOKS = {
   ...CELL_STATES,
   R: 'free, reserved band',

@@ -19,15 +19,18 @@ import { type Child, clipped, firstOf, type Html, html, table } from './html.ts'
 import { type PageOptions, page } from './page-frame.ts';
 import { rangeMap } from './range-map.ts';
 
-/** How many cards and how many rows the page of all clusters has at most. */
+/** The limits of the page of all clusters: cards and rows. */
 const MOST_CARDS = 50;
 const MOST_CLUSTERS = 1_000;
-/** How many rows a table about one cluster has at most, and how many problems are listed. */
+/** The limits of the page of one cluster: rows of a table, and listed problems. */
 const MOST_ROWS = 100;
 const MOST_PROBLEMS = 20;
 const MOST_OF_A_CARD = 4;
 
-/** The page of all clusters: what needs attention, and a line for each. On a live page a name links to its cluster. */
+/**
+ * Renders the page of all clusters: what needs attention, and a line for each cluster. On a live page, the name of a cluster
+ * links to its page.
+ */
 export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): string {
   const { clusters, unreadable, atMs, pausedAll } = fleet;
   const unhealthy = clusters.filter(({ health }) => health === 'unhealthy');
@@ -92,7 +95,7 @@ export interface ClusterPageOptions extends PageOptions {
   readonly atMs: number;
 }
 
-/** The page of one cluster: what `kbctl status` prints, with the maps of its ranges. */
+/** Renders the page of one cluster: the output of `kbctl status`, with the maps of its ranges. */
 export function renderClusterPage(cluster: ClusterStatus, options: ClusterPageOptions): string {
   const { name, health, attention, apiServers, loops, ranges, findings } = cluster;
   const { atMs } = options;

@@ -1,6 +1,6 @@
 import { unlessAborted } from '../../lib/cluster/async.ts';
 
-/** A longer read is aborted. */
+/** The time limit of a read. */
 const TIMEOUT_MS = 10_000;
 
 export interface SharedReadOptions {

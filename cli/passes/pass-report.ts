@@ -27,7 +27,7 @@ function isUnreached({ errors }: EndedPass): boolean {
   return errors.some((error) => error instanceof ClusterError && UNREACHABLE.has(error.code));
 }
 
-/** Events are not counted as changes: each repeats a finding. */
+/** Matches writes of events, which do not count as changes because each event repeats a finding. */
 const EVENT = /^(create|patch) Event /;
 
 const MOST_FINDINGS = 20;

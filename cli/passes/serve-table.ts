@@ -21,7 +21,7 @@ import { claimTick } from './tick-claims.ts';
 /** The stack that owns the clusters of these processes. */
 const RUN_STACK = 'kbctl-run';
 
-/** Simultaneous passes of a loop: so many clusters without an answer do not delay the others. */
+/** The number of simultaneous passes of a loop. It is high, so that clusters that do not answer do not delay the others. */
 const CLUSTERS_AT_ONCE = 64;
 
 /** Runs the loops of all clusters of the table until `ended` aborts. Running passes then have five seconds to finish. */
@@ -37,7 +37,7 @@ export async function serveTable(
   const { environment, close } = createEnvironment({
     nowMs: clock.nowMs,
     clock,
-    // In a pod, as in a Lambda function, no kubeconfig leads to an address of the host.
+    // In a pod, as in a Lambda function, a kubeconfig must not lead to an address of the host.
     loadKubeconfig: kubeconfigLoader('.', sources, { refuseLocal: 'KUBERNETES_SERVICE_HOST' in process.env }),
     startDeadline: endingWith(givenUpAfter(ended)),
     telemetry: powertoolsTelemetry,
@@ -59,7 +59,7 @@ interface ClaimingProcess {
   readonly clock: RunnerClock;
 }
 
-/** Claims each tick of each loop, and runs those that it gets. A tick that takes long delays no other. */
+/** Claims each tick of each loop, and runs the ticks that this process gets. A slow tick delays no other tick. */
 export async function runClaimedTicks(
   environment: Environment,
   { by, clock }: ClaimingProcess,
@@ -78,7 +78,7 @@ export async function runClaimedTicks(
   await Promise.all(running);
 }
 
-/** Never throws: the next tick is the retry. */
+/** Runs a tick if this process can claim it. Never throws, because the next tick is the retry. */
 async function runIfClaimed(environment: Environment, loop: Loop, tickMs: number, by: string): Promise<void> {
   const { stack = RUN_STACK, table, telemetry } = environment;
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;

@@ -9,7 +9,7 @@ const SCHEMA = 1;
 
 const claimShape = z.object({
   dueAtMs: z.number(),
-  /** The process that claimed the tick. Only for users who read the item. */
+  /** The process that claimed the tick. This field is only information for users. */
   by: z.string(),
 });
 
@@ -36,7 +36,7 @@ export async function claimTick(
   const key = `${stack}/${loop}`;
   const previous = await table.get(TICKS, key);
   const claimed = previous && decodeItem(previous, claimShape, SCHEMA).dueAtMs;
-  // A claim further ahead comes from a clock that was set back, which must not stop a loop.
+  // A claim that is further ahead was made by a process whose clock was ahead. It must not stop the loop.
   if (claimed !== undefined && claimed >= dueAtMs && claimed <= dueAtMs + everyMs) return false;
   const item = { cluster: TICKS, key, schema: SCHEMA, value: { dueAtMs, by }, writesKept: 8 };
   const { outcome } = await table.put(item, previous);

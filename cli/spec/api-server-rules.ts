@@ -74,7 +74,7 @@ function checkServiceRef(at: SpecPath, serviceRef: NonNullable<ServerDraft['serv
   checkKubeconfig([...at, 'kubeconfig'], serviceRef.kubeconfig, report);
 }
 
-/** Checks that an address is accepted by the API in Endpoints, and of the family of the kubernetes Service. */
+/** Checks that the API accepts an address in Endpoints, and that the kubernetes Service has its family. */
 function checkAddress(at: SpecPath, text: string, draft: SpecDraft, report: Report): void {
   const address = parseAddress(text);
   if (address === undefined) {
@@ -90,7 +90,10 @@ function checkAddress(at: SpecPath, text: string, draft: SpecDraft, report: Repo
     report(at, unfit, 'write the address that clients in the cluster reach; a probe may go elsewhere with probe.url');
 }
 
-/** `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go`, without any multicast. */
+/**
+ * Returns the fault of an address, as `ValidateNonSpecialIP` of `pkg/apis/core/validation/validation.go` does. Unlike
+ * upstream, it refuses every multicast address.
+ */
 function unfitForEndpoints(address: Address, text: string): string | undefined {
   if (isUnspecified(address)) return `may not be unspecified (${text})`;
   if (isLoopback(address)) return 'may not be in the loopback range (127.0.0.0/8, ::1/128)';
@@ -99,7 +102,10 @@ function unfitForEndpoints(address: Address, text: string): string | undefined {
   return isMulticast(address) ? 'may not be a multicast address' : undefined;
 }
 
-/** Checks the family: the kubernetes Service has that of the primary range, or both; with `none` nothing is published. */
+/**
+ * Checks the family of an address. The kubernetes Service has the family of the primary range, or both families. With the
+ * reconciler `none`, no address is published, so any family is valid.
+ */
 function checkFamily(at: SpecPath, text: string, address: Address, draft: SpecDraft, report: Report): void {
   const reconciler = draft.endpoints?.reconciler;
   if (reconciler === undefined || reconciler === 'none' || draft.serviceClusterIPRange === undefined) return;

@@ -26,7 +26,7 @@ export function checkServiceRanges({ serviceClusterIPRange: text, allocator }: S
     report(at(0), 'service-cluster-ip-range[0] is not a valid cidr', EXAMPLE);
   }
   if (primary !== undefined && rangeSize(primary) < FEWEST_ADDRESSES) {
-    // A prefix of 0 or 1 counts as no addresses, so both sides have a limit.
+    // A prefix length of 0 or 1 counts as no addresses, so the prefix length has a lower limit too.
     report(at(0), TOO_SMALL, `use a prefix length from 2 to ${LONGEST_PREFIX[primary.family]}`);
   }
   if (entries[1] !== undefined && secondary === undefined) {
@@ -85,7 +85,10 @@ export function checkServicePorts(draft: SpecDraft, report: Report): void {
   checkInNodePortRange(draft, at, nodePort, report);
 }
 
-/** Checks that there are two families, and leases to publish them by: a master count is one number for both. */
+/**
+ * Checks that a dual-stack Service has two ranges and leases. A master count does not suffice, because it is one number for
+ * both families.
+ */
 export function checkFamilies(draft: SpecDraft, report: Report): void {
   const { service, endpoints, serviceClusterIPRange: ranges } = draft;
   if (service?.ipFamilyPolicy !== 'PreferDualStack') return;
@@ -136,7 +139,7 @@ function checkExtraServicePort(draft: SpecDraft, of: SpecPath, port: ServicePort
   report(at, 'a Service of type ClusterIP has no node ports', fix);
 }
 
-/** Returns whether the port is outside. */
+/** Reports a node port outside the range, and returns whether it is outside. */
 function checkInNodePortRange(draft: SpecDraft, at: SpecPath, nodePort: number, report: Report): boolean {
   const range = draft.serviceNodePortRange === undefined ? undefined : readNodePortRange(draft.serviceNodePortRange);
   if (nodePort <= 0 || range === undefined || isRefused(range) || containsPort(range, nodePort)) return false;
@@ -162,7 +165,7 @@ function checkClashes(draft: SpecDraft, ports: readonly (ServicePortDraft | unde
 }
 
 function claimsOf(port: ServicePortDraft = {}) {
-  // Without a protocol it is TCP; the shape has reported an unknown one.
+  // The default protocol is TCP. The check of the shape has already reported an unknown protocol.
   const protocol = 'protocol' in port ? port.protocol : 'TCP';
   const fields = [
     { field: 'port', claim: `${protocol} port ${port.port}` },

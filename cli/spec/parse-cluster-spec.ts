@@ -19,20 +19,23 @@ export function parseClusterSpec(yamlText: string): SpecResult {
       return { faults: firstOfEachPlace(problems).map((problem) => notYaml(messageOf(problem))) };
     return validateClusterSpec(document.toJS());
   } catch (error) {
-    // Aliases without an anchor or that multiply, and nesting beyond the stack.
+    // The YAML has aliases without an anchor, aliases that multiply, or nesting that exceeds the stack.
     return { faults: [notYaml(error instanceof Error ? error.message : String(error))] };
   }
 }
 
 type Problem = Document['errors'][number] | Document['warnings'][number];
 
-/** Returns the parser's message with its line and column, without the text there; the one exception is for programmers. */
+/**
+ * Returns the parser's message with its line and column, without the text there. The message about several documents is
+ * replaced, because the parser's own message is for programmers.
+ */
 function messageOf({ code, message, linePos }: Problem): string {
   const [line = ''] = message.split(':\n', 1);
   return code === 'MULTIPLE_DOCS' ? `A second document begins at line ${linePos?.[0].line}` : line;
 }
 
-/** Keeps the first fault of each place: the others follow from it. */
+/** Keeps the first fault of each place, because the other faults follow from it. */
 function firstOfEachPlace(problems: readonly Problem[]): readonly Problem[] {
   const seen = new Set<number>();
   return problems.filter(({ pos: [start] }) => !seen.has(start) && seen.add(start));

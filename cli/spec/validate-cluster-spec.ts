@@ -33,7 +33,7 @@ export function validateClusterSpec(value: unknown): SpecResult {
   const faults: SpecFault[] = [];
   const report: Report = (at, message, fix) => void faults.push(fault(at, message, fix));
   checkBounds(value, report);
-  // Nothing else reads lists that are too long.
+  // Lists that are too long are not checked further.
   if (faults.length === 0) checkRules(checkShape(value, report), report);
   return faults.length > 0 ? { faults } : { spec: completed(value) };
 }
@@ -80,7 +80,7 @@ function completed(value: unknown): ClusterSpec {
   return { ...spec, serviceClusterIPRanges };
 }
 
-/** Checks intervals: a pass runs when its schedule does, so an interval must be a multiple of it. */
+/** Checks intervals. A pass runs only when its loop is scheduled, so an interval must be a multiple of the schedule. */
 function checkIntervals({ intervalSeconds }: SpecDraft, report: Report): void {
   for (const loop of LOOPS) {
     const schedule = SCHEDULE_SECONDS[loop];
@@ -91,7 +91,7 @@ function checkIntervals({ intervalSeconds }: SpecDraft, report: Report): void {
   }
 }
 
-/** Checks leases: otherwise a slightly late tick would find every lease expired. */
+/** Checks that a lease outlives several intervals. Otherwise, a slightly late tick would find every lease expired. */
 function checkLeases({ endpoints, intervalSeconds }: SpecDraft, report: Report): void {
   const { leaseSeconds, reconciler } = endpoints ?? {};
   if (leaseSeconds === undefined || reconciler === undefined || reconciler === 'none') return;
@@ -133,7 +133,7 @@ function checkCallerKeys({ callerKeys: hashes = [] }: SpecDraft, report: Report)
     const at = ['callerKeys', index];
     if (hash === undefined) continue;
     if (first.get(hash) !== index) report(at, 'is listed twice', 'list the hash of each key once');
-    // Not quoted: the value may be the key itself.
+    // The message does not quote the value, because the value may be the key itself.
     else if (!KEY_HASH.test(hash)) report(at, 'is not a SHA-256 hash in hex', HASH_FIX);
   }
 }

@@ -14,8 +14,8 @@ const UNITS = [
 ] as const;
 
 /**
- * Returns an age in the format of kubectl: `5s`, `3m20s`, `15m`, `2h`, `4d`. Clocks differ: a second ahead is now, and
- * more than that is `<invalid>`, as kubectl has it.
+ * Returns an age in the format of kubectl: `5s`, `3m20s`, `15m`, `2h`, `4d`. Because clocks differ, a time less than two
+ * seconds ahead counts as now. A later time is `<invalid>`, as in kubectl.
  */
 export function formatAge(ms: number): string {
   if (ms <= -2 * SECOND_MS) return '<invalid>';

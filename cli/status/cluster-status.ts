@@ -28,7 +28,7 @@ export interface ClusterStatus {
   readonly unreadable: readonly string[];
 }
 
-/** `unhealthy`: action required. `warning`: it may resolve automatically. `unknown`: no pass ran yet. */
+/** `unhealthy`: action required. `warning`: the problem may resolve automatically. `unknown`: no pass ran yet. */
 export type Health = 'unhealthy' | 'warning' | 'unknown' | 'paused' | 'good';
 
 export const HEALTHS: readonly Health[] = ['unhealthy', 'warning', 'unknown', 'paused', 'good'];
@@ -83,7 +83,9 @@ export interface LoopStatus
   readonly lastPass?: Pick<RunRecord, 'startedAtMs' | 'durationMs' | 'outcome' | 'mode' | 'counts' | 'error'> & {
     readonly findings: number;
   };
-  /** The time of a later pass that was not recorded: a pass without news is recorded once a minute. Absent: unknown. */
+  /**
+   * The time of a later pass that was not recorded, because passes without news are recorded once a minute. Absent: unknown.
+   */
   readonly lastRanAtMs?: number;
 }
 
@@ -91,23 +93,23 @@ export interface RangeStatus {
   readonly key: RangeKey;
   /** `cluster IPs`, `secondary cluster IPs`, `node ports`. */
   readonly title: string;
-  /** Canonical text: `10.0.0.0/24`, `30000-32767`; of a sum, `2 ServiceCIDRs of IPv4`. */
+  /** Canonical text, such as `10.0.0.0/24` or `30000-32767`; for a sum, such as `2 ServiceCIDRs of IPv4`. */
   readonly range: string;
   readonly serviceCidr?: string;
   readonly sumOf?: number;
-  /** One of several ranges of the API servers: only their sum shows whether anything is free. */
+  /** True for one of several ranges of the API servers. Only the sum of these ranges shows whether anything is free. */
   readonly part?: true;
-  /** The range in the spec, if it differs: no pass has counted it yet. */
+  /** The range in the spec, if it differs from `range`: no pass has counted it yet. */
   readonly specRange?: string;
-  /** `table`: the record. `apiserver`: what Services claimed at the last pass. */
+  /** The source of the figures. `table`: the record. `apiserver`: what Services claimed at the last pass. */
   readonly allocator: AllocatorOfRecord;
   /**
-   * With `allocator: table`, whether allocation is open: an enforcing pass of this generation must have saved the
-   * range. False for a ServiceCIDR that is not ready or is being deleted. Absent: the API servers allocate, or the
-   * range was not read.
+   * With `allocator: table`, true if allocation is open: an enforcing pass of this generation must have saved the range.
+   * False for a ServiceCIDR that is not ready or is being deleted. Absent: the API servers allocate, or the range was not
+   * read.
    */
   readonly ready?: boolean;
-  /** Absent: nothing was saved, or it was not read; the figures are those of the last pass. */
+  /** Absent: the range was not saved or was not read, and the figures are those of the last pass. */
   readonly savedAtMs?: number;
   readonly capacity: number;
   readonly used: number;
@@ -148,9 +150,9 @@ export interface RangeMap {
 }
 
 /**
- * Letters of `RangeMap.cells`. A bucket has the first of these states that one of its items has: D duplicate, L
- * leaking, H held, U in use, R free in the reserved band, F free, X not usable (network, broadcast). Duplicates are
- * findings of the last pass, the other states are saved.
+ * Letters of `RangeMap.cells`. A bucket has the first of these states that one of its items has: D duplicate, L leaking, H
+ * held, U in use, R free in the reserved band, F free, X not usable (network, broadcast). Duplicates are findings of the last
+ * pass; the other states come from the saved range.
  */
 export const CELL_STATES = {
   D: 'duplicate',

@@ -137,7 +137,8 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
 }
 
 /**
- * Returns the time of a loop's last success. A run that only the leases show succeeded if the last recorded pass did.
+ * Returns the time of a loop's last success. A later run that only leases show counts as a success if the last recorded pass
+ * succeeded.
  */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;
@@ -203,7 +204,7 @@ export function holdColumns(nowMs: number): Column<HoldRow>[] {
       title: 'TAKEN UP BY',
       text: ({ takenUpBy, afterRelease }) => `${TAKEN_UP_BY[takenUpBy]}${afterRelease ? ', after release' : ''}`,
     },
-    // The last column pads no row to the longest.
+    // This is the last column, so that a long list of items does not pad the other rows.
     { title: 'ITEMS', text: ({ items }) => items.join(','), shrinks: true },
   ];
 }

@@ -66,8 +66,8 @@ function lastProbeAtMs(apiServers: readonly ApiServerStatus[]): number {
 const MINUTE_MS = 60_000;
 
 /**
- * Returns whether it is only known that the loop ran within the last minute. A pass without news is recorded once a
- * minute: of a loop that runs more often, the recorded pass is not the last.
+ * Returns whether it is only known that the loop ran within the last minute. A pass without news is recorded once a minute,
+ * so the recorded pass of a loop that runs more often may not be the last.
  */
 export function isOneOfMany({ state, intervalSeconds, lastPass }: LoopStatus, nowMs: number): boolean {
   return state === 'good' && intervalSeconds * 1000 < MINUTE_MS && nowMs - (lastPass?.startedAtMs ?? 0) < MINUTE_MS;
@@ -86,7 +86,7 @@ export function apiServerStatuses(
   const statusOf = (lease: Lease, kind?: ApiServerKind): ApiServerStatus => {
     left.delete(lease.address);
     const refreshedAtMs = lease.expiresAtMs - endpoints.leaseSeconds * 1000;
-    // The lease expires later only if it was refreshed under a longer `leaseSeconds`.
+    // The computed time is in the future only if the lease was refreshed under a longer `leaseSeconds`.
     return leaseStatus(lease, kind, { nowMs, refreshedAtMs: Math.min(refreshedAtMs, nowMs) });
   };
   const named = new Set(apiServers.flatMap((server) => ('address' in server ? server.address : [])));
@@ -110,7 +110,7 @@ function leaseStatus(
 ): ApiServerStatus {
   const { address, host, source, expiresAtMs, misses, generation, lastProbe } = lease;
   const wasActive = generation > 0;
-  // Otherwise the expiry does not show the last refresh.
+  // After a miss, a withdrawal or the expiry, `expiresAtMs` does not show the last refresh.
   const untouched = wasActive && expiresAtMs > nowMs && misses === 0 && lease.state !== 'withdrawn';
   return {
     address,

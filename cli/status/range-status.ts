@@ -49,7 +49,10 @@ function rangeStatus(range: SpecRange, inputs: StatusInputs, nowMs: number): Ran
   return savedStatus(range, saved, inputs, nowMs);
 }
 
-/** Whether no pass writes it any more: the allocator changed, or the range in the spec is too large for a bitmap. */
+/**
+ * Returns whether no pass writes the range any more: the allocator changed, or the range in the spec is too large for a
+ * bitmap.
+ */
 function isOutdated({ configured }: SpecRange, { stored }: SavedRange, { allocator }: ClusterSpec): boolean {
   return stored.allocator !== allocator || (allocator === 'apiserver' && stored.range !== configured);
 }
@@ -89,7 +92,7 @@ function savedStatus(
   };
 }
 
-/** Returns the counts of the last pass, if they are of the same range. */
+/** Returns the counts of the last pass, if the pass counted the same range. */
 function countedStatus(
   { key, configured }: SpecRange,
   { cluster, ranges }: StatusInputs,
@@ -121,7 +124,9 @@ function secondaryFigure(name: string): string {
   return `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 }
 
-/** Rounds down to a tenth of a per cent, as the metric does: only a full range has 100. */
+/**
+ * Returns the figures of a range. The percentage is rounded down to a tenth, as in the metric, so only a full range has 100.
+ */
 export function figures(
   used: number,
   capacity: number,

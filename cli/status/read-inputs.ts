@@ -31,12 +31,15 @@ export interface UnreadableItem {
 }
 
 /**
- * The number of clusters that are read at a time: their three lists each are fewer than the connections of the table's
- * client.
+ * The number of clusters that are read at a time. Each cluster needs three lists. All lists together need fewer connections
+ * than the table's client has.
  */
 export const AT_A_TIME = 16;
 
-/** `brief` does not read the ranges, which are the larger part: figures are those of the last passes, without a map. */
+/**
+ * The details to read. `brief` omits the ranges, which are most of the data: the figures are those of the last passes, and
+ * there is no map.
+ */
 export type StatusDetails = 'full' | 'brief';
 
 /** Reads the items of a cluster, without the answers to requests, which may be most of them. */
@@ -74,7 +77,7 @@ interface ReadItems {
   readonly unreadable: readonly UnreadableItem[];
 }
 
-/** Returns the items with the prefix; if the list fails because of one of them, those of the known keys. */
+/** Returns the items with the prefix. If the list fails because of one item, returns the items of the known keys. */
 async function readItems(
   table: KeyValueTable,
   cluster: string,

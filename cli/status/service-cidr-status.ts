@@ -97,7 +97,7 @@ function sumStatus(
   };
 }
 
-/** A usage bitmap, which exists if the spec has the range too, shows more. */
+/** Draws the map of a ServiceCIDR. A usage bitmap, which exists if the spec has the range too, shows more than the counts. */
 function drawMap(network: Network, usage: NetworkUsage, saved: SavedRange | undefined): RangeMap | undefined {
   const range = saved && textRange(saved.key, network.text);
   if (range === undefined || isRefused(range)) return drawUsage(network, usage);

@@ -155,7 +155,7 @@ function notLive(server: ApiServerStatus, nowMs: number): string {
   return `${name}: its lease expired ${formatAge(nowMs - (expiresAtMs ?? nowMs))} ago${why}`;
 }
 
-/** If all API servers are withdrawn, a withdrawal must end. */
+/** Returns the resolution if no lease is active. If all API servers are withdrawn, one withdrawal must end. */
 function noLiveLeaseHint({ inputs, apiServers, nowMs }: Parts): string {
   const withdrawn = apiServers.filter(
     ({ state, withdrawnUntilMs = 0 }) => state === 'withdrawn' && withdrawnUntilMs > nowMs,
@@ -182,7 +182,7 @@ function aboutFindings(parts: Parts): Attention[] {
 
 function levelOf(type: string): Attention['level'] | undefined {
   const explained = explain(type);
-  // A later version reported it.
+  // A later version reported this type of finding.
   if (!('severity' in explained)) return 'warning';
   if (explained.severity === 'information') return undefined;
   return explained.severity === 'action required' ? 'unhealthy' : 'warning';

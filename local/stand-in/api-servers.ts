@@ -12,7 +12,10 @@ export interface ApiServers {
   urlOf(address: string): string;
   /** Stops an API server as if its host failed: connections are reset, and new ones are refused. */
   stop(address: string): Promise<void>;
-  /** @throws Error when another process has its port by now. */
+  /**
+   * Starts the API server again at its port.
+   * @throws Error if another process has the port by now
+   */
   start(address: string): Promise<void>;
   close(): Promise<void>;
 }

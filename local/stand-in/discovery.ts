@@ -45,7 +45,7 @@ function resourceList(version: string): object {
   return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources };
 }
 
-/** kubectl reads the parameters of a PATCH there before it writes. */
+/** Returns the OpenAPI document of an API version. kubectl reads the parameters of PATCH in it before it writes. */
 function openApiOf(version: string): object {
   const schema = { type: 'string' };
   const parameters = ['fieldManager', 'fieldValidation'].map((name) => ({ name, in: 'query', schema }));

@@ -32,7 +32,7 @@ export class ObjectStore {
     return this.#put(key, object);
   }
 
-  /** Replaces the object that `previous` was read as; nothing is written when nothing changed. */
+  /** Replaces the object that was read as `previous`. An unchanged object is not written. */
   replace(resource: ServedResource, previous: StoredObject, next: StoredObject): StoredObject {
     const { namespace, name } = previous.metadata;
     const key = keyOf(resource, namespace, name);

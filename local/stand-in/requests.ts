@@ -3,7 +3,10 @@ import { badRequest, StatusError } from './resources.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** @throws StatusError when the body is no object of the API. */
+/**
+ * Returns the object in a body.
+ * @throws StatusError if the body is no object of the API
+ */
 export function parsedObject(body: string): StoredObject {
   return objectIn(parsedJson(body));
 }
@@ -45,7 +48,10 @@ function fieldAt(object: StoredObject, key: string): string {
   return typeof found === 'string' ? found : '';
 }
 
-/** @throws StatusError when the patch is of another kind, or leaves no object of the API. */
+/**
+ * Returns the patched object.
+ * @throws StatusError for an unsupported kind of patch, or if the result is no object of the API
+ */
 export function patched(target: StoredObject, body: string, contentType: string): StoredObject {
   const patch = parsedJson(body);
   if (contentType.startsWith('application/merge-patch+json')) return objectIn(merged(target, patch));
@@ -55,7 +61,7 @@ export function patched(target: StoredObject, body: string, contentType: string)
   throw new StatusError(415, 'UnsupportedMediaType', message);
 }
 
-/** RFC 7396. */
+/** Merges a patch as RFC 7396 defines. */
 function merged(target: unknown, patch: unknown): unknown {
   if (!isFields(patch)) return patch;
   const result: Record<string, unknown> = isFields(target) ? { ...target } : {};

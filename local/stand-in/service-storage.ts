@@ -22,7 +22,7 @@ export type Given<Item> = { readonly item: Item } | Refusal;
 
 /** Allocates addresses and ports for the stand-in's Services. `undefined` requests any. */
 export interface ServiceAllocator {
-  /** Allocates a held item only for a Service that may claim it: by `holdOwner`, its label. */
+  /** Allocates a held address only for a Service that may claim the hold. `holdOwner` is the Service's label. */
   allocateAddress(address: string | undefined, holdOwner?: string): Promise<Given<string>>;
   allocatePort(port: number | undefined, holdOwner?: string): Promise<Given<number>>;
   releaseAddress(address: string): Promise<void>;
@@ -100,7 +100,7 @@ export function claimsOf({ spec }: StoredService): { addresses: string[]; ports:
   return { addresses: spec.type === 'ExternalName' ? [] : addresses, ports: [...ports] };
 }
 
-/** Allocates what the registry would for a new or changed Service, or nothing. */
+/** Allocates what the registry would allocate for a new or changed Service. If one allocation fails, it keeps none. */
 export async function withAllocated(
   service: StoredService,
   before: StoredService | undefined,
@@ -124,7 +124,10 @@ export async function releaseClaims(claims: AllocatedItems, allocator: ServiceAl
   for (const port of claims.ports) await allocator.releasePort(port);
 }
 
-/** The stand-in has one range of cluster IPs: a Service has another family only by an address that it requests. */
+/**
+ * Returns the families of a Service. The stand-in has one range of cluster IPs, so a Service has another family only if it
+ * requests an address of that family.
+ */
 function familiesIn({ spec: { clusterIPs = [] } }: StoredService): readonly IPFamily[] {
   const families = clusterIPs.flatMap((address) => familyOf(address) ?? []);
   return families.length === 0 ? ['IPv4'] : families;
@@ -149,7 +152,7 @@ async function allocate(
   }
 }
 
-/** A refusal that is not about the request is the server's fault. */
+/** Returns the status for a refusal. A refusal that is not about the request is a fault of the server. */
 function statusOf(error: Refusal, { code, reason, message }: ReturnType<typeof portRefusal>): StatusError {
   return error.code === 'NotReady'
     ? new StatusError(500, 'InternalError', `Internal error occurred: ${error.message}`)

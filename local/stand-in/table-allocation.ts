@@ -16,9 +16,9 @@ export interface TableAllocationOptions {
 }
 
 /**
- * Allocates like an API server without etcd: from the table, and only from a range whose repair has succeeded within
- * its last three intervals. The registration is read each time: a new generation closes allocation, and one of its
- * passes opens it.
+ * Allocates like an API server without etcd: from the table, and only from a range whose repair has succeeded within its last
+ * three intervals. The registration is read each time: a new generation closes allocation, and a pass of that generation
+ * opens it again.
  */
 export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocationOptions): ServiceAllocator {
   const over = <Item>(rangeOf: (registered: RegisteredCluster) => ConfiguredRange<Item> | undefined) => {

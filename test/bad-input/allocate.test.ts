@@ -18,7 +18,7 @@ beforeEach(async () => {
   await world.repair(world.clock.nowMs);
 });
 
-/** Replaces an item. `change` gets its value. */
+/** Replaces an item. `change` gets the value of the item. */
 async function replace(key: string, change: (value: object) => object, schema?: number): Promise<void> {
   const previous = await world.table.get(CLUSTER, key);
   const value = { ...change((previous?.value ?? {}) as object) };

@@ -24,7 +24,7 @@ type Misfortune = readonly [
   pattern: RegExp,
 ];
 
-/** The pass fails and changes nothing; the next one, without the fault, does its work. */
+/** Expects that the pass fails and changes nothing, and that the next pass, without the fault, succeeds. */
 async function expectFailureAndRecovery(loop: Loop, [, happens, code, pattern]: Misfortune): Promise<void> {
   await happens(world.cluster);
   const before = await world.state();
@@ -57,7 +57,7 @@ const kubeconfigWith = (cluster: MisbehavingCluster, fields: Parameters<Misbehav
 const patience = { status: 429, headers: { 'retry-after': '120' }, body: 'too many requests' };
 const etcdTimeout = failure(500, 'InternalError', 'etcdserver: request timed out');
 
-/** Bodies of 200 that no API server sends. */
+/** Bodies that no API server sends with the status 200. */
 const NO_OBJECT = [
   '{}',
   'ok',
@@ -141,7 +141,9 @@ const MISFORTUNES: readonly Misfortune[] = [
 ];
 
 describe.each(LOOPS)('a pass of %s fails, changes nothing and lets the next one succeed', (loop) => {
-  test.each(MISFORTUNES)('%s', (...misfortune) => expectFailureAndRecovery(loop, misfortune));
+  test.each(MISFORTUNES)('a pass fails and changes nothing, and the next pass succeeds, if %s', (...misfortune) =>
+    expectFailureAndRecovery(loop, misfortune),
+  );
 });
 
 test.each(LOOPS)('a pass of %s waits as long as a 429 requires, and then does its work', async (loop) => {
@@ -155,7 +157,7 @@ test.each(LOOPS)('a pass of %s waits as long as a 429 requires, and then does it
 });
 
 test.each(NO_OBJECT)(
-  'an API server that answers 200 and %s to each request loses no endpoint, address or port',
+  'an API server that answers each request with 200 and %s causes no loss of an endpoint, address or port',
   async (body) => {
     for (const loop of LOOPS) expect(await world.tick(loop)).toMatchObject({ failed: 0 });
     const before = await world.state();

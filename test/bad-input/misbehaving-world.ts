@@ -11,14 +11,14 @@ import { startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 
 export const CLUSTER = 'demo';
 
-/** A table, bound to a deadline if it is given one. */
+/** Opens a table, with a deadline if one is given. */
 export type OpenTable = (deadline?: AbortSignal) => KeyValueTable;
 
 export type MisbehavingWorld = Awaited<ReturnType<typeof aMisbehavingWorld>>;
 
 export interface WorldOptions {
   readonly spec?: Partial<ClusterSpec>;
-  /** The table that passes use, and the same one past any fault. Default: in memory. */
+  /** The table as passes use it, and the same table without faults. Default: in memory. */
   readonly tables?: { readonly seen: OpenTable; readonly direct: OpenTable };
 }
 
@@ -69,7 +69,7 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
     /** The waits between the attempts of calls to the API server. */
     waitsMs: waitsMs as readonly number[],
     spec: specOf,
-    /** One invocation of the loop's handler, an interval after the last one. */
+    /** Invokes the loop's handler once, an interval after the last invocation. */
     tick: (loop: Loop) => {
       clock.nowMs += specOf({}).intervalSeconds[loop] * 1000;
       const event = { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };

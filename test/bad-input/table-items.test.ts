@@ -120,7 +120,7 @@ test.each(BAD_ITEMS)(
   },
 );
 
-test.each(BAD_ITEMS.slice(0, 1))('$what fails an audit too, which does not change it', async (bad) => {
+test.each(BAD_ITEMS.slice(0, 1))('$what fails an audit too, and the audit does not change it', async (bad) => {
   const world = await aWorld({ spec: { allocator: 'apiserver' } });
   const item = await put(world, bad);
   expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
@@ -175,7 +175,7 @@ describe('a registration', () => {
       schema: 2,
       pattern: /^SchemaTooNew: Item #clusters\/bad has schema 2.*deploy the newer version/,
     },
-  ])('$what fails alone, and is not changed', async ({ value, schema = 1, pattern }) => {
+  ])('a registration $what fails only its own pass, and is not changed', async ({ value, schema = 1, pattern }) => {
     const world = await aWorld();
     const item = await put(world, { cluster: '#clusters', key: 'bad', value: value(world), schema });
 

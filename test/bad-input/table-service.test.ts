@@ -10,7 +10,7 @@ import { TOKEN } from '../support/misbehaving-cluster.ts';
 import { testDynamoClient } from '../support/test-dynamo-client.ts';
 import { aMisbehavingWorld, type MisbehavingWorld, type OpenTable } from './misbehaving-world.ts';
 
-/** Attempts of a call, as the client makes them. */
+/** The number of attempts that the client makes for a call. */
 const ATTEMPTS = 3;
 
 let server: TableServer;
@@ -18,7 +18,7 @@ let proxy: FaultProxy;
 let direct: DynamoDBClient;
 let proxied: DynamoDBClient;
 let tables = 0;
-/** The table that passes ask for. */
+/** The name of the table that passes use. */
 let tableName: string;
 let world: MisbehavingWorld;
 
@@ -56,7 +56,7 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** No reply ever comes, until the time of the pass is over. */
+/** Returns a fault: no reply comes before the time of the pass is over. */
 const hang = (): Fault[] => [{ kind: 'hang', meanwhile: () => world.expireDeadlines() }];
 
 describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the next one succeed', (loop) => {
@@ -70,7 +70,7 @@ describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the ne
       /Table "nowhere" was not found in region eu-test-1.*deploy the stack that creates it, or correct the name/,
     ],
     [
-      'the table throttles it',
+      'the table throttles the invocation',
       () => proxy.plan('Query', ...throttle(ATTEMPTS)),
       'Throttled',
       /try again in a moment; if this continues, raise the capacity limits/,

@@ -12,11 +12,11 @@ const LEASE_MS = 15_000;
 interface Contention {
   readonly puts: number;
   readonly lost: number;
-  /** Between two refreshes of one lease that were written. */
+  /** The longest time between two successful refreshes of one lease. */
   readonly longestGapMs: number;
 }
 
-/** Runs agents that start in the same second for five minutes, with about so long for each call of the table. */
+/** Runs agents that start in the same second for five minutes. Each call of the table takes about `callMs`. */
 async function contentionOf(agents: number, callMs: number): Promise<Contention> {
   const clock = new Clock();
   const { pick } = new Chance(agents);
@@ -37,7 +37,7 @@ async function contentionOf(agents: number, callMs: number): Promise<Contention>
     put: async (item, previous) => {
       await call();
       const result = await store.put(item, previous);
-      // The first minute is the start, at which all write at once.
+      // The first minute does not count, because all agents write at once when they start.
       if (clock.nowMs < countedFromMs) return result;
       puts += 1;
       lost += Number(result.outcome === 'lost');
@@ -79,7 +79,7 @@ test.each([
   },
 );
 
-test('an agent waits its interval after a refresh, a part of it after the first, and at most a second after a lost one', () => {
+test('an agent waits its interval after a refresh, a part of it after the first refresh, and at most a second after a lost refresh', () => {
   const rest = (isRefreshed: boolean, isFirst: boolean) =>
     restAfter({ isRefreshed, isFirst, everyMs: EVERY_MS }, () => 0.5);
   expect([rest(true, false), rest(true, true), rest(false, false)]).toEqual([EVERY_MS, EVERY_MS / 2, 750]);

@@ -21,9 +21,9 @@ describe('the help', () => {
     command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
   const named = leaves(kbctl).map((command) => [`${command.parent?.name()} ${command.name()}`, command] as const);
 
-  test.each(named)('the help of %s describes it', (_, command) => {
+  test.each(named)('the help of %s contains its description', (_, command) => {
     expect(command.description()).toMatch(/^[A-Z][^\n]{10,}/);
-    // The help wraps it to the width of the terminal.
+    // The help wraps the description to the width of the terminal.
     expect(command.description()).not.toMatch(/\S\n\S/);
   });
 });

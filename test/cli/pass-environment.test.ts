@@ -88,7 +88,7 @@ describe('the credential plugin of a kubeconfig that a cluster names', () => {
     ['does not run for a cluster of the functions, even when it was named', false, ['lab'], 'kbc-prod', {}],
     ['runs for a cluster that was named', true, ['lab'], undefined, {}],
     ['runs for a kubeconfig that was named', true, [], 'kbc-prod', { kubeconfig }],
-  ])('%s', async (_, runs, operands, table, options) => {
+  ])('the credential plugin %s', async (_, runs, operands, table, options) => {
     await load(operands, table, options);
     expect(existsSync(marker)).toBe(runs);
   });

@@ -16,7 +16,7 @@ test('a document has ISO times, durations in milliseconds, and no maps', () => {
   });
 });
 
-test('a document keeps the names of counts, and a number beyond the last date', () => {
+test('a document keeps the names of counts, and contains a time beyond the last date as a number', () => {
   expect(plainOf({ counts: { atMs: 1 }, untilMs: 1e20 })).toEqual({
     counts: { atMs: 1 },
     until: '100000000000000000000',

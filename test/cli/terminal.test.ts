@@ -10,7 +10,7 @@ import { anyText } from '../support/properties.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 
-/** Each does something to a terminal that its text does not say. */
+/** Texts that would control a terminal. */
 const HOSTILE = [
   'red \u001b[31mfor ever',
   'clipboard \u001b]52;c;cm0gLXJmIC8=\u0007',

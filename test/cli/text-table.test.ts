@@ -17,7 +17,7 @@ const ROWS: readonly Row[] = [{ name: '茶', size: '10', about: 'a text that is 
 
 const table = (columns?: number) => textTable(COLUMNS, ROWS, columns, (_, text) => text);
 
-test('a table is as wide as its content without a width', () => {
+test('a table without a given width is as wide as its content', () => {
   expect(table()).toEqual(['NAME   SIZE   AGE   ABOUT', '茶     10     5s    a text that is longer than its column']);
 });
 

@@ -86,7 +86,7 @@ test.each([
 describe('the queues', () => {
   const url = 'https://sqs.eu-test-1.amazonaws.com/123/ticks';
 
-  test('no queue is needed', async () => {
+  test('the check of queues succeeds without any queue', async () => {
     expect(await checkQueues([], async () => 0, never)).toMatchObject([{ level: 'ok' }]);
   });
 
@@ -115,7 +115,7 @@ describe('the end of a credential', () => {
   });
 
   test.each(['Bearer opaque', 'Basic YTpi', 'Bearer a.b.c', aToken({ sub: 'no end' }), aToken({ exp: 'soon' }), ''])(
-    'is unknown of %p',
+    'the end of the credential %p is unknown',
     async (authorization) => {
       expect(await credentialEnds(bearing(authorization))).toEqual([]);
     },
@@ -135,7 +135,7 @@ describe('the end of a credential', () => {
     { title: 'a little more than a third ahead', end: { ...ninety, endsMs: NOW_MS + 30 * DAY + HOUR }, level: 'ok' },
     { title: 'a week ahead, of unknown beginning', end: { what: 'token', endsMs: NOW_MS + 7 * DAY }, level: 'warn' },
     { title: 'further ahead, of unknown beginning', end: { what: 'token', endsMs: NOW_MS + 8 * DAY }, level: 'ok' },
-  ])('$title is a line of level $level', ({ end, level }) => {
+  ])('a token whose end is $title gets a line of level $level', ({ end, level }) => {
     expect(endLine(end, NOW_MS)).toMatchObject({ check: 'token', level });
   });
 });
@@ -155,7 +155,7 @@ describe('the connection to the API server', () => {
     ['is the only API server', 'https://10.9.8.7:6443', ['10.9.8.7'], []],
     ['is a load balancer', 'https://api.demo.example.com', ['10.9.8.7', '10.9.8.8'], []],
     ['is probed as one of several', 'https://one.demo.example.com', ['10.9.8.7', '10.9.8.8'], ['warn']],
-  ])('a server that %s: %s of %j', (_, server, addresses, levels) => {
+  ])('a server that %s is checked: %s with the addresses %j', (_, server, addresses, levels) => {
     const url = 'https://one.demo.example.com/readyz';
     const probe = { path: '/readyz', authenticate: false, ...(server.includes('one.') && { url }) };
     const apiServers = addresses.map((address) => ({ address, kind: 'server' as const, probe }));
@@ -199,10 +199,13 @@ describe('the connection to the API server', () => {
     { allocator: 'table', has: true, levels: [] },
     { allocator: 'table', has: undefined, levels: [] },
     { allocator: 'apiserver', has: false, levels: [] },
-  ] as const)('a webhook that $has, with allocator $allocator', async ({ allocator, has, levels }) => {
-    const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
-    expect(lines.map(({ level }) => level)).toEqual(levels);
-  });
+  ] as const)(
+    'the check of the webhook with allocator $allocator warns only if the table allocates without it: $has',
+    async ({ allocator, has, levels }) => {
+      const lines = await checkWebhook(aClusterSpec({ allocator }), aReview({ hasWebhook: async () => has }));
+      expect(lines.map(({ level }) => level)).toEqual(levels);
+    },
+  );
 
   test.each<{ reply: ProbeReply; level: string; fix?: unknown }>([
     { reply: { kind: 'status', status: 200, body: 'ok' }, level: 'ok' },
@@ -228,7 +231,7 @@ describe('the rights', () => {
     aReview({ allows: async (permission) => allows(permission) });
   const justEnough = ({ namespace }: Permission) => namespace !== 'kube-system';
 
-  test('all rights are present, and none is excessive', async () => {
+  test('exactly the required rights cause no warning', async () => {
     const lines = await checkRights(reviewing(justEnough), aClusterSpec(), SERVER);
     expect(lines.every(({ level }) => level === 'ok')).toBe(true);
     expect(lines.map(({ message }) => message)).toContain(
@@ -276,7 +279,7 @@ describe('the rights', () => {
     ]);
   });
 
-  test('rights of an administrator are too many, unless the API server is on this machine', async () => {
+  test('rights of an administrator are reported as excessive, unless the API server is on this machine', async () => {
     const all = reviewing(() => true);
     const warnings = async (server: string) =>
       (await checkRights(all, aClusterSpec(), server)).filter(({ level }) => level !== 'ok');
@@ -297,10 +300,10 @@ describe('the writers of the endpoints', () => {
   };
 
   test.each([
-    { title: 'no other one', manager: 'kube-bootstrap-controller', nowMs: 5_000, levels: ['ok'] },
-    { title: 'another one, lately', manager: 'kube-apiserver', nowMs: 5_000, levels: ['warn', 'warn'] },
-    { title: 'another one, long ago', manager: 'kube-apiserver', nowMs: HOUR, levels: ['ok'] },
-  ])('$title', async ({ manager, nowMs, levels }) => {
+    { title: 'no other writer', manager: 'kube-bootstrap-controller', nowMs: 5_000, levels: ['ok'] },
+    { title: 'another writer that wrote recently', manager: 'kube-apiserver', nowMs: 5_000, levels: ['warn', 'warn'] },
+    { title: 'another writer that wrote long ago', manager: 'kube-apiserver', nowMs: HOUR, levels: ['ok'] },
+  ])('the check of the writers finds $title', async ({ manager, nowMs, levels }) => {
     const lines = await others(manager, nowMs);
     expect(lines.map(({ level }) => level)).toEqual(levels);
     expect(lines.every(({ level, message }) => level === 'ok' || message.includes(`was written by ${manager}`))).toBe(
@@ -326,7 +329,7 @@ describe('the writers of the endpoints', () => {
 describe('the spec', () => {
   const registered = { spec: aClusterSpec({ mode: 'observe' }), generation: 1, rangesGeneration: 1 };
 
-  test('an observing, paused cluster of another stack has a line for each', () => {
+  test('an observing, paused cluster of another stack has a line for each of the three facts', () => {
     const paused = { untilMs: NOW_MS + HOUR, reason: 'work', by: 'me' };
     const lines = checkSpec({ ...registered, paused, owner: { stack: 'theirs' } }, 'ours', NOW_MS);
     expect(lines.filter(({ level }) => level === 'warn').map(({ message }) => message)).toEqual([
@@ -361,7 +364,7 @@ describe('the spec', () => {
     { title: 'in another range', objects: [serviceAt('10.96.0.1')], levels: ['fail'] },
     { title: 'on another port', objects: [serviceAt('10.0.0.1', 8443)], levels: ['warn'] },
     { title: 'missing', objects: [], levels: ['warn'] },
-  ])('a Service that is $title', async ({ objects, levels }) => {
+  ])('the check of a Service that is $title has the levels $levels', async ({ objects, levels }) => {
     const lines = await checkService(aClusterSpec(), memoryCluster(objects).port);
     expect(lines.map(({ level }) => level)).toEqual(levels);
   });

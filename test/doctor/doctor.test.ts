@@ -126,7 +126,7 @@ describe('the doctor', () => {
     expect(lines).toContainEqual(expect.objectContaining({ cluster: 'two', check: 'owner' }));
   });
 
-  test('a denied table is the only line', async () => {
+  test('the doctor prints a single line if access to the table is denied', async () => {
     const denied = () =>
       Promise.reject(Object.assign(new Error('dynamodb:GetItem was denied'), { code: 'AccessDenied' }));
     const table: KeyValueTable = { get: denied, list: denied, put: denied, delete: denied };

@@ -1,15 +1,15 @@
 import { constants, deflateRawSync, gzipSync } from 'node:zlib';
 import { envelopeStart, fieldStart, message, serviceList } from '../kubernetes/protobuf-writer.ts';
 
-/** One way to answer every request: what goes over the wire, headers and all. */
+/** An attack answers every request with the bytes of `wire`, which include the headers. */
 export interface Attack {
   readonly name: string;
   readonly wire: () => Iterable<Buffer>;
-  /** It waits so long between two pieces. */
+  /** The wait between two pieces. */
   readonly everyMs?: number;
-  /** Its URL is `https://`: what goes over the wire answers a TLS ClientHello. */
+  /** The URL is `https://`, and the bytes answer a TLS ClientHello. */
   readonly tls?: true;
-  /** How a call for an object ends, and one for the list of Services. */
+  /** The error codes of a call for an object and of a call for the list of Services. */
   readonly ends: { readonly get: string; readonly services: string };
 }
 
@@ -29,7 +29,7 @@ function head(type: string, more: readonly string[] = ['connection: close'], sta
   return Buffer.from([`HTTP/1.1 ${status}`, `content-type: ${type}`, ...more, '', ''].join('\r\n'));
 }
 
-/** 64 KiB of the piece, for ever. */
+/** Repeats the piece without an end, in blocks of about 64 KiB. */
 function* endless(piece: Buffer | string): Generator<Buffer> {
   const bytes = Buffer.from(piece);
   const many = Buffer.concat(Array.from({ length: Math.ceil(65_536 / bytes.length) }, () => bytes));
@@ -43,7 +43,7 @@ function* following(...parts: readonly (Buffer | string | Iterable<Buffer>)[]): 
   }
 }
 
-/** A list of Services in protobuf that says it is 2 GiB long. */
+/** Returns a list of Services in protobuf whose stated length is 2 GiB. */
 function protobufList(...parts: readonly (Buffer | Iterable<Buffer>)[]): Generator<Buffer> {
   const meta = message([1, message([2, '9'])]);
   return following(head(PROTOBUF_TYPE), envelopeStart('v1', 'ServiceList', 2 ** 31 - 1), meta, ...parts);
@@ -67,13 +67,13 @@ function gzipped(...parts: readonly (Buffer | Iterable<Buffer>)[]): Generator<Bu
   return following(head(PROTOBUF_TYPE, GZIP_HEADERS), ...parts);
 }
 
-/** A gzip stream that never ends: blocks that follow the start. */
+/** Returns a gzip stream without an end: the start, then the block again and again. */
 function endlessGzip(start: Buffer, block: Buffer): Generator<Buffer> {
   const deflated = (bytes: Buffer) => deflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH });
   return gzipped(gzipSync('').subarray(0, 10), deflated(start), endless(deflated(block)));
 }
 
-/** The end of a gzip stream: its checksum, then its length. */
+/** Returns a gzip stream with a wrong checksum (-8) or a wrong length (-4). */
 function withGzipEnd(at: -8 | -4): Buffer {
   const bytes = Buffer.from(GZIP_OF_A_LIST);
   bytes.writeUInt32LE(1_000_000, bytes.length + at);
@@ -204,7 +204,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   {
     name: 'a flood of interim replies',
-    // It ends, so that a call which reads all of it fails, too.
+    // This reply ends, so that a call that reads all of it fails too.
     wire: () => following('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(30_000)),
     ends: TOO_LARGE,
   },

@@ -2,16 +2,17 @@ import { Session } from 'node:inspector/promises';
 import { pathToFileURL } from 'node:url';
 
 /*
- * Run by Node itself: `count-steps.ts <file with SCENARIOS> <n>`. Prints how many steps each scenario takes with n and with 2 n:
- * how often each function and block of lib/ (and of that file) ran, and how many elements the built-in functions walked.
+ * Node runs this file: `count-steps.ts <file with SCENARIOS> <n>`. It prints how many steps each scenario takes with n and
+ * with 2 n: how often each function and block of lib/ (and of that file) ran, and how many elements the built-in functions
+ * walked.
  */
 
-/** Each prepares its input for n, and returns the work that is counted. */
+/** Each scenario prepares its input for n, and returns the work that is counted. */
 export type Scenarios = Readonly<Record<string, (n: number) => () => unknown>>;
 
 let walked = 0;
 
-/** What walks a list without a call for each element. */
+/** Methods that walk a list without a call for each element. */
 const WALKS = [
   'includes',
   'indexOf',

@@ -3,16 +3,18 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 
 const folder = import.meta.dirname;
-/** With twice as many entries, a walk in n log n takes 2.25 times the steps from 250 on, and one in n² four times. */
+/**
+ * The number of entries. If 250 entries are doubled, a walk in n log n takes 2.25 times the steps, and one in n² four times.
+ */
 const N = 250;
 const MOST_GROWTH = 2.5;
 
-/** How many times as many steps each scenario of the file takes with 2 n entries as with n. */
+/** Returns the factor by which the steps of each scenario grow if the number of entries is doubled. */
 function growthIn(file: string): [name: string, growth: number][] {
   const counter = path.join(folder, 'count-steps.ts');
   const printed = execFileSync(
     process.execPath,
-    // Code that V8 optimises loses counts of the functions that it inlines, at moments that no run shares with another.
+    // V8 loses the counts of functions that it inlines into optimised code, at different moments in each run.
     ['--no-opt', '--no-maglev', '--disable-warning=ExperimentalWarning', counter, path.join(folder, file), String(N)],
     { encoding: 'utf8' },
   );

@@ -33,13 +33,13 @@ async function portTo(attack: Attack) {
     deadline: new AbortController().signal,
     userAgent: 'test',
     sleep: async () => undefined,
-    // No reply that keeps coming ends by the clock, however busy this machine is.
+    // The timeout is long, so that it does not end a reply that keeps coming, even on a busy machine.
     tryTimeoutMs: attack.everyMs === undefined ? 600_000 : 20,
   });
   return { server, port };
 }
 
-/** Eight million chunks of one byte take long: test/deploy/hostile-neighbour.test.ts has them in a list of Services. */
+/** Eight million chunks of one byte take long. test/deploy/hostile-neighbour.test.ts sends them in a list of Services. */
 const SLOW = 'a body without an end in chunks of one byte';
 
 describe.each(ATTACKS)('$name', (attack) => {
@@ -49,14 +49,14 @@ describe.each(ATTACKS)('$name', (attack) => {
     const error: unknown = await CALLS[name](port).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ name: 'ClusterError', code: attack.ends[name] });
     expect(String(error).length).toBeLessThan(1_000);
-    // What the sockets of this machine hold is sent, too.
+    // The bytes in the socket buffers of this machine count as sent too.
     expect(server.sent()).toBeLessThan(64 * MIB);
   });
 });
 
 const LIMIT_BYTES = 100;
 
-test('one API server may take all the room that others do not use', () => {
+test('one API server may use all the memory that others do not use', () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   inFlight.add('one', 100);
   expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');

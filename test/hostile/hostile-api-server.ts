@@ -8,7 +8,7 @@ import type { Attack } from './attacks.ts';
 export type Wire = Pick<Attack, 'wire' | 'everyMs' | 'tls'>;
 export type HostileApiServer = Awaited<ReturnType<typeof startHostileApiServer>>;
 
-/** Starts a server that answers every request with its attack, probes too. */
+/** Starts a server that answers every request, including probes, with its attack. */
 export async function startHostileApiServer(attack: Wire) {
   const sockets = new Set<Socket>();
   const closed = new AbortController();
@@ -43,7 +43,7 @@ export async function startHostileApiServer(attack: Wire) {
   return hostile;
 }
 
-/** As fast as the other side takes it, so that it costs the attacker no memory. */
+/** Sends as fast as the other side reads, so that the attack costs the attacker no memory. */
 function send(socket: Socket, { wire, everyMs }: Wire, signal: AbortSignal, count: (bytes: number) => void) {
   async function* pieces() {
     for (const piece of wire()) {

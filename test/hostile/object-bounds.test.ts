@@ -66,7 +66,7 @@ test.each(['EndpointSlice', 'ServiceCIDR'] as const)(
 );
 
 describe('a list that is read while it arrives', () => {
-  /** A list in protobuf of one object many times. */
+  /** Returns a list in protobuf that contains one object many times. */
   const listing = (apiVersion: string, kind: string, item: Buffer, items: number) => {
     const meta = message([1, message([2, '9'])]);
     const body = envelope(apiVersion, `${kind}List`, Buffer.concat([meta, Buffer.alloc(items * item.length, item)]));
@@ -122,7 +122,7 @@ test('Endpoints with many subsets after repacking are refused, although no list 
 
 const isMapping = (field: string) => ['metadata.labels', 'metadata.annotations'].includes(field);
 
-/** An object of the kind, in JSON as an API server sends it, with so many entries in a field of `BOUNDS`. */
+/** Returns an object of the kind, in JSON as an API server sends it, with so many entries in a field of `BOUNDS`. */
 function objectOf(kind: Kind, field: string, entries: number): Record<string, unknown> {
   const { apiVersion, namespaced } = RESOURCES[kind];
   const metadata = { name: 'kubernetes', ...(namespaced && { namespace: 'default' }), resourceVersion: '7', uid: 'u' };

@@ -29,7 +29,7 @@ function objectOf(kind: Kind, name: string, n: number, fields: object): Kubernet
   return { kind, apiVersion, metadata, status: { conditions }, ...fields } as KubernetesObject;
 }
 
-/** All that a pass reads, in proportion to n: of 1,000, each at its bound. */
+/** Returns all objects that a pass reads, in proportion to n. With n = 1,000, each list is at its bound. */
 function objectsOf(n: number): KubernetesObject[] {
   const ports = list(n / 10, port);
   const half = (net: number) => list(n / 2, (index) => ({ ip: address(net, index), nodeName: `node-${index}` }));
@@ -54,7 +54,7 @@ function objectsOf(n: number): KubernetesObject[] {
   ];
 }
 
-/** Claims of every kind: good, twice, outside, of no range, invalid. */
+/** Returns a claim: valid, duplicate, outside its range, in no range, or invalid. */
 function claim(index: number): ServiceClaim {
   const clusterIPs = [address(0, index >> 1), address(100 + (index % 3), index), `fd00::${index}`, 'bad'];
   const ports = list(4, (at) => ({ protocol: 'TCP', nodePort: 30_000 + ((index + at) % 4_000) }));

@@ -56,7 +56,7 @@ test('a TLS 1.2 server cannot renegotiate a kept connection', async () => {
     outcomes.push('connected');
     socket.on('error', () => undefined);
     socket.on('data', () => socket.write(EMPTY_REPLY));
-    // After the first of two requests.
+    // The server renegotiates after the first of two requests.
     socket.once('data', () => {
       socket.renegotiate({ rejectUnauthorized: false }, (error) => {
         outcomes.push(error === null ? 'renegotiated' : 'refused');

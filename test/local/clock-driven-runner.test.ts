@@ -13,7 +13,7 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { jumpingClock } from './jumping-clock.ts';
 
-test('the clock-driven runner invokes every job once in the order given, then each at its own multiples', async () => {
+test('the clock-driven runner invokes every job once in the given order, then each at the multiples of its period', async () => {
   const { clock, signal } = jumpingClock(40_000, 2);
   const calls: string[] = [];
   const job = (id: string, everyMs: number): ScheduledHandler => ({
@@ -54,7 +54,7 @@ test('the clock-driven runner stops before the next first invocation when the si
   expect(calls).toEqual(['a']);
 });
 
-test('the clock-driven runner ends with the error of a job that throws, and wakes the others for that', async () => {
+test('the clock-driven runner ends with the error of a job that throws, and wakes the other jobs so that they end', async () => {
   const woken: boolean[] = [];
   const clock: RunnerClock = {
     nowMs: () => 0,

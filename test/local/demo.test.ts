@@ -38,12 +38,12 @@ const REACTIONS: readonly [event: string, loop: Loop, prints: string, withinSeco
 
 interface Line {
   readonly atMs: number;
-  /** What is on the screen; of an event of the story the sentence alone. */
+  /** The printed text. For an event of the story, it is only the sentence. */
   readonly text: string;
   readonly isEvent: boolean;
 }
 
-/** Runs the demo from `offsetMs` into the minute on, for so long. Without waiting. */
+/** Runs the demo for some seconds of a virtual clock, which begins `offsetMs` after `BEGAN_MS`. */
 async function show(offsetMs: number, seconds: number): Promise<readonly Line[]> {
   const startMs = BEGAN_MS + offsetMs;
   const { clock, signal } = jumpingClock(startMs + seconds * 1000, 5, startMs);
@@ -104,7 +104,7 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
 }
 
 describe('the demo', () => {
-  /** Passes are due at whole multiples of 10 and 15 seconds: its reactions come wherever in between it begins. */
+  /** Passes are due at multiples of 10 and 15 seconds. The demo must get its reactions wherever it begins between them. */
   const offsets = [0, 1_700, 5_000, 9_900, 13_300, 14_999, 21_000, 29_500];
 
   test.each(offsets)(
@@ -136,7 +136,7 @@ test('the demo prints each event with its result and what to watch for, reports 
     outlook: 'look',
   });
   const fails = () => Promise.reject(new Error('it is gone'));
-  // The player itself touches nothing of the world.
+  // The player itself does not use the world.
   const stage = { world: {} as DemoWorld, clock, print };
   await playStory([event(1, async () => '10.0.0.7'), event(5, fails), event(9, fails)], stage, signal);
   expect(lines).toEqual(['1 event 1: 10.0.0.7', '1 look', '5 event 5: not done, it is gone', '5 look']);

@@ -49,11 +49,11 @@ describe('logs as sentences', () => {
     ['what failed', { errors: ['Forbidden: no rights'] }, 'failed: Forbidden: no rights'],
     ['an event that was not written', { eventErrors: ['Forbidden: no'] }, 'could not write an event: Forbidden: no'],
     ['any other list by its name', { paused: ['demo until noon'] }, 'paused: demo until noon'],
-  ])('report %s', (_, fields, line) => {
+  ])('log lines report %s', (_, fields, line) => {
     expect(written([warned(fields)])).toEqual([line]);
   });
 
-  test('lines name each cluster but that of the run, and repeat nothing', () => {
+  test('log lines name each cluster except the one of the run, and do not repeat a change', () => {
     const lines: string[] = [];
     const factory = sentenceTelemetry({
       nowMs: () => 0,
@@ -84,7 +84,7 @@ describe('logs as sentences', () => {
       ['found odd: x', 'failed: NoLiveLease: no answer'],
     ],
     [
-      'cut repeated trouble short, and report its end',
+      'are short for a repeated problem, and report its end',
       [[failed('A: b')], [failed('A: b')], [failed('A: c')], [END], [END]],
       ['failed: A: b', 'still failing: A', 'failed: A: c', 'resolved'],
     ],
@@ -99,17 +99,21 @@ describe('logs as sentences', () => {
       ['would create Endpoints default/kubernetes'],
     ],
     [
-      'report a warning without fields, and not its end',
+      'report a warning without fields, but not its end',
       [[['warn', 'the certificate is not verified', { cluster: 'demo' }]], [END]],
       ['the certificate is not verified'],
     ],
     [
-      'report nothing of an invocation in which no pass was due',
+      'report nothing about an invocation in which no pass was due',
       [[failed('A: b')], [['info', 'invocation ended', { passes: 0, failed: 0 }]], [failed('A: b')]],
       ['failed: A: b', 'still failing: A'],
     ],
-    ['report nothing of a pass without changes, nor details', [[END], [['debug', 'details', { changes: ['x'] }]]], []],
-  ])('%s', (_, invocations, lines) => {
+    [
+      'report nothing about a pass without changes, and no details',
+      [[END], [['debug', 'details', { changes: ['x'] }]]],
+      [],
+    ],
+  ])('log lines %s', (_, invocations, lines) => {
     expect(written(...invocations)).toEqual(lines);
   });
 });

@@ -1,8 +1,8 @@
 import type { RunnerClock } from '../../local/clock-driven-runner.ts';
 
 /**
- * A clock that jumps to the earliest sleeper whenever all of them sleep, and aborts at `endMs`. How many sleep at most
- * must be known: until then somebody is still at work.
+ * Returns a clock that jumps to the earliest sleeper whenever all of them sleep, and aborts at `endMs`. While fewer than
+ * `sleepers` sleep, work is still running.
  */
 export function jumpingClock(
   endMs: number,

@@ -25,7 +25,7 @@ const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 const keep = async (text: string) => void takeAways.push(await keepFile(file, text));
 
 describe('a file that is kept', () => {
-  test('a file that is kept is readable for this user alone, as are the folders that are created for it', async () => {
+  test('a file that is kept, and the folders that are created for it, are readable only for this user', async () => {
     await keep('the key');
     expect(await Promise.all([join(root, 'data'), file].map(modeOf))).toEqual([0o700, 0o600]);
     expect(await readdir(join(root, 'data'))).toEqual(['running.json']);

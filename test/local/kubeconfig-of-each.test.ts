@@ -43,7 +43,7 @@ afterAll(async () => {
   await Promise.all([started.listening.close(), beside.listening.close(), tableServer.close()]);
 });
 
-test('a local run keeps a cluster that was applied beside its own, and each at its own API server', async () => {
+test('a local run also runs passes for a cluster that was applied beside its own, and reaches each at its own API server', async () => {
   const file = join(folder, 'beside.kubeconfig');
   await writeFile(file, kubeconfigOf('beside', beside.listening.url, IDENTITY));
   const specOf = (name: string, address: string, { listening: { url } }: Cluster, kubeconfig: object) =>

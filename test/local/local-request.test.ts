@@ -50,7 +50,7 @@ describe('the stand-in API server', () => {
     expect((await requestLocal(`${namespaces()}/default`, asking)).status).toBe(status);
   });
 
-  test('the stand-in API server lets in a caller with the key, with the JSON types of clients', async () => {
+  test('the stand-in API server accepts requests with the key, in the JSON types of clients', async () => {
     expect(await create('allowed', { headers: { 'content-type': 'application/json; charset=utf-8' } })).toMatchObject({
       status: 201,
     });
@@ -59,7 +59,7 @@ describe('the stand-in API server', () => {
     expect(names()).toContain('allowed');
   });
 
-  test('the stand-in API server answers health and version without the key, as a real one does, and nothing that only begins so', async () => {
+  test('the stand-in API server answers health and version without the key, as a real one does, but no path that only begins with them', async () => {
     const anonymous = { headers: { authorization: undefined } };
     const statuses = ['/readyz', '/livez?verbose', '/version', '/readyz/../api/v1/namespaces', '/versions'].map(
       async (path) => (await requestLocal(server.url + path, anonymous)).status,
@@ -112,7 +112,7 @@ describe('a table server', () => {
     expect((await requestLocal(`${server.endpoint}/${query}`, inAddress)).status).toBe(401);
   });
 
-  test('a table server lets in a caller with the key', async () => {
+  test('a table server accepts a request with the key', async () => {
     expect(await listTables()).toMatchObject({ status: 200, body: '{"TableNames":[]}' });
   });
 });

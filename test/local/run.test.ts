@@ -29,7 +29,7 @@ interface Begun {
   end(): Promise<void>;
 }
 
-/** Runs in this process until it says that. */
+/** Starts a run in this process, and waits until it prints a line that matches. */
 async function begin(
   until: RegExp,
   hooks: Partial<RunHooks> = {},
@@ -120,7 +120,7 @@ describe('running the loops on an embedded cluster', () => {
     });
   });
 
-  test('a run prints commands that work when pasted, also from another folder', async () => {
+  test('a run prints commands that work when pasted, even from another folder', async () => {
     const running = beginKbctl(['run', '--no-page', '--data', data], { cwd: root, env: {} });
     await running.untilItPrints(ALL_DONE);
     expect(running.stdout()).toMatch(/echo '\{.*\}' \| kubectl --kubeconfig \S+ apply -f - /);
@@ -139,7 +139,7 @@ describe('running the loops on an embedded cluster', () => {
 });
 
 describe('a status page beside the loops', () => {
-  test('a status page beside the loops gets the status, is announced near the top, found from elsewhere, and closed at the end', async () => {
+  test('the status page of a run is announced near the top, can be found by other commands, and is closed at the end', async () => {
     const calls: string[] = [];
     const servePage: RunHooks['servePage'] = async (environment, cluster) => {
       const registered = await readCluster(environment.table(new AbortController().signal), cluster);

@@ -64,21 +64,18 @@ describe('the process that runs with a folder', () => {
   test.each<[string, () => object | string]>([
     ['whose table does not answer', () => ({ schema: 1, ...facts, tableEndpoint: 'http://127.0.0.1:1' })],
     ['whose table is on another host', () => ({ schema: 1, ...facts, tableEndpoint: 'http://192.0.2.1:80' })],
-    ['of a layout that is not known', () => ({ schema: 2, ...facts })],
-    ['without what matters', () => ({ schema: 1, pid: process.pid })],
+    ['of an unknown layout', () => ({ schema: 2, ...facts })],
+    ['without the required fields', () => ({ schema: 1, pid: process.pid })],
     ['that is no JSON', () => '{"schema": 1, "pi'],
     ['that is empty', () => ''],
-  ])(
-    'the process that runs with a folder is none by a file %s, and the next process takes its place',
-    async (_, content) => {
-      await leave(content());
-      expect(await readRunning(folder)).toBeUndefined();
-      await expect(refuseSecond(folder)).resolves.toBeUndefined();
-      const callOff = await writeRunning(folder, facts);
-      expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
-      callOff();
-    },
-  );
+  ])('a file %s names no running process, and the next process replaces it', async (_, content) => {
+    await leave(content());
+    expect(await readRunning(folder)).toBeUndefined();
+    await expect(refuseSecond(folder)).resolves.toBeUndefined();
+    const callOff = await writeRunning(folder, facts);
+    expect(await readRunning(folder)).toMatchObject({ cluster: 'prod-eu-1', pid: process.pid });
+    callOff();
+  });
 
   (process.getuid?.() === 0 ? test : test.skip)('a file of another user does not name a running process', async () => {
     await leave({ schema: 1, ...facts });
@@ -151,6 +148,6 @@ test('commands find no table in a folder without a running process: the error co
   });
 });
 
-test('the processes that run under a root folder do not exist without a folder', async () => {
+test('no process runs under a root folder that does not exist', async () => {
   expect(await findRunning(folder)).toEqual([]);
 });

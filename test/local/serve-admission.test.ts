@@ -42,7 +42,7 @@ test('a request without the token is refused before the handler is called, and o
   await close();
 });
 
-test('a port that another process uses is named, with what to do', async () => {
+test('a port that another process uses is an error with its resolution', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => other.once('listening', resolve));
   const { port } = other.address() as AddressInfo;

@@ -51,7 +51,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'fits')).toMatchObject({ status: 201, spec: { clusterIP: spec?.clusterIP } });
   });
 
-  test('two API servers that allocate the same hundred addresses at once allocate each once', async () => {
+  test('two API servers that allocate the same hundred addresses at the same time allocate each address once', async () => {
     const table = aTable();
     const servers = [await readyStandIn({ table }), await readyStandIn({ table })];
     const wanted = Array.from({ length: 100 }, (_, index) => `10.0.0.${index + 1}`);
@@ -67,7 +67,7 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await takenIn(table, RANGE_KEYS.primary)).toEqual(wanted);
   });
 
-  test('Services get nothing while their ranges were not repaired within three intervals, but release their items', async () => {
+  test('Services get no items if their ranges were not repaired within three intervals, but can release items', async () => {
     const table = aTable();
     const server = await readyStandIn({ table });
     const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };

@@ -51,7 +51,7 @@ async function file(name: string, content: object | string): Promise<string> {
   return path;
 }
 
-/** A spec in which the table allocates; `probe` is where the one address of it is probed. */
+/** Returns a spec in which the table allocates. `probe` is the URL at which its one address is probed. */
 function specOf(mode: 'observe' | 'enforce', probe: string): object {
   return {
     name: 'demo',
@@ -67,7 +67,7 @@ async function itemsAt({ apiServer, key }: Running, path: string): Promise<reado
   return (JSON.parse(body) as { items: readonly KubernetesObject[] }).items;
 }
 
-/** What the table in that folder holds of the cluster. */
+/** Returns the keys of the cluster's items in the table of that folder. */
 async function keysIn(data: string): Promise<string[]> {
   const server = await startTableServer({ key: 'test', path: data });
   const client = tableServerClient(server);
@@ -136,7 +136,7 @@ describe('npm start', () => {
     await expectCleanEnd(child, 'SIGINT', ENDED_EMBEDDED);
   });
 
-  // Node 22 strips types, and does not know "await using".
+  // Node 22 strips types, but does not support "await using".
   test('npm start under Node 22, which is too old, fails with one line', async () => {
     const versions = `{ value: { ...process.versions, node: '22.23.2' } }`;
     const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`;
@@ -292,7 +292,7 @@ describe('npm start on a cluster that is named', () => {
 
     test.each<[string, () => Promise<string[]> | string[], RegExp]>([
       [
-        'a spec that has faults, and reports all of them',
+        'a spec with faults, which are all reported',
         () => withSpec({ mode: 'destroy', serviceNodePortRange: 'all' }),
         /cluster\.yml: 2 faults\n.*mode: .*\n.*\n.*serviceNodePortRange: /,
       ],
@@ -302,16 +302,16 @@ describe('npm start on a cluster that is named', () => {
         /names parameter \/kbc\/lab as its kubeconfig, which is for the functions: name a file/,
       ],
       [
-        'a spec that is not there',
+        'a spec that does not exist',
         () => ['-f', 'nowhere.yml', '--kubeconfig', 'k'],
         /^error: The spec nowhere\.yml cannot be read \(ENOENT\).*\n$/,
       ],
       [
-        'a kubeconfig that is not there',
+        'a kubeconfig that does not exist',
         () => ['-f', 'cluster.example.yml', '--kubeconfig', '/nowhere'],
         /^error: kubeconfig \/nowhere: cannot be read \(ENOENT\)/,
       ],
-    ])('if %s', async (_, args, message) => {
+    ])('npm start cannot begin with %s', async (_, args, message) => {
       const { ran, output } = await callKbctl(['run', ...(await args())], { cwd: REPOSITORY, env: {} });
       expect({ code: ran.code, output }).toEqual({ code: 3, output: expect.stringMatching(message) });
     });

@@ -39,7 +39,7 @@ test('a table closes the iterator of each query', async () => {
   await server.close();
 });
 
-test('a folder that another process keeps open, or that is none, is reported', async () => {
+test('a folder that another process has open, and a path that is no folder, are reported', async () => {
   const folder = join(root, 'locked');
   const server = await openTableFolder(folder, KEY);
   await expect(openTableFolder(folder, KEY)).rejects.toMatchObject({

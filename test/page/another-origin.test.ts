@@ -67,7 +67,7 @@ interface Sent {
 
 type Requests = [string, Sent][];
 
-/** Runs in the page: what each request came to, `unreadable` where the browser shows the page no answer. */
+/** Sends the requests from the page. Returns the result of each: `unreadable` if the browser hides the answer from the page. */
 async function sendAll(requests: Requests): Promise<string[]> {
   return Promise.all(
     requests.map(([url, init]) =>

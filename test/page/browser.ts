@@ -12,7 +12,7 @@ const SCREENSHOTS = join(REPOSITORY, '.cache/page');
 /** A name that an attacker points to this machine after its page was loaded (DNS rebinding). */
 export const REBOUND_HOST = 'rebound.test';
 
-/** Root has no sandbox; and whatever is asked for, nothing leaves this machine. */
+/** Root has no sandbox. No request leaves this machine, because only names of this machine resolve. */
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -24,27 +24,30 @@ const ARGUMENTS = [
   `--host-resolver-rules=MAP ${REBOUND_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost`,
 ];
 
-/** A page, and what went wrong in it until now, in order. */
+/** A page, and its problems so far, in order. */
 interface WatchedPage {
   readonly page: Page;
-  /** What it wrote to the console as errors. */
+  /** The errors that the page wrote to the console. */
   readonly consoleErrors: readonly string[];
-  /** What its scripts threw and nobody caught. */
+  /** The errors that scripts of the page threw and did not catch. */
   readonly pageErrors: readonly string[];
-  /** `GET https://example.com/a.png`: what it wanted of other origins than its own. No such request is let out. */
+  /** The requests to other origins, such as `GET https://example.com/a.png`. All of them are blocked. */
   readonly strayRequests: readonly string[];
   close(): Promise<void>;
 }
 
-/** A Chromium without a window, and the pages that a test opens in it. It ends with this process. */
+/** A headless Chromium, and the pages that a test opens in it. The browser ends with this process. */
 export type TestBrowser = Awaited<ReturnType<typeof startBrowser>>;
 
-/** Starts the Chromium that `test/page/install-browser.sh` finds. @throws Error when there is none. */
+/**
+ * Starts the Chromium that `test/page/install-browser.sh` finds.
+ * @throws Error if there is none
+ */
 export async function startBrowser() {
   const script = join(REPOSITORY, 'test/page/install-browser.sh');
   const executablePath = execFileSync('bash', [script, '--path'], { encoding: 'utf8' }).trim();
   if (executablePath === '') throw new Error('there is no Chromium: "npm run test:page" installs it, or says how');
-  // Its profile is a temporary folder, which goes with it.
+  // The browser's profile is a temporary folder, which is deleted when the browser closes.
   const browser = await chromium.launch({ executablePath, args: ARGUMENTS });
   const folder = mkdtempSync(join(tmpdir(), 'status-page-'));
   const opened: WatchedPage[] = [];
@@ -68,14 +71,14 @@ export async function startBrowser() {
       writeFileSync(file, markup);
       return open(pathToFileURL(file).href, options);
     },
-    /** Opens a hostile page: its requests are let out, and any certificate satisfies it. */
+    /** Opens a hostile page. Its requests are not blocked, and any certificate is accepted. */
     visit: async (url: string) => {
       const context = await browser.newContext({ ignoreHTTPSErrors: true });
       const page = await context.newPage();
       await page.goto(url);
       return page;
     },
-    /** Closes the pages that are open, and returns what went wrong in them. */
+    /** Closes the open pages, and returns their problems. */
     closePages: async () => {
       const pages = opened.splice(0);
       const wrong = pages.flatMap((page) => [...page.consoleErrors, ...page.pageErrors, ...page.strayRequests]);
@@ -103,7 +106,7 @@ async function openIn(context: BrowserContext, url: string): Promise<WatchedPage
     if (protocol === 'data:' || protocol === 'blob:') return false;
     return askedOrigin !== origin && !(protocol.startsWith('ws') && askedHost === host);
   };
-  // A redirect is told here only.
+  // Only this event reports redirects.
   context.on('request', (request) => {
     if (isStray(request.url())) strayRequests.push(`${request.method()} ${request.url()}`);
   });
@@ -125,10 +128,10 @@ async function openIn(context: BrowserContext, url: string): Promise<WatchedPage
 
 let axeSource: string | undefined;
 
-/** What axe-core has against the page as it is now, one text each: empty for a page that all can use. */
+/** Returns the violations that axe-core finds in the page, one text each. An accessible page has none. */
 export async function checkAccessibility(page: Page): Promise<string[]> {
   axeSource ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-  // Evaluated and not added as an element: a page may forbid scripts that are not its own.
+  // The script is evaluated instead of added as an element, because a page may forbid scripts that are not its own.
   await page.evaluate(axeSource);
   const { violations } = await page.evaluate<AxeResults>('axe.run()');
   return violations.map(({ id, impact, help, nodes }) => {
@@ -139,12 +142,12 @@ export async function checkAccessibility(page: Page): Promise<string[]> {
   });
 }
 
-/** By how many pixels the page is wider than its window. */
+/** Returns by how many pixels the page is wider than its window. */
 export function sidewaysScroll(page: Page): Promise<number> {
   return page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
 }
 
-/** Keeps the whole page as a picture for whoever looks at it later. Returns the file. */
+/** Saves a screenshot of the whole page, and returns the file. */
 export async function screenshot(page: Page, name: string): Promise<string> {
   mkdirSync(SCREENSHOTS, { recursive: true });
   const file = join(SCREENSHOTS, `${name}.png`);

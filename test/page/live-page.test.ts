@@ -9,7 +9,7 @@ const KEY = 'a-key-that-stays';
 
 let browser: TestBrowser;
 let server: PageServer;
-/** What the table has, and how often it was read. */
+/** The content of the table, and the number of its reads. */
 let clusters: readonly ClusterStatus[];
 let failure: Error | undefined;
 let reads: number;
@@ -40,7 +40,7 @@ afterEach(async () => {
 });
 afterAll(() => browser?.close());
 
-/** Until the page has asked again twice: what was read before is shown. */
+/** Waits until the page has sent two more requests: then it shows what was read before. */
 async function twoReads(): Promise<void> {
   const before = reads;
   await eventually(() => expect(reads).toBeGreaterThanOrEqual(before + 2));
@@ -93,7 +93,7 @@ test('an update waits while text is selected', async () => {
   await page.getByText('No cluster is registered.').first().waitFor();
 });
 
-test('a page shows that its table cannot be read or its server stopped, and resumes when it is back', async () => {
+test('a page shows that its table cannot be read or its server stopped, and resumes when both work again', async () => {
   const { page } = await browser.open(server.url);
   const live = page.locator('#live');
 

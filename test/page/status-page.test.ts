@@ -38,9 +38,9 @@ const PAGES: Readonly<Record<string, () => string>> = {
   empty: () => renderFleetPage(aFleetStatus([])),
 };
 
-describe('axe-core finds no fault in', () => {
+describe('the accessibility of the status page', () => {
   test.each(Object.keys(PAGES).flatMap((page) => Object.keys(SCREENS).map((screen) => [page, screen] as const)))(
-    'the page of the kind %s, %s',
+    'axe-core finds no fault in the page of the kind %s on a screen that is %s',
     async (kind, screen) => {
       const { page } = await browser.view(PAGES[kind]?.() ?? '', SCREENS[screen]);
       expect(await checkAccessibility(page)).toEqual([]);
@@ -83,7 +83,7 @@ describe('a hostile name does not run a script in the status page', () => {
     });
 
   test.each(TEXTS.map((text) => [JSON.stringify(text.slice(0, 40)), text] as const))(
-    '%s are text, and break nothing',
+    'the hostile name %s is shown as text, and breaks nothing',
     async (_, text) => {
       const fleet = aFleetStatus([hostile(text)], { table: text, unreadable: [{ name: text, message: text }] });
       const { page } = await browser.view(renderFleetPage(fleet, { live: { pollMs: 60_000 } }), SCREENS['narrow']);
@@ -103,12 +103,12 @@ describe('a hostile name does not run a script in the status page', () => {
   });
 });
 
-test('1,000 clusters are no wider than the window, and accessible', async () => {
+test('a page of 1,000 clusters is not wider than the window, and is accessible', async () => {
   const { page } = await browser.view(renderFleetPage(aFleetStatus(manyClusters(1_000))), SCREENS['narrow']);
   expect(await sidewaysScroll(page)).toBeLessThanOrEqual(0);
   expect(await page.locator('*').count()).toBeLessThan(25_000);
 
-  // Of a tenth of them: each row is like the next, and looking at all takes long.
+  // Only a tenth of the clusters are checked: all rows are alike, and a check of all takes long.
   const { page: tenth } = await browser.view(renderFleetPage(aFleetStatus(manyClusters(100))), SCREENS['narrow']);
   expect(await checkAccessibility(tenth)).toEqual([]);
 });

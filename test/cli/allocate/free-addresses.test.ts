@@ -21,13 +21,13 @@ describe('free addresses of ServiceCIDRs', () => {
     expect([free[32], free[45], free[46], free[59]]).toEqual(['10.0.0.17', '10.0.0.30', '10.5.0.17', '10.5.0.30']);
   });
 
-  test('each band begins at a random address, and every address comes once', () => {
+  test('each band begins at a random address, and no address is repeated', () => {
     const free = [...freeAddresses(networks('10.0.0.0/27'), () => false, highest)];
     expect([free[0], free[1], free[16], free[17]]).toEqual(['10.0.0.16', '10.0.0.1', '10.0.0.30', '10.0.0.17']);
     expect(new Set(free).size).toBe(30);
   });
 
-  test('taken addresses are skipped, also those that another caller takes meanwhile', () => {
+  test('taken addresses are skipped, even if another caller takes them during the search', () => {
     const taken = new Set(['10.0.0.1']);
     const free = freeAddresses(networks('10.0.0.0/27'), (address) => taken.has(address), lowest);
     expect(free.next().value).toBe('10.0.0.2');
@@ -45,7 +45,7 @@ describe('free addresses of ServiceCIDRs', () => {
     expect([...freeAddresses(networks(cidr), () => false, lowest)]).toEqual(addresses);
   });
 
-  test('a /64 is not enumerated: its first 256 addresses are the static band, and the next comes at once', () => {
+  test('the addresses of a /64 are not enumerated: the first 256 are the static band, and the next one follows at once', () => {
     const [network] = networks('fd00::/64');
     const free = freeAddresses(
       network ? [network] : [],

@@ -77,7 +77,7 @@ describe('Spec files', () => {
     });
   });
 
-  test('a file that is named twice, or also through its folder or a link, is read once', async () => {
+  test('a file is read once even if it is named twice, through its folder or through a link', async () => {
     const file = write('a.yml', 'a');
     symlinkSync(file, join(folder, 'link.yml'));
     expect(await read([file, file, folder, '-', '-'], { stdin: specOf('b') })).toMatchObject({

@@ -24,14 +24,14 @@ const repository = path.join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(path.join(repository, file), 'utf8');
 
 type PassErrorCode = TableErrorCode | ClusterErrorCode | RepairErrorCode | EndpointsErrorCode | DispatchErrorCode;
-/** Those that are explained as findings, and those of requests, whose messages contain the resolution. */
+/** Error codes that are explained as findings, and error codes of requests, whose messages contain the resolution. */
 type ExplainedElsewhere =
   | ('Full' | 'Unknown' | 'CorruptSnapshot' | 'NoLiveLease')
   | ('ChangedMeanwhile' | 'NotRegistered' | 'BadEvent' | 'BadEnvironment');
 const codes = { ...ERROR_CODES, ...OTHER_CODES };
 codes satisfies Readonly<Record<Exclude<PassErrorCode, ExplainedElsewhere>, unknown>>;
 
-/** The explanation of a word, which must exist. */
+/** Returns the explanation of a word, which must exist. */
 function known(word: string): Explanation {
   const found = explain(word);
   if (!('title' in found)) throw new Error(`nothing is known of ${word}`);
@@ -81,14 +81,14 @@ test.each([
 });
 
 test.each(['', 'something quite different', 'x'.repeat(10_000), '42!'])(
-  'kbctl explain suggests nothing where no word is near: %#',
+  'kbctl explain suggests nothing if no word is near: case %#',
   (word) => {
     expect(explain(word)).toEqual({});
   },
 );
 
 test.each(['__proto__', 'constructor', 'toString'])(
-  'kbctl explain does not take a property of every object for a word: %s',
+  'kbctl explain does not accept the name of an object property as a word: %s',
   (word) => {
     expect(explain(word)).not.toHaveProperty('title');
   },
@@ -96,7 +96,7 @@ test.each(['__proto__', 'constructor', 'toString'])(
 
 describe('an explanation', () => {
   test.each(EXPLANATIONS.map((one) => [one.word, one] as const))(
-    'an explanation is whole, with three causes and four commands at most: %s',
+    'an explanation is complete, with at most three causes and four commands: %s',
     (_word, one) => {
       const { title, what, causes, resolution, hint } = one;
       expect(title).toMatch(/^[A-Z].*[^.]$/);
@@ -147,7 +147,7 @@ describe('a critical finding', () => {
   });
 });
 
-/** One fault of each kind that the repair of IPAddresses reports of records, and of a Service without one. */
+/** Returns one fault of each kind that the repair of IPAddresses reports: faults of records, and a Service without a record. */
 function addressFaultsOfAll(): AddressFault[] {
   const service = withAddresses('s', '10.0.0.9');
   const record = (name: string, of: string): [string, IPAddressRecord] => {
@@ -163,7 +163,7 @@ function addressFaultsOfAll(): AddressFault[] {
   return [...addressFaults({ nowMs: 600_000, services, addresses, isServed: () => true })];
 }
 
-describe("the original's reasons", () => {
+describe("upstream's reasons", () => {
   const refusals = (['AlreadyAllocated', 'NotInRange', 'Full', 'NotReady'] as const).map((code) =>
     refused(code, 'test'),
   );
@@ -230,7 +230,7 @@ describe('a hint', () => {
     expect(findingHint(finding, cluster)).toBe(line);
   });
 
-  test.each(Object.keys(FINDINGS))('a hint is one line without placeholders, if all is known: %s', (type) => {
+  test.each(Object.keys(FINDINGS))('a hint is one line without placeholders if all names are known: %s', (type) => {
     const line = findingHint({ type, item: '10.0.0.5', service: 'shop/web' }, cluster);
     expect(line).not.toMatch(/[<>\n]/);
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { aServer } from '../../support/a-cluster-spec.ts';
 import { A, B, EndpointsWorld, READY, SHUTTING_DOWN } from '../../support/endpoints-world.ts';
 
-/** A is probed, B keeps its own lease. */
+/** Returns a world in which A is probed, and an agent refreshes the lease of B. */
 function aWorld(): EndpointsWorld {
   return new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A);
 }

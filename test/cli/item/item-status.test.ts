@@ -17,7 +17,7 @@ const SPEC: Partial<ClusterSpec> = {
   serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/64'],
 };
 
-/** .77 is bit 76. */
+/** 10.0.0.77 is bit 76. */
 const BITS = fromBits([76]);
 
 interface Setting {
@@ -60,9 +60,9 @@ function statusOf({
 describe('one address', () => {
   test.each<[string, Setting, object]>([
     ['is taken where its bit is set', {}, { state: 'taken', ready: true, band: 'dynamic', faults: [] }],
-    ['is free where it is not', { stored: { data: NONE } }, { state: 'free' }],
+    ['is free where its bit is not set', { stored: { data: NONE } }, { state: 'free' }],
     ['is in the static band below the reserved size', { address: '10.0.0.16' }, { band: 'static' }],
-    ['is in the dynamic band above it', { address: '10.0.0.17' }, { band: 'dynamic' }],
+    ['is in the dynamic band above the reserved size', { address: '10.0.0.17' }, { band: 'dynamic' }],
     ['is not ready under an older generation', { stored: { generation: 2 } }, { ready: false, state: 'taken' }],
     [
       'is looked up in the range that is stored',
@@ -91,12 +91,12 @@ describe('one address', () => {
       expect.not.objectContaining({ savedAtMs: expect.anything() }),
     ],
     [
-      'is wrong with two Services',
+      'has a fault if two Services have it',
       { facts: { claims: { services: [{ service: 'a/b' }, { service: 'a/c' }] } } },
       { faults: ['2 Services have it, and only one may'] },
     ],
     [
-      'is wrong when a Service has what is free in the table',
+      'has a fault if a Service has it and it is free in the table',
       { stored: { data: NONE }, facts: { claims: OF_ONE } },
       { faults: [expect.stringContaining('a Service has it, and it is not allocated in the table')] },
     ],
@@ -105,7 +105,7 @@ describe('one address', () => {
   });
 });
 
-describe('an item without a Service', () => {
+describe('the strikes of an item', () => {
   const struck = (strikes: Partial<StoredRange['strikes']>) => ({
     stored: { strikes: { once: NONE, twice: NONE, ...strikes } },
   });
@@ -113,12 +113,12 @@ describe('an item without a Service', () => {
   const held = { holds: [{ items: ['10.0.0.77'], owner: 'ci', takenUpBy: 'any' }] } as const;
 
   test.each<[string, Setting, ItemStatus['strikes']]>([
-    ['is not known as one without a strike', {}, undefined],
-    ['has no strike at first', { facts: ofNoService }, 0],
+    ['has no known strikes if Services were not read', {}, undefined],
+    ['has zero strikes at first', { facts: ofNoService }, 0],
     ['has one strike', struck({ once: BITS }), 1],
     ['has two strikes', struck({ twice: BITS }), 2],
-    ['is none once a Service has it', { ...struck({ twice: BITS }), facts: { claims: OF_ONE } }, undefined],
-    ['is none that is held', { stored: held, facts: ofNoService }, undefined],
+    ['has no strikes once a Service has it', { ...struck({ twice: BITS }), facts: { claims: OF_ONE } }, undefined],
+    ['has no strikes while it is held', { stored: held, facts: ofNoService }, undefined],
   ])('%s', (_, setting, strikes) => {
     expect(statusOf(setting).strikes).toBe(strikes);
   });

@@ -60,7 +60,7 @@ test('a long text is cut between characters', () => {
   expect(clipped('short')).toBe('short');
 });
 
-test('a long list is cut, with the number of the rest and the command that prints them', () => {
+test('a long list is cut, and shows the number of the other entries and the command that prints them', () => {
   const list = (items: readonly number[]) => html`${firstOf(items, 2, (shown) => shown.join(), 'kbctl get runs')}`;
 
   expect(String(list([1, 2]))).toBe('1,2');

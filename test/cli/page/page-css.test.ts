@@ -8,7 +8,7 @@ const [LIGHT = {}, DARK = {}] = [...PAGE_CSS.matchAll(/:root\{(.*?)\}/gs)].map(
     Object.fromEntries([...declarations.matchAll(/--(\w+):(#\w+)/g)].map(([, name, colour]) => [name, colour])),
 );
 
-/** As WCAG 2 defines it. */
+/** Returns the contrast of two colours as WCAG 2 defines it. */
 function contrast(one = '', other = ''): number {
   const [lighter = 0, darker = 0] = [luminance(one), luminance(other)].sort((a, b) => b - a);
   return (lighter + 0.05) / (darker + 0.05);
@@ -25,7 +25,7 @@ function luminance(colour: string): number {
 describe.each([
   ['light', LIGHT],
   ['dark', DARK],
-])('%s', (_, colours) => {
+])('the %s colours', (_, colours) => {
   test.each(['ink', 'soft', 'link', 'unhealthy', 'warning', 'unknown', 'paused', 'good'])(
     'text in the colour %s has enough contrast to be read',
     (text) => {

@@ -34,7 +34,7 @@ test.each([
   ['fd00:10:96::', 64, 1_023, 1, 'fd00:10:96::ffc0 to fd00:10:96::ffff'],
   ['30000', 4, 691, 1, '32764 to 32767'],
 ])(
-  'in a map that begins with %s and has %d items per cell, cell %d and the next, %d in all, are the items %s',
+  'in a map from %s with %d items per cell, the cells from number %d on, %d cells in all, are the items %s',
   (first, itemsPerCell, from, length, items) => {
     expect(itemsOf({ first, itemsPerCell, cells: '' }, from, length)).toBe(items);
   },

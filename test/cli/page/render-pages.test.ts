@@ -26,7 +26,7 @@ function textOf(page: string): string {
 const pageOf = (cluster: ClusterStatus) => renderClusterPage(cluster, { atMs: STATUS_AT_MS });
 const [contested, endpointsDown, , , paused] = clustersOfEachKind().map((cluster) => textOf(pageOf(cluster)));
 
-/** Every text that comes from elsewhere is `text`. */
+/** Returns a status in which every text from the table or an API server is `text`. */
 function withText(text: string): ClusterStatus {
   return aClusterStatus({
     name: text,
@@ -112,7 +112,7 @@ describe('the page of all clusters', () => {
     expect(text).toContain('edge-ap-3 warning enforce 2/2 &lt;1m ago 94% 0 almostFull,late');
   });
 
-  test('the page shows that nothing needs attention, also for an empty table', () => {
+  test('the page shows that nothing needs attention, even if the table is empty', () => {
     for (const clusters of [[], [aClusterStatus()]]) {
       expect(textOf(renderFleetPage(aFleetStatus(clusters)))).toContain('Needs attention Nothing right now.');
     }

@@ -60,7 +60,7 @@ test('the link shows all clusters, and each cluster has its own path below it', 
   });
 });
 
-test('the page of an unknown cluster reports that', async () => {
+test('the page of an unknown cluster reports that the table has no such cluster', async () => {
   expect(await ask(await serve(), '/clusters/prod-eu-3')).toMatchObject({
     status: 404,
     body: expect.stringContaining('The table has no cluster of this name.'),
@@ -122,7 +122,7 @@ describe('the key of the page', () => {
   });
 });
 
-test('HEAD has no body', async () => {
+test('the reply to HEAD has no body', async () => {
   expect(await ask(await serve(), '/', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
 });
 
@@ -152,7 +152,7 @@ test.each([
   expect(await answerPageRequest(request, sources)).toMatchObject({ status });
 });
 
-test('localhost is this machine', async () => {
+test('the status page accepts a request with the host name localhost', async () => {
   const server = await serve();
 
   expect(await ask(server, '/', { host: `localhost:${new URL(server.url).port}` })).toMatchObject({ status: 200 });
@@ -213,7 +213,7 @@ test('a port in use is an error with its resolution', async () => {
   );
 });
 
-test('closing aborts a read', async () => {
+test('closing the server aborts a read', async () => {
   const signals: AbortSignal[] = [];
   const begun = Promise.withResolvers<void>();
   const server = await servePage({

@@ -1,8 +1,8 @@
 const TAG = /<(\/?[a-zA-Z!][\w-]*)((?:\s+[\w:-]+(?:="[^"]*")?)*)\s*\/?>/y;
 
 /**
- * Each tag of a page with the names of its attributes, style and script left out.
- * @throws where a `<` is no tag whose attributes are all in quotes.
+ * Returns each tag of a page with the names of its attributes, without style and script.
+ * @throws if a `<` does not begin a tag whose attributes are all in quotes
  */
 export function tagsOf(page: string): string[] {
   const markup = page.replace(/<(style|script)>.*?<\/\1>/gs, '<$1></$1>');

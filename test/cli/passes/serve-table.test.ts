@@ -11,7 +11,7 @@ import { aDispatchWorld } from '../../support/dispatch-world.ts';
 
 const STACK = 's';
 
-/** Processes on one table, on a clock that jumps once all work of a tick is done. */
+/** Returns processes that share one table and a clock. The clock jumps to the next tick once all work of a tick is done. */
 function processes(endMs: number, count: number) {
   const { clock: jumping, signal } = jumpingClock(endMs, count * LOOPS.length);
   const clock: RunnerClock = {

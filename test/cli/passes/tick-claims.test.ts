@@ -12,7 +12,7 @@ test('one of several processes gets a tick, and each tick can be claimed once', 
   expect(await claimTick(table, { ...TICK, dueAtMs: 60_000 }, 'd')).toBe(true);
 });
 
-test('loops and stacks have claims of their own', async () => {
+test('each loop and each stack has its own claims', async () => {
   const table = memoryTable();
   await claimTick(table, TICK, 'a');
   expect(await claimTick(table, { ...TICK, loop: 'node-port-repair' }, 'a')).toBe(true);

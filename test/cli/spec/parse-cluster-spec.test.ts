@@ -24,7 +24,7 @@ function specIn(text: string): unknown {
   return 'spec' in result ? result.spec : result.faults;
 }
 
-test('the example is a spec', () => {
+test('the example file is a valid spec', () => {
   expect(faultsIn(example)).toEqual([]);
 });
 
@@ -41,7 +41,7 @@ test('the example shows the defaults in its comments', () => {
 });
 
 describe('a YAML file', () => {
-  test('an alias equals its value', () => {
+  test('an alias has the value of its anchor', () => {
     const servers = [{ address: '10.0.0.1' }, { host: 'api.example.com' }];
     const value = { name: 'prod-1', mode: 'observe', kubeconfig: { file: './admin.kubeconfig' }, apiServers: servers };
     expect(specIn(JSON.stringify(value))).toEqual(validSpec(value));

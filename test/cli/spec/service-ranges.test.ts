@@ -58,7 +58,7 @@ describe('the service address and ranges', () => {
     { cidr: '0.0.0.0/1', enough: false },
     { cidr: '::/1', enough: false },
     { cidr: '::/0', enough: false },
-  ])('whether $cidr is large enough: $enough', ({ cidr, enough }) => {
+  ])('the check whether the range $cidr is large enough returns $enough', ({ cidr, enough }) => {
     expect(messagesOf(cidr)).toEqual(enough ? [] : [TOO_SMALL]);
   });
 });
@@ -90,12 +90,12 @@ describe('the service cluster IP range', () => {
     { name: 'class E', text: '244.0.0.0/16', messages: [] },
     { name: 'IPv4 first', text: '10.0.0.0/16,3000::/108', messages: [] },
     { name: 'IPv6 first', text: '3000::/108,10.0.0.0/16', messages: [] },
-  ])('$name where the table allocates', ({ text, messages }) => {
+  ])('the service range is checked where the table allocates: $name', ({ text, messages }) => {
     expect(messagesOf(text, 'table')).toEqual(messages);
   });
 
   test.each(['10.0.0.0/8', '2001:db8::/64', '2001:db8::/12', '10.0.0.0/16,3000::/48'])(
-    '%s is fine where the API servers allocate',
+    'the range %s is accepted where the API servers allocate',
     (text) => {
       expect(messagesOf(text)).toEqual([]);
     },

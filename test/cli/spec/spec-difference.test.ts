@@ -10,12 +10,12 @@ const host = { host: 'api.example.com', kind: 'shared', probe } as const;
 const port = { name: 'konnectivity', protocol: 'TCP', port: 8132 } as const;
 const { endpoints } = aClusterSpec();
 
-/** What the lines say when these fields change. */
+/** Returns the lines that describe the change of these fields. */
 function lines(before: Partial<ClusterSpec>, after: Partial<ClusterSpec>): string[] {
   return specDifference(aClusterSpec(before), aClusterSpec(after)).map(differenceLine);
 }
 
-test('the difference of two specs is nothing for equal ones', () => {
+test('two equal specs have no difference', () => {
   expect(lines({}, {})).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import type { ClusterSpec } from '../../../lib/cluster/cluster-spec.ts';
 
-/** What a spec must say; the rest is defaults. */
+/** The required fields of a spec. All other fields have their defaults. */
 export const minimal = {
   name: 'prod-1',
   mode: 'observe',

@@ -200,7 +200,7 @@ describe('a fault', () => {
       { serviceNodePortRange: '60000-70000' },
       'serviceNodePortRange: the port range cannot be greater than 65535: 60000-70000',
     ],
-  ])('the value %j is reported: %s', (fields, fault) => {
+  ])('a spec with %j has this fault: %s', (fields, fault) => {
     expect(faultsOf(aSpec(fields))).toContain(fault);
   });
 
@@ -218,7 +218,7 @@ describe('a fault', () => {
     );
   });
 
-  test('a fault hides no other: ten are reported at once', () => {
+  test('a fault hides no other fault: ten faults are reported at once', () => {
     const faults = faultsOf({
       name: 'Prod',
       kubeconfig: { file: 7 },
@@ -274,7 +274,7 @@ describe('an API server', () => {
     [{ host: 'a.example:6443' }, '.host: "a.example:6443" is not a valid host name'],
     [{ host: '10.0.0.256' }, '.host: "10.0.0.256" is not a valid host name'],
     [{ host: 'a.example', kind: 'server' }, `.kind: ${ALWAYS_SHARED}`],
-  ])('%j is refused: %s', (server, fault) => {
+  ])('the API server %j is refused: %s', (server, fault) => {
     expect(faultsOf(aSpec({ apiServers: [server] }))).toEqual([`apiServers[0]${fault}`]);
   });
 
@@ -321,7 +321,7 @@ describe('API servers', () => {
     { reconciler: 'lease', range: IPV6_RANGE, address: '192.168.1.1', agree: false },
     { reconciler: 'none', range: IPV4_RANGE, address: '2001:db8::1', agree: true },
   ])(
-    'whether the range and the address have one family, $reconciler: $range and $address, $agree',
+    'the check whether range $range and address $address may be used with the reconciler $reconciler returns $agree',
     ({ reconciler, range, address, agree }) => {
       const spec = aSpec({ apiServers: [{ address }], serviceClusterIPRange: range, endpoints: { reconciler } });
       expect(faultsOf(spec)).toEqual(agree ? [] : [disagree(range, address)]);
@@ -335,16 +335,16 @@ describe('API servers', () => {
   });
 
   test.each([
-    ['asks for both families', {}, []],
+    ['requests both families', {}, []],
     [
       'has one range',
       { serviceClusterIPRange: IPV4_RANGE, apiServers: [{ address: '192.168.1.1' }] },
       [/requires two ranges/],
     ],
-    ['counts masters', { endpoints: { reconciler: 'master-count', masterCount: 2 } }, [/requires leases/]],
-    ['asks for one family', { service: { ipFamilyPolicy: 'SingleStack' } }, [/must match/]],
+    ['has a master count', { endpoints: { reconciler: 'master-count', masterCount: 2 } }, [/requires leases/]],
+    ['requests one family', { service: { ipFamilyPolicy: 'SingleStack' } }, [/must match/]],
     [
-      'asks for another policy',
+      'requests another policy',
       { service: { ipFamilyPolicy: 'RequireDualStack' } },
       [/ipFamilyPolicy: is "RequireDualStack"/, /must match/],
     ],
@@ -462,7 +462,7 @@ describe('times', () => {
     { leaseSeconds: 44, interval: 30, enough: false },
     { leaseSeconds: 45, interval: 30, enough: true },
   ])(
-    'a lease of $leaseSeconds s outlives an interval of $interval s: $enough',
+    'a lease of $leaseSeconds s is long enough for an interval of $interval s: $enough',
     ({ leaseSeconds, interval, enough }) => {
       const spec = aSpec({ endpoints: { leaseSeconds }, intervalSeconds: { 'kubernetes-service': interval } });
       expect(faultsOf(spec)).toHaveLength(enough ? 0 : 1);
@@ -513,7 +513,7 @@ describe('the kubeconfig', () => {
         `.webIdentity.server: "${server}" is a loopback, link-local or metadata address, which every machine has`,
       ],
     ),
-  ])('the kubeconfig is refused: %j%s', (kubeconfig, fault) => {
+  ])('the kubeconfig %j is refused: kubeconfig%s', (kubeconfig, fault) => {
     expect(faultsOf(aSpec({ kubeconfig }))).toEqual([`kubeconfig${fault}`]);
   });
 });

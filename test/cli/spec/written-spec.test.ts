@@ -7,7 +7,7 @@ import { writtenSpec } from '../../../cli/spec/written-spec.ts';
 import { SCHEDULE_SECONDS } from '../../../lib/cluster/cluster-spec.ts';
 import { runs } from '../../support/properties.ts';
 
-/** Some of the fields, as a mapping that says more than it must has them. */
+/** Generates mappings with any subset of these optional fields. */
 const some = <Fields extends object>(fields: { [Field in keyof Fields]: fc.Arbitrary<Fields[Field]> }) =>
   fc.record(fields, { requiredKeys: [] });
 const everyTimes = (seconds: number) => fc.integer({ min: 1, max: 4 }).map((times) => times * seconds);
@@ -35,7 +35,7 @@ const kubeconfig = fc.oneof(
   fc.record({ secretsManager: word, context: word }, { requiredKeys: ['secretsManager'] }),
   fc.record({ webIdentity: fc.record({ server: word.map((name) => `https://${name}:6443`) }) }),
 );
-/** What a file may say. Some of these are refused. */
+/** Generates spec files. Some of the files are refused. */
 const files = fc
   .record({
     name: label.filter((text) => /^[a-z0-9-]+$/.test(text)),

@@ -38,16 +38,16 @@ describe('the line of a cluster', () => {
   });
 
   test.each([
-    { name: 'one of many, of which one a minute is recorded', loop: {}, ageMs: 39_000, shown: '<1m ago' },
+    { name: 'a pass of a loop whose passes are recorded once a minute', loop: {}, ageMs: 39_000, shown: '<1m ago' },
     {
-      name: 'one whose leases show a later one',
+      name: 'a recorded pass before a later one that only leases show',
       loop: { lastRanAtMs: STATUS_AT_MS - 4_000 },
       ageMs: 39_000,
       shown: '4s ago',
     },
-    { name: 'one that is late', loop: {}, ageMs: 61_000, shown: '61s ago' },
-    { name: 'one that failed', loop: { state: 'failing' }, ageMs: 39_000, shown: '39s ago' },
-    { name: 'one of a loop that is rarely due', loop: { intervalSeconds: 60 }, ageMs: 39_000, shown: '39s ago' },
+    { name: 'a pass that is late', loop: {}, ageMs: 61_000, shown: '61s ago' },
+    { name: 'a pass that failed', loop: { state: 'failing' }, ageMs: 39_000, shown: '39s ago' },
+    { name: 'a pass of a loop that is rarely due', loop: { intervalSeconds: 60 }, ageMs: 39_000, shown: '39s ago' },
   ] as const)('the line shows when the last pass was: $name', ({ loop, ageMs, shown }) => {
     const lastPass = {
       startedAtMs: STATUS_AT_MS - ageMs,

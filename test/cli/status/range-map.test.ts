@@ -91,7 +91,7 @@ describe('laws of maps', () => {
   const SMALL = ['10.0.0.0/24', '10.1.0.0/22', 'fd00::/118', '30000-30999', '80', '10.0.0.8/29'];
   const LARGE = ['10.1.0.0/16', '10.16.0.0/12', '10.4.0.0/15', '10.2.0.0/19', 'fd00::/112', '1-65535', '20000-30000'];
 
-  /** A range, and which of its items are what: all that is held or leaking is in use. */
+  /** Generates a range and the states of its items. Every item that is held or leaking is in use. */
   function marked(texts: readonly string[]) {
     return fc.constantFrom(...texts).chain((text) => {
       const placed = layout(text);

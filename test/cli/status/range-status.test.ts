@@ -185,7 +185,7 @@ describe('a range that was changed in the spec', () => {
     expect(workOutStatus(brief, NOW_MS).ranges).toEqual([]);
   });
 
-  test('a range that was changed in the spec has the counts of a later pass, also if it is too large for a usage bitmap', () => {
+  test('a range that was changed in the spec has the counts of a later pass, even if it is too large for a usage bitmap', () => {
     const cluster = aCluster({ serviceClusterIPRanges: ['10.0.0.0/8'] });
     const ranges = [saved(primary, aStoredRange(first(100)))];
     const [range] = statusOf({ cluster, ranges, records: counted({ allocated: 101, capacity: 2 ** 24 - 2 }) }).ranges;
@@ -208,7 +208,7 @@ describe('how full a range is', () => {
     [950, 'warning'],
     [951, 'unhealthy'],
     [1000, 'unhealthy'],
-  ])('%d of 1000 is %s, by the thresholds of the alarms', (allocated, health) => {
+  ])('a range with %d of 1000 ports in use is %s by the thresholds of the alarms', (allocated, health) => {
     expect(statusOf({ cluster, records: full(allocated) }).health).toBe(health);
   });
 

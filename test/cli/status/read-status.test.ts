@@ -13,14 +13,14 @@ import { refreshLease } from '../../support/put-lease.ts';
 import { aRunRecord } from '../../support/run-records.ts';
 import { aStoredRange } from './status-support.ts';
 
-/** The tables of these tests write all at time 0. */
+/** The time of the status. The tables of these tests write everything at time 0. */
 const NOW_MS = 5_000;
 
 function newTable(): KeyValueTable {
   return memoryTable({ nowMs: () => 0, newWriteId: countedWriteIds() });
 }
 
-/** A cluster with a lease, two ranges and the record of one pass, and the answer to a request. */
+/** Writes a cluster with a lease, two ranges and the record of one pass, and the answer to a request. */
 async function fill(table: KeyValueTable, name = 'demo'): Promise<void> {
   await registerCluster(table, aClusterSpec({ name }));
   const lease = { address: '10.9.8.7', source: 'probe', expiresAtMs: 15_000, state: 'leased' } as const;
@@ -39,7 +39,7 @@ async function putAnything(table: KeyValueTable, cluster: string, key: string, v
   won(await table.put({ cluster, key, value, schema: 1 }, previous));
 }
 
-/** The same table, with what is asked of it. */
+/** Returns the table with a call of `see` before each read. */
 function watched(table: KeyValueTable, see: (asked: string) => void): KeyValueTable {
   return {
     ...table,

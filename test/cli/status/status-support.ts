@@ -23,7 +23,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<ListedCl
   };
 }
 
-/** Refreshed five seconds ago. */
+/** Returns a lease that was refreshed five seconds ago. */
 export function aLease(given: Partial<LeaseFields> = {}): Lease {
   const usual = { address: '10.9.8.7', generation: 4, expiresAtMs: NOW_MS + 10_000, lastProbe: 'answered 200' };
   return leaseWith({ ...usual, ...given });
@@ -42,7 +42,7 @@ export function aStoredRange(taken: readonly number[], rest: Partial<StoredRange
   };
 }
 
-/** A cluster that is well: each loop ran ten seconds ago. */
+/** Returns the inputs of a healthy cluster: each loop ran ten seconds ago. */
 export function inputs(given: Partial<StatusInputs> = {}): StatusInputs {
   return {
     cluster: aCluster(),

@@ -54,12 +54,12 @@ test.each([
     'only observes',
     { cluster: aCluster({ mode: 'observe' }), records: runRecords(NOT_LONG_AGO_MS, { mode: 'observe' }) },
   ],
-  ["is another stack's", { cluster: aCluster({}, { owner: { stack: 'another' } }) }],
+  ['belongs to another stack', { cluster: aCluster({}, { owner: { stack: 'another' } }) }],
   [
     'publishes nothing',
     { cluster: aCluster({ endpoints: { ...aCluster().spec.endpoints, reconciler: 'none' } }), leases: [] },
   ],
-] as const)('a cluster is healthy also if it %s', (_, given) => {
+] as const)('a cluster is healthy even if it %s', (_, given) => {
   expect(statusOf(given)).toMatchObject({ health: 'good', attention: [] });
 });
 
@@ -107,7 +107,7 @@ describe('a loop', () => {
       'unhealthy',
       ['unhealthy: neverRan'],
     ],
-  ] as const)('%s', (_, record, state, health, attention) => {
+  ] as const)('a loop %s', (_, record, state, health, attention) => {
     expect(of(record)).toEqual({ state, health, attention });
   });
 
@@ -141,13 +141,13 @@ describe('a loop', () => {
     expect(loopOf(statusOf({ records }), 'system-namespaces')?.lastRanAtMs).toBeUndefined();
   });
 
-  test('the loop of a new cluster is not known yet', () => {
+  test("the state of a new cluster's loop is unknown", () => {
     const status = statusOf({ cluster: aCluster({}, { writtenAtMs: NOW_MS }), records: {}, leases: [] });
     expect(status).toMatchObject({ health: 'unknown', attention: [] });
     expect(status.loops.map(({ state }) => state)).toEqual(['neverRan', 'neverRan', 'neverRan', 'neverRan']);
   });
 
-  test('an unreadable record makes the loop unknown, and hides nothing of the others', () => {
+  test('an unreadable run record makes the state of its loop unknown, and does not hide other loops', () => {
     const { 'system-namespaces': _, ...records } = runRecords(NOT_LONG_AGO_MS);
     const message = 'Item demo/runs/system-namespaces does not parse: it is text.';
     const status = statusOf({ records, unreadable: [{ key: 'runs/system-namespaces', message }] });
@@ -164,7 +164,7 @@ describe('a paused cluster', () => {
   const pause = { untilMs: NOW_MS + MINUTE_MS, reason: 'an upgrade', by: 'me' };
   const lateRecords = runRecords(NOW_MS - 600 * MINUTE_MS);
 
-  test('a paused cluster is paused, not late, and its leases may run out', () => {
+  test('a paused cluster is shown as paused, not as late, even if its leases expire', () => {
     const leases = [aLease({ expiresAtMs: NOW_MS - MINUTE_MS, misses: 2 })];
     const status = statusOf({ cluster: aCluster({}, { paused: pause }), records: lateRecords, leases });
     expect(status).toMatchObject({ health: 'paused', attention: [], paused: { ...pause, all: false } });
@@ -179,7 +179,7 @@ describe('a paused cluster', () => {
     expect(words(status)).not.toEqual([]);
   });
 
-  test('a paused cluster shows the pause of all clusters if there are both', () => {
+  test('a paused cluster shows the pause of all clusters if both pauses exist', () => {
     const status = statusOf({ cluster: aCluster({}, { paused: pause }), pausedAll: { ...pause, by: 'you' } });
     expect(status.paused).toEqual({ ...pause, by: 'you', all: true });
   });
@@ -229,7 +229,7 @@ describe('findings', () => {
     expect(loopOf(status, 'cluster-ip-repair')?.lastPass?.findings).toBe(40);
   });
 
-  test('findings of one type need attention once, the worst first', () => {
+  test('findings of one type are listed once, and the most severe type is the first', () => {
     const { attention } = statusOf({ records: found('repair', 'duplicate', 'repair', 'duplicate', 'duplicate') });
     expect(attention.map(({ level, message }) => [level, message])).toEqual([
       ['unhealthy', 'duplicate 1 (and 2 more)'],
@@ -270,24 +270,24 @@ describe('API servers', () => {
   test.each([
     ['a lease that was refreshed', {}, { state: 'active', refreshedAtMs, lastProbe: 'answered 200', misses: 0 }],
     [
-      'a held lease with a miss',
+      'an active lease with a miss',
       { misses: 1, lastProbe: 'no answer: x' },
       { state: 'active', misses: 1, lastProbe: 'no answer: x' },
     ],
-    ['a lease that ran out', { expiresAtMs: NOW_MS, misses: 2 }, { state: 'expired', expiresAtMs: NOW_MS, misses: 2 }],
-    ['a withdrawn one', { withdrawnUntilMs: NOW_MS + 1 }, { state: 'withdrawn', withdrawnUntilMs: NOW_MS + 1 }],
+    ['an expired lease', { expiresAtMs: NOW_MS, misses: 2 }, { state: 'expired', expiresAtMs: NOW_MS, misses: 2 }],
+    ['a withdrawn lease', { withdrawnUntilMs: NOW_MS + 1 }, { state: 'withdrawn', withdrawnUntilMs: NOW_MS + 1 }],
     [
-      'one whose withdrawal is over, and that has not answered since',
+      'a lease whose withdrawal is over, of an API server that has not answered since',
       { withdrawnUntilMs: NOW_MS },
       { state: 'withdrawn' },
     ],
     [
-      "an agent's whose withdrawal is over",
+      'a lease of an agent whose withdrawal is over',
       { source: 'agent', withdrawnUntilMs: NOW_MS },
       { state: 'active', source: 'agent' },
     ],
     [
-      'one that was withdrawn and never held',
+      'a lease that was withdrawn and never active',
       { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS + 1 },
       { state: 'withdrawn' },
     ],
@@ -322,18 +322,18 @@ describe('API servers', () => {
 
   test.each([
     {
-      name: 'and one is withdrawn have its end, and the command that ends it',
+      name: 'shows the end of a withdrawal and the command that ends it',
       lease: aLease({ withdrawnUntilMs: NOW_MS + MINUTE_MS }),
       message: `10.9.8.7 is withdrawn until ${new Date(NOW_MS + MINUTE_MS).toISOString()}`,
       next: 'kbctl deregister demo 10.9.8.7 --undo ends a withdrawal; the endpoints stay unchanged',
     },
     {
-      name: 'and a withdrawal is over have its last probe',
+      name: 'shows the last probe after a withdrawal is over',
       lease: aLease({ withdrawnUntilMs: NOW_MS - 1, lastProbe: 'answered 503' }),
       message: '10.9.8.7 has not answered since its withdrawal ended, last probe: answered 503',
       next: 'kbctl doctor demo shows why no API server is reached; the endpoints stay unchanged',
     },
-  ])('API servers without an active lease $name', ({ lease, message, next }) => {
+  ])('the problem that no API server has an active lease $name', ({ lease, message, next }) => {
     const found = { findings: [{ type: 'noLiveLease', message: 'refused' }] } as const;
     const loop = (record: object) => ({
       ...runRecords(NOT_LONG_AGO_MS),
