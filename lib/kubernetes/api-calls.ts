@@ -21,7 +21,7 @@ export interface CallOptions {
   readonly random?: () => number;
   /** The limit of each attempt, besides the deadline. Default: 10 s, or 60 s for a streamed reply. */
   readonly tryTimeoutMs?: number;
-  /** Default: 5. */
+  /** The most attempts of one call. Default: 5. */
   readonly tries?: number;
   /** The unfinished replies of all API servers. Default: this port counts only its own. */
   readonly inFlight?: BytesInFlight;
@@ -33,7 +33,7 @@ export interface AnsweredCall extends ApiReply {
    * incomplete.
    */
   readonly stream?: AsyncIterable<Uint8Array>;
-  /** An earlier attempt may have been carried out although its reply was lost. */
+  /** True if an earlier attempt may have been carried out although its reply was lost. */
   readonly afterLostReply: boolean;
 }
 
@@ -52,10 +52,10 @@ type SendCall = (
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
-/** If a server asks for a longer wait, the next pass retries. */
+/** The longest `Retry-After` that a call obeys. After a longer one the call fails, and the next pass tries again. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
 const TRY_MS = 10_000;
-/** Half of the time limit of a repair pass. */
+/** The limit of a streamed reply: half of the time limit of a repair pass. */
 const STREAM_MS = 60_000;
 
 interface Failure {
@@ -90,7 +90,7 @@ export function apiCalls(options: CallOptions): SendCall {
       const { retryAfterMs = 0 } = outcome;
       if (!outcome.again || attempt === tries || retryAfterMs > LONGEST_RETRY_AFTER_MS) throw outcome.error;
       const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempt - 1)) * (0.5 + random() / 2);
-      // If time runs out during the wait, the server's own failure is more useful.
+      // If the deadline ends the wait, the error of the last attempt is more useful than the deadline's.
       await sleep(Math.max(retryAfterMs, backoff), deadline).catch(() => {
         throw outcome.error;
       });

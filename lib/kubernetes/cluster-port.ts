@@ -11,7 +11,7 @@ export interface ObjectRef {
   readonly name: string;
 }
 
-/** The caller may not write: nothing was sent, and `object` is the result that the write would have had. */
+/** The write was only reported: nothing was sent, and `object` has the content that the write would have produced. */
 interface Withheld<T> {
   readonly outcome: 'withheld';
   readonly object: T;
@@ -95,8 +95,8 @@ export interface ControlPlane {
   /** A hash of the URL and the CA in the kubeconfig. */
   readonly id: string;
   /**
-   * Returns whether the kubeconfig leads to this control plane, and all requests of the pass went there. Reads it again
-   * if it was read longer ago than that.
+   * Returns whether the kubeconfig leads to this control plane, and all requests of the pass went there. Reads the
+   * kubeconfig again if the last read is older than `maxAgeMs`.
    * @throws ClusterError
    */
   readonly confirm: (maxAgeMs: number) => Promise<boolean>;
@@ -161,11 +161,11 @@ export interface ProbeTarget {
   readonly url: string;
   readonly serverName?: string;
   /**
-   * Send the kubeconfig's credential; `atKubeconfigHost`: only to the kubeconfig's own host. A token of AWS STS goes
-   * only to its server.
+   * Whether the probe sends the kubeconfig's credential. `atKubeconfigHost`: only to the host of the kubeconfig. A
+   * token of AWS STS goes only to its server.
    */
   readonly authenticate: boolean | 'atKubeconfigHost';
-  /** The URL has the address of one server, not of a load balancer: its connection may be kept. */
+  /** True if the URL has the address of one server, not of a load balancer: the connection may then be kept. */
   readonly isOneServer?: true;
 }
 

@@ -9,7 +9,7 @@ import { describeNetworkError } from './network-fault.ts';
 
 export const TOKEN_SECONDS = 300;
 const VALID_MS = TOKEN_SECONDS * 1000;
-/** A fifth of its life remains for requests under way and for differences of clocks. */
+/** A token is renewed after four fifths of its life. The rest is for requests under way and for differences of clocks. */
 const RENEW_AFTER_MS = 0.8 * VALID_MS;
 
 /**
@@ -87,7 +87,7 @@ export function renewedToken(requestToken: () => Promise<string>, nowMs: () => n
   };
 }
 
-/** When a credential ends. The credential itself is never part of it. */
+/** The time at which a credential ends. This record never contains the credential. */
 export interface CredentialEnd {
   readonly what: 'token' | 'client certificate';
   readonly endsMs: number;
@@ -96,7 +96,7 @@ export interface CredentialEnd {
 
 const SOON_MS = 7 * 24 * 60 * 60_000;
 
-/** Opaque tokens have no known end; the end of a credential that renews itself does not matter. */
+/** Returns the ends of the token and the client certificate. Omits opaque tokens, and credentials that renew themselves. */
 export async function credentialEnds(access: ApiServerAccess): Promise<readonly CredentialEnd[]> {
   if (access.renewsItself) return [];
   const headers = await access.authHeaders();

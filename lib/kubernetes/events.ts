@@ -4,12 +4,12 @@ import type { Loop } from '../cluster/cluster-spec.ts';
 import type { EventDraft, EventSighting } from '../cluster/finding.ts';
 import type { WholeObject } from '../cluster/kubernetes-objects.ts';
 
-/** Its `series.count` is at least 2, as the API requires. */
+/** An event as the API stores it. The API requires a `series.count` of at least 2. */
 type EventObject = WholeObject<EventsV1Event>;
 export type EventSeries = NonNullable<EventObject['series']>;
 
 export interface EventWrite {
-  /** Its name is the key of its sighting. */
+  /** The event. Its name is the key of its sighting in the run record. */
   readonly object: EventObject;
   readonly previous: EventSighting | undefined;
 }

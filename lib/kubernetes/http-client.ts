@@ -11,7 +11,7 @@ import { OverBound } from './reply-bounds.ts';
 export interface HttpClientOptions {
   readonly tls: TlsMaterial;
   readonly lookup?: LookupFunction | undefined;
-  /** The most open connections, which are kept. Absent: each request has its own connection. */
+  /** The most open connections. They are kept for later requests. Absent: each request has its own connection. */
   readonly connections?: number;
 }
 
@@ -32,17 +32,17 @@ export interface HttpReply<Body> {
 
 /** Idle connections outlive two ticks of the endpoints loop, and close before load balancers (60 s) drop them. */
 const KEEP_ALIVE_MS = 30_000;
-/** The time to connect. It is enough if the first SYN is lost, which is repeated after one second, and for the TLS handshake. */
+/** The time limit for TCP connect and TLS handshake. It allows for one lost SYN, which is sent again after one second. */
 const CONNECT_TIMEOUT_MS = 3_000;
 const SILENCE_MS = 20_000;
 const LARGEST_HEADERS = 16 * 1024;
-/** Kubernetes sends none; proxies send a few. */
+/** The most replies with a status of 1xx to one request. Kubernetes sends none; proxies send a few. */
 const MOST_INTERIM_REPLIES = 10;
 
 /**
  * Disables DHE, because the server chooses the group: a group of 10,000 bits blocks the event loop for a second per
  * handshake, before any certificate is verified. No Kubernetes API server uses DHE. Disables renegotiation, because a
- * TLS 1.2 server could request it repeatedly, and each one costs a handshake.
+ * TLS 1.2 server could request it repeatedly, and each renegotiation costs a handshake.
  */
 const TLS_LIMITS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION } as const;
 
@@ -52,7 +52,7 @@ export class HttpClient {
   readonly #port: string;
   readonly #isTls: boolean;
   readonly #agent: Agent;
-  /** Connections that have a time limit for their handshake already. */
+  /** Connections whose handshake already has a time limit. */
   readonly #known = new WeakSet<Socket>();
 
   /** @param origin scheme, host and port */
@@ -64,7 +64,7 @@ export class HttpClient {
     const { servername, ...material } = tls;
     const options = {
       ...(connections !== undefined && { keepAlive: true, maxSockets: connections }),
-      // For an idle connection.
+      // The agent closes a connection that is idle for this long.
       timeout: KEEP_ALIVE_MS,
       ...(lookup && { lookup }),
     };
@@ -151,7 +151,7 @@ function endInSilence(reply: IncomingMessage): void {
   reply.once('close', () => socket.off('timeout', end));
 }
 
-/** Returns how `node:tls` verifies that a certificate is for this name. An address is no name that a client may send. */
+/** Returns the options with which `node:tls` verifies that a certificate is for this name. SNI cannot contain an address. */
 function verifiedAs(name: string | undefined): Pick<ConnectionOptions, 'servername' | 'checkServerIdentity'> {
   if (name === undefined) return {};
   if (isIP(name) === 0) return { servername: name };

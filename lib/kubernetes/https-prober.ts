@@ -15,7 +15,7 @@ export interface HttpsProberOptions {
   /** Aborts when the pass must end. */
   readonly deadline: AbortSignal;
   readonly userAgent: string;
-  /** Returns a signal that aborts after a time, the end of a probe. Default: `AbortSignal.timeout`. */
+  /** Returns a signal that aborts after a time and so ends a probe. Default: `AbortSignal.timeout`. */
   readonly expire?: (ms: number) => AbortSignal;
   readonly kept?: KeptConnections;
   /** Starts to measure the lag of this process's event loop. Default: with a timer. */
@@ -23,9 +23,9 @@ export interface HttpsProberOptions {
 }
 
 const LONGEST_PROBE_MS = 3_000;
-/** If the event loop lags less than this, a live server still answers within {@link LONGEST_PROBE_MS}. */
+/** The largest lag of the event loop with which a live server still answers within {@link LONGEST_PROBE_MS}. */
 const LATE_MS = 500;
-/** The limit of the second probe, made as soon as the event loop is free. A pass has time for both. */
+/** The time limit of the second probe, which begins as soon as the event loop is free. A pass has time for both probes. */
 const AGAIN_MS = 1_000;
 const LONGEST_BODY = 4_096;
 
@@ -34,9 +34,10 @@ const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**
  * Probes with the kubeconfig's CA, and with its credential only if the target requests it and the certificate is
- * verified. A kept connection only proves that a server is alive: a connection that was dropped would look like a silent
- * server, so a new one decides every other result. A timeout that the pass caused does not count as silence. If this
- * process was busy meanwhile, as with the long reply of another cluster, it probes once more.
+ * verified. An answer on a kept connection counts only if it is 200: a dropped connection would look like a silent
+ * server. Otherwise the probe is repeated on a new connection. A timeout that the pass caused does not count as
+ * silence. If this process was busy during the probe, for example with the long reply of another cluster, it probes
+ * once more.
  */
 export function httpsProber(given: HttpsProberOptions): Prober {
   const options = { expire: (ms: number) => AbortSignal.timeout(ms), measureLag, ...given };
@@ -103,7 +104,7 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
     const known = await kept.askKept(key, askBriefly);
     return known ?? (await kept.askNew(key, new HttpClient(url.origin, { tls: short, lookup, connections: 1 }), askOn));
   } catch (error) {
-    // The server may accept only other groups.
+    // The server may not support any of these key exchange groups.
     if (networkFaultOf(error) !== 'tls') throw error;
     return askOnce(tls);
   }
@@ -147,7 +148,7 @@ async function startOf(body: OpenReply['body']): Promise<string> {
       if (length >= LONGEST_BODY) break;
     }
   } catch {
-    // Returns what arrived before the failure.
+    // The caller gets the bytes that arrived before the failure.
   }
   return Buffer.concat(chunks).subarray(0, LONGEST_BODY).toString('utf8');
 }

@@ -11,7 +11,7 @@ import type { ClusterPort, Kind } from './cluster-port.ts';
 import { type ProtobufReader, readMeta } from './protobuf.ts';
 import { MOST_CLUSTER_IPS, MOST_PORTS, OverBound } from './reply-bounds.ts';
 
-/** Reads the objects of one kind, in both forms of the API. */
+/** Reads the objects of one kind, from protobuf and from JSON. */
 export interface ItemReader<Item> {
   readonly kind: Kind;
   readonly fromProtobuf: (reader: ProtobufReader) => Item;
@@ -144,7 +144,7 @@ export const SERVICE_READER: ItemReader<ServiceClaim> = {
   entriesOf: ({ ports, clusterIPs }) => ports.length + clusterIPs.length,
 };
 
-/** Returns every Service of the cluster, for commands. A pass reads them one by one. */
+/** Returns every Service of the cluster, for commands. A pass reads the Services one by one instead. */
 export async function listAllServices(port: Pick<ClusterPort, 'services'>): Promise<ServiceClaim[]> {
   const services: ServiceClaim[] = [];
   for await (const one of port.services()) {

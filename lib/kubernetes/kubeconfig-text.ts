@@ -9,7 +9,7 @@ export interface KubeconfigSource {
   readonly folder?: string;
 }
 
-/** The most bytes of a secret in Secrets Manager; a user's own file may have many clusters. */
+/** The most bytes of a secret in Secrets Manager. A user's own file may be longer, because it may have many clusters. */
 const LONGEST_STORED_TEXT = 64 * 1024;
 export const LONGEST_FILE = 1024 * 1024;
 
@@ -20,7 +20,7 @@ const MOST_STORED_MARKS = 8_000;
 const LIST_OF_FIELDS = 'docs/kubeconfig-secret.md lists what a kubeconfig may contain';
 const WRITE_AGAIN = 'Write it again, for example with kubectl config view --raw';
 
-/** Returns the error. `problem` and `remedy` never quote a value of the kubeconfig except names of its entries. */
+/** Returns the error for a kubeconfig. Of its values, `problem` and `remedy` quote only the names of entries. */
 export function badKubeconfig(source: KubeconfigSource, problem: string, remedy: string): ClusterError {
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
@@ -44,7 +44,7 @@ export function readKubeconfig(text: string, source: KubeconfigSource, allowPlug
   return parsed.data;
 }
 
-/** A parser's message quotes the text around a fault, which may be a key: only its line is reported. */
+/** Reports only the line of a fault: the parser's message quotes the text around the fault, and that text may be a key. */
 function yamlValue(text: string, source: KubeconfigSource): unknown {
   const documents = yamlDocuments(text, source);
   if (documents.length > 1) throw notYaml(source, 'it has a second document');
@@ -78,7 +78,7 @@ function shapeFault([issue]: readonly z.core.$ZodIssue[], source: KubeconfigSour
   return badKubeconfig(source, `is not a kubeconfig: ${place} is missing or has the wrong type`, WRITE_AGAIN);
 }
 
-/** A text that does not look like a field name may be a misplaced value. */
+/** Returns the key for a message, or "a key" for a text that may be a misplaced secret. */
 function fieldName(key: string | undefined): string {
   return key !== undefined && /^[A-Za-z-]{1,40}$/.test(key) ? key : 'a key';
 }

@@ -36,20 +36,20 @@ export interface TlsMaterial {
 export interface ApiServerAccess {
   /** Scheme, host and port: `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** The path before every request's path; empty unless the server is behind one. */
+  /** The path of the kubeconfig's server URL, which precedes the path of every request. Usually empty. */
   readonly basePath: string;
   /** The name of the context in use. */
   readonly context: string;
-  /** The kubeconfig disables verification of the server's certificate. The caller logs it. */
+  /** True if the kubeconfig disables verification of the server's certificate. The caller logs a warning. */
   readonly skipTlsVerify: boolean;
   /** Resolves host names in a Lambda function, and refuses local addresses. */
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
-  /** Absent: an operator must renew the credential. */
+  /** True if the credential renews itself. Absent: an operator must renew the credential. */
   readonly renewsItself?: true;
   /**
-   * The credential goes only to the origin of `server`: the writer of the spec chooses the CA and the addresses of the
-   * probes, and must not get it.
+   * True if the credential may go only to the origin of `server`, because the writer of the spec chooses the CA and the
+   * addresses of the probes, and must not get the credential.
    */
   readonly isForServerAlone?: true;
   /** Throws a `ClusterError` with code `BadKubeconfig` when a token file or plugin gives nothing. */
@@ -66,9 +66,9 @@ export interface PluginCredential {
 export type RunPlugin = (server: string, user: KubeconfigUser) => () => Promise<PluginCredential>;
 
 export interface KubeconfigOptions {
-  /** Default: the kubeconfig's current-context. */
+  /** The name of the context to use. Default: the kubeconfig's current-context. */
   readonly context?: string;
-  /** Allows plugins, only for commands of a user: functions do not contain the code that runs one. */
+  /** Runs plugins. Only commands of a user set this field: functions do not contain the code that runs a plugin. */
   readonly runPlugin?: RunPlugin;
   /** Refuses loopback, link-local and metadata addresses, also as the result of a DNS look-up. */
   readonly refuseLocal?: boolean;
@@ -223,7 +223,7 @@ async function headersOf(
 ): Promise<Record<string, string>> {
   const inFile = user.tokenFile ? (await fileBeside(user.tokenFile, source)).toString() : undefined;
   const token = (inFile ?? (user.token || given?.token || '')).trim();
-  // Only printable ASCII: any other character would fail each request, or end the header.
+  // A token must be printable ASCII: any other character would end the header or make each request fail.
   if (!/^[!-~]*$/.test(token)) {
     const problem = `the token of user "${userName}" has a space, line break or other character that an HTTP header must not contain`;
     throw badKubeconfig(source, problem, 'Write it on one line, as it was issued');
@@ -273,12 +273,15 @@ async function tlsMaterial(
   };
 }
 
-/** Kubernetes uses 2048. RSA's time grows with the cube of the size: 16,384 bits can take seconds per handshake. */
+/**
+ * The largest RSA key. Kubernetes uses 2048 bits. The time of a handshake grows with the cube of the size: seconds for
+ * 16,384 bits.
+ */
 const MOST_KEY_BITS = 4096;
 
 /**
- * Returns a key in OpenSSL's form, read without a password: an encrypted key decides how much work it takes to open,
- * and TLS would try that with an empty password in the shared process.
+ * Returns a private key in OpenSSL's form. Refuses an encrypted key: its parameters decide how much work it takes to
+ * decrypt, and TLS would try an empty password in the process that all clusters share.
  */
 function plainKey(pem: string | Buffer, source: KubeconfigSource): string {
   const refused = (problem: string) =>

@@ -44,9 +44,9 @@ async function* masked(body: Body, search: SecretSearch): AsyncGenerator<Uint8Ar
 const BACKSLASH = 0x5c;
 const ASTERISK = 0x2a;
 const LETTER_U = 0x75;
-/** JSON within JSON has twice as many backslashes at each level. */
+/** The most backslashes before an escaped character. Each level of JSON within JSON doubles their number. */
 const MOST_BACKSLASHES = 16;
-/** The number of bytes that must match before a position is searched further, unless one of them is escaped. */
+/** The number of bytes that must match before the search continues at a position, unless one of the bytes is escaped. */
 const PREFIX = 8;
 
 /**
@@ -59,7 +59,7 @@ export class SecretSearch {
   readonly #fallbacks: Int32Array;
   /** The first two bytes of each escape that may stand for a character of the secret. */
   readonly #escapes: readonly Buffer[];
-  /** The start of each matching character, relative to the held bytes; those before `#first` no longer match. */
+  /** The start of each matching character, relative to the held bytes. Entries before `#first` no longer match. */
   #begins: number[] = [];
   #first = 0;
   #held: Buffer = Buffer.alloc(0);
@@ -146,7 +146,8 @@ class PlacesToSearch {
   }
 
   /**
-   * Returns the next candidate position from `from` on; the last few bytes are always one, because they may be cut off.
+   * Returns the next position from `from` on where a match may begin. A match may always begin in the last few bytes,
+   * because the rest of the secret may not have arrived.
    */
   next(from: number): number {
     let next = this.#bytes.length - PREFIX - MOST_BACKSLASHES;
@@ -155,7 +156,8 @@ class PlacesToSearch {
         const found = this.#bytes.indexOf(each.needle, from);
         each.at = found < 0 ? this.#bytes.length : found;
       }
-      // Before an escape, fewer characters of the secret may precede, and more backslashes.
+      // A match may begin before an escape: up to PREFIX characters of the secret and MOST_BACKSLASHES backslashes
+      // earlier.
       const before = each.needle[0] === BACKSLASH ? PREFIX + MOST_BACKSLASHES : 0;
       next = Math.min(next, each.at - before);
     }

@@ -6,14 +6,14 @@ export type NetworkFault =
   | 'tls'
   /** The connection failed: the request was not sent. */
   | 'notSent'
-  /** The connection timed out: a second attempt would take as long. */
+  /** The connection timed out. No retry: a second attempt would take as long. */
   | 'silent'
-  /** The request may have arrived and been carried out. */
+  /** The reply was lost: the server may have carried out the request. */
   | 'lostReply';
 
 const NOT_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL']);
 
-/** The code of our own error for a connection that is neither made nor refused in time. */
+/** The code of our own error for a connection that is neither established nor refused in time. */
 export const CONNECT_TIMEOUT = 'CONNECT_TIMEOUT';
 
 /** Node's and OpenSSL's codes for failures of `X509_verify_cert`. */
@@ -43,7 +43,7 @@ export function describeNetworkError(error: unknown): string {
   if (!isNativeError(error)) return boundedText(error);
   const [code] = codesOf(error).slice(-1);
   const text = error.message === '' && isNativeError(error.cause) ? error.cause.message : error.message;
-  // Names in a certificate come from the server and are part of the message.
+  // The message may contain names from the server's certificate, of any length.
   const line = boundedText((text === '' ? error.name : text).split('\n', 1)[0]);
   const named = code === undefined || line.includes(code) ? line : `${line} (${code})`;
   return lacksIPv6(error) ? `${named}: ${NO_IPV6}` : named;

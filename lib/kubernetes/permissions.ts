@@ -4,10 +4,10 @@ import { isNotServed, jsonOf, malformed, recordAt, refusedCall, statusOf, textAt
 
 export interface Permission {
   readonly verb: string;
-  /** `''` is the core group. */
+  /** The API group. `''` is the core group. */
   readonly group: string;
   readonly resource: string;
-  /** Absent: in every namespace, or for a kind without one. */
+  /** The namespace. Absent: all namespaces, or a cluster-scoped kind. */
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
 }
@@ -16,14 +16,17 @@ export interface Permission {
 export interface SelfReview {
   /** `v1.36.3`. */
   readonly version: () => Promise<string>;
-  /** The caller's name, by a SelfSubjectReview. `undefined` if it is unknown: Kubernetes 1.27 and earlier do not serve that review. */
+  /**
+   * Returns the caller's name from a SelfSubjectReview. `undefined` if unknown: Kubernetes 1.27 and earlier do not
+   * serve that review.
+   */
   readonly user: () => Promise<string | undefined>;
   /**
-   * Whether the webhook of deploy/admission-webhook.yaml is registered. `undefined`: the user may not read it, or the
-   * API server serves no webhooks.
+   * Returns whether the webhook of deploy/admission-webhook.yaml is registered. `undefined`: the user may not read it,
+   * or the API server serves no webhooks.
    */
   readonly hasWebhook: () => Promise<boolean | undefined>;
-  /** Sends a SelfSubjectAccessReview, which every authenticated user may do. */
+  /** Sends a SelfSubjectAccessReview. Every authenticated user may send one. */
   readonly allows: (permission: Permission) => Promise<boolean>;
 }
 
@@ -52,7 +55,8 @@ export function selfReview(options: CallOptions): SelfReview {
       const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
       const path = `/apis/${review.apiVersion}/selfsubjectreviews`;
       const { reply, answer } = await ask('review who this user is', path, review);
-      // Authenticated users may send it: the reply to another one has the name in its message.
+      // Every authenticated user may send this review. The API server refuses it to others, with the user's name in the
+      // message.
       if (reply.status === 403) return /: User "([^"]{1,253})" cannot /.exec(statusOf(reply).message)?.[1];
       if (reply.status === 404) return undefined;
       const info = recordAt(recordAt(answer(), 'status'), 'userInfo');
@@ -91,7 +95,7 @@ export interface PermissionGroup {
   readonly namespace?: string;
   readonly rules: readonly {
     readonly verbs: readonly string[];
-    /** The only object of the permission; `list` and `create` have no names. */
+    /** The only object that the permission covers. Absent for `list` and `create`, which RBAC cannot limit to a name. */
     readonly name?: string;
   }[];
 }

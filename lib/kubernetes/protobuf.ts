@@ -47,7 +47,7 @@ export class ProtobufReader {
     this.#end = outerEnd;
   }
 
-  /** Returns an int32: the low half of the value. */
+  /** Returns an int32: the low 32 bits of the value. */
   int32(): number {
     this.#expect(VARINT);
     return this.#varint() | 0;
@@ -128,7 +128,7 @@ export interface FieldPlace {
   readonly field: number;
   readonly wireType: number;
   readonly start: number;
-  /** May be beyond the available bytes. */
+  /** The end of the field. It may be beyond the bytes that have arrived. */
   readonly end: number;
 }
 

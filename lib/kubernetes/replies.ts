@@ -101,7 +101,7 @@ export interface CallSite {
   readonly purpose: string;
 }
 
-/** Lists are requested without a limit. */
+/** Faults of a list. Lists are requested without a limit, so a reply must contain all items. */
 export const PART_OF_A_LIST = 'a part of the list where all of it was requested';
 export const NO_VERSION = 'a list without a resourceVersion';
 

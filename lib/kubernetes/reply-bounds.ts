@@ -4,18 +4,18 @@ import type { EndpointsObject } from '../endpoints/objects.ts';
 import { repackedAddresses } from '../endpoints/repack-subsets.ts';
 import type { Kind } from './cluster-port.ts';
 
-/** More than the accepted size. The message completes "it has ...". */
+/** An input is larger than accepted. The message completes a sentence that begins with "it has". */
 export class OverBound extends Error {
   override readonly name = 'OverBound';
 }
 
 /** Larger than any object that the loops read: etcd stores at most 1.5 MiB. */
 export const LARGEST_OBJECT_BYTES = 2 * 1024 * 1024;
-/** About 4,000 Services, which need many times as much memory after parsing. */
+/** The size of about 4,000 Services. They need many times as much memory after parsing. */
 export const LARGEST_JSON_LIST_BYTES = 8 * 1024 * 1024;
 const DEEPEST_JSON = 64;
 const MOST_JSON_VALUES = 250_000;
-/** Half of the memory that a small function has besides its code. */
+/** The limit for unfinished replies: half of the memory that a small function has besides its code. */
 const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
 
 export const MOST_PORTS = BOUNDS.Service['spec.ports'];
@@ -53,7 +53,7 @@ export class BytesInFlight {
   }
 }
 
-/** A separate buffer takes hundreds of bytes besides its content. */
+/** Smaller pieces are joined: each buffer takes hundreds of bytes in addition to its content. */
 const SMALL_PIECE_BYTES = 4 * 1024;
 
 /** Joins the small pieces of a body: a server that sends it byte by byte would fill the memory with buffers. */

@@ -7,14 +7,14 @@ import { ClusterError, type ClusterPort } from './cluster-port.ts';
 /** A ServiceCIDR. API servers allocate cluster IPs from all of them. */
 export interface ServiceCidr {
   readonly name: string;
-  /** One range, or one per family. */
+  /** The ranges of the ServiceCIDR: one, or one per IP family. */
   readonly networks: readonly Network[];
-  /** API servers allocate from it: it is not being deleted, and its condition Ready is true or absent. */
+  /** True if API servers allocate from it: the object is not being deleted, and its condition Ready is true or absent. */
   readonly ready: boolean;
 }
 
 /**
- * Returns every ServiceCIDR, the default one first; none if the API server does not serve the kind (before Kubernetes
+ * Returns all ServiceCIDRs, the default one first. Empty: the API server does not serve the kind (before Kubernetes
  * 1.33). `undefined`: the kubeconfig's user may not list them.
  */
 export async function listServiceCidrs(kubernetes: ClusterPort): Promise<readonly ServiceCidr[] | undefined> {
@@ -37,12 +37,15 @@ function noneOrUnknown(error: unknown): [] | undefined {
   throw error;
 }
 
-/** Whether it is the one that the API servers create from their flag. */
+/** Returns whether this is the default ServiceCIDR, which API servers create from `--service-cluster-ip-range`. */
 export function isDefault({ name }: ServiceCidr): boolean {
   return name === KUBERNETES_SERVICE.name;
 }
 
-/** Returns whether API servers may have allocated an address. They may where the ServiceCIDRs are unknown. */
+/**
+ * Returns a function that checks whether API servers may have allocated an address. True for every address if the
+ * ServiceCIDRs are unknown.
+ */
 export function servedAddresses(
   cidrs: readonly Pick<ServiceCidr, 'networks'>[] | undefined,
 ): (text: string) => boolean {

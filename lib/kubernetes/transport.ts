@@ -10,11 +10,11 @@ import { CredentialMask } from './mask-credential.ts';
 import { inLargePieces, OverBound } from './reply-bounds.ts';
 
 export interface ApiRequest extends HttpRequest {
-  /** The reply may be gzip. A protobuf body of a 200 is passed on while it arrives. */
+  /** True if the reply may be gzip. A protobuf body with status 200 is then passed on while it arrives. */
   readonly streamed?: true;
 }
 
-/** A reply whose body is still arriving. The body must be read, or its iteration ended. */
+/** A reply whose body is still arriving. The caller must read the body to its end, or end the iteration. */
 export type OpenReply = HttpReply<AsyncIterable<Uint8Array> | Iterable<Uint8Array>>;
 export type ApiReply = HttpReply<Uint8Array>;
 
@@ -41,7 +41,8 @@ export function poolKey(origin: string, tls: TlsMaterial): string {
 }
 
 function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
-  // At once: a request that waits for a connection of its pool would end only when it has one.
+  // Rejects as soon as the signal aborts: a request that waits for a free connection would notice the signal only
+  // later.
   return ({ streamed, ...request }, signal) =>
     unlessAborted(signal, async () => {
       const credential = await access.authHeaders();
@@ -81,19 +82,19 @@ function clientFor({ server, tls, lookup }: ApiServerAccess): HttpClient {
   return new HttpClient(server, { tls: tls(), lookup, connections: CONNECTIONS_PER_SERVER });
 }
 
-/** A body that is not gzip, or not one whole gzip stream. */
+/** The body is not one complete gzip stream. */
 export class MalformedGzip extends Error {
   override readonly name = 'MalformedGzip';
 }
 
-/** The size of 64 MiB of random bytes as gzip. A stream can continue without any output. */
+/** The most compressed bytes of a reply. A limit is necessary because a gzip stream can continue without any output. */
 const LARGEST_GZIP_BYTES = 48 * 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Decompresses a body while it arrives, in pieces of at most 64 KiB on demand, so that a bomb costs no more than the
- * reader accepts. Length and checksum must be right, and nothing may follow. Throws `MalformedGzip`, `OverBound`, and
- * what the body throws.
+ * Decompresses a body while it arrives, in pieces of at most 64 KiB on demand, so that a decompression bomb costs no
+ * more than the reader accepts. Length and checksum must be correct, and no bytes may follow the stream. Throws
+ * `MalformedGzip`, `OverBound`, and what the body throws.
  */
 async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES, rejectGarbageAfterEnd: true });
@@ -124,20 +125,24 @@ interface KeptConnection {
   readonly openedAtMs: number;
 }
 
-/** The share of a probe's time for an answer on a kept connection. */
+/** The part of a probe's time that is for an answer on a kept connection. */
 export const KEPT_LIMIT_MS = 1_000;
 /**
- * With ticks of ten seconds a connection serves three probes. A new connection then checks the certificate again.
+ * The longest life of a kept connection: three probes at an interval of ten seconds. A new connection verifies the
+ * certificate again.
  */
 const LONGEST_KEPT_MS = 25_000;
-/** A kept connection takes about 120 KB. */
+/** The most kept connections. Each takes about 120 KB. */
 const MOST_KEPT = 128;
 
 function mayReuse(openedAtMs: number, nowMs: number): boolean {
   return nowMs >= openedAtMs && nowMs - openedAtMs < LONGEST_KEPT_MS;
 }
 
-/** Whether a new connection is kept. A server that took longer needs the whole time of a probe on a new one. */
+/**
+ * Returns whether a new connection is kept. The connection to a slower server is not: that server needs the whole time
+ * of a probe.
+ */
 function mayKeep(status: number, tookMs: number): boolean {
   return status === 200 && tookMs < KEPT_LIMIT_MS;
 }
@@ -200,8 +205,8 @@ export class KeptConnections {
   }
 
   /**
-   * Closes the new connection if there is no room: if the oldest were closed, a process with many servers would reuse
-   * none.
+   * Keeps a connection, or closes it if the limit is reached. Closing the oldest one instead would mean that a process
+   * with many servers never reuses a connection.
    */
   #keep(key: string, connection: KeptConnection): void {
     const nowMs = this.#nowMs();

@@ -4,8 +4,8 @@ import { describePublished } from '../endpoints/objects.ts';
 import { type ClusterPort, describeRef, type Kind, type ObjectRef, refOf } from './cluster-port.ts';
 
 /**
- * Returns a port that reads like `port` and writes nothing: each write is reported (`create Namespace kube-system`) and
- * answered as withheld. The report has the fields that differ from the object as it was read.
+ * Returns a port that reads like `port` but writes nothing. It reports each write (`create Namespace kube-system`) with
+ * the fields that would change, and returns the outcome `withheld`.
  */
 export function withholdWrites(port: ClusterPort, wouldWrite: (description: string) => void): ClusterPort {
   const read = new Map<string, KubernetesObject>();
@@ -64,7 +64,7 @@ function merged(before: unknown, patch: unknown): unknown {
   return { ...before, ...Object.fromEntries(fields) };
 }
 
-/** The most fields in the report of a difference, which counts the others, and the longest value. */
+/** The limits of a reported difference: its fields (the others are only counted), and the length of a value. */
 const MOST_PARTS = 8;
 const LONGEST_VALUE = 80;
 
@@ -72,7 +72,7 @@ const OF_THE_SERVER = new Set(['managedFields', 'resourceVersion', 'uid', 'gener
 
 /**
  * Returns which fields a write would change: `spec.type "NodePort" -> "ClusterIP"; spec.ports[0].nodePort - 30443`. An
- * object that would be created or deleted differs from one that has only its name.
+ * object that would be created or deleted is compared with one that has only a name.
  */
 function objectDifference(before: KubernetesObject, after: KubernetesObject): string {
   const parts = [...differences('', written(before), written(after))];
@@ -86,7 +86,10 @@ function written({ metadata, ...object }: KubernetesObject & { readonly status?:
   return { metadata: Object.fromEntries(own), ...fields };
 }
 
-/** Each level reads all of its values, so without a limit a deep object would take time in the square of its size. */
+/**
+ * The deepest level that is compared. Each level reads all values below it, so that a deep object would otherwise take
+ * time in the square of its size.
+ */
 const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {
@@ -102,7 +105,7 @@ function* differences(path: string, before: unknown, after: unknown, depth = 0):
   else yield `${path.slice(1)} ${shown(before)} -> ${shown(after)}`;
 }
 
-/** Returns the fields of an object, or the items of a list, by their steps of a path. */
+/** Returns the fields of an object or the items of a list. The keys are path steps, such as `.spec` or `[0]`. */
 function partsOf(value: unknown): ReadonlyMap<string, unknown> | undefined {
   if (Array.isArray(value)) return new Map(value.map((item, index) => [`[${index}]`, item]));
   const fields = value ?? {};

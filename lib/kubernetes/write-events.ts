@@ -5,9 +5,9 @@ import type { EventPlan, EventSeries, EventWrite } from './events.ts';
 
 export interface EventsReport {
   readonly written: number;
-  /** Events over the cap, or in a namespace that is being deleted. */
+  /** The number of events over the cap or in a namespace that is being deleted. */
   readonly dropped: number;
-  /** One error per event that could not be written. They never fail the pass. */
+  /** One error per event that could not be written. These errors never fail the pass. */
   readonly errors: readonly unknown[];
   /** The sightings for the run record: an unwritten event is due again in the next pass. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
@@ -47,7 +47,7 @@ export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<E
   return { written, dropped, errors, sightings: sightingsWithout(unwritten, plan.sightings) };
 }
 
-/** `dropped`: its namespace is being deleted. `withheld`: the caller may not write. */
+/** `dropped`: the event's namespace is being deleted. `withheld`: the pass only reports its writes. */
 type EventOutcome = 'written' | 'dropped' | 'withheld';
 
 async function writeEvent(port: ClusterPort, write: EventWrite): Promise<EventOutcome> {
@@ -64,8 +64,8 @@ async function writeEvent(port: ClusterPort, write: EventWrite): Promise<EventOu
     case 'namespaceUnavailable':
       return 'dropped';
     case 'alreadyExists':
-      // An earlier pass wrote it, or this one did and the reply was lost. If it was deleted since, the next sighting
-      // creates it.
+      // An earlier pass wrote this event, or this pass did and the reply was lost. If the event was deleted meanwhile,
+      // the next sighting creates it again.
       return continueSeries(port, write);
     case 'invalid':
       throw new ClusterError(
