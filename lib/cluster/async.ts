@@ -1,6 +1,6 @@
 /**
  * Returns the results of `work` for each element, in their order, with at most `limit` under way. The first error ends
- * all.
+ * all the others.
  */
 export async function eachOf<Element, Result>(
   elements: readonly Element[],
@@ -36,8 +36,8 @@ export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => {
-    // Not a wait: what is ready runs first.
-    // oxlint-disable-next-line eslint/no-restricted-globals
+    // This is not a wait. It lets results that are already available arrive first. oxlint-disable-next-line
+    // eslint/no-restricted-globals
     setImmediate(() => aborted.reject(signal.reason));
   };
   signal.addEventListener('abort', abort, { once: true });

@@ -1,8 +1,8 @@
 import { isRecord } from './values.ts';
 
 /**
- * Bounds of everything that comes from outside, in entries, because bytes say little about the work that they cause.
- * Each is checked where the text becomes an object.
+ * Bounds of all input from outside. They count entries, because the number of bytes does not show how much work an
+ * input causes. Each bound is checked where a text is parsed into an object.
  *
  * A field counts the entries of all its lists together: `subsets[].ports` are the ports of all subsets.
  */
@@ -16,7 +16,7 @@ export const BOUNDS = {
     'status.conditions': 256,
   },
   Namespace: { 'spec.finalizers': 256 },
-  /** One port per number. Cluster IPs are more than the API accepts, so that a pass can report such a Service. */
+  /** As many ports as port numbers. More cluster IPs than the API accepts, so that a pass can report such a Service. */
   Service: { 'spec.ports': 65_536, 'spec.clusterIPs': 16 },
   Endpoints: {
     subsets: 100,
@@ -24,7 +24,7 @@ export const BOUNDS = {
     'subsets[].notReadyAddresses': 1_000,
     'subsets[].ports': 100,
   },
-  /** Each port may get its own subset, with all of the addresses. */
+  /** The bound after repacking: each port may get its own subset with all addresses. */
   'Endpoints, repacked': { 'subsets[].addresses': 10_000 },
   EndpointSlice: { endpoints: 1_000, 'endpoints[].addresses': 1_000, ports: 100 },
   ServiceCIDR: { 'spec.cidrs': 2 },
@@ -33,7 +33,7 @@ export const BOUNDS = {
   'each list': {
     Namespace: 10_000,
     Service: 100_000,
-    /** Entries of all Services of a list together. */
+    /** The entries of all Services of a list together. */
     'Service.spec.ports and clusterIPs': 250_000,
     Endpoints: 10_000,
     EndpointSlice: 100,
@@ -51,7 +51,10 @@ export const BOUNDS = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** A credential is searched for in each reply. Kubernetes and AWS issue 1 to 2 KB. */
+/**
+ * The longest credential. Each reply is searched for the credential, which takes time. Kubernetes and AWS issue tokens
+ * of 1 to 2 KB.
+ */
 export const LONGEST_TOKEN = 4_096;
 
 /** Four times the longest name that the API accepts. */
@@ -81,7 +84,10 @@ function entriesAt(value: unknown, [step, ...rest]: readonly string[]): number {
   return isRecord(value) ? Object.keys(value).length : 0;
 }
 
-/** Returns the path of the first text that is too long, as `subsets.0.addresses.7.hostname`. Texts that no pass reads may be longer. */
+/**
+ * Returns the path of the first text that is too long, for example `subsets.0.addresses.7.hostname`. Ignores fields
+ * that no pass reads.
+ */
 export function longTextIn(value: unknown, path = ''): string | undefined {
   if (typeof value === 'string') return value.length > LONGEST_TEXT ? path : undefined;
   if (typeof value !== 'object' || value === null || UNREAD.has(path)) return undefined;
@@ -94,12 +100,15 @@ export function longTextIn(value: unknown, path = ''): string | undefined {
 
 const UNREAD: ReadonlySet<string> = new Set(['metadata.annotations', 'metadata.managedFields', 'status']);
 
-/** A name server may answer with thousands: each record costs a probe, a lease and a place in the Endpoints. */
+/**
+ * The most addresses of one host name. A name server may return thousands, and each costs a probe, a lease and a place
+ * in the Endpoints.
+ */
 export const RECORDS_OF_A_HOST = 32;
 
 /**
- * Host names of a cluster spec with up to 32 addresses each: with the other API servers fewer than the 1,000 endpoints
- * of an EndpointSlice.
+ * The most host names in a cluster spec. With up to 32 addresses each, and the other API servers, they stay below the
+ * 1,000 endpoints of an EndpointSlice.
  */
 export const MOST_HOSTS = 25;
 
@@ -109,5 +118,5 @@ export const MOST_HOSTS = 25;
  */
 export const MOST_RECORDS = 1_000;
 
-/** The length of a cluster spec as YAML: 100 API servers and 1,000 callers take 100 KB. */
+/** The longest cluster spec as YAML. A spec with 100 API servers and 1,000 callers has 100 KB. */
 export const LONGEST_SPEC_TEXT = 256 * 1024;

@@ -18,12 +18,12 @@ import {
 export const LOOPS = ['system-namespaces', 'kubernetes-service', 'cluster-ip-repair', 'node-port-repair'] as const;
 export type Loop = (typeof LOOPS)[number];
 /**
- * The loop whose function also acts for its whole stack: it counts the fleet, and claims clusters without an owner, for which
- * its role alone may write registrations.
+ * The loop whose function also acts for its whole stack: it counts the fleet and claims clusters without an owner. Only
+ * its role may write registrations.
  */
 export const STACK_LOOP: Loop = 'kubernetes-service';
 
-/** The shortest interval of each loop in seconds: upstream's intervals, and the schedules. */
+/** The shortest interval of each loop in seconds. It is upstream's interval, and the period of the loop's ticks. */
 export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
   'system-namespaces': 60,
   'kubernetes-service': 10,
@@ -31,7 +31,7 @@ export const SCHEDULE_SECONDS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 180,
 };
 
-/** A lease survives one late tick: its seconds are at least this many intervals. */
+/** The least duration of a lease, in intervals, so that a lease survives one late tick. */
 export const LEASE_INTERVALS = 1.5;
 
 export const DAY_SECONDS = 86_400;
@@ -109,10 +109,11 @@ const service = z.strictObject({
 });
 
 /**
- * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here. Limits of
- * values, and rules between fields, are in the `...-rules.ts` of `cli/spec`.
+ * The cluster spec: its type, parser, stored form, JSON Schema and the table in docs/cluster-spec.md come from here.
+ * Limits of values, and rules between fields, are in the `...-rules.ts` of `cli/spec`.
  *
- * `withDefault` is the default of what users write; what is stored has every field, but those with `z._default`.
+ * `withDefault` sets the default of a field that users may omit. Stored specs have all fields except those with
+ * `z._default`.
  */
 export const writtenSpecShape = z.strictObject({
   name: described(
@@ -186,7 +187,7 @@ export const writtenSpecShape = z.strictObject({
 
 const { serviceClusterIPRange, ...fields } = writtenSpecShape.shape;
 
-/** A registered spec, in which the ranges have another name. Only types are checked, and fields of a later version stay. */
+/** A registered spec. The ranges have another name there. Only types are checked, and fields of a later version are kept. */
 export const clusterSpecShape = storedShape(
   z.strictObject({ ...fields, serviceClusterIPRanges: serviceClusterIPRange }),
 );
@@ -206,7 +207,7 @@ export type ApiServerKind = ApiServerSpec['kind'];
 export type ProbeSpec = ApiServerSpec['probe'];
 export type EndpointReconcilerType = ClusterSpec['endpoints']['reconciler'];
 
-/** Returns whether the addresses of the host are in DNS. */
+/** Returns whether the addresses of an entry come from DNS, not from a target group or a Service. */
 export function isDnsName(source: Omit<SharedHostSpec, 'probe'>): boolean {
   return source.targetGroupArn === undefined && source.serviceRef === undefined;
 }

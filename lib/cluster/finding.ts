@@ -10,24 +10,24 @@ export type FindingType =
   | 'duplicate'
   | 'unknown'
   | 'invalid'
-  /** Allocated without a Service, not yet freed. */
+  /** An address or port is allocated without a Service, and is not freed yet. */
   | 'mayHaveLeaked'
-  /** The range has no free item; the pass continues. */
+  /** The range has no free address or port. The pass continues. */
   | 'nothingFree'
-  /** A Service has an item that is held for another owner. */
+  /** A Service has an address or port that is held for another owner. */
   | 'heldByAnother'
   /** A Service has an address without an IPAddress. */
   | 'notRecorded'
-  /** An IPAddress without a Service. */
+  /** An IPAddress has no Service. */
   | 'leakedRecord'
   /** Another writer changes the kubernetes Service's endpoints. */
   | 'twoOwners'
-  /** A probe's answer that means neither alive nor down. */
+  /** The answer to a probe means neither alive nor down. */
   | 'oddProbe'
-  /** The endpoints would be empty; they stay unchanged. */
+  /** The endpoints would be empty, so they stay unchanged. */
   | 'noLiveLease'
   | 'foreignSlice'
-  /** A stored snapshot does not parse; it stays unchanged. */
+  /** A stored range does not parse, so it stays unchanged. */
   | 'corruptSnapshot'
   | 'other';
 
@@ -68,7 +68,7 @@ export interface Finding {
   readonly event?: EventDraft;
 }
 
-/** How often an event was seen. The run record keeps it by the event's name. */
+/** How often and when an event was seen. The run record keeps the sightings by event name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

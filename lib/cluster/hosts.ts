@@ -1,7 +1,7 @@
 import { type Address, parseAddress } from '../allocator/ip-address.ts';
 import { isGlobalUnicast, networkContains, parseCidr } from '../allocator/network.ts';
 
-/** Instance metadata and pod identity of AWS, by IPv6. */
+/** The IPv6 addresses of AWS instance metadata and EKS Pod Identity. */
 const METADATA = parseCidr('fd00:ec2::/32');
 /** Networks whose last 32 bits are an IPv4 address: NAT64, and IPv4-compatible addresses. */
 const WITH_IPV4 = ['64:ff9b::/96', '64:ff9b:1::/48', '::/96'].map(parseCidr);
@@ -13,7 +13,8 @@ const SIX_TO_FOUR = parseCidr('2002::/16');
  */
 export function isLocalAddress(text: string): boolean {
   const address = parseAddress(text);
-  // A zone belongs to a link. A name server returns no other text.
+  // A text with a zone does not parse, and a zone belongs to a link. Name servers return no other text that does not
+  // parse.
   return address === undefined || isLocal(address);
 }
 

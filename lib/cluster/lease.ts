@@ -1,10 +1,13 @@
-/** What the table knows of one API server's address. It is kept after the lease expired, so that misses are remembered. */
+/**
+ * The record of one API server's address in the table. The record is kept after the lease expired, so that misses are
+ * remembered.
+ */
 interface ServerRecord {
-  /** Canonical text. */
+  /** The address as canonical text. */
   readonly address: string;
-  /** Increases with each refresh, as upstream. 0: the lease was never refreshed. */
+  /** The number of refreshes, as upstream counts them. 0: the lease was never refreshed. */
   readonly generation: number;
-  /** `probe`: refreshed by the kubernetes-service loop. `agent`: by the API server's own host. */
+  /** `probe`: the kubernetes-service loop refreshed the lease. `agent`: the agent beside the API server refreshed it. */
   readonly source: 'probe' | 'agent';
   /** The host name that has this address as a record, if any. */
   readonly host?: string;
@@ -13,7 +16,7 @@ interface ServerRecord {
   readonly misses: number;
   /** When the last miss was counted. Absent in items of versions that did not date misses. */
   readonly missedAtMs?: number;
-  /** The first probe since the last answer whose reply this process was too busy to receive. */
+  /** The time of the first probe, since the last answer, whose reply this process was too busy to receive. */
   readonly lateSinceMs?: number;
   /** The last recorded result of a probe (`answered 200`), for readers; at most 200 characters. */
   readonly lastProbe?: string;
@@ -23,9 +26,9 @@ interface ServerRecord {
 export type Lease = ServerRecord &
   (
     | { readonly state: 'leased' }
-    /** The server reported that it shuts down. Until it is silent, only a 200 publishes the address again. */
+    /** The server reported that it shuts down. Until a probe gets no answer, only status 200 publishes the address again. */
     | { readonly state: 'shuttingDown' }
-    /** Deregistered: not published before the end, and then not before the server answers. */
+    /** The address is deregistered. It is published again after the end of the withdrawal, once the server answers. */
     | {
         readonly state: 'withdrawn';
         readonly withdrawnUntilMs: number;
@@ -43,7 +46,7 @@ export function isWithdrawn(lease: Lease, nowMs: number): boolean {
   return withdrawnUntil(lease, nowMs) !== undefined;
 }
 
-/** While an agent refreshes or withdraws a lease, probes do not decide. */
+/** Returns whether an agent refreshes or withdraws the lease. Probes do not change such a lease. */
 export function isKeptByAgent(lease: Lease, nowMs: number): boolean {
   return lease.source === 'agent' && (lease.expiresAtMs > nowMs || isWithdrawn(lease, nowMs));
 }

@@ -13,7 +13,7 @@ const usageShape = z.object({
       z.readonly(z.object({ family: z.enum(['IPv4', 'IPv6']), networks: amount, used: amount, capacity: amount })),
     ),
   ),
-  /** Networks of ServiceCIDRs: the default one's, then the fullest. Capped. */
+  /** The networks of the default ServiceCIDR, then the fullest others, up to a limit. */
   networks: z.readonly(
     z.array(
       z.readonly(
@@ -23,8 +23,8 @@ const usageShape = z.object({
           ready: z.boolean(),
           used: amount,
           /**
-           * A digit for each of at most {@link USAGE_CELLS} equal parts, in order: 0 for none in use, 4 for more than
-           * ¾.
+           * One digit for each of at most {@link USAGE_CELLS} equal parts of the network: 0 if no address is in use, 4
+           * if more than ¾ are.
            */
           cells: z.string(),
         }),

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 
-/** Adds to a field of a shape the description and keywords of its JSON Schema. */
+/** Adds a description and keywords for the JSON Schema to a field of a shape. */
 export function described<Type extends z.ZodMiniType>(type: Type, description: string, keywords: object = {}): Type {
   return type.check(z.meta({ description, ...keywords }));
 }
@@ -15,7 +15,7 @@ export function withDefault<Type extends z.ZodMiniType>(
   return z.prefault(described(type, description, keywords), value);
 }
 
-/** A field that may be absent, also where it is stored. */
+/** A field that may be absent, in written and in stored specs. */
 export function optional<Type extends z.ZodMiniType>(
   type: Type,
   description: string,
@@ -24,7 +24,7 @@ export function optional<Type extends z.ZodMiniType>(
   return z.exactOptional(described(type, description, keywords));
 }
 
-/** Removes the bounds that all integers have from the result of `z.toJSONSchema`. */
+/** Removes the bounds that `z.toJSONSchema` adds to every integer. */
 export function withoutIntegerBounds({
   jsonSchema,
 }: {
@@ -65,7 +65,7 @@ function formOf(type: z.core.$ZodType): z.core.$ZodType {
 }
 
 const MOST_LISTED = 20;
-/** The message that zod gives for a shape that sets none. */
+/** The default message of zod. */
 const NO_MESSAGE = 'Invalid input';
 
 /** Returns the faults of a value in one sentence, each with its path. `whole` names the value itself. */

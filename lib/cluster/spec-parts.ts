@@ -5,7 +5,7 @@ import { type PortInterval, parsePortInterval, portIntervalText } from '../alloc
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { described, optional, withDefault } from './shapes.ts';
 
-/** Upstream's defaults, also for an empty text. */
+/** Upstream's defaults. An empty text means the default, too. */
 export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
 const DEFAULT_NODE_PORT_RANGE = '30000-32767';
 
@@ -13,8 +13,8 @@ export const PORT = { minimum: 1, maximum: 65_535 };
 export const DNS_LABEL = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 export const LABEL = { pattern: DNS_LABEL.source, maxLength: 63 };
 /**
- * The URL of an API server that accepts tokens of AWS STS. Its text is the audience of the tokens, and an entry of a
- * comma-separated parameter of the stack.
+ * The URL of an API server that accepts tokens of AWS STS. The URL is the audience of the tokens. It is also an entry
+ * of a comma-separated stack parameter, so it contains no comma.
  */
 const SERVER_PATTERN = '^https://[^\\s,@?#]{1,500}$';
 export const SERVER_URL = new RegExp(SERVER_PATTERN);
@@ -28,7 +28,7 @@ export const PROBE_PATH = new RegExp(PATH_PATTERN);
 
 export const text = z.string().check(z.minLength(1));
 
-/** A part that users write as `written`, and that is stored as `stored`. */
+/** A part of a spec that users write in the form `written`. It is stored in the form `stored`. */
 function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
   written: Written,
   complete: (value: z.output<Written>) => unknown,
@@ -161,7 +161,7 @@ const serviceRef = optional(
 );
 const SHARED = { kind: { const: 'shared' } };
 
-/** Forbids the other sources of addresses: each entry has only one. */
+/** Forbids the fields of the other sources of addresses: each entry has only one source. */
 function without(...fields: readonly string[]) {
   return Object.fromEntries(fields.map((field) => [field, false]));
 }
@@ -182,7 +182,7 @@ export function nameOfEntry({ address: own, host: name, targetGroupArn: arn, ser
   return ref === undefined ? (arn ?? name?.toLowerCase()) : `service ${ref.namespace}/${ref.name}`;
 }
 
-/** Addresses are stored as canonical text; every other entry has a `host`, which is the name of its source. */
+/** An entry of `apiServers`. An address is stored as canonical text. Every other entry has a `host`, the name of its source. */
 export const apiServer = completed(
   described(
     z.strictObject({
@@ -248,7 +248,7 @@ export const servicePort = completed(
 
 export type ServiceRangesText = string | readonly (string | undefined)[];
 
-/** Returns the CIDRs of a text: separated by a comma and not trimmed, as with `--service-cluster-ip-range`. */
+/** Returns the CIDRs of a text. They are separated by a comma and not trimmed, as in `--service-cluster-ip-range`. */
 export function serviceRangeEntries(ranges: ServiceRangesText): readonly (string | undefined)[] {
   if (typeof ranges !== 'string') return ranges;
   return (ranges === '' ? DEFAULT_CLUSTER_IP_RANGE : ranges).split(',');
@@ -259,7 +259,7 @@ export function readServiceRanges(ranges: ServiceRangesText): { primary?: Networ
   return { ...(primary && { primary }), ...(secondary && { secondary }) };
 }
 
-/** Canonical CIDR texts: the primary range, and perhaps a secondary one of the other family. */
+/** The ranges as canonical CIDR texts: the primary one, and optionally a secondary one of the other IP family. */
 export const serviceRanges = completed(
   described(
     z.union([

@@ -2,7 +2,10 @@ export type JsonRecord = Readonly<Record<string, unknown>>;
 
 const LATEST_MS = 8.64e15;
 
-/** Returns a given time in UTC: `2026-01-31T12:00:00.000Z`; the number itself if it is beyond the last date, as the end of a pause that is to last forever. */
+/**
+ * Returns a time in UTC, such as `2026-01-31T12:00:00.000Z`. Returns the number if it is beyond the last date of
+ * JavaScript, for example the end of an unlimited pause.
+ */
 export function isoTime(ms: number): string {
   if (!(Math.abs(ms) <= LATEST_MS)) return String(ms);
   // oxlint-disable-next-line no-restricted-globals -- formats a given time, and reads no clock.
@@ -13,7 +16,7 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns `undefined` for a text that is no JSON. */
+/** Returns the value of a JSON text; `undefined` if the text is not JSON. */
 export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -28,7 +31,7 @@ export function firstIndexes<Value>(values: readonly Value[]): ReadonlyMap<Value
   return first;
 }
 
-/** Sets the entry as the latest one of a map of at most `most`, and drops the one that was set longest ago. */
+/** Sets an entry of a map. If the map then has more than `most` entries, drops the entry that was set longest ago. */
 export function setLatest<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, most: number): void {
   map.delete(key);
   map.set(key, value);
@@ -40,7 +43,7 @@ const LONGEST_TEXT = 300;
 
 /**
  * Returns one line of at most `longest` characters and an ellipsis. Every text from an API server, a name server or a
- * certificate passes through here before it becomes part of a message. It is cut first, so that the cost does not
+ * certificate passes through here before it becomes part of a message. The text is cut first, so that the cost does not
  * depend on its length.
  */
 export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
@@ -49,7 +52,7 @@ export function boundedText(value: unknown, longest = LONGEST_TEXT): string {
   return text.length > longest ? `${line}…` : line;
 }
 
-/** The minimum length of a beginning that identifies a name. */
+/** The minimum length of a prefix that identifies a name. */
 const SHORTEST_BEGINNING = 3;
 
 /**

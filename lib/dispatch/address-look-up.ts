@@ -9,7 +9,7 @@ type Sources = Pick<Environment, 'resolveHost' | 'healthyTargets' | 'connect'>;
 
 /**
  * Returns the look-up of the sources of addresses in a spec: DNS, target groups, and Services of management clusters.
- * No address counts as a failed look-up: the addresses that are known stay.
+ * An empty result counts as a failed look-up, so that the known addresses stay.
  */
 export function addressLookUp(
   { resolveHost, healthyTargets, connect }: Sources,
@@ -26,7 +26,8 @@ export function addressLookUp(
     }
     if (serviceRef === undefined) return resolve(host, signal);
     return unlessAborted(signal, async () => {
-      // No cluster can have this name: whoever loads kubeconfigs by name does not take this one for the cluster's own.
+      // No cluster can have this name. Code that loads kubeconfigs by name does not confuse this one with the cluster's
+      // own.
       const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
       const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: () => {} });
       return addressesOfService(serviceRef, kubernetes, (name) => resolve(name, signal));

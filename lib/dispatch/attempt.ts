@@ -15,18 +15,18 @@ import type { SetApart } from './ticks.ts';
 
 /** The values that all attempts of one invocation share. */
 export interface Batch extends LoopInvocation {
-  /** Passes run although their interval is not over. */
+  /** True if passes run although their interval is not over. */
   readonly force: boolean;
   readonly pausedAll: Pause | undefined;
 }
 
 export type Attempt =
   | { readonly outcome: 'notDue' }
-  /** `resumed`: the cluster answers again. */
+  /** `resumed`: the spec of a cluster that answers again. */
   | { readonly outcome: 'succeeded' | 'failed'; readonly resumed?: ClusterSpec }
   | { readonly outcome: 'paused'; readonly pause: Pause }
   | { readonly outcome: 'unregistered' }
-  /** The function's time was over before the pass could begin. */
+  /** The time of the function was over before the pass could begin. */
   | { readonly outcome: 'unreached' };
 
 /**
@@ -72,7 +72,7 @@ async function passIfDue(
   const isOwner = owner === environment.stack;
   const previous = last?.record;
   const timing = { nowMs: startedAtMs, last: previous, backsOff: environment.tickQueue !== undefined };
-  // Only the owner writes the record: a stack that only observes has none of its last pass.
+  // Only the owner writes run records. A stack that only observes has no record of its last pass, so every pass is due.
   if (isOwner && !force && !isDue(loop.id, cluster.spec, timing)) return { outcome: 'notDue' };
 
   const warn = (text: string) => {
@@ -87,8 +87,8 @@ async function passIfDue(
 }
 
 /**
- * Records a pass. If the cluster gave no answer, also writes the note with which the next minute's invocation gives it
- * its own message.
+ * Records a pass. If the cluster gave no answer, also writes a note. The next minute's invocation then gives the
+ * cluster its own message.
  */
 async function recordOwnPass(
   { loop, environment, telemetry }: Batch,
@@ -122,8 +122,9 @@ function waitsForOwner({ loop, environment: { stack } }: Batch, { owner }: Regis
 }
 
 /**
- * Returns the stack that owns the cluster. A cluster without an owner becomes this stack's; a process without a stack,
- * as on a developer's machine, does not change it. For a stack, `undefined`: the cluster was unregistered meanwhile.
+ * Returns the stack that owns the cluster. A stack claims a cluster without an owner. A process without a stack, for
+ * example on a developer's machine, claims nothing. For a stack, `undefined` means that the cluster was unregistered
+ * meanwhile.
  */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
@@ -153,13 +154,13 @@ export async function attemptApart(
   return attempts;
 }
 
-/** Processes that have run passes: the first passes load and compile code. */
+/** The environments of processes that have run passes. The first passes of a process load and compile code. */
 const WARM = new WeakSet<Environment>();
 
 /**
- * Runs the passes of all. If they keep the event loop busy for longer than a pass may take, some deadlines passed while
- * their passes waited for it.
- * @param known registrations that were read already; the others are read one by one.
+ * Runs the passes of all. If the event loop is busy for longer than a pass may take, some deadlines pass while their
+ * passes wait for it.
+ * @param known registrations that were already read. The others are read one by one.
  */
 export async function attemptAll(
   batch: Batch,

@@ -24,17 +24,17 @@ export interface ShortClusterList {
   readonly entries: readonly ClusterSummary[];
   readonly unreadable: ClusterList['unreadable'];
   readonly pausedAll: Pause | undefined;
-  /** The whole registrations by name, of the first clusters only. */
+  /** The complete registrations of the first clusters, by name. */
   readonly clusters: ReadonlyMap<string, RegisteredCluster>;
 }
 
-/** An older list may differ too much from the present registrations. */
+/** The oldest list that is used. An older list may differ too much from the current registrations. */
 const OLDEST_LIST_MS = 15 * 60_000;
 
 export class ClusterListMemory {
   #last: { readonly list: ShortClusterList; readonly readAtMs: number } | undefined;
 
-  /** Keeps the list without the registrations, which may change before the list is used and are read one by one. */
+  /** Keeps the list without the registrations. They may change before the list is used, so they are then read one by one. */
   keep(list: ShortClusterList, readAtMs: number): void {
     this.#last = { list: { ...list, clusters: new Map() }, readAtMs };
   }
@@ -47,9 +47,9 @@ export class ClusterListMemory {
   }
 }
 
-/** A page costs 256 of the 3,000 reads that the partition serves in a second. */
+/** The time between two pages. A page costs 256 of the 3,000 reads that the partition serves per second. */
 const PAGE_EVERY_MS = 250;
-/** When the scheduled function of each loop reads the second page: all functions begin in the same second. */
+/** The delay before each loop's scheduled function reads the second page. All functions begin in the same second. */
 const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
   'kubernetes-service': PAGE_EVERY_MS,
   'system-namespaces': 3_000,
@@ -57,7 +57,7 @@ const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 9_000,
 };
 
-/** Returns how long a loop pauses while it reads the list of a large fleet, besides the time of its calls. */
+/** Returns the sum of a loop's pauses between pages of a large fleet's list, without the time of its calls. */
 export function listPausesMs(loop: Loop): number {
   return SECOND_PAGE_MS[loop] + 3_000;
 }
