@@ -28,7 +28,7 @@ import {
 
 const SESSION_NAME = 'kube-bootstrap-controller';
 const SESSION_SECONDS = 900;
-/** How long before their end the credentials of a role are renewed. */
+/** The time before their end at which the credentials of a role are renewed. */
 const RENEW_BEFORE_MS = 5 * 60_000;
 const LONGEST_READ_MS = 5_000;
 /** The region of STS for a process without a region, as in the AWS SDK. */
@@ -51,7 +51,7 @@ export function kubeconfigReader(options: Partial<CallLimits> & StorePlace = {})
       throw noRegion(stored);
     });
     const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
-    // Requested separately: a role that cannot be assumed is a different error from a secret that cannot be read.
+    // The role is assumed in a separate call, because its error is different from that of a secret that cannot be read.
     if (roleArn !== undefined) {
       await roles(roleArn)().catch((error: unknown) => {
         throw assumeFailure(stored, roleArn, where, error);
@@ -114,7 +114,7 @@ async function assumeRole(client: STSClient, command: AssumeRoleCommand) {
   };
 }
 
-/** 1,000 clients with a role each take 157 MB. */
+/** The most kept clients. 1,000 clients, each with a role, take 157 MB. */
 const MOST_KEPT = 100;
 
 function keptBy<Value>(make: (key: string) => Value): (key: string) => Value {
@@ -141,7 +141,7 @@ export function tokenRequester(place: StorePlace): RequestToken {
     });
     const command = new GetWebIdentityTokenCommand({
       Audience: [audience],
-      // The algorithm that AWS recommends. With an AuthenticationConfiguration, API servers accept it and RS256.
+      // AWS recommends this algorithm. API servers with an AuthenticationConfiguration accept ES384 and RS256.
       SigningAlgorithm: 'ES384',
       DurationSeconds: TOKEN_SECONDS,
     });

@@ -21,7 +21,7 @@ export function clientOptions({ maxAttempts, maxRetryDelayMs, connectionTimeoutM
     requestHandler: new NodeHttpHandler({
       connectionTimeout: connectionTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      // Without this the handler only warns and waits longer.
+      // Without this option the handler only warns and waits longer.
       throwOnRequestTimeout: true,
       socketTimeout: requestTimeoutMs,
     }),
@@ -29,7 +29,8 @@ export function clientOptions({ maxAttempts, maxRetryDelayMs, connectionTimeoutM
 }
 
 /**
- * Returns the SDK's exponential wait with full jitter, capped at `maxMs`: after throttling alone it would be seconds.
+ * Returns the SDK's exponential backoff with full jitter, capped at `maxMs`. Without the cap, it is seconds after
+ * throttling.
  */
 function cappedBackoff(maxMs: number) {
   let baseMs = 50;
@@ -84,7 +85,7 @@ export function isThrottled(error: unknown): boolean {
   return THROTTLED.has(nameOfError(error)) || statusOf(error) === 429;
 }
 
-/** Returns the HTTP status of the answer; `undefined` when nothing answered. */
+/** Returns the HTTP status of the answer; `undefined` if there was no answer. */
 export function statusOf(error: unknown): number | undefined {
   return metadataOf(error)?.httpStatusCode;
 }

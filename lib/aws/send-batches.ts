@@ -11,13 +11,13 @@ export interface OutgoingMessage {
   readonly delaySeconds: number;
 }
 
-/** A message that may or may not have been sent. */
+/** A message that could not be sent, or that may not have been sent. */
 export interface Unsent<Message> {
   readonly message: Message;
   readonly error: SendError;
 }
 
-/** Sends messages. Each may be received twice. */
+/** Sends messages. Each message may be received twice. */
 export interface Sender<Sent> {
   /**
    * Sends as many messages as possible until the signal aborts. Never throws.
@@ -118,7 +118,7 @@ export function sqsQueueDepth(client: SQSClient): QueueDepth {
   };
 }
 
-/** Two attempts are enough: if the queue fails, the invocation runs its tick itself. A call ends within about 4 s. */
+/** Two attempts are enough, because the invocation runs its tick itself if the queue fails. A call ends within about 4 s. */
 const LIMITS: CallLimits = {
   maxAttempts: 2,
   maxRetryDelayMs: 1_000,
@@ -126,7 +126,10 @@ const LIMITS: CallLimits = {
   requestTimeoutMs: 1_500,
 };
 
-/** Returns the client of a process. With `AWS_ENDPOINT_URL`, as in an emulator, a queue is not at its own URL. */
+/**
+ * Returns the client of a process. With `AWS_ENDPOINT_URL`, for example for an emulator, the client does not use the
+ * host of the queue's URL.
+ */
 export function createSqsClient(variables: Readonly<Record<string, string | undefined>>): SQSClient {
   const endpointIsSet = Boolean(variables['AWS_ENDPOINT_URL_SQS'] ?? variables['AWS_ENDPOINT_URL']);
   return new SQSClient({ ...(endpointIsSet && { useQueueUrlAsEndpoint: false }), ...clientOptions(LIMITS) });

@@ -71,10 +71,10 @@ export function parameterStore(options: StoreClientOptions): StoreClient {
   };
 }
 
-/** The place of a text: a secret of Secrets Manager, or a parameter of Parameter Store. */
+/** The store of a text: Secrets Manager for a secret, or Systems Manager (`ssm`) for a parameter of Parameter Store. */
 export type SecretStore = 'secretsManager' | 'ssm';
 
-/** `absent`: no such name. The reason of `failed` is only the error's name. */
+/** `absent`: the name does not exist. The reason of `failed` is only the error's name. */
 export type SecretText =
   | { readonly outcome: 'read'; readonly text: string }
   | { readonly outcome: 'absent' }

@@ -29,7 +29,10 @@ export function nameOf(stored: StoredKubeconfig): string {
   return 'ssm' in stored ? stored.ssm : stored.secretsManager;
 }
 
-/** Returns its name for messages, the IAM action that reads it, its service in VPC endpoints, and its field in the spec. */
+/**
+ * Returns a stored kubeconfig's name for messages, the IAM action that reads it, its service in VPC endpoints, and its
+ * field in the spec.
+ */
 function wordsOf(stored: StoredKubeconfig) {
   if ('ssm' in stored) {
     return { what: `parameter ${stored.ssm}`, action: 'ssm:GetParameter', service: 'ssm', field: 'kubeconfig.ssm' };
@@ -51,7 +54,7 @@ export function regionIn(stored: StoredKubeconfig): string | undefined {
 const MISSING = new Set(['ResourceNotFoundException', 'ParameterNotFound', 'ParameterVersionNotFound']);
 const KEY_REFUSED = new Set(['DecryptionFailure', 'InvalidKeyId', 'KMSAccessDeniedException']);
 
-/** The message of the AWS SDK contains nothing more. */
+/** Returns the error for a missing region. The AWS SDK's own message has no more information. */
 export function noRegion(stored: StoredKubeconfig): ClusterError {
   const { what } = wordsOf(stored);
   return badStoredKubeconfig(
@@ -114,8 +117,8 @@ function keyRemedy({ roleArn }: StoredKubeconfig): string {
 }
 
 /**
- * Returns the error for a failed call to AWS that the caller has no better words for.
- * @param call its action, with resource and region
+ * Returns the general error for a failed call to AWS, for callers without a more specific message.
+ * @param call the action, with resource and region
  */
 export function callFailure(
   call: string,
@@ -151,7 +154,7 @@ export function callFailure(
   return badStoredKubeconfig(`${call} was refused (${name}): ${textOfError(error)}`, error);
 }
 
-/** Returns the usual resolution in a VPC, which has no path to AWS by default. */
+/** Returns the usual resolution for a VPC, because a VPC has no network path to AWS by default. */
 function routeRemedy(service: string, region: string): string {
   return (
     `In a VPC, add an interface endpoint for com.amazonaws.${region}.${service} whose security group ` +
@@ -167,10 +170,13 @@ function textOfError(error: unknown): string {
   return isNativeError(error) ? (error.message.split('\n', 1)[0] ?? '') : '';
 }
 
-/** Reads a cluster's kubeconfig again each time. Throws a `ClusterError`. */
+/** Reads a cluster's kubeconfig, without a cache. Throws a `ClusterError`. */
 export type LoadKubeconfig = (spec: ClusterSpec, signal: AbortSignal) => Promise<ApiServerAccess>;
 
-/** Reads from the source in the spec. Paths of files are relative to `folder`; only files may name plugins, where one can run. */
+/**
+ * Returns a function that reads a kubeconfig from the source in the spec. File paths are relative to `folder`. Only
+ * files may name plugins, and only where `runPlugin` is set.
+ */
 export function kubeconfigLoader(
   folder: string,
   { read, requestToken }: KubeconfigSources,

@@ -3,7 +3,10 @@ import { isDenied, nameOfError } from './sdk.ts';
 import { storeClientOptions } from './store-client.ts';
 import { badStoredKubeconfig, callFailure } from './stored-kubeconfig.ts';
 
-/** Returns the ids of the healthy targets of a target group: addresses, if its targets are. Throws a `ClusterError`. */
+/**
+ * Returns the ids of the healthy targets of a target group. With target type `ip`, the ids are addresses. Throws a
+ * `ClusterError`.
+ */
 export type HealthyTargets = (arn: string, signal: AbortSignal) => Promise<readonly string[]>;
 
 /** Reads target groups in the regions of their ARNs, with the identity of this process. */

@@ -13,7 +13,7 @@ import { unwrittenTable } from '../table/unwritten-table.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { endpointsChanges, publishChanges } from './report-pass.ts';
 
-/** Upstream waits as long for the removal of its endpoints: twice the interval of the endpoints loop. */
+/** The longest wait for the removal from the endpoints. Upstream waits as long: two intervals of the endpoints loop. */
 const LONGEST_MS = 20_000;
 
 const requestShape = z.strictObject({
@@ -45,7 +45,7 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
   const { environment, telemetry } = invocation;
   const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
   const wouldWrite = new Set<string>();
-  // A call that ignores its deadline is abandoned a little later: until then its own error may arrive.
+  // A call that ignores its deadline is abandoned a little after it, because the call's own error may still arrive.
   const result = await withDeadline(environment, budgetMs, (signal) =>
     withinDeadline(environment, budgetMs + ANSWERING_MS / 2, () =>
       deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
@@ -80,7 +80,7 @@ function logResult(
 }
 
 export interface DeregistrationRequest extends Readonly<z.infer<typeof requestShape>> {
-  /** The server itself requests it, because it shuts down. */
+  /** True if the API server deregisters itself because it shuts down. */
   readonly goingDown?: boolean | undefined;
 }
 
@@ -95,10 +95,10 @@ export interface DeregistrationOptions {
   readonly dryRun?: boolean;
 }
 
-/** A kubeconfig that was read longer ago than this is read again. */
+/** The greatest age of a kubeconfig. An older one is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
-/** Errors with which the next attempt would fail too. */
+/** Codes of errors that the next attempt would meet again. */
 const LASTING: ReadonlySet<string> = new Set([
   'BadKubeconfig',
   'Forbidden',
@@ -110,8 +110,8 @@ const LASTING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Withdraws the address in the table first, which needs no API server. Then removes it from the endpoints, and checks
- * every second until they do not contain it, or time is over.
+ * Withdraws the address in the table first, which needs no API server. Then removes the address from the endpoints.
+ * Checks every second until the endpoints do not contain the address, or the time is over.
  */
 export async function deregisterAddress(
   request: DeregistrationRequest,
@@ -187,8 +187,8 @@ async function connected(
   try {
     return await unlessAborted(signal, async () => {
       const { controlPlane, kubernetes } = await connect();
-      // An answer about a former control plane is wrong. If the secret store does not answer, the withdrawal still
-      // counts.
+      // The endpoints of a former control plane must not be checked. If the secret store does not answer, the known
+      // kubeconfig is used.
       const isCurrent = await controlPlane.confirm(KUBECONFIG_MS).catch(() => true);
       return isCurrent ? kubernetes : (await connect()).kubernetes;
     });

@@ -27,7 +27,7 @@ export function loopHandler(loop: LoopDefinition): Handler<Summary> {
 
 /**
  * Runs the passes of one loop for an event. Each due cluster has its own deadline; no cluster delays another or fails
- * the invocation. A message of the queue never fails it either: the next tick is the retry.
+ * the invocation. A queue message never fails the invocation: the next tick is the retry.
  *
  * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed and no list is remembered.
  */
@@ -49,7 +49,7 @@ export async function dispatch(
     throw error;
   });
 
-  // Also counted if there was nothing to do: alarms distinguish health from silence by it.
+  // Adds 0 even if there was nothing to do, so that alarms can distinguish a healthy loop from one that does not run.
   telemetry.count('passes', 0);
   telemetry.count('failures', 0);
   const summary = summaryOf(attempts);
@@ -73,10 +73,10 @@ function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise
   }
 }
 
-/** The task of a stack in each minute besides its passes, by the loop whose function does it after them. */
+/** The additional task of a stack in each minute, by the loop whose function does this task after its passes. */
 const TASKS_OF_MINUTE: Readonly<Partial<Record<Loop, typeof reportFleet>>> = { [STACK_LOOP]: reportFleet };
 
-/** Older events are dropped: the next one has arrived. EventBridge delivers all missed events after an outage. */
+/** The greatest age of an event. Older events are dropped, because EventBridge delivers all missed events after an outage. */
 const STALE_MS = 60_000;
 
 /**
@@ -101,7 +101,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
 
-/** Reads the cluster list; or returns the last one, rather than lose the minute. */
+/** Reads the cluster list. If the table fails, returns the last list, so that the minute's passes still run. */
 async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { environment, telemetry, memory } = invocation;
   try {
@@ -120,7 +120,7 @@ async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterLis
   }
 }
 
-/** Whether the table may have recovered when the ticks of this minute run. An error about an item's content stays. */
+/** Returns whether the error may be over when the ticks of this minute run. An error about an item's content remains. */
 function isPassing(error: unknown): boolean {
   const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
@@ -172,9 +172,9 @@ function notRegistered(name: string, { entries }: ShortClusterList): DispatchErr
 
 /** The results of one invocation's clusters. */
 export interface Summary {
-  /** Passes that ran, or should have run. */
+  /** The number of passes that ran or should have run. */
   readonly passes: number;
-  /** Passes that failed. */
+  /** The number of passes that failed. */
   readonly failed: number;
   /** Clusters that were not due, paused, or no longer registered. */
   readonly skipped: number;

@@ -8,7 +8,7 @@ export interface Timing {
   readonly nowMs: number;
   /** The loop's last pass for this cluster. Absent: there was none. */
   readonly last: Pick<RunRecord, 'startedAtMs' | 'withoutAnswer'> | undefined;
-  /** A cluster that gives no answer is tried less often, because clusters share this loop's queue. */
+  /** True if passes of an unreachable cluster run less often, because the clusters share this loop's queue. */
   readonly backsOff: boolean;
 }
 
@@ -17,7 +17,7 @@ type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 /** Errors of a pass whose API server gives no answer: such a pass takes all of its time. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
-/** A cluster in back-off has one tick a minute, and may not be due at that one. */
+/** The longest time between two passes in back-off. Such a cluster has one tick per minute, and may not be due at that tick. */
 const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
 /**
@@ -33,26 +33,26 @@ export function isUnreachable(record: Pick<RunRecord, 'withoutAnswer'> | undefin
   return (record?.withoutAnswer ?? 0) > 0;
 }
 
-/** Whether this tick is the nearest one to the end of the loop's interval: schedules come a little early or late. */
+/** Returns whether this tick is the nearest one to the end of the loop's interval. Ticks arrive a little early or late. */
 export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): boolean {
   if (last === undefined) return true;
   const sinceMs = nowMs - last.startedAtMs;
   const toleranceMs = (SCHEDULE_SECONDS[loop] * 1000) / 2;
-  // A start in the future comes from a clock that was set back, which must not stop a loop.
+  // A start in the future means that a clock was set back. This must not stop a loop.
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   return sinceMs < 0 || sinceMs >= (backsOff ? backoffMs(last, intervalMs) : intervalMs) - toleranceMs;
 }
 
 /**
- * Doubles from the second pass in a row without an answer on, up to a minute: unreachable clusters must not use up the
- * processes of the others. A single one may be a lost packet.
+ * Returns the back-off time. It doubles with each further pass without an answer, up to a minute, so that unreachable
+ * clusters do not use up the processes of the others. The first such pass does not count: a packet may have been lost.
  */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
   return Math.max(intervalMs, Math.min(LONGEST_BACKOFF_MS, intervalMs * 2 ** doublings));
 }
 
-/** Returns the present time between the passes of a loop. In back-off, returns the time since the last pass. */
+/** Returns the current time between two passes of a loop. In back-off, returns the time since the last pass, within limits. */
 export function spacingMs(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Timing): number {
   const intervalMs = spec.intervalSeconds[loop] * 1000;
   if (!backsOff || last === undefined || !isUnreachable(last)) return intervalMs;
@@ -65,8 +65,8 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
 }
 
 /**
- * A loop that is due at every tick writes its run record at least this often. Writing one in every pass would cost more
- * than the pass.
+ * The longest time between two run records of a loop that is due at every tick. A record per pass would cost more than
+ * the pass.
  */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 

@@ -7,7 +7,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts';
 
 export interface ReceivedMessage {
   readonly body: string;
-  /** An earlier invocation received it and did not delete it: its process ended. */
+  /** True if an earlier invocation received the message and did not delete it, because its process ended. */
   readonly isRedelivered: boolean;
 }
 
@@ -18,9 +18,9 @@ export type DispatchRequest =
   | { readonly kind: 'queue'; readonly messages: readonly ReceivedMessage[] }
   | {
       readonly kind: 'direct';
-      /** Only these clusters; absent: all registered ones. */
+      /** The clusters to run passes for. Absent: all registered clusters. */
       readonly clusters?: readonly string[];
-      /** Includes clusters whose interval is not over. Paused ones stay paused. */
+      /** True if passes run although their interval is not over. Paused clusters stay paused. */
       readonly force: boolean;
     };
 
@@ -76,7 +76,7 @@ export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
   readonly clusters: readonly string[];
-  /** The end of a series of ticks for a suspect: each tick up to this time is queued when the previous one ended. */
+  /** The end of a suspect's series of ticks. Until then, the next tick is queued when the passes of the previous one ended. */
   readonly followedUntilMs?: number;
 }
 
@@ -94,7 +94,7 @@ export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessa
   return JSON.stringify({ schema: SCHEMA, loop, dueAtMs, clusters, followedUntilMs });
 }
 
-/** Part of a fleet whose health is counted. A version that does not know it must not take it for a tick. */
+/** A message with the clusters whose health an invocation counts. An older version must not parse it as a tick. */
 export interface CountMessage {
   readonly dueAtMs: number;
   readonly names: readonly string[];
@@ -110,7 +110,7 @@ export function countBody({ dueAtMs, names }: CountMessage): string {
   return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
 }
 
-/** The next minute has its own message for these clusters. */
+/** The greatest age of a count message. After that, the next minute's message counts the same clusters. */
 const LONGEST_COUNT_MS = 60_000;
 
 /** Returns the tick of a message, or the reason why `loop` cannot process it. */
@@ -123,7 +123,8 @@ function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { r
 }
 
 /**
- * A tick is late once the next one is due. The next tick of suspects is queued after this one, or in the next minute.
+ * Returns how late a tick may be: until the next one is due. For a suspect at least 30 s, because the next tick is
+ * queued only after this one or in the next minute.
  */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
@@ -133,13 +134,13 @@ function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
 export interface ReceivedTicks {
   /** Ticks that are due. */
   readonly ticks: readonly TickMessage[];
-  /** Ticks whose process ended before their passes did. */
+  /** Ticks of an earlier process that ended before their passes ended. */
   readonly interrupted: readonly TickMessage[];
   /** Names of the clusters whose health this invocation counts. */
   readonly counted: readonly string[];
 }
 
-/** Returns the ticks of the messages that a loop received. Those that are late or unreadable are logged, counted and dropped. */
+/** Returns the ticks of the messages that a loop received. Late and unreadable messages are logged, counted and dropped. */
 export function receivedTicks(
   loop: Loop,
   messages: readonly ReceivedMessage[],

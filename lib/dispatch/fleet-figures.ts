@@ -21,18 +21,21 @@ const NOTHING_WRONG: ClusterHealth = {
   ...{ withFindings: false, withTwoOwners: false, withCredentialsEnding: false, fullestRangePercent: 0 },
 };
 
-/** The health of a cluster whose records cannot be read: it counts as failing in all loops. */
+/** The health of a cluster whose records cannot be read: the cluster counts as failing in all loops. */
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
-/** A function of 256 MB can count this many besides its ticks; more are counted in parts, by messages of the queue. */
+/**
+ * The number of clusters that a function of 256 MB can count in addition to its ticks. Larger fleets are counted in
+ * parts, by queue messages.
+ */
 export const COUNTED_AT_ONCE = 250;
-/** Parts are counted in the middle of the minute, because a late one would count in the next minute's figures. */
+/** Parts are counted in the middle of the minute: a late part would be added to the next minute's figures. */
 const PARTS_FROM_SECONDS = 20;
 const PARTS_WITHIN_SECONDS = 20;
 
 /**
- * Counts the stack's clusters by their health, as their run records show it, and logs the unhealthy ones. Never throws:
- * when the records cannot be read the figures are missing, which alarms see.
+ * Counts the stack's clusters by their health, as their run records show it, and logs the unhealthy ones. Never throws.
+ * If the records cannot be read, the figures are missing and an alarm fires.
  */
 export async function reportFleet(
   invocation: Invocation,
@@ -58,7 +61,7 @@ export async function reportFleet(
   await sendTicks(messages, invocation);
 }
 
-/** Counts a part of the fleet, as its message names it. Never throws. */
+/** Counts the clusters that a queue message names. Never throws. */
 export function reportNamed(invocation: Invocation, names: readonly string[]): Promise<void> {
   return reportPart(invocation, async (table) => {
     const [pausedAll, lists] = await Promise.all([

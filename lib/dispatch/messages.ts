@@ -13,7 +13,7 @@ import { followingTick, queueTicks, sendTicks } from './ticks.ts';
 /** The result of an invocation, for its log line. */
 export interface Outcome {
   readonly attempts: readonly NamedAttempt[];
-  /** The due time. */
+  /** The time at which the ticks were due. */
   readonly dueAtMs?: number;
   readonly queued?: number;
 }
@@ -47,8 +47,8 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
 }
 
 /**
- * Queues the next tick of suspects. Also queues a minute of ticks for clusters that answer again, because the
- * scheduled invocation queues theirs only from the next minute on.
+ * Queues the next tick of suspects. Also queues ticks for the rest of the minute for clusters that answer again: the
+ * scheduled invocation does so only from the next minute on.
  */
 async function queueNext(
   invocation: LoopInvocation,

@@ -17,14 +17,14 @@ export interface EndedPass {
   readonly durationMs: number;
   /** Absent when the pass was given up or threw. */
   readonly report?: PassReport;
-  /** The thrown error, or the failures that did not stop the pass. Any of them makes it a failed one. */
+  /** The thrown error, or the failures that did not stop the pass. The pass failed if there is any. */
   readonly errors: readonly unknown[];
   /** Passes in a row, including this one, without an answer of the API server or any probe. */
   readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
-  /** The last recorded pass had the same `wouldWrite`. */
+  /** True if the last recorded pass had the same `wouldWrite`. */
   readonly wouldWriteSame?: boolean;
-  /** The stack that owns the cluster, if it is another one. */
+  /** The stack that owns the cluster, if another stack owns it. */
   readonly ownedBy?: string | undefined;
   readonly credentialEndsSoon?: boolean | undefined;
   /** The events of the findings; absent if the pass failed early. */
@@ -116,7 +116,7 @@ export function unlistedCount(report: PassReport | undefined): number {
   return [...(report?.unlisted?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
 
-/** Whether the record of this pass is news, or the one in the table is getting old. */
+/** Returns whether this pass changed the run record, or the record in the table is old. */
 function isWorthRecording(
   loop: Loop,
   spec: ClusterSpec,
@@ -133,7 +133,7 @@ export function isNews({ report, errors, wouldWrite, wouldWriteSame = false }: E
   return report.changes.length > 0 || report.findings.length > 0;
 }
 
-/** Compares the fields that later passes and users rely on: all but figures and times. */
+/** Returns whether two records are equal except for figures and times. */
 function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
   return (
     record.outcome === previous.outcome &&
@@ -145,20 +145,21 @@ function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
   );
 }
 
-/** Returns true up to half a tick early, because the record would otherwise be written a tick late. */
+/** Returns whether a new record is due. Half a tick early counts, because otherwise the record would be written a tick late. */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }
 
 export interface RecordOptions {
-  /** Write the record even if nothing changed. */
+  /** True if the record is written even if nothing changed. */
   readonly always?: boolean;
 }
 
 /**
  * Writes the record of a pass. Never throws.
  * @param last the record that was read before the pass
- * @returns the pass, failed if its record could not be written, because the state for the next pass would be lost.
+ * @returns the pass. It counts as failed if its record could not be written, because the next pass needs the state in
+ * the record.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,
@@ -171,7 +172,7 @@ export async function recordPass(
   const record = recordOf(pass, last?.record);
   if (!always && !isWorthRecording(loop, spec, pass, record, last?.record)) return pass;
   try {
-    // If another pass of the loop was faster, its record stays.
+    // If another pass of the loop wrote its record first, that record stays.
     await withinDeadline(environment, RECORDING_MS, (signal) =>
       writeRunRecord(environment.table(signal), spec.name, loop, record, last?.item),
     );

@@ -21,7 +21,7 @@ import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 /** From this percentage on, the use of a range is always logged. */
 const FULL_PERCENT = 80;
 
-/** Counts the pass; its line is only written when it changed, found or failed something. */
+/** Counts the pass. Logs it only if it changed something, has findings or failed. */
 export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass: EndedPass): void {
   const { report, errors, durationMs, events } = pass;
   const failed = errors.length > 0;
@@ -48,7 +48,7 @@ export function logUnstartedPass(telemetry: Telemetry, loop: Loop, cluster: stri
   telemetry.log('error', 'pass failed', { cluster, errors: [errorSentence(error)], stack: stackOfFault(error) });
 }
 
-/** Counts every pass, also those that could not run. */
+/** Counts a pass, including one that could not run. */
 export function countPass(telemetry: Telemetry, loop: Loop, failed: boolean): void {
   telemetry.count('passes', 1);
   telemetry.count('failures', failed ? 1 : 0);
@@ -80,7 +80,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
 
 const MAX_ENTRIES = 20;
 
-/** Returns the entries of a log field: `undefined` instead of none, and at most as many as a line can have. */
+/** Returns the entries of a log field, up to a limit. Returns `undefined` for an empty list. */
 export function someOf(all: readonly string[] | undefined): readonly string[] | undefined {
   if (all === undefined || all.length === 0) return undefined;
   if (all.length <= MAX_ENTRIES) return all;
@@ -133,8 +133,8 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
 }
 
 /**
- * A pass without a report has no findings to compare. Only findings that the run record keeps have events: the next
- * pass would not know which others were published.
+ * Returns the changes of findings. A pass without a report has no findings to compare. Only findings that the run
+ * record keeps are published: the next pass could not know whether others already were.
  */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
@@ -148,7 +148,10 @@ function findingChanges({ report }: EndedPass, previous: RunRecord | undefined):
   ];
 }
 
-/** Returns the key of a finding, as in the run record: its message may differ from pass to pass. */
+/**
+ * Returns a finding's key without its message, which may differ from pass to pass. The key is the same for the recorded
+ * finding.
+ */
 function keyOf(finding: Finding | RecordedFinding): string {
   const { type, item, service } = cutFinding(finding);
   return JSON.stringify([type, item, service]);

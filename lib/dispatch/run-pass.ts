@@ -27,11 +27,11 @@ export interface PassInput {
   readonly cluster: RegisteredCluster;
   readonly previous: RunRecord | undefined;
   readonly startedAtMs: number;
-  /** Ends every call of the pass; calls that ignore it are abandoned. */
+  /** Ends every call of the pass. Calls that ignore the signal are abandoned. */
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
   readonly writes: Writes;
-  /** The caller requests this pass although the cluster is paused. */
+  /** True if the caller requests this pass although the cluster is paused. */
   readonly evenIfPaused?: boolean;
 }
 
@@ -108,7 +108,8 @@ function passContext(
 }
 
 /**
- * Reads the registration and both pauses again: the pass may be minutes old, and began by a list that may be older.
+ * Reads the registration and both pauses again. The pass may have begun minutes ago, with a cluster list that may be
+ * even older.
  * @throws OlderSpecError, TableError
  */
 async function confirmRegistration(
@@ -150,7 +151,7 @@ async function writePassEvents(
   try {
     return await unlessAborted(signal, () => writeEvents(kubernetes, plan));
   } catch (error) {
-    // Some may have been written: the next pass finds them and continues their series.
+    // Some events may have been written. The next pass finds them and continues their series.
     return {
       written: 0,
       dropped: plan.dropped + plan.writes.length,

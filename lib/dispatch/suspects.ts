@@ -11,7 +11,7 @@ import { someOf } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { MOST_ALONE, NONE_APART, plannedTick, type SetApart, sendTicks } from './ticks.ts';
 
-/** Returns the clusters of the loop that do not share messages; none if that cannot be read. */
+/** Returns the clusters of the loop that do not share messages. Returns none if the table cannot be read. */
 export async function clustersApart(invocation: LoopInvocation): Promise<SetApart> {
   const { loop, environment, telemetry } = invocation;
   const { stack, tickQueue } = environment;
@@ -35,9 +35,9 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * Makes the clusters of a process that ended or was blocked suspects: from now on the passes of each have a process of
- * their own. Where they shared a message, their next ticks are queued at once, as the others of this minute share one, too.
- * Never throws.
+ * Marks the clusters of a process that ended or was blocked as suspects: from now on each has messages of its own. If
+ * the clusters shared a message, queues a tick for each at once, because their other ticks of this minute share
+ * messages, too. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;
@@ -61,7 +61,7 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
   }
 }
 
-/** Records that passes of suspects ended without an accident. Never throws: later passes record it again. */
+/** Records that the passes of these suspects ended without an accident. Never throws: later passes record the same. */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;
@@ -77,7 +77,7 @@ export async function proveSuspects(invocation: LoopInvocation, clusters: readon
   }).catch(() => undefined);
 }
 
-/** Returns the clusters that are suspects by this accident, and how many suspects there are then. */
+/** Returns the clusters that this accident makes suspects, and the number of all suspects. */
 async function markSuspects(
   table: KeyValueTable,
   loopOfStack: { readonly stack: string; readonly loop: Loop },

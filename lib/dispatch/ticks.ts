@@ -27,17 +27,20 @@ export const NONE_APART: SetApart = { unreachable: new Set(), suspects: new Map(
 
 export interface PlannedTick extends OutgoingMessage {
   readonly tick: TickMessage;
-  /** Whether this is the tick that is due now. The others follow within the minute. */
+  /** True for the tick that is due now. The other ticks follow within the minute. */
   readonly isFirst: boolean;
 }
 
-/** If the clusters of a message answer, its passes end within a quarter of the shortest interval. */
+/**
+ * The number of messages that one process can handle per interval. If its clusters answer, the passes of a message end
+ * within a quarter of the shortest interval.
+ */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
-/** The number of messages of single suspects that any stack can process in an interval besides the others. */
+/** The number of messages with a single suspect that every stack can process per interval. */
 export const MOST_ALONE = MESSAGES_OF_A_SLOT * LEAST_CONCURRENCY;
 
-/** The seconds over which ticks of many clusters are spread: no more than the shortest interval. */
+/** The seconds over which the ticks of many clusters are spread. They must not exceed the shortest interval. */
 const SPREAD_SECONDS = 10;
 
 /** Returns how many messages a loop's function must process at the same time (`tickConcurrency`) for so many clusters. */
@@ -57,11 +60,11 @@ interface PlanOptions {
 }
 
 /**
- * Returns the ticks that the minute's invocation queues: those until the next minute, and of several clusters the one that
- * is due now as well, before the others. A time that has passed is left out, because the tick of now is nearer.
+ * Returns the ticks that the minute's invocation queues: those until the next minute and, for several clusters, first
+ * the ticks that are due now. Omits times that have passed, because the tick that is due now replaces them.
  *
- * Clusters that give no answer use up the time of a whole pass, and suspects may use up that of a process. They have
- * messages of their own, after the others of that time, and one tick in each minute. A suspect has one to itself.
+ * Passes of unreachable clusters use all of their time, and a suspect may block its process. Such clusters have
+ * separate messages after the others, and one tick per minute. A suspect shares its message with no other cluster.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;
@@ -70,7 +73,7 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
   const clusters = all.filter((one) => !isSuspect(one) && !isDead(one));
   const dead = all.filter((one) => !isSuspect(one) && isDead(one));
   const fromMs = Math.min(dueAtMs, nowMs);
-  /** Returns the present ticks. In a large fleet some of them are due seconds later. */
+  /** Returns the ticks that are due now. In a large fleet some of them are due seconds later. */
   const nowOf = (some: readonly Ticking[]) =>
     spread(some, some.length, options).flatMap(([ms, ofSecond]) =>
       ticksAt(loop, Math.max(nowMs, fromMs + ms), ofSecond, options).map((tick) => ({ ...tick, isFirst: true })),
@@ -91,9 +94,10 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Spreads clusters, a part of `all`, by a hash of the name, so that each keeps its second when others come and go.
- * Simultaneous ticks of a fleet would be more than Lambda's pollers receive in time, and would read all registrations
- * in one second. Clusters whose messages are all processed at once are not spread: that would need more messages.
+ * Spreads some of the clusters over seconds, by a hash of the name, so that each keeps its second when other clusters
+ * are added or removed. Simultaneous ticks of a fleet would be more than Lambda's pollers receive in time, and would
+ * read all registrations in one second. If all messages can be processed at once, clusters are not spread, because
+ * spreading would need more messages.
  */
 function spread(
   some: readonly Ticking[],
@@ -104,7 +108,7 @@ function spread(
   return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
 }
 
-/** FNV-1a, whose low bits differ for names that differ in their last letter. */
+/** Returns a cluster's second by its FNV-1a hash. Its low bits differ for names that differ only in their last letter. */
 function secondOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const letter of name) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
@@ -112,9 +116,9 @@ function secondOf(name: string): number {
 }
 
 /**
- * Returns the suspects that have a tick in this minute. Each that is not proven may keep a process for the minute: they take
- * turns in the processes that the other clusters do not need. If that many are not proven, or most clusters, it is no fault
- * of a tenant, and all have their tick.
+ * Returns the suspects that have a tick in this minute. An unproven suspect may block a process for a minute, so these
+ * suspects take turns in the processes that the other clusters do not need. If more than {@link MOST_ALONE} suspects or
+ * half of the clusters are unproven, the cause is not a single tenant, and all suspects have their tick.
  */
 function inTurn(all: readonly Ticking[], { nowMs, clustersPerTick, apart: { suspects } }: PlanOptions): Ticking[] {
   const stateOf = ({ name }: Ticking) => suspects.get(name)?.state;
@@ -153,10 +157,7 @@ export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
   return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };
 }
 
-/**
- * Returns the next tick of suspects whose passes ended: suspects that end their process have none until the next
- * minute.
- */
+/** Returns the next tick of suspects whose passes ended: a suspect that ends its process has no tick until the next minute. */
 export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   const { loop, dueAtMs, followedUntilMs = 0 } = tick;
   const everyMs = SCHEDULE_SECONDS[loop] * 1000;
@@ -165,14 +166,14 @@ export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
 }
 
 export interface HandedOut<Cluster> {
-  /** Clusters whose present tick this invocation must run itself. */
+  /** Clusters whose current tick this invocation must run itself. */
   readonly own: readonly Cluster[];
   readonly queued: number;
 }
 
 /**
- * Queues the ticks until the next minute, and with several clusters the present one. Failures are logged and counted;
- * this invocation then runs the present tick. Never throws.
+ * Queues the ticks until the next minute, and for several clusters also the current tick. Logs and counts failures.
+ * This invocation then runs the current tick itself. Never throws.
  */
 export async function queueTicks<Cluster extends Ticking>(
   loop: Loop,

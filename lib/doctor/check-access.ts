@@ -36,10 +36,7 @@ export async function checkKubeconfig(
   return [...lines, ...ends.map((end) => endLine(end, nowMs))];
 }
 
-/**
- * Warns if the server of the kubeconfig is one of several API servers: not every loop uses another one while it is
- * down.
- */
+/** Warns if the server of the kubeconfig is one of several API servers: while it is down, not every loop uses another one. */
 export function checkServer(spec: ClusterSpec, { server }: ApiServerAccess): readonly DoctorLine[] {
   const url = new URL(server);
   const apiServers = spec.apiServers.flatMap((one) => ('address' in one && one.kind === 'server' ? [one] : []));
@@ -70,7 +67,10 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
   return [fail('dns', `${host} has no address here`, fix)];
 }
 
-/** Makes requests with certificate and credential. An API server answers many of them to any caller. */
+/**
+ * Sends requests with the credential to the API server. Also checks the user, because an API server answers some
+ * requests of any caller.
+ */
 export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): Promise<readonly DoctorLine[]> {
   const version = await review.version();
   const user = await review.user();
@@ -84,7 +84,7 @@ export async function checkApiServer({ server }: ApiServerAccess, review: SelfRe
   return [ok('api server', `${server} is Kubernetes ${version}, and accepts the credential${as}`)];
 }
 
-/** Warns if the API servers of a cluster whose table allocates do not ask for it. */
+/** Warns if the allocator is the table, but the cluster has no webhook that makes its API servers use the table. */
 export async function checkWebhook({ allocator }: ClusterSpec, review: SelfReview): Promise<readonly DoctorLine[]> {
   if (allocator !== 'table' || (await review.hasWebhook()) !== false) return [];
   const message = `allocator table, and MutatingWebhookConfiguration ${WEBHOOK} does not exist: stock API servers allocate beside the table`;
@@ -102,8 +102,8 @@ const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints',
 const ADD = 'Add them where the comments in deploy/rbac.yaml name this option, and apply it';
 
 /**
- * Checks every permission that the loops need for this spec, and one that they must not have unless the API server is
- * on this machine.
+ * Checks every permission that the loops need for this spec. Also checks one that they must not have, unless the API
+ * server is on this machine.
  */
 export async function checkRights(
   review: SelfReview,
@@ -132,7 +132,7 @@ function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
   ];
 }
 
-/** Returns true if the host of a URL is a loopback address, as of a user's own test cluster. */
+/** Returns true if the host of a URL is a loopback address, for example of a user's own test cluster. */
 function isOnThisMachine(url: string): boolean {
   const address = parseAddress(hostOf(new URL(url)));
   return address !== undefined && isLoopback(address);
@@ -168,7 +168,7 @@ function place({ group, resource, namespace }: PermissionGroup): string {
 interface Probing {
   readonly probe: Prober;
   readonly lookUp: LookUp;
-  /** Ends the probes: an address that was not probed by then has no line. */
+  /** Ends the probes. An address that was not probed before has no line. */
   readonly signal: AbortSignal;
 }
 

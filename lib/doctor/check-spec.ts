@@ -69,7 +69,7 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
   return [...record, ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
 }
 
-/** Names the source of the API servers' cluster IPs. */
+/** Returns a line with the ServiceCIDRs from which the API servers allocate cluster IPs. */
 function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]): DoctorLine[] {
   if (allocator !== 'apiserver' || cidrs.length === 0) return [];
   const names = cidrs.map(({ name, networks, ready }) => {
@@ -80,7 +80,10 @@ function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]):
   return [ok('service', `API servers allocate from ServiceCIDR ${names.slice(0, MOST_NAMES).join(', ')}${more}`)];
 }
 
-/** Checks that the ranges of the spec contain every ServiceCIDR that the table must know: of API servers that allocate, the default one. */
+/**
+ * Checks that the ranges of the spec contain the ServiceCIDRs. If the API servers allocate, checks only the default
+ * ServiceCIDR.
+ */
 function rangeDifference(
   { serviceClusterIPRanges, allocator }: ClusterSpec,
   cidrs: readonly ServiceCidr[],

@@ -5,12 +5,12 @@ import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { describeError } from '../telemetry/telemetry.ts';
 import { type DoctorLine, fail, ok, warn } from './line.ts';
 
-/** A cluster name cannot begin with "#". */
+/** The partition of the test item. No cluster has this name, because a cluster name cannot begin with "#". */
 const PARTITION = '#doctor';
 const KEY = 'probe';
 const KEPT_MS = 60 * 60_000;
 
-/** Writes, reads and deletes an item: all that the functions do to the table. */
+/** Writes, reads and deletes an item, because the functions need all of these calls. */
 export async function checkTable(table: KeyValueTable, nowMs: number): Promise<readonly DoctorLine[]> {
   const before = await table.get(PARTITION, KEY);
   const content = { cluster: PARTITION, key: KEY, value: { atMs: nowMs }, schema: 1, expiresAtMs: nowMs + KEPT_MS };
@@ -24,7 +24,7 @@ export async function checkTable(table: KeyValueTable, nowMs: number): Promise<r
   return [fail('table', `${listed.length} items are listed after 1 was written`, fix)];
 }
 
-/** @param skewMs the least difference of this host's clock from the table's that its replies prove */
+/** @param skewMs the least difference between the clocks of this host and the table that the table's replies prove */
 export function checkClock(skewMs: number): readonly DoctorLine[] {
   const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the table's`;
   if (Math.abs(skewMs) <= MOST_SKEW_MS) return [ok('clock', "agrees with the table's")];
@@ -33,10 +33,10 @@ export function checkClock(skewMs: number): readonly DoctorLine[] {
   return [fail('clock', `is ${apart} or more`, fix)];
 }
 
-/** More clusters are not processed within their minute. */
+/** The most waiting messages that are normal. More messages are not processed within their minute. */
 const MANY = 10_000;
 
-/** Checks the queues of ticks without sending to them: that would be a tick. */
+/** Checks the queues of ticks. Sends no message, because a message would be a tick. */
 export async function checkQueues(
   urls: readonly string[],
   depth: QueueDepth,
@@ -46,7 +46,7 @@ export async function checkQueues(
   return Promise.all(urls.map((url) => checkQueue(url, depth, signal)));
 }
 
-/** @param concurrency how many messages of a queue are processed at the same time; absent where it is not known */
+/** @param concurrency the number of messages of a queue that are processed at the same time; absent if unknown */
 export function checkConcurrency(
   clusters: number,
   clustersPerTick: number,

@@ -114,7 +114,7 @@ async function chosen(
   return { clusters: [], lines: [...lines, fail('clusters', message, fix)] };
 }
 
-/** Returns the lines of one cluster, which carry its name. One that hangs does not delay the others. */
+/** Returns the lines of one cluster, each with its name. A cluster that hangs does not delay the others. */
 async function inTime(
   cluster: RegisteredCluster,
   { environment, remainingMs }: Invocation,

@@ -9,7 +9,7 @@ export interface DoctorEnvironment {
   readonly loadKubeconfig: LoadKubeconfig;
   /** Returns the place from which the kubeconfig is read. Default: the place in the spec. */
   readonly place?: (spec: ClusterSpec) => string;
-  /** Absent, as on a developer's machine: no queue is checked. */
+  /** The queues of ticks. Absent, for example on a developer's machine: no queue is checked. */
   readonly queues?: {
     readonly urls: readonly string[];
     readonly depth: QueueDepth;
@@ -34,12 +34,12 @@ export type Check =
   | 'time';
 
 export interface DoctorLine {
-  /** Absent: it concerns all clusters. */
+  /** The name of the cluster. Absent: the line concerns all clusters. */
   readonly cluster?: string;
   readonly check: Check;
   readonly level: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** The action. Absent if the message contains it. */
+  /** What to do. Absent if the message contains the action. */
   readonly fix?: string;
 }
 

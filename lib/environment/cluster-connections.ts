@@ -27,7 +27,7 @@ import { ReadPacer } from './read-pacer.ts';
 export interface ClusterConnectionsOptions {
   readonly nowMs: () => number;
   readonly loadKubeconfig: LoadKubeconfig;
-  /** Waits between the tries of a call, and before a read. Default: a timer. */
+  /** Waits between the attempts of a call, and before a read of a kubeconfig. Default: a timer. */
   readonly sleep?: CallOptions['sleep'];
   /** A number from 0 to 1 that varies how long a kubeconfig is kept. Default: `Math.random`. */
   readonly random?: () => number;
@@ -48,9 +48,12 @@ interface KnownKubeconfig {
   readonly askedAtMs?: number;
 }
 
-/** A kubeconfig is kept for 4 to 8 hours, so that a fleet's reads spread. */
+/**
+ * The shortest time for which a kubeconfig is kept. The time is random, up to twice as long, so that a fleet's reads
+ * are spread.
+ */
 const KEEP_MS = 4 * 60 * 60_000;
-/** The time for which a kubeconfig is kept if a renewed one is expected, or reading costs nothing. */
+/** The time for which a kubeconfig is kept if a renewed one is expected, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
 /**
  * The shortest time between two reads of a kubeconfig from a store while the server is unreachable or refuses the
@@ -59,8 +62,8 @@ const KEEP_BRIEFLY_MS = 5 * 60_000;
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
- * Loops whose passes may use another API server of the spec. The repairs wait for the kubeconfig's: they would free
- * what another server does not list, and the spec may have a server of a former control plane.
+ * Loops whose passes may use another API server of the spec. Repairs wait for the kubeconfig's own server: the spec may
+ * list a server of a former control plane, and a repair would free everything that this server does not list.
  */
 const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
@@ -213,7 +216,7 @@ export class ClusterConnections {
     return 'file' in spec.kubeconfig || this.#options.nowMs() - Math.max(readAtMs, askedAtMs) >= STORE_PAUSE_MS;
   }
 
-  /** Forgets the kubeconfig, but not which of its warnings were logged. */
+  /** Forgets the kubeconfig, but remembers which of its warnings were logged. */
   #forget(opening: Opening): void {
     const { key } = opening;
     const known = this.#known.get(key);
@@ -251,7 +254,7 @@ function warnOnce(warn: (text: string) => void): (text: string) => void {
   };
 }
 
-/** The differences of a deployed function, a local run and a command: everything else is the same for all of them. */
+/** The parts of an environment that differ between a deployed function, a local run and a command. */
 export interface EnvironmentParts
   extends Omit<Environment, 'newPassId' | 'connect' | 'resolveHost' | 'nowMs' | 'startDeadline' | 'clustersPerTick'>,
     Partial<Pick<Environment, 'nowMs' | 'startDeadline' | 'clustersPerTick'>>,

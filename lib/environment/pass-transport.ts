@@ -8,22 +8,22 @@ import { networkFaultOf } from '../kubernetes/network-fault.ts';
 import type { ApiRequest, OpenReply, Transport } from '../kubernetes/transport.ts';
 
 /**
- * The kubeconfig of one pass. If a server refuses it, or shows a certificate that it does not trust, a newer one may
- * exist.
+ * The kubeconfig of one pass. If a server refuses the credential, or shows an untrusted certificate, a newer kubeconfig
+ * may exist.
  */
 export interface PassKubeconfig {
-  /** The last one that was read. */
+  /** Returns the kubeconfig that was read last. */
   readonly current: () => ApiServerAccess;
   /**
-   * Returns the kubeconfig that was read after `used`, perhaps only now. `undefined`: `used` was read in this pass, or within
-   * the last minute.
+   * Returns a kubeconfig that was read after `used`, and reads it now if necessary. `undefined`: `used` was read in
+   * this pass or within the last minute.
    */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
   /** Discards the kubeconfig, so that the next pass reads it again if the last read is old enough. */
   readonly forget: () => void;
   /**
-   * Whether a failed verification of this URL counts: the kubeconfig was read after the URL began to fail. It is
-   * remembered with the kubeconfig.
+   * Returns whether a failed certificate verification of this URL counts. It counts if the kubeconfig was read after
+   * the URL began to fail. The failure is remembered together with the kubeconfig.
    */
   readonly isProvenAgainst: (url: string) => boolean;
 }
@@ -77,8 +77,8 @@ function refusedAndUnread(error: unknown): never {
 }
 
 /**
- * Probes again with the kubeconfig that was read after a failed verification or a 401. A failed verification counts only
- * if the kubeconfig was read after the server began to fail: until then nothing is known of the server.
+ * Probes again with the kubeconfig that was read after a failed verification or a 401. A failed verification counts
+ * only if the kubeconfig was read after the server began to fail: before that, the kubeconfig may be outdated.
  */
 export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: ApiServerAccess) => Prober): Prober {
   return async (target, signal) => {
@@ -94,9 +94,9 @@ export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: Ap
   };
 }
 
-/** The most other servers to try: each costs a connection in each pass while the kubeconfig's server is down. */
+/** The most other servers to try. Each costs a connection per pass while the kubeconfig's server is down. */
 const MOST_OTHERS = 16;
-/** The kubeconfig's server is abandoned after this time, which leaves time for another one in a pass of 9 s. */
+/** The time limit for an answer of the kubeconfig's server. A pass of 9 s then has time left for another server. */
 const FIRST_ANSWER_MS = 3_000;
 
 /**
@@ -140,8 +140,8 @@ export async function answeringServer(
 }
 
 /**
- * Returns a transport that uses the server that `find` returns for the rest of the pass once `first` gives no answer.
- * It repeats only requests that cannot have been carried out; the caller repeats others.
+ * Returns a transport that uses `first`. If `first` gives no answer, the rest of the pass uses the server that `find`
+ * returns. The transport repeats only requests that cannot have been carried out. The caller repeats others.
  */
 export function orOther(
   first: Transport,
@@ -165,7 +165,7 @@ export function orOther(
   };
 }
 
-/** The body may take longer. */
+/** Returns the reply if its headers arrive in time. The body may take longer. */
 async function answerInTime(transport: Transport, request: ApiRequest, signal: AbortSignal): Promise<OpenReply> {
   const limit = new AbortController();
   const tooLate = new Error(`no answer within ${FIRST_ANSWER_MS} ms`);

@@ -9,9 +9,8 @@ import { powertoolsTelemetry } from '../telemetry/powertools.ts';
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Creates the entry point of a function from its handler. Its environment is made at its first invocation, which
- * fails with a
- * `DispatchError` of code `BadEnvironment` where a variable is missing.
+ * Creates the entry point of a function from its handler. The first invocation creates the environment. It fails with a
+ * `DispatchError` of code `BadEnvironment` if a variable is missing.
  */
 export function deployed<Answer, Of extends TableEnvironment>(
   handler: Handler<Answer, Of>,
@@ -37,7 +36,7 @@ export function tableEnvironmentFrom(variables: Variables): TableEnvironment {
   const tableName = required(variables, 'TABLE_NAME');
   const stack = required(variables, 'STACK');
   const client = createDynamoClient();
-  // The clock of a function's host may be minutes off: holds and leases end by the clock of the table, as for commands.
+  // The clock of a function's host may be wrong by minutes, so holds and leases end by the clock of the table.
   const clock = serverClock(client, Date.now);
   const { nowMs } = clock;
   const table = (deadline: AbortSignal) =>

@@ -9,21 +9,24 @@ interface ReadPacerOptions {
   readonly sleep?: CallOptions['sleep'];
 }
 
-/** Reads that may begin at once, as many as the clusters of a message. Beyond them they wait for one another. */
+/** The number of reads that may begin at once: as many as a message has clusters. Further reads wait their turn. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
 /**
- * After a store throttled a read, ten processes that slow down for this long stay within the 40 reads a second of
- * Parameter Store.
+ * How long a process slows down after a store throttled a read. Ten slow processes stay within Parameter Store's limit
+ * of 40 reads per second.
  */
 const THROTTLED_MS = 60_000;
 const THROTTLED_READ_EVERY_MS = 250;
 
-/** Spreads the reads of kubeconfigs, because no process has any after a deployment or an outage. */
+/**
+ * Spreads the reads of kubeconfigs, because after a deployment or an outage every process has to read all of its
+ * kubeconfigs.
+ */
 export class ReadPacer {
   readonly #nowMs: () => number;
   readonly #sleep: NonNullable<CallOptions['sleep']>;
-  /** When the next read may begin without a burst. */
+  /** The time at which the next read may begin, apart from the reads that may begin at once. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #throttledUntilMs = Number.NEGATIVE_INFINITY;
 

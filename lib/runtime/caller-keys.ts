@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 
-/** At least 128 bits in hex: a hash of fewer could be reversed by trying. */
+/**
+ * A caller key has at least 32 characters, which are 128 bits in hex. The hash of a shorter key could be reversed by
+ * guessing.
+ */
 export const CALLER_KEY = /^[\x21-\x7e]{32,256}$/;
 
 /**
  * Returns the reason to refuse this caller, or `undefined`. Lambda does not pass the identity of the caller to a
  * function, so a caller authenticates by a key whose hash is in the spec.
- * @param stack absent outside of functions: such a process has its user's rights on the table
+ * @param stack absent outside of functions: such a process has the rights of its user on the table
  */
 export function callerRefusal(
   { name, callerKeys }: ClusterSpec,

@@ -11,12 +11,12 @@ export const PASS_BUDGET_MS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 120_000,
 };
 
-/** The time for the first reply of the table, which shows the table's clock. */
+/** The time limit for the first reply of the table, which contains the table's clock. */
 export const MEASURING_MS = 2_000;
 export const LISTING_MS = 10_000;
-/** The time for queueing ticks. This invocation, or that of the next minute, processes ticks that were not queued. */
+/** The time limit for queueing ticks. This invocation or the next minute's processes ticks that were not queued. */
 export const QUEUEING_MS = 5_000;
-/** The time for the figures of the whole fleet. */
+/** The time limit for the figures of the whole fleet. */
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
 /** Reserved at the end of an invocation to record and log its results. */
@@ -47,7 +47,7 @@ export class DispatchError extends CodedError<DispatchErrorCode> {
 /** A signal that aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
 export interface Deadline {
   readonly signal: AbortSignal;
-  /** Stops the clock. Always called, or the process waits for it. */
+  /** Stops the timer. The caller must always call it: otherwise the process waits for the timer. */
   readonly cancel: () => void;
 }
 
@@ -99,7 +99,7 @@ export function withinDeadline<T>(clock: Clock, ms: number, work: (signal: Abort
   return withDeadline(clock, ms, (signal) => unlessAborted(signal, () => work(signal)));
 }
 
-/** Waits for the end of a deadline that is a pause, or for the signal. */
+/** Waits until the deadline ends or the signal aborts. */
 export async function pause({ signal: over, cancel }: Deadline, signal: AbortSignal): Promise<void> {
   const either = AbortSignal.any([over, signal]);
   if (!either.aborted) {

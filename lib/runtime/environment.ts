@@ -25,13 +25,13 @@ export interface ConnectOptions {
 /** The external dependencies of an invocation that connects to no cluster. Created once per process. */
 export interface TableEnvironment {
   readonly nowMs: () => number;
-  /** The measured difference between this host's clock and the table's. Absent if both are the same clock. */
+  /** The measured difference between the clocks of this host and the table. Absent: both have the same clock. */
   readonly clock?: Pick<ServerClock, 'isMeasured' | 'skewMs'>;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;
-  /** The stack of these passes. Absent, as on a developer's machine: they write if no stack owns the cluster. */
+  /** The stack of the passes. Absent, for example on a developer's machine: passes write only if no stack owns the cluster. */
   readonly stack?: string;
-  /** Returns the table, with calls that the signal ends. */
+  /** Returns the table. The signal ends its calls. */
   readonly table: (signal: AbortSignal) => KeyValueTable;
 }
 
@@ -42,15 +42,15 @@ export interface Environment extends TableEnvironment {
   readonly newPassId: () => string;
   /** The reporter of events: the same for every function of a stack. */
   readonly reportingInstance: string;
-  /** The queue of this loop's ticks. Absent: none are queued. */
+  /** The queue of this loop's ticks. Absent: no ticks are queued. */
   readonly tickQueue?: MessageQueue;
-  /** Receives the changes of clusters. Absent: they are not published. */
+  /** The event bus for changes of clusters. Absent: changes are not published. */
   readonly eventBus?: EventBus;
-  /** The number of clusters per message, and of simultaneous passes. 1: no two clusters share a process at once. */
+  /** The number of clusters per message, and of simultaneous passes. 1: a process works for one cluster at a time. */
   readonly clustersPerTick: number;
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
   readonly resolveHost: (signal: AbortSignal) => HostResolver;
-  /** Absent: no target group can be read. */
+  /** Reads target groups. Absent: no target group can be read. */
   readonly healthyTargets?: HealthyTargets;
 }

@@ -59,17 +59,14 @@ export async function runInvocation<Result, Of extends TableEnvironment>(
   }
 }
 
-/**
- * Measures the clock before any decision that depends on time. If the table does not answer, the calls that need it
- * fail later.
- */
+/** Measures the clock before any decision that depends on time. If the table does not answer, later calls to the table fail. */
 async function measureClock(environment: TableEnvironment): Promise<void> {
   if (environment.clock?.isMeasured() ?? true) return;
   const read = (signal: AbortSignal) => readPauseOfAll(environment.table(signal));
   await withinDeadline(environment, MEASURING_MS, read).catch(() => undefined);
 }
 
-/** Logs and counts only a wrong clock. */
+/** Logs and counts a wrong clock. Does nothing if the clock is right. */
 function reportSkew({ clock }: TableEnvironment, telemetry: Telemetry): void {
   const aheadMs = clock?.skewMs() ?? 0;
   if (Math.abs(aheadMs) <= MOST_SKEW_MS) return;

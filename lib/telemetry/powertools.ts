@@ -25,7 +25,7 @@ interface Line {
  * Returns telemetry that writes structured log lines and, once per invocation, metrics in CloudWatch's embedded format.
  */
 export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Telemetry {
-  // Each stack of an account has its own name: otherwise their alarms would mix.
+  // Each stack of an account has its own service name. Otherwise alarms would count the metrics of several stacks.
   const serviceName = process.env['POWERTOOLS_SERVICE_NAME'] ?? METRIC_NAMESPACE;
   const logger = new Logger({
     serviceName,
@@ -58,7 +58,8 @@ export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Tele
         serviceName,
         defaultDimensions: { loop },
       });
-      // Values of more than 100 entries are written early and without labels, so the unlabelled line must be first.
+      // Powertools writes a metric early and without labels if it has more than 100 values, so the line without labels
+      // must be first.
       for (const line of [...lines.values()].sort(byLabels)) write(metrics, line);
       lines.clear();
     },
@@ -83,7 +84,8 @@ const LONGEST_TEXT = 1_000;
 const LONGEST_LINE = 24_000;
 
 /**
- * Returns the fields of one log line, which may contain texts of tenants: each text is bounded, and so is their sum.
+ * Returns the fields of one log line, which may contain texts of tenants. Both each text and the sum of all texts are
+ * bounded.
  */
 function boundedFields(fields: LogFields): Record<string, FieldValue> {
   let left = LONGEST_LINE;

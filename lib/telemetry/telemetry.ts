@@ -3,7 +3,7 @@ import type { FindingType } from '../cluster/finding.ts';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** A list is for readers: each entry is one sentence. */
+/** The value of a log field. Each entry of a list is a sentence for readers. */
 export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, number>> | undefined;
 export type LogFields = Readonly<Record<string, FieldValue>>;
 
@@ -11,7 +11,10 @@ export type LogFields = Readonly<Record<string, FieldValue>>;
 export interface Telemetry {
   /** Logs a constant `message` with variable `fields`. An error must be the result of `describeError`. */
   log(level: Level, message: string, fields?: LogFields): void;
-  /** Adds to a counter. Adding 0 makes the counter known to alarms. No metric has the cluster: each would be a series. */
+  /**
+   * Adds to a counter. Adding 0 makes the counter known to alarms. No metric has the cluster as a dimension, because
+   * each cluster would be a billed series.
+   */
   count(counter: CounterName, by: number, labels?: Labels): void;
   sample(name: SampleName, value: number): void;
   /** Writes the invocation's metrics, once. */
@@ -62,30 +65,30 @@ export type CounterName =
   | 'allocations'
   /** Requests to allocate, release or look up that were refused, by the code of the refusal. */
   | 'allocationsRefused'
-  /** Writes of ranges that lost to another writer and were tried again. */
+  /** Writes of ranges that conflicted with another writer and were retried. */
   | 'allocationRetries'
   | FleetFigure;
 
 /** Figures of all clusters of a stack, once a minute. A large fleet is counted in parts, and each figure is a sum. */
 export type FleetFigure =
   | 'clustersRegistered'
-  /** The number of clusters in the other figures. */
+  /** Clusters whose health was counted. */
   | 'clustersJudged'
-  /** Some loop had no success for three of its intervals. */
+  /** Clusters with a loop that had no success for three of its intervals. */
   | 'clustersOverdue'
-  /** The last pass of some loop failed. */
+  /** Clusters with a loop whose last pass failed. */
   | 'clustersFailing'
   | 'clustersWithoutLiveLease'
   | 'clustersPaused'
-  /** The last pass of a repair loop has findings that do not resolve automatically. */
+  /** Clusters with a repair loop whose last pass has findings that do not resolve automatically. */
   | 'clustersWithFindings'
   | 'clustersWithTwoOwners'
-  /** A token or client certificate of the kubeconfig is in the last third of its life. */
+  /** Clusters whose kubeconfig has a token or client certificate in the last third of its life. */
   | 'clustersWithCredentialsEnding'
-  /** The fullest of all ranges of all clusters. */
+  /** The percentage in use of the fullest range of all clusters. */
   | 'fullestRangeOfFleetPercent';
 
-/** Values of passes. A pass without the figure adds none. */
+/** Values that passes add to metrics. A pass without the figure adds no value. */
 export type SampleName = 'durationMs' | 'activeLeases' | 'fullestRangePercent';
 
 export const SAMPLE_UNITS = {
@@ -94,7 +97,7 @@ export const SAMPLE_UNITS = {
   fullestRangePercent: 'Percent',
 } as const satisfies Record<SampleName, string>;
 
-/** The dimension besides the loop. */
+/** The metric dimension in addition to the loop. */
 export interface Labels {
   readonly type?: string;
 }
@@ -172,7 +175,7 @@ export function describeError(error: unknown): ErrorDescription {
     if (!messages.some((said) => said.includes(message))) messages.push(message);
   }
   const last = messages.pop() ?? '';
-  // A message with a continuation has no full stop.
+  // Removes the full stop of a message that another message follows.
   const whole = [...messages.map((message) => message.replace(/\.$/, '')), last].join(': ');
   return { code: codeOf(error), message: whole.slice(0, MAX_MESSAGE_LENGTH) };
 }
@@ -199,7 +202,7 @@ function codeOf(error: unknown): string {
   return code.slice(0, MAX_CODE_LENGTH);
 }
 
-/** Cut before any pattern searches it: it may contain a long text of a server. */
+/** Returns the message, cut before any regular expression searches it: it may contain a long text of a server. */
 function ownMessage(error: unknown): string {
   if (!(error instanceof Error)) return `something that is not an error was thrown: ${typeof error}`;
   if (error.message === '' && error instanceof AggregateError) {
@@ -209,8 +212,8 @@ function ownMessage(error: unknown): string {
 }
 
 /**
- * A parser's message quotes the text that it could not parse, which may be a kubeconfig: only its first line, or its
- * name, is used.
+ * Returns the name of a parser's error, or the first line of another error. A parser's message quotes the text that it
+ * could not parse, and that text may be a kubeconfig.
  */
 function causeMessage(cause: unknown): string {
   return cause instanceof SyntaxError ? cause.name : (ownMessage(cause).split('\n', 1)[0] ?? '');
