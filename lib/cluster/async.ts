@@ -36,8 +36,8 @@ export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const abort = () => {
-    // This is not a wait. It lets results that are already available arrive first. oxlint-disable-next-line
-    // eslint/no-restricted-globals
+    // This is not a wait. It lets results that are already available arrive first.
+    // oxlint-disable-next-line eslint/no-restricted-globals
     setImmediate(() => aborted.reject(signal.reason));
   };
   signal.addEventListener('abort', abort, { once: true });
