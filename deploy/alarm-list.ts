@@ -10,22 +10,28 @@ export const NOTHING_RAN = 'nothing-ran';
 export const RELEASE_FAILING = 'release-failing';
 
 export interface Alarm {
-  /** The fault, as one sentence. */
+  /** A sentence that describes the fault. */
   readonly description: string;
-  /** The Logs Insights query that names the clusters, for the log groups of the stack. */
+  /** The Logs Insights query that lists the affected clusters, for the log groups of the stack. */
   readonly query: string;
-  /** The metric or formula with its period, the threshold, and in how many of the last periods it is crossed. */
+  /**
+   * The metric or formula with its period, its threshold, and the number of recent periods in which the threshold must
+   * be crossed.
+   */
   readonly fires: Fields;
-  /** The alarm sends no notification; another alarm includes its state. */
+  /** True if the alarm sends no notification, because another alarm includes its state. */
   readonly isSilent?: true;
-  /** The alarm is part of `release-failing`, which rolls an update back. */
+  /** True if the alarm is part of `release-failing`, which rolls an update back. */
   readonly ofRelease?: true;
   readonly condition?: string;
-  /** The section of docs/runbook.md, if it does not have the alarm's name. */
+  /** The section of docs/runbook.md. Absent: the section has the alarm's name. */
   readonly section?: string;
 }
 
-/** In `breaching` of the last `of` periods. @param missing the meaning of a missing metric; `ignore`: the state stays */
+/**
+ * Returns the condition that the threshold is crossed in `breaching` of the last `of` periods. `missing` is the meaning
+ * of a missing metric; with `ignore` the alarm keeps its state.
+ */
 function within(breaching: number, of: number, missing: 'breaching' | 'notBreaching' | 'ignore'): Fields {
   return { DatapointsToAlarm: breaching, EvaluationPeriods: of, TreatMissingData: missing };
 }
@@ -74,9 +80,10 @@ const DECLARED: Readonly<Record<string, Declared>> = parse(
 const STEP_SECONDS = 300;
 
 /**
- * Figures of the fleet are computed from the run records once a minute, whatever the intervals of the clusters are, and keep
- * their values between two passes, so that an alarm does not flap. While they are missing it keeps its state, and
- * `figures-missing` fires. A large fleet is counted in parts, each with its sum.
+ * Returns the alarm of a declaration. Figures of the fleet are computed from the run records once a minute, whatever
+ * the intervals of the clusters are. They keep their values between two passes, so that an alarm does not flap. While
+ * figures are missing, the alarm keeps its state and `figures-missing` fires. A large fleet is counted in parts, and
+ * the alarm uses the sum.
  */
 function declaredAlarm({ share, minutes = 2, fullerThan = 0, counter, breaching = 0, ...texts }: Declared): Alarm {
   if (counter !== undefined) {
@@ -95,8 +102,8 @@ function declaredAlarm({ share, minutes = 2, fullerThan = 0, counter, breaching 
 }
 
 /**
- * Without the zeros, CloudWatch would use older values for missing ones, and notice later. The threshold tolerates
- * that a part of the fleet is counted in the next minute.
+ * The zeros replace missing values: otherwise CloudWatch would use older values, and the alarm would fire later. The
+ * threshold tolerates that a part of the fleet is counted in the next minute.
  */
 const FIGURES_MISSING: Alarm = {
   description: 'The health of the registered clusters is not known, or no cluster is registered.',
@@ -151,8 +158,8 @@ const lambdaMetric = (name: string, functionName: string): Fields => ({
 });
 
 /**
- * An alarm on invocations that end with an error, at the timeout or without memory. Of failed passes only the table's
- * failures count.
+ * An alarm on invocations that end with an error, at the timeout or without memory. Of the failed passes, only those
+ * that failed because of the table count.
  */
 function errorsAlarm(functionName: string): Alarm {
   const periodSeconds = isLoop(functionName) ? Math.max(60, SCHEDULE_SECONDS[functionName]) : 60;
@@ -171,7 +178,7 @@ function errorsAlarm(functionName: string): Alarm {
   };
 }
 
-/** Two failing minutes of the last three: API servers wait for no other function than the webhook. */
+/** An alarm that fires after two failing minutes of the last three, because API servers wait for the webhook's function. */
 function admissionAlarm(description: string, metric: Fields, threshold = 0): Alarm {
   return {
     description,

@@ -33,7 +33,7 @@ function descriptionOf(name: string, { description, query, section = name }: Ala
   return substitute(`${description}\nLogs Insights: ${query}\nRunbook: \${Runbook}#${section}`);
 }
 
-/** One notification for all loops. */
+/** An alarm that combines the alarms of all loops into one notification. */
 const NOTHING_RAN_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',
@@ -54,7 +54,10 @@ const CONDITIONS = Object.keys(Object.groupBy(OF_RELEASE, ([, { condition }]) =>
 const ofCondition = (wanted: string) =>
   anyOf(OF_RELEASE.flatMap(([name, { condition = 'HasAlarms' }]) => (condition === wanted ? [name] : [])));
 
-/** The alarm that rolls an update back: CloudFormation accepts at most five alarms. It notifies no one. */
+/**
+ * The alarm that rolls an update back. It combines several alarms, because CloudFormation accepts at most five. It
+ * sends no notification.
+ */
 const RELEASE_FAILING_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',
@@ -63,7 +66,7 @@ const RELEASE_FAILING_ALARM: Resource = {
     AlarmDescription: substitute(
       `An alarm that rolls an update back is in alarm.\nRunbook: \${Runbook}#${RELEASE_FAILING}`,
     ),
-    // A rule may only name existing alarms.
+    // A rule may contain only existing alarms.
     AlarmRule: {
       'Fn::Join': [
         '',

@@ -19,7 +19,7 @@ export async function buildAllocatorLayer(folder) {
     .sort()
     .map((name) => `export * from './${name}';`)
     .join('\n');
-  // An existing file would keep its mode.
+  // The file is removed first, because an existing file would keep its mode.
   rmSync(path.join(root, folder), { recursive: true, force: true });
   const outfile = path.join(root, folder, LAYER_FILE);
   await build({

@@ -39,7 +39,7 @@ export function whether(condition: string, then: Value, otherwise: Value = NO_VA
 }
 
 export const TABLE_NAME = whether('OwnsTable', STACK, ref('TableName'));
-/** The common beginning of the names of a stack's secrets and parameters. */
+/** The common prefix of the names of a stack's secrets and parameters. */
 export const SECRETS_PREFIX = whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/'));
 
 /** The ARN of a resource in the stack's own account and region. */
@@ -53,7 +53,7 @@ export function logicalId(functionName: string): string {
   return id.slice(0, 1).toUpperCase() + id.slice(1);
 }
 
-/** A function that only some stacks have, and what belongs to it. */
+/** Returns the condition of a function that only some stacks have. The resources of the function have the same condition. */
 export function conditionOf(functionName: string): Pick<Resource, 'Condition'> {
   return functionName === 'admission' ? { Condition: 'HasAdmission' } : {};
 }

@@ -50,8 +50,8 @@ export function nextSteps(outputs: DeployedStack['outputs']): readonly string[] 
 }
 
 /**
- * Returns the alarm that rolls an update back, and how long CloudFormation watches it after the update. `undefined` for no
- * minutes, and for a stack without alarms: CloudFormation rolls back when an alarm does not exist.
+ * Returns the alarm that rolls an update back, and how long CloudFormation watches it after the update. Returns
+ * `undefined` if `minutes` is 0 or the stack has no alarms: CloudFormation rolls back if an alarm does not exist.
  */
 export function rollbackConfiguration(name: string, stack: DeployedStack | undefined, minutes: number) {
   const [, partition, place] = /^arn:([\w-]+):cloudformation:([\w-]+:\d+):/.exec(stack?.arn ?? '') ?? [];

@@ -1,4 +1,4 @@
-// What serverless-esbuild adds to the build of each function.
+// The esbuild plugins that serverless-esbuild uses in the build of each function.
 import { allocatorFromLayer } from './allocator-layer.mjs';
 import { httpByProperty } from './http-by-property.ts';
 import { sdkParts } from './sdk-parts.ts';

@@ -15,10 +15,10 @@ import { qualifierOf } from './versions.ts';
 
 export const FUNCTIONS = [...LOOPS, 'deregister', 'allocate', 'admission', 'doctor'];
 
-/** Overrides of a resource that osls compiles; each property replaces that of its name. */
+/** Overrides of a resource that osls compiles. Each property replaces the property of the same name. */
 type Extension = Partial<Pick<Resource, 'Condition' | 'Properties'>>;
 
-/** A late tick is dropped: the next one is the retry. */
+/** EventBridge drops a scheduled event after 60 s, because the next event is the retry. */
 const RETRY_POLICY = { MaximumEventAgeInSeconds: 60, MaximumRetryAttempts: 2 };
 
 const VPC = whether('UsesVpc', {
@@ -28,8 +28,8 @@ const VPC = whether('UsesVpc', {
 });
 
 /**
- * Returns the overrides of the functions in serverless.yml: names follow the stack, so that one template serves every
- * stage, and parameters become references.
+ * Returns the overrides of the functions in serverless.yml: names contain the name of the stack, so that one template
+ * serves every stage, and parameters become references.
  */
 export function extensions(): Readonly<Record<string, Extension>> {
   const ofFunctions = FUNCTIONS.map((name) => ({ ...extensionsOf(name), ...(isLoop(name) && ofEvents(name)) }));

@@ -18,8 +18,8 @@ const PARAMETERS = Object.entries({ ...OF_TEMPLATE, ...OF_DEPLOYMENT }).map(([in
 }));
 
 /**
- * Returns the parameters of the template. Their defaults are the values in force, so that a changed value is a changed
- * template, which osls does not skip.
+ * Returns the parameters of the template. Their defaults are the values in force. So a changed value changes the
+ * template, and osls does not skip the deployment.
  */
 export function templateParameters(values: Deployment['values'] = {}): Parameters {
   const ofTemplate = PARAMETERS.filter(({ inTemplate }) => inTemplate in OF_TEMPLATE);
@@ -32,15 +32,18 @@ export function templateParameters(values: Deployment['values'] = {}): Parameter
 }
 
 export interface Deployment {
-  /** Every parameter, and other values that were set. */
+  /** The values of all parameters, and other values that were set. */
   readonly values: Readonly<Record<string, string>>;
-  /** Parameters that the command line or the block of the stage sets. */
+  /** The names of the parameters that the command line or the block of the stage sets. */
   readonly requested: ReadonlySet<string>;
 }
 
 type Block = Readonly<Record<string, string | number | boolean | null>>;
 
-/** Merges `name=value` of the command line over the block of the stage, that over the block `default`, and the defaults. */
+/**
+ * Returns the values in force: from the command line (`name=value`), else the block of the stage, else the block
+ * `default`, else the default.
+ */
 export function parametersInForce(
   blocks: Readonly<Record<string, Block>>,
   stage: string,
@@ -62,7 +65,7 @@ function setIn(block: Block = {}): Record<string, string> {
   );
 }
 
-/** The longest name of a function has 45 characters besides the stage, and Lambda accepts 64. */
+/** The name of a stage. The longest function name has 45 characters without the stage, and Lambda accepts 64. */
 const STAGE = /^[a-zA-Z][a-zA-Z0-9-]{0,18}$/;
 
 /** Returns the faults that CloudFormation does not check, one per line; `undefined` without a fault. */

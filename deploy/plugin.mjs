@@ -21,23 +21,23 @@ export default class DeploymentPlugin {
     };
     // The schema of osls lacks this section of a template.
     serverless.configSchemaHandler.schema.properties.resources.properties.Rules = { type: 'object' };
-    // Archives keep the modes of files, and Lambda runs as another user.
+    // Archives keep file modes, and Lambda reads the files as another user.
     process.umask(0o022);
 
     this.hooks = {
-      // osls would ask CloudFormation for the last layer, even if it only packages, and not upload an equal one; but a
-      // rollback needs the layer of its own deployment. No option disables that.
+      // osls compares the layer with the deployed one, even if it only packages, and does not upload an equal layer.
+      // But a rollback needs the layer of its own deployment. No option disables the comparison.
       initialize: () => {
         const layers = serverless.pluginManager.plugins.find((plugin) => 'compareWithLastLayer' in plugin);
         layers.compareWithLastLayer = async () => {};
       },
-      // CloudFormation ignores unknown parameters, and osls packages a layer but does not build it.
+      // CloudFormation ignores unknown parameters, so this checks them. osls packages the layer, but does not build it.
       'before:package:cleanup': async () => {
         const faults = parameterFaults(deployment().values, service.provider.stage);
         if (faults !== undefined) throw new serverless.classes.Error(faults, 'BAD_INPUT');
         await buildAllocatorLayer(service.layers.allocator.path);
       },
-      // osls does not keep the parameters of the previous deployment.
+      // osls does not keep the parameters of the previous deployment, so this sets them again.
       'before:deploy:deploy': async () => {
         const { provider } = service;
         const { values, requested } = deployment();
@@ -50,7 +50,7 @@ export default class DeploymentPlugin {
         if (!requested.has('tags')) provider.stackTags = { ...stack?.tags, ...provider.stackTags };
         const template = provider.compiledCloudFormationTemplate;
         Object.assign(template, nameReplacedResources(template, hashOfPackage));
-        // An update names each value: an omitted one could keep its former value.
+        // An update sets each parameter, because an omitted one could keep its former value.
         if (stack !== undefined) {
           provider.stackParameters = Object.entries(Parameters).map(([ParameterKey, { Default = '' }]) => {
             return { ParameterKey, ParameterValue: String(Default) };
@@ -58,14 +58,15 @@ export default class DeploymentPlugin {
         }
         provider.rollbackConfiguration = rollbackConfiguration(stackName(), stack, Number(values.rollbackMinutes));
       },
-      // The template of a rollback has the parameters of its time: it would disable what was enabled since. Tags are in no template.
+      // A rollback uses an old template, whose parameter values would disable features that were enabled since. So it
+      // keeps the deployed values. It also keeps the tags, which no template contains.
       'before:rollback:rollback': async () => {
         const { parameters = {}, tags } = (await deployedStack()) ?? {};
         const names = Object.keys(parameters);
         service.provider.stackParameters = names.map((ParameterKey) => ({ ParameterKey, UsePreviousValue: true }));
         service.provider.stackTags = { ...tags, ...service.provider.stackTags };
       },
-      // osls lists the functions of serverless.yml at the end, and this one may not be in the stack.
+      // osls lists the functions of serverless.yml at the end. The function "admission" may not be in the stack.
       'after:aws:deploy:deploy:updateStack': () => {
         if (service.provider.compiledCloudFormationTemplate.Parameters.Admission.Default !== 'on')
           delete service.functions.admission;

@@ -7,8 +7,8 @@ const KBCTL = ['node cli/kbctl.mjs', 'node kbctl.mjs'] as const;
 const OF_OSLS = /^ServerlessDeploymentBucket|^AllocatorLambdaLayer.+/;
 
 /**
- * Turns the template of osls into one that CloudFormation alone can deploy, in any account, region and number of
- * stacks: two parameters name the packages, and CloudFormation names the roles.
+ * Turns the template of osls into one that CloudFormation can deploy without osls, in any account and region, and
+ * several times in one account. Two parameters name the packages, and CloudFormation names the roles.
  */
 export function releaseTemplate(compiled: Template, version: string, hashOf: HashOfPackage): Template {
   const kept = (section: Readonly<Record<string, unknown>>) =>
@@ -54,7 +54,10 @@ function released(resource: Resource, version: string): Resource {
   }
 }
 
-/** The version is not part of the parameter: an update keeps parameters, and would keep the code of the old version. */
+/**
+ * Returns the code of a function. The key contains the version, which is not part of the parameter: an update keeps
+ * parameters, and would then keep the old code.
+ */
 function codeIn({ S3Key: key }: Fields, version: string): Fields {
   const name = String(key).split('/').at(-1);
   return { S3Bucket: ref('CodeBucket'), S3Key: substitute(`\${CodePrefix}${version}/${name}`) };

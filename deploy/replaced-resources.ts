@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Fields, logicalId, type Resource, type Template } from './cloudformation.ts';
 import { ALIASED } from './versions.ts';
 
-/** @returns the SHA-256 of a package: `allocate.zip`. */
+/** @returns the SHA-256 of a package, for example of `allocate.zip`. */
 export type HashOfPackage = (name: string) => string;
 
 /**
@@ -20,7 +20,10 @@ export function nameReplacedResources<T extends Template>(template: T, hashOf: H
   }, deployed);
 }
 
-/** Returns the properties of a function that a version contains, without its packages: their keys change with each deployment. */
+/**
+ * Returns the properties of a function that a version contains, without its packages, because the keys of packages
+ * change with each deployment.
+ */
 function published({ Properties }: Partial<Resource> = {}): Partial<Fields> {
   const { Code: _code, Layers: _layers, Tags: _tags, ReservedConcurrentExecutions: _, ...kept } = Properties ?? {};
   return kept;

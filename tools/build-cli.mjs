@@ -23,7 +23,7 @@ const withoutLocalRuns = {
   setup({ onLoad }) {
     const reason =
       'This file has "kbctl run" only with --table: for a local run, use the repository (docs/installing.md).';
-    // With an exit code it is no defect, whose stack trace kbctl would print.
+    // kbctl prints a stack trace for an error without an exit code.
     const contents = `export function run() { throw Object.assign(new Error(${JSON.stringify(reason)}), { exitCode: 2 }); }`;
     onLoad({ filter: /\/local\/run\.ts$/ }, () => ({ contents, loader: 'js' }));
   },
@@ -46,10 +46,10 @@ if (option === '--whole') {
     entryPoints: { kbctl: path.join(root, 'cli/main.ts') },
     outdir,
     outExtension: { '.js': '.mjs' },
-    // Imports of single commands stay separate: otherwise every command would load all packages.
+    // Each command stays in its own file: otherwise every command would load all packages.
     splitting: true,
     packages: 'external',
-    // Names and lines for a stack trace, without the sources.
+    // The source maps have names and lines for stack traces, but no sources.
     sourcemap: true,
     sourcesContent: false,
   });

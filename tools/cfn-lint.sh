@@ -11,8 +11,8 @@ packages=$(mktemp -d)
 trap 'rm -rf "$packages"' EXIT
 export AWS_ACCESS_KEY_ID=none AWS_SECRET_ACCESS_KEY=none AWS_REGION=us-east-1
 
-# W3005 is a DependsOn that osls adds wherever a function has a role of its own. W1030 and W1033 judge the empty default of
-# a parameter where a condition leaves it out.
+# W3005 reports a DependsOn that osls adds to each function with its own role. W1030 and W1033 check the empty default
+# of a parameter even if a condition excludes it.
 serverless package --package "$packages" </dev/null >/dev/null
 "$lint" --ignore-checks W3005 W1030 W1033 -- "$packages/cloudformation-template-update-stack.json"
 echo "cfn-lint: the template is clean"

@@ -18,7 +18,7 @@ const { output } = await cruise(folders, { ...config.options, ruleSet: config, v
 const seen = new Set(output.modules.map((module) => module.source));
 const violations = output.summary.violations;
 
-/** Without a parser for TypeScript, dependency-cruiser reads nothing and reports nothing. */
+/** Files that dependency-cruiser did not read. Without a parser for TypeScript it reads nothing and reports no violation. */
 const unseen = files.filter((file) => !seen.has(file));
 const blind = files.length === 0 || output.summary.totalDependenciesCruised === 0;
 

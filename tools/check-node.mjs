@@ -24,7 +24,10 @@ function isOlder(version, minimum) {
   return major < leastMajor || (major === leastMajor && minor < leastMinor);
 }
 
-/** npm 11 links what "npm ci" brings into .bin. npm 10 removes that link with the packages of other platforms. */
+/**
+ * Returns the Node that "npm ci" installs. The link in .bin is not used, because npm 10 removes it with the packages of
+ * other platforms.
+ */
 function ownNode(platform, arch) {
   const [system, program] = platform === 'win32' ? ['win', 'node.exe'] : [platform, 'node'];
   return [`node-${system}-${arch}`, `node-bin-${system}-${arch}`]
@@ -37,7 +40,7 @@ async function runWith(node) {
   const PATH = [path.dirname(node), process.env.PATH].join(path.delimiter);
   const args = [...process.execArgv, ...process.argv.slice(1)];
   const child = spawn(node, args, { stdio: 'inherit', env: { ...process.env, PATH } });
-  // A terminal sends Ctrl-C to both.
+  // A terminal sends SIGINT (Ctrl-C) to both processes, so this one only ignores it.
   process.on('SIGINT', () => undefined);
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   const [code] = await once(child, 'exit');

@@ -8,7 +8,10 @@ import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { readZip, unreadableIn } from './read-zip.mjs';
 
-/** Gzipped, without the layer. These two connect to no cluster. */
+/**
+ * The most KB of a gzipped bundle, without the layer. The functions allocate and admission are smaller, because they
+ * connect to no cluster.
+ */
 const MOST_KB = 215;
 const MOST_KB_OF = { allocate: 115, admission: 130 };
 const LAYER_MODULE = 'nodejs/allocator.mjs';
@@ -41,7 +44,7 @@ for (const name of functions) {
   for (const source of JSON.parse(map).sources) {
     if (NOT_IN_A_BUNDLE.test(source)) fault(name, `holds ${source}`);
   }
-  // A cluster.yml of local runs must not be in it.
+  // A package must contain only its bundle, and for example not the cluster.yml of a local run.
   if (files.size !== 1) fault(name, `holds ${[...files.keys()].join(', ')}, and not only its bundle`);
   console.log(`${name}: ${kilobytes} KB gzipped, ${start(name, bundle)}`);
 }

@@ -32,7 +32,7 @@ export interface Fleet {
   readonly clusters: number;
   readonly servers: number;
   readonly services: number;
-  /** Default: that of a deployment. */
+  /** The number of clusters per message. Default: that of a deployment. */
   readonly clustersPerTick?: number;
   /** Seconds between passes of `kubernetes-service`, at most 60. Default: 10. */
   readonly interval?: number;
@@ -42,7 +42,7 @@ export interface Fleet {
 export interface Usage {
   invocations: number;
   passes: number;
-  /** Ticks in the queue, and the calls that send them. */
+  /** The ticks in the queue; `sends` counts the calls that send them. */
   messages: number;
   sends: number;
   readUnits: number;
@@ -52,29 +52,29 @@ export interface Usage {
   metricSeries: number;
 }
 
-/** The counted time. Every schedule fires in it, and later times have the same number of ticks. */
+/** The counted period in seconds. Every schedule fires in this period, and each later period has the same number of ticks. */
 export const COUNTED_SECONDS = 180;
 
-/** Bytes of an item, and those that each API server adds. */
+/** The bytes of an item without API servers, and the bytes that each API server adds. */
 interface Sized {
   readonly base: number;
   readonly server: number;
 }
 
-/** Bytes of items with all their traces of writes, for a cluster name of 20 letters. */
+/** The bytes of items with all their metadata of writes, for a cluster name of 20 letters. */
 const REGISTRATION = { base: 846, server: 67 };
 const LEASES = { base: 584, server: 71 };
 
 interface LoopCalls {
-  /** Calls of a pass, and those of each API server in it. */
+  /** The calls to Kubernetes per pass, and the calls that each API server adds. */
   readonly kubernetes: { readonly pass: number; readonly server: number };
   /** The read units of a pass, without its registration and run record. */
   readonly reads: (servers: number) => number;
-  /** The run record, which `kubernetes-service` writes once a minute. */
+  /** The size of the run record. `kubernetes-service` writes it once a minute. */
   readonly record: Sized;
   readonly logBytes: { readonly schedule: number; readonly message: number; readonly pass: number };
   readonly metricSeries: number;
-  /** CPU time in ms on a whole core: of an invocation, a pass, each API server, 1,000 Services. */
+  /** The CPU time in ms on a whole core: per invocation, per pass, per API server and per 1,000 Services. */
   readonly cpuMs: {
     readonly invocation: number;
     readonly pass: number;
@@ -85,7 +85,7 @@ interface LoopCalls {
 
 const FLEET_RECORD_READS = 1;
 const SENT_AT_ONCE = 10;
-/** A /16 with addresses in use all over it: 8 KB. */
+/** The read units of a /16 with addresses in use in all parts: 8 KB. */
 const CLUSTER_IP_RANGE_READS = 3;
 
 const CALLS: Readonly<Record<Loop, LoopCalls>> = {
@@ -99,7 +99,7 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
   },
   'kubernetes-service': {
     kubernetes: { pass: 3, server: 1 },
-    // The leases.
+    // The pass reads the leases.
     reads: (servers) => readUnits(sized(LEASES, servers)),
     record: { base: 642, server: 68 },
     logBytes: { schedule: 1390, message: 680, pass: 5 },
@@ -130,7 +130,8 @@ const RUN_RECORDS = Object.values(CALLS).reduce<Sized>(
 );
 
 /**
- * The time in which an invocation only waits for replies; and the CPU share of a function (1 core from 1,769 MB on).
+ * The time in which an invocation only waits for replies. A function has a share of a core that grows with its memory:
+ * a whole core at 1,769 MB.
  */
 const WAITING_SECONDS = 0.05;
 const MB_OF_A_CORE = 1_769;
@@ -139,7 +140,7 @@ const PLATFORM_LOG_BYTES = 300;
 /** The lifetime of a process. It ends before a kubeconfig is read again (after 4 to 8 hours, see lib/environment/cluster-connections.ts). */
 const PROCESS_HOURS = 2;
 const HOURS_OF_A_MONTH = 730;
-/** Lambda polls an idle queue with five calls of 20 s. */
+/** The receive calls per queue and month. Lambda polls an idle queue with five simultaneous calls of 20 s. */
 const POLLS_OF_A_QUEUE = (5 * HOURS_OF_A_MONTH * 3600) / 20;
 
 const { ClustersPerTick, LoopMemory, RepairMemory } = templateParameters();
@@ -168,7 +169,7 @@ export function usageOf(loop: Loop, fleet: Fleet): Usage {
   const schedules = COUNTED_SECONDS / Math.max(60, tickSeconds);
   // Within a minute, only clusters with a shorter interval have ticks.
   const ticks = interval < 60 ? COUNTED_SECONDS / tickSeconds : schedules;
-  // A scheduled invocation of several clusters also sends its own tick by messages.
+  // A scheduled invocation with several clusters also queues the current tick.
   const queuedTicks = ticks - (clusters > 1 ? 0 : schedules);
   const parts = isEndpoints && clusters > COUNTED_AT_ONCE ? Math.ceil(clusters / COUNTED_AT_ONCE) : 0;
   const messages = queuedTicks * Math.ceil(clusters / clustersPerTick) + schedules * parts;
@@ -201,8 +202,8 @@ function gbSecondsOf(loop: Loop, { servers, services }: Fleet, { invocations, pa
 }
 
 /**
- * Returns how often a loop reads the kubeconfigs of a fleet in a month: a process reads that of a cluster with its first
- * message, and again when it is replaced.
+ * Returns how often a loop reads the kubeconfigs of a fleet in a month: a process reads a cluster's kubeconfig with the
+ * first message of that cluster. A new process reads it again.
  */
 function kubeconfigReadsOf({ passes }: Usage, { clusters, clustersPerTick = CLUSTERS_PER_TICK }: Fleet): number {
   const processes = Math.min(Math.ceil(clusters / clustersPerTick), concurrencyFor(clusters, clustersPerTick));
@@ -249,7 +250,10 @@ export function monthlyCost(fleet: Fleet): readonly CostLine[] {
   ];
 }
 
-/** Returns the same with the kubeconfigs in Parameter Store: its parameters and reads are free, but for their decryption. */
+/**
+ * Returns the cost with the kubeconfigs in Parameter Store instead of Secrets Manager. Parameters and reads are free,
+ * but decryption is not.
+ */
 export function withParameterStore(lines: readonly CostLine[]): readonly CostLine[] {
   return lines.flatMap((line) => {
     if (line.service !== 'Secrets Manager') return [line];
@@ -262,7 +266,7 @@ export function totalOf(lines: readonly CostLine[]): number {
   return lines.reduce((total, { dollars }) => total + dollars, 0);
 }
 
-/** Counts the alarms of the template: one with a formula is billed for each of its metrics. */
+/** Counts the billed alarms of the template. An alarm with a formula is billed for each of its metrics. */
 function alarmCounts(): { readonly metrics: number; readonly composite: number } {
   const all = Object.values(alarms()).filter(({ Condition }) => Condition === 'HasAlarms');
   const metrics = all.map(({ Type, Properties: { Metrics } = {} }) => {

@@ -18,7 +18,7 @@ const ERROR_CODES = `## Error codes
 
 const SEVERITIES: readonly Severity[] = ['action required', 'resolves automatically', 'information'];
 
-/** `docs/findings.md`: the findings and states, with their events, alarms and tasks. */
+/** Returns `docs/findings.md`: the findings and states, with their events, alarms and tasks. */
 export function findingsPage(): string {
   return [
     INTRODUCTION,
@@ -32,7 +32,7 @@ export function findingsPage(): string {
 
 const HEADINGS = { finding: 'Findings', state: 'States' } as const;
 
-/** One table per severity. Causes and resolutions are in `kbctl explain`. */
+/** Returns one table per severity. Causes and resolutions are in `kbctl explain`. */
 function tables(kind: keyof typeof HEADINGS): string[] {
   return SEVERITIES.flatMap((severity) => {
     const all = EXPLANATIONS.filter((one) => one.kind === kind && one.severity === severity);

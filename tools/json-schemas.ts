@@ -15,7 +15,7 @@ const HEAD = {
     'A control plane and how it is maintained. docs/cluster-spec.md explains each field. Rules about two fields at once are checked when the spec is read.',
 };
 
-/** If nothing is published, no API server is required and leases are ignored. */
+/** A spec needs API servers and a valid lease time, unless its reconciler is `none`: leases are then ignored. */
 const SERVERS_REQUIRED = {
   if: {
     properties: { endpoints: { properties: { reconciler: { const: 'none' } }, required: ['reconciler'] } },
@@ -39,7 +39,7 @@ export function specJsonSchema(): JsonSchema {
   return { ...HEAD, ...schema, ...SERVERS_REQUIRED };
 }
 
-/** Mappings have the defaults of their fields, and an omitted list is empty. */
+/** Removes defaults of mappings and of empty lists: a mapping has the defaults of its fields, and an omitted list is empty. */
 function override({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }): void {
   withoutIntegerBounds({ jsonSchema });
   const { default: standard } = jsonSchema;

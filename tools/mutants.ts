@@ -19,7 +19,8 @@ const MODULES = ['lib/allocator/*.ts', 'lib/endpoints/*.ts', 'lib/range/*.ts', '
 const TESTS_ASIDE =
   /^test\/(simulation|conformance|deploy|page|template|docs|cli|local|tools|functions|hostile|crash-sweep|drills)\//;
 /**
- * The number of test files per module: those with the fewest imports between; another area counts as one import more.
+ * The most test files per module. The files nearest to the module are chosen, by the number of imports between them.
+ * Another area counts as one more import.
  */
 const TEST_FILES = 40;
 /** The most mutants of a module in a sample. */
@@ -27,7 +28,7 @@ const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/** The limit of a sample, which may consist of the worst modules. */
+/** The least share of detected mutants in a sample. It is lower, because a sample may consist of the worst modules. */
 const LEAST_OF_SAMPLE = 0.85;
 
 /** The imports of each file, read when they are first needed. */
@@ -97,7 +98,10 @@ function summaryOf(results: readonly Result[]): string {
   return `${results.length} mutants, ${killed} killed, ${explained} explained, ${others}: ${percent.toFixed(1)} %`;
 }
 
-/** Prints a mutant that survives without an explanation. Deletes a used explanation, so that unused ones remain. */
+/**
+ * Prints a mutant that survives without an explanation. Deletes an explanation that was used, so that the unused ones
+ * are left.
+ */
 function outcomeOf({ line, key }: Keyed, verdict: Verdict = 'unreached', explained: Set<string>): Result['outcome'] {
   if (verdict === 'killed') return verdict;
   if (explained.delete(key)) return 'explained';
@@ -110,7 +114,7 @@ function printNeedless(explained: ReadonlySet<string>, modules: readonly string[
   for (const key of needless) console.log(`explained, but killed or not there: ${key}`);
 }
 
-/** One line per mutant: its key, a tab and the reason. */
+/** Returns the keys in explained.txt. Each line has the key of a mutant, a tab and the reason. */
 function explanations(): Set<string> {
   const file = path.join(import.meta.dirname, 'mutants/explained.txt');
   return new Set(
@@ -136,7 +140,8 @@ function keyed(module: string): readonly Keyed[] {
 }
 
 /**
- * Returns some mutants of a few modules, the same ones for the same seed: loading the tests of a module takes longest.
+ * Returns a sample of mutants, the same for the same seed. The sample has few modules, because loading the tests of a
+ * module takes longest.
  */
 function sampleOf<Each extends { readonly module: string }>(all: readonly Each[], count: number, seed: number): Each[] {
   const pick = seededPick(seed);
@@ -154,7 +159,7 @@ function sampleOf<Each extends { readonly module: string }>(all: readonly Each[]
 
 type Verdicts = Map<Keyed, Verdict>;
 
-/** Calls `judged` for one module after another. Starts a worker again when one has ended before all verdicts. */
+/** Calls `judged` for one module after another. Starts a new worker if a worker ended before all mutants have a verdict. */
 async function judgeAll(
   names: readonly string[],
   { all, chosen }: { readonly all: readonly Keyed[]; readonly chosen: ReadonlySet<Keyed> },
@@ -188,8 +193,8 @@ async function judgeAll(
 }
 
 /**
- * Returns when the worker has ended. Ends a worker that is silent, because its mutant caused an endless loop. Both
- * count as detected.
+ * Returns when the worker has ended. Ends a silent worker, because its mutant caused an endless loop. A mutant that
+ * ends or silences the worker counts as detected.
  */
 function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Promise<void> {
   const worker = fork(path.join(import.meta.dirname, 'mutants/worker.ts'), {
@@ -211,7 +216,7 @@ function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Pr
   return new Promise((done) => {
     worker.once('exit', () => {
       clearTimeout(timer);
-      // The mutant has ended the process.
+      // The mutant ended the process of the worker.
       if (current !== undefined) note(current, 'killed');
       done();
     });

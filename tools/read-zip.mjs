@@ -1,4 +1,4 @@
-// Reads the files of a zip, and their modes. Enough for the archives that the packager writes, no more.
+// Reads the files of a zip and their modes. Supports only the archives that the packager writes.
 import { inflateRawSync } from 'node:zlib';
 
 const END_OF_DIRECTORY = 0x06054b50;
@@ -7,7 +7,10 @@ const END_LENGTH = 22;
 const ENTRY_LENGTH = 46;
 const LOCAL_LENGTH = 30;
 const MADE_BY_UNIX = 3;
-/** Lambda's user must read the files: the packager keeps the modes of this machine, 0600 under `umask 077`. */
+/**
+ * The required modes of entries. Lambda's user must read them, but the packager keeps the modes of this machine: 0600
+ * with `umask 077`.
+ */
 const FILE = 0o100_644;
 const FOLDER = 0o040_755;
 

@@ -29,7 +29,7 @@ resource "aws_s3_object" "package" {
   source      = each.value
   source_hash = filesha256(each.value)
 
-  # An update that fails rolls back to the packages of the release before.
+  # An update that fails rolls back to the packages of the previous release.
   lifecycle {
     create_before_destroy = true
   }

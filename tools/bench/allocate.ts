@@ -16,14 +16,14 @@ const CALL_MS = 5;
 const PEER = 'read and conditional write of one item';
 
 /**
- * Models callers in processes of their own, as Lambda has them, who take all addresses of a /24. On the virtual clock only calls
- * of the table and waits take time, so the load of this machine does not count.
+ * Models callers that allocate all addresses of a /24, each in its own process as in Lambda. On the virtual clock only
+ * table calls and waits take time, so the load of this machine has no effect.
  */
 export async function ofCallers(callers: number, rounds: number): Promise<Figure[]> {
   const [ours, others]: [Modelled[], Modelled[]] = [[], []];
   for (let round = 0; round < rounds; round += 1) {
     for (const [open, results] of [[allocations, ours] as const, [bareUpdates, others] as const]) {
-      // Waits are random. With the same ones the figures of unchanged code are the same in each run.
+      // Waits are random. A fixed seed makes the figures of unchanged code the same in each run.
       const pick = seededPick(round);
       Math.random = () => pick(2 ** 32) / 2 ** 32;
       results.push(await modelled(callers, open));
@@ -77,7 +77,7 @@ async function modelled(callers: number, open: typeof allocations | typeof bareU
   return { totalMs, latenciesMs: latenciesMs.sort((one, other) => one - other) };
 }
 
-/** @param table used by the calls; the cluster is registered without it */
+/** @param table the table of the measured calls. The cluster is registered directly, without it. */
 async function allocations(
   memory: KeyValueTable,
   clock: Clock,

@@ -3,12 +3,12 @@ export interface Figure {
   readonly what: string;
   readonly peer: string;
   readonly unit: string;
-  /** One for each round. */
+  /** One value per round. */
   readonly ours: readonly number[];
   readonly others: readonly number[];
 }
 
-/** Measures both in turn, so that load on the machine falls on both. */
+/** Measures both programs in turn, so that the load of the machine affects both. */
 export async function inTurn(
   names: Pick<Figure, 'what' | 'peer' | 'unit'>,
   rounds: number,
@@ -23,12 +23,12 @@ export async function inTurn(
   return figure;
 }
 
-/** Returns the ratio of the best rounds: load of the machine only makes a round slower. */
+/** Returns the ratio of the best rounds, because the load of the machine can only make a round slower. */
 export function ratioOf({ ours, others }: Figure): number {
   return Math.min(...ours) / Math.min(...others);
 }
 
-/** Returns the milliseconds of some work, and of the CPU time that it takes. */
+/** Returns the duration and the CPU time of some work, in milliseconds. */
 export async function timesOf(work: () => Promise<unknown>): Promise<readonly [number, number]> {
   const [startedAt, before] = [performance.now(), process.cpuUsage()];
   await work();

@@ -1,12 +1,13 @@
-// Fleets on a virtual clock, one of ten clusters of which gives no answer. Passes and dispatch are the real ones, the table is in memory.
+// Measures fleets on a virtual clock. One of ten clusters gives no answer. Passes and dispatch are the real ones, the
+// table is in memory.
 import { concurrencyFor } from '../../lib/dispatch/ticks.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import { aFleet, quantile } from '../../test/support/fleet-model.ts';
 
-/** Long enough for the processes to have read most of the kubeconfigs. */
+/** The measured minute is the eighth, because the processes have then read most of the kubeconfigs. */
 const MINUTES = 8;
 
-/** Returns a row of figures of the eighth minute, per second unless named. */
+/** Returns a row of figures of the eighth minute. Figures are per second unless their name contains another unit. */
 export async function fleetRow(size: number): Promise<Record<string, string | number>> {
   const names = Array.from({ length: size }, (_, index) => `c-${String(index).padStart(5, '0')}`);
   const slots = concurrencyFor(size, CONCURRENT_PASSES);

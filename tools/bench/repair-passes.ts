@@ -67,7 +67,7 @@ function readList(): Promise<void> {
   });
 }
 
-/** `maxRSS` would include what the parent had when it started this process. */
+/** Returns the peak memory of this process. `maxRSS` would include the memory of the parent process at the start. */
 function peakKb(): number {
   return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
 }

@@ -17,13 +17,13 @@ const NO_SUCH_PATH = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reas
 interface RepairOptions {
   readonly services: number;
   readonly passes: number;
-  /** Between two passes, one of a hundred Services gets another address. Default: nothing changes. */
+  /** True if one of a hundred Services gets another address between two passes. Default: nothing changes. */
   readonly changes?: boolean;
 }
 
 interface Measured {
   readonly passMs: readonly number[];
-  /** After each pass, or after all. */
+  /** The peak memory after each pass, or one value after all passes. */
   readonly peakMb: readonly number[];
 }
 
@@ -59,7 +59,7 @@ async function besideServer<Result>(
   }
 }
 
-/** @param moved how far every hundredth Service is from its first address */
+/** @param moved the distance of every hundredth Service's address from its first address */
 function listOf(services: number, moved: number) {
   const list = serviceList(
     Array.from({ length: services }, (_, index) => service(index, index % 100 === 0 ? index + moved : index)),

@@ -1,4 +1,4 @@
-// The start of a function beside a bare import of the clients and the logger that it has, with all parts of the AWS SDK.
+// Compares the start of a function with a bare import of its clients and logger, with all parts of the AWS SDK.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -33,7 +33,7 @@ export type StartedFunction = keyof typeof CLIENTS;
  * a core.
  */
 export async function start(folder: string, name: StartedFunction, rounds: number): Promise<Figure> {
-  // Where its imports are found.
+  // The file must be in this repository, so that Node finds its imports.
   const clients = path.join(import.meta.dirname, '../../.cache', `clients-of-${name}.ts`);
   writeFileSync(clients, CLIENTS[name].join('\n'));
   await bundleFunctions(folder, [name]);

@@ -47,7 +47,8 @@ async function runPass(): Promise<void> {
       deadline,
       userAgent: 'bench',
     }),
-    // As of addresses, whose connections are kept: loopback addresses cannot be published.
+    // `isOneServer` keeps connections, as for addresses in a spec. The measured addresses are loopback addresses, which
+    // endpoints cannot contain.
     probe: (target, end) => ask({ ...target, isOneServer: true }, end),
     lookUp: async () => undefined,
     controlPlane: { id: 'measured', confirm: async () => true },

@@ -1,4 +1,4 @@
-// Warm ticks of kubernetes-service beside the bare requests that they make, to three API servers on loopback.
+// Compares warm ticks of kubernetes-service with their bare requests, to three API servers on loopback.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { startApiServers } from '../../local/stand-in/api-servers.ts';
@@ -9,7 +9,10 @@ import type { Figure } from './figure.ts';
 import { linesOf } from './upstream.ts';
 
 const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'];
-/** The first passes open connections, write the endpoints, and are not compiled yet. */
+/**
+ * The number of passes that are not measured. The first passes open connections, write the endpoints, and run code that
+ * is not compiled yet.
+ */
 const COLD = 20;
 
 export async function warmTick(folder: string, rounds: number): Promise<Figure> {

@@ -8,7 +8,7 @@ export interface Mutant {
   readonly end: number;
   readonly original: string;
   readonly replacement: string;
-  /** A statement is skipped; an expression gets another value. */
+  /** The kind of change: a statement is skipped, or an expression gets another value. */
   readonly kind: 'expression' | 'statement';
 }
 
@@ -41,7 +41,7 @@ const OPERATORS: Readonly<Record<string, readonly string[]>> = {
   '||': ['&&'],
   '??': ['&&'],
 };
-/** Types that contain code. */
+/** Type assertions, which contain an expression. */
 const WITH_EXPRESSION = new Set(['TSAsExpression', 'TSSatisfiesExpression', 'TSNonNullExpression']);
 const SKIPPED = new Set(['ImportDeclaration', 'ExportAllDeclaration', 'TemplateElement']);
 const DECIDED = new Set(['BinaryExpression', 'LogicalExpression', 'UnaryExpression']);

@@ -14,7 +14,7 @@ import { type Block, type CollectedTest, testsOf } from './test-globals.ts';
 
 export interface Task {
   readonly modules: readonly MutatedModule[];
-  /** Mutants without a verdict. */
+  /** The numbers of the mutants without a verdict. */
   readonly open: readonly number[];
 }
 
@@ -33,10 +33,10 @@ export type Message =
   | { readonly type: 'begins'; readonly mutant: number }
   | { readonly type: 'verdict'; readonly mutant: number; readonly verdict: 'killed' | 'survived' | 'unreached' };
 
-/** A test, and what it does without a mutant. */
+/** A test with its measurements without a mutant. */
 interface Measured {
   readonly test: CollectedTest;
-  /** The same id in every load. */
+  /** The id of the test, which is the same in every load. */
   readonly id: string;
   readonly reached: ReadonlySet<number>;
   readonly evaluations: number;
@@ -47,7 +47,7 @@ interface Measured {
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const TEST_MS = 60_000;
-/** A slower test does not run for every mutant. */
+/** The CPU time above which a test does not run for every mutant. */
 const SLOW_CPU_MS = 3_000;
 /** The time limit of one mutant: otherwise a survivor would take minutes. */
 const MOST_CPU_MS = 5_000;
@@ -57,8 +57,8 @@ const MOST_CPU_MS = 5_000;
  */
 const FIRST_RELOADED = 6;
 /**
- * A mutant that multiplies the evaluated expressions of a test by this number has made a loop endless and counts as
- * detected.
+ * The factor of an endless loop. A mutant counts as detected if the test evaluates more than this many times as many
+ * expressions.
  */
 const ENDLESS = 20;
 const ALWAYS_ALLOWED = 10_000;
@@ -128,7 +128,7 @@ async function work({ modules, open }: Task): Promise<void> {
   }
 }
 
-/** Returns undefined when the test fails. */
+/** Runs a test without a mutant and measures it. Returns undefined if the test fails. */
 async function measure(test: CollectedTest, id: string): Promise<Measured | undefined> {
   [reached, evaluations] = [new Set(), 0];
   const before = process.cpuUsage();
@@ -154,7 +154,7 @@ async function judge(mutant: number, parts: readonly Part[]): Promise<void> {
   await send({ type: 'verdict', mutant, verdict: isNoticed ? 'killed' : 'survived' });
 }
 
-/** Returns the tests that fit into the CPU time limit, those that detect the most mutants per CPU time first. */
+/** Returns the tests that fit into the CPU time limit. Tests that detect more mutants per CPU time come first. */
 function affordable(candidates: readonly Measured[]): readonly Measured[] {
   const cost = ({ cpuMs, kills }: Measured) => cpuMs / (1 + kills);
   let sumMs = 0;
@@ -239,7 +239,7 @@ function isReloaded(url: string): boolean {
   return !/^(?:\.\.|node_modules|tools\/mutants)/.test(file);
 }
 
-/** Runs a test, each block's own steps around it. */
+/** Runs a test with the before and after steps of its blocks, and returns whether it passes. */
 async function passes(test: CollectedTest): Promise<boolean> {
   const chain = chainOf(test.block);
   try {
