@@ -40,7 +40,7 @@ const LATEST_WRITE_MS = 30_000;
  * @throws TableError
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
-  const { spec, table, nowMs, goingDown = false, repeated = false } = request;
+  const { spec, table, nowMs, goingDown = false } = request;
   const address = canonicalAddress(request.address);
   if (address === undefined) {
     return refused('notAnAddress', `"${request.address}" is not an IP address: name one published address`);
@@ -50,11 +50,9 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
   if (badEnd !== undefined) return badEnd;
 
   const marked = await updateLease<DeregisterResult | ReturnType<typeof withdrawn>>(table, spec.name, (leases) => {
-    const before = leaseOf({ leases }, address);
-    const isUndone = repeated && !(before?.state === 'withdrawn' && before.withdrawnUntilMs >= untilMs);
-    const refusal = isUndone ? refusalOfUndone(address) : refusalOf(request, address, leases);
+    const refusal = refusalOf({ ...request, untilMs }, address, leases);
     if (refusal !== undefined) return { result: refusal };
-    const lease = withdrawn(before ?? newLease(address), { untilMs, goingDown }, nowMs());
+    const lease = withdrawn(leaseOf({ leases }, address) ?? newLease(address), { untilMs, goingDown }, nowMs());
     return { lease, result: lease };
   });
   if ('outcome' in marked) return marked;
@@ -71,18 +69,21 @@ function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefi
   return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}; at most 24 hours from now are allowed`);
 }
 
-function refusalOfUndone(address: string): DeregisterResult {
-  return refused('undone', `the withdrawal of ${address} was undone before the address was removed from the endpoints`);
-}
-
 /** Returns the refusal by the same leases that the withdrawal is written over: one of two concurrent callers is refused. */
 function refusalOf(
-  request: DeregisterRequest,
+  request: DeregisterRequest & { readonly untilMs: number },
   address: string,
   leases: readonly Lease[],
 ): DeregisterResult | undefined {
-  const { spec, nowMs, lastOne = false } = request;
+  const { spec, nowMs, untilMs, lastOne = false, repeated = false } = request;
   const lease = leaseOf({ leases }, address);
+  const isStillWithdrawn = lease?.state === 'withdrawn' && lease.withdrawnUntilMs >= untilMs;
+  if (repeated && !isStillWithdrawn) {
+    return refused(
+      'undone',
+      `the withdrawal of ${address} was undone before the address was removed from the endpoints`,
+    );
+  }
   const server = spec.apiServers.find((known) => 'address' in known && known.address === address);
   if (spec.endpoints.reconciler === 'none') {
     return { outcome: 'notRegistered', message: `cluster ${spec.name} publishes no endpoints: its reconciler is none` };

@@ -80,16 +80,15 @@ async function probeWithWitnesses(
   const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
   const witnesses = expected.filter(({ address }) => kept.has(address));
   // Many silent addresses would use up the time for the witnesses.
-  const ofEach = families.map(({ isOf }) => witnesses.filter(({ address }) => isOf(address)));
-  const first = ofEach.flatMap((ofFamily) => ofFamily.slice(0, WITNESSES_AT_ONCE / families.length));
-  const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : first;
+  const firstOf = ({ isOf }: PublishedFamily) =>
+    witnesses.filter(({ address }) => isOf(address)).slice(0, WITNESSES_AT_ONCE / families.length);
+  const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : families.flatMap(firstOf);
   const outcomes = await probeAddresses([...atOnce, ...inTurn(toProbe, leases, turn)], probe, signal);
   const silent = families.filter(({ isOf }) => {
     const ofFamily = outcomesOf(outcomes, isOf);
     return ofFamily.size > 0 && !isAnyAnswered(ofFamily);
   });
-  const isNeeded = ({ address }: ProbedAddress) => !outcomes.has(address) && silent.some(({ isOf }) => isOf(address));
-  const needed = witnesses.filter(isNeeded);
+  const needed = witnesses.filter(({ address }) => !outcomes.has(address) && silent.some(({ isOf }) => isOf(address)));
   return new Map([...outcomes, ...(await probeAddresses(needed, probe, signal))]);
 }
 

@@ -144,7 +144,7 @@ function serversOf(
 }
 
 /** The clocks of an agent and of a person who undoes a deregistration differ by at most this. */
-const MOST_SKEW_MS = 4_000;
+const CLOCKS_DIFFER_MS = 4_000;
 
 /**
  * Returns the addresses to publish, in byte order. An address that is probed stays after its lease expired until two probes
@@ -183,7 +183,7 @@ function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
   // The first answer after a withdrawal ends this state: until then, only the lease of an agent counts.
   if (lease.state === 'withdrawn' && lease.source !== 'agent') return false;
   if (isActive(lease, nowMs)) return true;
-  const wasActive = lease.state !== 'withdrawn' || lease.expiresAtMs > lease.withdrawnUntilMs + MOST_SKEW_MS;
+  const wasActive = lease.state !== 'withdrawn' || lease.expiresAtMs > lease.withdrawnUntilMs + CLOCKS_DIFFER_MS;
   return wasActive && probed && lease.generation > 0 && !hasMissedTwice(lease);
 }
 

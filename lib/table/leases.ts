@@ -69,23 +69,29 @@ export async function changeLeases(
   return { written: new Set(), present, unwritten: notOverwritten(changes, read, present) };
 }
 
-/** Returns only the changes of leases in which other writers have changed nothing since the read but misses. */
+/** Returns only the changes of leases in which other writers have changed nothing since the read, or only the misses. */
 export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
-  const isSame = (address: string) =>
-    isDeepStrictEqual(withoutMisses(leaseOf(read, address)), withoutMisses(leaseOf(present, address)));
-  return new Map([...changes].filter(([address]) => isSame(address)));
+  return unchanged(
+    changes,
+    read,
+    present,
+    ({ misses: _, missedAtMs: __, lateSinceMs: ___, lastProbe: ____, ...rest }) => rest,
+  );
 }
 
-function withoutMisses(lease: Lease | undefined) {
-  if (lease === undefined) return undefined;
-  const { misses: _, missedAtMs: __, lateSinceMs: ___, lastProbe: ____, ...rest } = lease;
-  return rest;
-}
-
-/** Returns only the changes of leases that no other writer has changed since the read. */
-function unchanged(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
+/** Returns only the changes of leases of which no other writer has changed the compared part since the read. */
+function unchanged(
+  changes: LeaseChanges,
+  read: StoredLeases,
+  present: StoredLeases,
+  compared: (lease: Lease) => object = (lease) => lease,
+): LeaseChanges {
+  const partIn = (stored: StoredLeases, address: string) => {
+    const lease = leaseOf(stored, address);
+    return lease && compared(lease);
+  };
   return new Map(
-    [...changes].filter(([address]) => isDeepStrictEqual(leaseOf(read, address), leaseOf(present, address))),
+    [...changes].filter(([address]) => isDeepStrictEqual(partIn(read, address), partIn(present, address))),
   );
 }
 
