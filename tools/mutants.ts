@@ -167,11 +167,12 @@ async function judgeAll(
 ): Promise<void> {
   // A worker numbers all mutants of its modules.
   const numbered = names.flatMap((name) => all.filter(({ module }) => module === name));
+  const tests = runnableTests();
   const modules = names.map((name) => ({
     file: path.join(ROOT, name),
     firstId: numbered.findIndex(({ module }) => module === name),
     mutants: numbered.filter(({ module }) => module === name).length,
-    testFiles: testsOf(name),
+    testFiles: testsOf(name, tests),
   }));
   const verdicts: Verdicts = new Map();
   const openOf = (name?: string) =>
@@ -228,13 +229,14 @@ function printProblems({ unloaded, failing }: Message & { readonly type: 'ready'
   for (const test of failing) console.log(`fails without a mutant: ${test}`);
 }
 
-/** Returns the test files that import the module, the nearest first. */
-function testsOf(module: string): readonly string[] {
-  // tools/mutants/test-globals.ts has no spies.
+/** Returns the test files that a worker can run. tools/mutants/test-globals.ts has no spies. */
+function runnableTests(): readonly string[] {
   const hasSpies = (file: string) => readFileSync(path.join(ROOT, file), 'utf8').includes('jest.spyOn(');
-  const files = globSync('test/**/*.test.ts', { cwd: ROOT }).filter(
-    (file) => !TESTS_ASIDE.test(file) && !hasSpies(file),
-  );
+  return globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file) && !hasSpies(file));
+}
+
+/** Returns those of the test files that import the module, the nearest first. */
+function testsOf(module: string, files: readonly string[]): readonly string[] {
   const near = files.flatMap((file) => {
     const isOwn = path.basename(file, '.test.ts') === path.basename(module, '.ts');
     const distance = isOwn ? 0 : distanceTo(module, file);
