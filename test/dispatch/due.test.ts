@@ -12,17 +12,29 @@ const specWith = (loop: Loop, seconds: number) => aClusterSpec({ intervalSeconds
 const started = (startedAtMs: number) => ({ startedAtMs });
 
 describe('isDue', () => {
-  test.each<[string, Loop, interval: number, since: number | undefined, due: boolean]>([
-    ['a loop that never ran', 'system-namespaces', 60, undefined, true],
-    ['a minute later, a little early', 'system-namespaces', 60, 59.2, true],
-    ['the same tick delivered twice', 'system-namespaces', 60, 1.5, false],
-    ['the tick before the one that is due', 'system-namespaces', 120, 60.8, false],
-    ['ten seconds later', 'kubernetes-service', 10, 9.4, true],
-    ['every third tick of ten seconds, at the second', 'kubernetes-service', 30, 20.3, false],
-    ['every third tick of ten seconds, at the third', 'kubernetes-service', 30, 29.6, true],
-    ['three minutes later', 'cluster-ip-repair', 180, 179, true],
-    ['a clock that was put back', 'node-port-repair', 180, -5, true],
-  ])('%s: %5$s', (_, loop, interval, since, due) => {
+  test.each<{ when: string; loop: Loop; interval: number; since: number | undefined; due: boolean }>([
+    { when: 'a loop that never ran', loop: 'system-namespaces', interval: 60, since: undefined, due: true },
+    { when: 'a minute later, a little early', loop: 'system-namespaces', interval: 60, since: 59.2, due: true },
+    { when: 'the same tick delivered twice', loop: 'system-namespaces', interval: 60, since: 1.5, due: false },
+    { when: 'the tick before the one that is due', loop: 'system-namespaces', interval: 120, since: 60.8, due: false },
+    { when: 'ten seconds later', loop: 'kubernetes-service', interval: 10, since: 9.4, due: true },
+    {
+      when: 'every third tick of ten seconds, at the second',
+      loop: 'kubernetes-service',
+      interval: 30,
+      since: 20.3,
+      due: false,
+    },
+    {
+      when: 'every third tick of ten seconds, at the third',
+      loop: 'kubernetes-service',
+      interval: 30,
+      since: 29.6,
+      due: true,
+    },
+    { when: 'three minutes later', loop: 'cluster-ip-repair', interval: 180, since: 179, due: true },
+    { when: 'a clock that was put back', loop: 'node-port-repair', interval: 180, since: -5, due: true },
+  ])('a pass is due, $when: $due', ({ loop, interval, since, due }) => {
     const nowMs = 1_000_000;
     const last = since === undefined ? undefined : started(nowMs - since * 1000);
     expect(isDue(loop, specWith(loop, interval), { nowMs, last, backsOff: true })).toBe(due);

@@ -64,9 +64,14 @@ describe('the answer of a probe', () => {
   });
 
   test.each([
-    ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
-    ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
-  ] as const)('%s counts as a miss; it is reported as odd: %3$s', (kind, message, odd, detail) => {
+    { kind: 'silence', message: 'connect ECONNREFUSED', odd: false, detail: 'no answer: connect ECONNREFUSED' },
+    {
+      kind: 'tlsFailure',
+      message: 'self-signed certificate',
+      odd: true,
+      detail: 'TLS failed: self-signed certificate',
+    },
+  ] as const)('$kind counts as a miss; it is reported as odd: $odd', ({ kind, message, odd, detail }) => {
     expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
   });
 });

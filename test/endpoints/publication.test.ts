@@ -79,14 +79,14 @@ describe('the plan of the writes', () => {
 
   const both = { Endpoints: anEndpoints([A]), EndpointSlice: aSlice([A]) };
   test.each([
-    ['missing Endpoints', { ...both, Endpoints: undefined }, true],
-    ['Endpoints without an address', { ...both, Endpoints: anEndpoints([]) }, true],
-    ['a slice without an address', { ...both, EndpointSlice: aSlice([]) }, true],
-    ['Endpoints with an excluded address', { ...both, Endpoints: anEndpoints([A, B]) }, true],
-    ['a slice with an excluded address', { ...both, EndpointSlice: aSlice([A, B]) }, true],
-    ['an unknown address', { ...both, Endpoints: anEndpoints([A, C]) }, false],
-    ['a live address alone', both, false],
-  ])('%s must not be seen by clients: %3$s', (_name, objects, harmful) => {
+    { what: 'missing Endpoints', objects: { ...both, Endpoints: undefined }, harmful: true },
+    { what: 'Endpoints without an address', objects: { ...both, Endpoints: anEndpoints([]) }, harmful: true },
+    { what: 'a slice without an address', objects: { ...both, EndpointSlice: aSlice([]) }, harmful: true },
+    { what: 'Endpoints with an excluded address', objects: { ...both, Endpoints: anEndpoints([A, B]) }, harmful: true },
+    { what: 'a slice with an excluded address', objects: { ...both, EndpointSlice: aSlice([A, B]) }, harmful: true },
+    { what: 'an unknown address', objects: { ...both, Endpoints: anEndpoints([A, C]) }, harmful: false },
+    { what: 'a live address alone', objects: both, harmful: false },
+  ])('clients must not see $what: $harmful', ({ objects, harmful }) => {
     expect(isHarmful({ objects, excluded: [B] })).toBe(harmful);
   });
 });

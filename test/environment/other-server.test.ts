@@ -42,10 +42,10 @@ describe('the API servers to which a pass may turn', () => {
   });
 
   test.each([
-    ['a probe URL of a host that is no API server of the spec', 'https://10.0.0.9:6443/readyz', 0],
-    ['a probe URL without TLS', 'http://10.0.0.2:8080/readyz', 0],
-    ['a probe URL at another port of an API server', 'https://10.0.0.2:7443/readyz', 1],
-  ])('%s: %3$i', async (_, url, count) => {
+    { what: 'of a host that is no API server of the spec', url: 'https://10.0.0.9:6443/readyz', count: 0 },
+    { what: 'without TLS', url: 'http://10.0.0.2:8080/readyz', count: 0 },
+    { what: 'at another port of an API server', url: 'https://10.0.0.2:7443/readyz', count: 1 },
+  ])('a probe URL $what leads to $count other servers', async ({ url, count }) => {
     expect(otherServers(spec([aServer('10.0.0.2', url)]), await access())).toHaveLength(count);
   });
 

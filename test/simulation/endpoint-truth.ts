@@ -12,7 +12,7 @@ import type { Process } from './process.ts';
 import type { Server } from './servers.ts';
 import type { Attributes, TableWrite } from './stand-in-table.ts';
 import { addressesWithLease, leaseFieldIn } from './stored-items.ts';
-import { CLUSTER, type World } from './world.ts';
+import type { World } from './world.ts';
 
 interface Probe {
   readonly atMs: number;
@@ -290,14 +290,13 @@ export class EndpointTruth {
       (probe) => (isLate(probe) || lastPasses.includes(probe.pass)) && this.#provesMiss(probe),
     );
     const saidShutdown = misses.some(({ status }) => status === SHUTDOWN_STATUS);
-    // A write that is late is of an earlier pass.
-    const isLateWrite = begunAtMs !== process.invokedAtMs;
-    const own = tries.filter(({ pass }) => !isLateWrite && pass === passOf(process));
+    // A late write belongs to an earlier pass of the process.
+    const isOwnWrite = begunAtMs === process.invokedAtMs;
+    const own = tries.filter(({ pass }) => isOwnWrite && pass === passOf(process));
     const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
     // A pass that did not probe it does not know an answer that another pass could not write.
-    const leases = this.#world.table.find(CLUSTER, 'masterleases');
-    const mayKnow = own.length > 0 || leaseFieldIn(leases, address, 'misses') < 2;
+    const mayKnow = own.length > 0 || this.#world.leaseField(address, 'misses') < 2;
     if (hasAnswered || (mayKnow && servers.wasGoodSince(address, sentAtMs - PASS_MS))) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
     } else if (this.#isUnansweredSinceUndo(address, tries)) {
@@ -323,9 +322,8 @@ export class EndpointTruth {
 
   /** Whether all misses are of the time before the end of the lease that the pass has read. */
   #isEarly(misses: readonly Probe[], address: string, begunAtMs: number): boolean {
-    const { table, spec } = this.#world;
-    const endMs = leaseFieldIn(table.find(CLUSTER, 'masterleases'), address, 'expiresAtMs');
-    const wasRead = endMs - 1000 * spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
+    const endMs = this.#world.leaseField(address, 'expiresAtMs');
+    const wasRead = endMs - 1000 * this.#world.spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
     return wasRead && misses.every(({ atMs }) => atMs < endMs - PROBES_MS - SKEW_MS);
   }
 
@@ -355,8 +353,7 @@ export class EndpointTruth {
     const { calmSinceMs, servers } = this.#world;
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
     // Without another of its family, an address stays until its lease expires.
-    const leases = this.#world.table.find(CLUSTER, 'masterleases');
-    const isLeased = leaseFieldIn(leases, address, 'expiresAtMs') > sentAtMs;
+    const isLeased = this.#world.leaseField(address, 'expiresAtMs') > sentAtMs;
     if (isLeased && !now.some((each) => this.isExpected(each))) return;
     if (isTick && !isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
       this.#world.violate('notInSpec', `${address} is not in the spec and was published`);

@@ -95,7 +95,7 @@ export class World {
   delayOfWrite: ((kind: string, body: string) => number | undefined) | undefined;
   /** Reasons why the functions do not run now. */
   stops = 0;
-  /** Nobody applies a spec until an incident ends that needs the registration to be absent. */
+  /** True while an incident needs the registration to be absent: a change of the spec waits until it ends. */
   isRegistrationLost = false;
   /** The two repairs do not run. */
   areRepairsStopped = false;
@@ -183,7 +183,12 @@ export class World {
 
   /** Whether the table has a withdrawal of the address that ends after a time. */
   isMarked(address: string, sinceMs = this.clock.nowMs): boolean {
-    return leaseFieldIn(this.table.find(CLUSTER, 'masterleases'), address, 'withdrawnUntilMs') > sinceMs;
+    return this.leaseField(address, 'withdrawnUntilMs') > sinceMs;
+  }
+
+  /** Returns a time of the lease of an address in the table, or its count of misses; 0 without one. */
+  leaseField(address: string, field: string): number {
+    return leaseFieldIn(this.table.find(CLUSTER, 'masterleases'), address, field);
   }
 
   /** Whether the range of the spec has the item. */

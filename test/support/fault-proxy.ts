@@ -20,7 +20,7 @@ export type Fault =
 
 export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
 
-/** Starts a proxy between a client and an HTTP server, which breaks requests as it is told. */
+/** Starts a proxy between a client and an HTTP server. The caller decides which requests it breaks, and how. */
 export async function startFaultProxy(target: string) {
   const plans = new Map<string, Fault[]>();
   /** The operations asked for so far (`PutItem`), attempt by attempt. */
