@@ -28,38 +28,42 @@ import { type AdmissionSettings, admissionSettings, tokensNameOf } from './setti
 import { ClusterTokens, Rate, REVIEWS, type TokenCheck } from './tokens.ts';
 
 export interface AdmissionOptions {
-  /** Default: from the environment variables. */
+  /** The settings. Default: those in the environment variables. */
   readonly settings?: AdmissionSettings;
-  /** Default: from AWS. */
+  /** Reads the tokens. Default: from the AWS store in the settings. */
   readonly readTokens?: ReadSecretText;
   readonly pick?: PickIndex;
-  /** The end of a generated name. Default: five random letters. */
+  /** Returns the random end of a generated name. Default: five random letters or digits. */
   readonly newSuffix?: () => string;
   /**
-   * Waits before the next attempt to change a range, after attempt 0, 1, 2 ... lost to another writer in `tookMs`.
-   * Default: a random time.
+   * Waits after an attempt to change a range was lost to another writer. The first attempt has number 0. `tookMs` is the
+   * duration of the attempt. Default: a random time.
    */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
-/** A review waits less after each lost attempt, so that new reviews do not overtake it until its time is over. */
+/**
+ * The longest waits, by lost attempt. A review waits less after each of them, so that new reviews do not overtake it until
+ * its deadline.
+ */
 const WAITS_MS = [120, 100, 80, 60, 40];
 /**
- * The duration of an attempt for which `WAITS_MS` is right. The waits grow with the duration, so that slow attempts do
- * not collide again.
+ * The duration of an attempt for which `WAITS_MS` is right. After longer attempts the waits are longer, so that slow attempts
+ * do not collide again.
  */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
-/** The part of the API server's timeout that is left for the network. */
+/** The part of the API server's timeout that is reserved for the network. */
 const NETWORK_MS = 500;
-/** The time after the deadline for releasing the allocated items. */
+/** The time after the deadline in which allocated items are released. */
 const RELEASING_MS = 400;
 
 /**
- * Returns the handler behind the function URL: `POST /<cluster>` with a review of `admission.k8s.io/v1` and that cluster's
- * token. A request without the right token gets a status only; any other gets a review with an answer, in time.
+ * Returns the handler behind the function URL. A request is `POST /<cluster>` with a review of `admission.k8s.io/v1` and the
+ * token of this cluster. If the token is wrong, the reply has only a status. Otherwise it is a review with an answer, before
+ * the deadline.
  */
 export function admission(options: AdmissionOptions = {}): AdmissionHandler {
   let known: ReturnType<typeof open> | undefined;
@@ -82,13 +86,13 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
     });
 }
 
-/** Returns the time for an answer: as long as the API server still waits and this function may run. */
+/** Returns the time for an answer. It ends before the API server stops waiting, and before the function's own timeout. */
 function budgetOf(
   { timeoutMs = Number.POSITIVE_INFINITY, cameAtMs }: AdmissionHttpRequest,
   { deadlineMs }: AdmissionSettings,
   invocation: Invocation<TableEnvironment>,
 ): number {
-  // Clocks differ a little.
+  // The difference can be negative because clocks differ.
   const waitedMs = cameAtMs === undefined ? 0 : Math.max(0, invocation.environment.nowMs() - cameAtMs);
   return answerBudgetMs(invocation, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS));
 }
@@ -158,7 +162,7 @@ async function judge(
   const { pick = randomInt, newSuffix = () => suffix(randomInt), wait = shorterEachTime } = options;
   const { nowMs, stack } = environment;
   const attempts = changesInTurn({ turns, signal, nowMs, wait });
-  // The range remembers the items of a Service, so a repetition is safe.
+  // The range remembers the unclaimed items of a Service, so the change may be repeated.
   const update = { ...attempts.update, isRepeatable: true };
   const logUnreleased = (error: TableError) => {
     telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });
@@ -193,7 +197,7 @@ function responseOf(verdict: Verdict, { onFailure }: AdmissionSettings): ReviewR
   }
 }
 
-/** Users of the cluster need not know the name of its table; the log contains it. */
+/** Returns the message for users of the cluster. It does not contain the name of the table, which is only in the log. */
 function publicMessage(code: string): string {
   return `no address or port can be allocated from the table now (${code}): try again, or contact the administrator of this cluster`;
 }

@@ -24,19 +24,19 @@ import {
 import { holdOwnerOf, NAME, serviceName } from './service.ts';
 
 export type Verdict =
-  /** The Service needs no items, or the table does not allocate for its cluster. */
+  /** The Service lacks no items, or the table does not allocate for its cluster. */
   | { readonly outcome: 'leftAlone'; readonly reason?: string }
   | { readonly outcome: 'allocated'; readonly patch: readonly PatchOperation[]; readonly items: AllocatedItems }
   | { readonly outcome: 'refused'; readonly code: string; readonly status: RefusalStatus }
-  /** The table cannot allocate now. */
+  /** The table cannot allocate at the moment. */
   | { readonly outcome: 'failed'; readonly code: string; readonly message: string }
   | { readonly outcome: 'notRegistered' }
-  /** The answer that `mode: enforce` would give, in `mode: observe`. */
+  /** The answer in `mode: observe`. `wouldBe` is the answer that `mode: enforce` would give. */
   | { readonly outcome: 'observed'; readonly wouldBe: Verdict };
 
 export interface AdmitOptions extends RangesOptions {
   readonly table: KeyValueTable;
-  /** The same table with a later deadline, to release the allocated items. */
+  /** The same table with a later deadline. Allocated items are released with it. */
   readonly closingTable: KeyValueTable;
   readonly stack: string | undefined;
   readonly newSuffix: () => string;
@@ -44,10 +44,10 @@ export interface AdmitOptions extends RangesOptions {
   readonly logUnreleased: (error: TableError) => void;
 }
 
-/** Refusals because of the request. Others are because of the table, and a later request may succeed. */
+/** The refusals that the request causes. The state of the table causes the others, and a later request may succeed. */
 const ABOUT_THE_REQUEST: ReadonlySet<RefusalCode> = new Set(['AlreadyAllocated', 'NotInRange', 'Full'] as const);
 
-/** The most node ports of one review, as for a request to allocate. */
+/** The most node ports of one review. A request to allocate has the same limit. */
 const MOST_PORTS = 256;
 
 type RefusedAllocation = Extract<AllocationResult, { outcome: 'refused' }>;
@@ -55,13 +55,13 @@ type RefusedAllocation = Extract<AllocationResult, { outcome: 'refused' }>;
 const ANY_FAMILIES: readonly (readonly IPFamily[])[] = [['IPv4'], ['IPv6'], ['IPv4', 'IPv6'], ['IPv6', 'IPv4']];
 
 /**
- * Allocates the items that a Service lacks from the table.
- * @throws TableError, after which nothing may be assumed to be allocated.
+ * Allocates the items that a Service lacks from the table, and returns the verdict.
+ * @throws TableError. The caller must then assume that nothing is allocated.
  */
 export async function admit(clusterName: string, review: Review, options: AdmitOptions): Promise<Verdict> {
   const { service, oldService, dryRun } = review;
   const plan = (families: readonly IPFamily[]) => planOf(service.spec, oldService?.spec, families);
-  // Most changes of a Service need nothing from the table of any cluster, and do not wait for it.
+  // Most changes of a Service need no items in any cluster. They do not wait for the table.
   if (ANY_FAMILIES.every((families) => isEmpty(plan(families)))) return { outcome: 'leftAlone' };
 
   const cluster = await readCluster(options.table, clusterName);
@@ -110,7 +110,7 @@ async function allocate(
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
 }
 
-/** Returns one range per loop that repairs the wanted items. */
+/** Returns one range for each repair loop that covers the wanted items. */
 function rangesOf({ addresses, ports }: Plan): readonly RangeKey[] {
   const { primary, nodePorts } = RANGE_KEYS;
   return [...(addresses.length > 0 ? [primary] : []), ...(ports.length > 0 ? [nodePorts] : [])];
@@ -131,10 +131,10 @@ function dry(options: AdmitOptions): AdmitOptions {
   return { ...options, table, closingTable: table };
 }
 
-/** The name of a Service has not been validated yet: it may be as long as its object. */
+/** The limit for texts in the log. A review may contain an invalid name, as long as the whole object. */
 const LONGEST_TEXT = 1_000;
 
-/** Logs a request that gets no review. The line contains no part of its token. */
+/** Logs a request that is not answered with a review. The line contains no part of the token. */
 export function logFault(
   { telemetry }: Invocation<TableEnvironment>,
   reply: WebhookReply,

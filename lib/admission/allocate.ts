@@ -44,9 +44,9 @@ export function openRanges(
 
 export interface PlanAllocationOptions extends Omit<ServiceAllocationOptions<never>, 'named'> {
   readonly ranges: ClusterRanges;
-  /** The same ranges with a later deadline, to release the allocated items. */
+  /** The same ranges with a later deadline. Allocated items are released with them. */
   readonly closing: ClusterRanges;
-  /** Called for an item that could not be released: the repair frees it as a leak. */
+  /** Logs that an item could not be released. The repair frees it as a leak. */
   readonly logUnreleased: (error: TableError) => void;
 }
 
@@ -55,9 +55,9 @@ export type AllocationResult =
   | (Refusal & { readonly address?: WantedAddress; readonly port?: WantedPort });
 
 /**
- * Allocates all items of a plan or none: if one is refused or fails, the others are released. Addresses come before
- * ports, as in the registry.
- * @throws TableError if the outcome is unknown. The repair frees the items that could not be released.
+ * Allocates all items of a plan or none. If the allocation of one item is refused or fails, the others are released.
+ * Addresses are allocated before ports, as in the registry.
+ * @throws TableError if the outcome is unknown. The repair frees items that could not be released.
  */
 export async function allocateFor(plan: Plan, options: PlanAllocationOptions): Promise<AllocationResult> {
   const { closing, logUnreleased } = options;

@@ -1,7 +1,7 @@
 import { familyOf, type IPFamily } from '../allocator/ip-address.ts';
 import { HEADLESS, type ServiceSpec, sameTexts } from './service.ts';
 
-/** The families of the new Service, one for each ClusterIP, and the ClusterIPs that it has. */
+/** The families of the new Service, one for each ClusterIP, and the ClusterIPs that it already has. */
 export interface Families {
   readonly families: readonly IPFamily[];
   readonly clusterIPs: readonly string[];
@@ -10,10 +10,10 @@ export interface Families {
 const POLICIES = ['SingleStack', 'PreferDualStack', 'RequireDualStack'];
 
 /**
- * Decides the families of a Service that is neither headless nor an ExternalName as the registry does
- * (`initIPFamilyFields` of `pkg/registry/core/service/storage/alloc.go`). `configured` are the families of the
- * cluster's ranges, the primary first.
- * @returns undefined for a Service that the registry will refuse.
+ * Decides the families of a Service as the registry does (`initIPFamilyFields` of
+ * `pkg/registry/core/service/storage/alloc.go`). The Service must not be headless or of type ExternalName. `configured`
+ * contains the families of the cluster's ranges, the primary one first.
+ * @returns `undefined` if the registry will refuse the Service.
  */
 export function familiesOf(
   after: ServiceSpec,
@@ -36,10 +36,7 @@ export function familiesOf(
   return { families: isUpgraded ? [...families, other] : families, clusterIPs };
 }
 
-/**
- * Returns true for a Service with PreferDualStack that stays unchanged when the cluster gets or loses its second
- * family.
- */
+/** Returns true for a Service with PreferDualStack that does not change when the cluster gets or loses its second family. */
 export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): boolean {
   return (
     after.type === before.type &&
@@ -50,7 +47,7 @@ export function keepsPreferredStacks(after: ServiceSpec, before: ServiceSpec): b
   );
 }
 
-/** Checks what the registry checks before it allocates (`ValidateServiceClusterIPsRelatedFields`). */
+/** Makes the checks that the registry makes before it allocates (`ValidateServiceClusterIPsRelatedFields`). */
 function isWellFormed({ clusterIP, clusterIPs, ipFamilies }: ServiceSpec, policy: string): boolean {
   if ((clusterIPs[0] ?? '') !== clusterIP || clusterIPs.length > 2) return false;
   if (clusterIPs.includes(HEADLESS)) return false;
@@ -65,7 +62,10 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/** Returns the spec of a Service that returns to one family: only the policy can request that. */
+/**
+ * Returns the spec of an update. An update reduces a Service to one family only if its policy is SingleStack; otherwise
+ * returns `undefined` for a reduced Service.
+ */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

@@ -15,29 +15,29 @@ import {
   type ServiceSpec,
 } from './service.ts';
 
-/** The items that a Service lacks, and their fields. If both lists are empty, nothing is allocated. */
+/** The items that a Service lacks, and the fields that get them. If both lists are empty, nothing is allocated. */
 export interface Plan {
-  /** The new `spec.clusterIPs`, an empty text for any address. */
+  /** The new `spec.clusterIPs`. An empty text stands for any address. */
   readonly clusterIPs: readonly string[];
   readonly addresses: readonly WantedAddress[];
   readonly ports: readonly WantedPort[];
-  /** The items that the Service has or requests by value: it must not get them twice. */
+  /** The items that the Service has or requests by value. It must not get one of them a second time. */
   readonly named: { readonly addresses: readonly string[]; readonly ports: readonly number[] };
 }
 
 export interface WantedAddress {
   readonly index: number;
   readonly family: IPFamily;
-  /** The text that the client wrote. Absent: any free address. */
+  /** The address as the client wrote it. If absent, any free address. */
   readonly value?: string;
 }
 
 const NOTHING: Plan = { clusterIPs: [], addresses: [], ports: [], named: { addresses: [], ports: [] } };
 
 /**
- * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`). A
- * Service that the registry refuses has no plan. `before` is the old object of an update, `configured` the families of
- * the cluster's ranges, the primary first.
+ * Returns the items that the registry would allocate for a Service (`pkg/registry/core/service/storage/alloc.go`). The plan
+ * is empty if the registry will refuse the Service. `stored` is the old object of an update. `configured` contains the
+ * families of the cluster's ranges, the primary one first.
  */
 export function planOf(sent: ServiceSpec, stored: ServiceSpec | undefined, configured: readonly IPFamily[]): Plan {
   const before = stored && asRead(stored);
@@ -91,7 +91,7 @@ const LARGEST_PORT = 65_535;
 
 /**
  * Returns whether the registry may accept the type and the ports of a Service with a ClusterIP (`ValidateService` of
- * `pkg/apis/core/validation`). It validates after allocation, so an invalid Service would leave leaks.
+ * `pkg/apis/core/validation`). The registry validates after this allocation, so an invalid Service would leave leaks.
  */
 function mayBeAccepted({ type, ports }: ServiceSpec): boolean {
   return (
@@ -114,12 +114,13 @@ function areUnique(texts: readonly string[]): boolean {
 
 export interface WantedPort {
   readonly value?: number;
-  /** The indexes in `spec.ports` that get the port; a refusal names the first one. */
+  /** The indexes in `spec.ports` that get the port. A refusal names the first one. */
   readonly at: readonly number[] | 'healthCheck';
 }
 
 /**
- * Returns the node ports of a new Service: ports with the same number, as TCP and UDP 53, share one (`initNodePorts`).
+ * Returns the node ports of a new Service. Ports with the same number share a node port, such as 53 for TCP and 53 for UDP
+ * (`initNodePorts`).
  */
 function newNodePorts(spec: ServiceSpec): readonly WantedPort[] {
   if (!mayHaveNodePorts(spec)) return [];
@@ -148,9 +149,9 @@ function requestedByPort(ports: readonly SentPort[]): ReadonlyMap<number, number
 }
 
 /**
- * Returns the node ports of a changed Service: it keeps those of the old object, and each other port gets its own
- * (`updateNodePorts`).
- * @returns undefined if the registry refuses it: one node port twice for one protocol.
+ * Returns the missing node ports of a changed Service. It keeps the node ports of the old object, and each other port gets
+ * its own (`updateNodePorts`).
+ * @returns `undefined` if the registry refuses the Service because it has one node port twice with one protocol.
  */
 function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly WantedPort[] | undefined {
   if (!mayHaveNodePorts(after)) return [];
@@ -172,7 +173,7 @@ function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly Wan
   return wanted;
 }
 
-/** Returns the port for health checks when a Service begins to need one. */
+/** Returns the health check port if the Service begins to need one. */
 function healthCheckPort(after: ServiceSpec, before: ServiceSpec | undefined): readonly WantedPort[] {
   if (!getsHealthCheckPort(after) || (before !== undefined && getsHealthCheckPort(before))) return [];
   const { healthCheckNodePort: value } = after;

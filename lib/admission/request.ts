@@ -5,7 +5,7 @@ import { DispatchError } from '../runtime/deadline.ts';
 import type { PatchOperation, RefusalStatus } from './response.ts';
 import { type Service, serviceShape } from './service.ts';
 
-/** The used fields of the event of a function URL (payload format 2.0). */
+/** The fields of the event of a function URL that this program uses (payload format 2.0). */
 const urlEvent = z.object({
   rawPath: z.string(),
   rawQueryString: z._default(z.string(), ''),
@@ -16,7 +16,7 @@ const urlEvent = z.object({
 });
 
 const texts = z.record(z.string(), z.string());
-/** The used fields of the event of a REST API (payload format 1.0), which has `null` for absent values. */
+/** The fields of the event of a REST API that this program uses (payload format 1.0). Absent values are `null`. */
 const apiEvent = z.object({
   path: z.string(),
   httpMethod: z.string(),
@@ -50,22 +50,25 @@ export interface WebhookReply {
   readonly body: string;
 }
 
-/** A request with the name of a cluster and a token, both unverified. */
+/** A request with the name of a cluster and a token. Both are not yet verified. */
 export interface AdmissionHttpRequest {
   readonly cluster: string;
   readonly token: string;
   readonly body: () => string | WebhookReply;
   readonly timeoutMs: number | undefined;
-  /** The arrival of the request, which may have waited for a function to start. */
+  /** The time at which the request arrived. It may have waited until a function started. */
   readonly cameAtMs: number | undefined;
 }
 
-/** An API server accepts objects of 3 MB; a review contains two, each a little larger as JSON. */
+/**
+ * The most bytes of a body. An API server accepts objects of 3 MB. A review contains two objects, and each is slightly larger
+ * as JSON.
+ */
 const MOST_BYTES = 6 * 1024 * 1024;
 
 /**
- * Returns the request, or a refusal that depends only on the form of the request.
- * @throws DispatchError `BadEvent` for any other event.
+ * Returns the request. Returns an error reply if the form of the request is wrong.
+ * @throws DispatchError `BadEvent` if the event is not an HTTP request.
  */
 export function httpRequestIn(event: unknown): AdmissionHttpRequest | WebhookReply {
   const { data, success } = httpEvent.safeParse(event);
@@ -85,7 +88,9 @@ export function httpReply(statusCode: number, text: string): WebhookReply {
   return { statusCode, headers: { 'content-type': 'text/plain' }, body: `${text}\n` };
 }
 
-/** Returns the same reply for a missing token, a wrong one, and an unknown cluster. */
+/**
+ * Returns the reply for a missing token, a wrong token, or an unknown cluster, which callers must not be able to distinguish.
+ */
 export function unauthorized(): WebhookReply {
   return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
 }
@@ -104,7 +109,7 @@ function bodyOf({ body = '', isBase64Encoded }: HttpEvent): string | WebhookRepl
   return isBase64Encoded ? Buffer.from(body, 'base64').toString() : body;
 }
 
-/** Parses `timeout=10s`, in whole seconds, at least one. */
+/** Returns the timeout of a query such as `timeout=10s`. It must have whole seconds and be at least 1 s. */
 function timeoutIn(query: string): number | undefined {
   const [, seconds] = /^([1-9]\d{0,2})s$/.exec(new URLSearchParams(query).get('timeout') ?? '') ?? [];
   return seconds === undefined ? undefined : Number(seconds) * 1000;
@@ -138,7 +143,7 @@ export interface Review {
   readonly oldService?: Service;
 }
 
-/** A review of an object that gets no addresses: it is allowed unchanged. */
+/** A review of an object that never gets addresses or ports. The object is allowed unchanged. */
 export interface OtherReview {
   readonly uid: string;
   readonly other: string;

@@ -2,7 +2,7 @@ import type { Refusal } from '../allocator/refusal.ts';
 import type { Plan, WantedAddress, WantedPort } from './plan.ts';
 import { type Service, type ServiceSpec, sameTexts } from './service.ts';
 
-/** One operation of a JSON Patch (RFC 6902). `add` replaces a present value. */
+/** One operation of a JSON Patch (RFC 6902). `add` replaces an existing value. */
 export interface PatchOperation {
   readonly op: 'add';
   readonly path: string;
@@ -14,7 +14,7 @@ export interface AllocatedItems {
   readonly ports: readonly number[];
 }
 
-/** Returns the patch that sets the allocated items. A requested address keeps its notation. */
+/** Returns the patch that sets the allocated items. A requested address keeps the notation of the client. */
 export function patchOf(
   plan: Plan,
   { addresses, ports }: AllocatedItems,
@@ -49,7 +49,7 @@ export function namePatch({ metadata }: Service, name: string): readonly PatchOp
   return metadata.name === name ? [] : [{ op: 'add', path: '/metadata/name', value: name }];
 }
 
-/** A `Status` of `meta/v1`, which the API server passes on to its client. */
+/** A `Status` of `meta/v1`. The API server passes it on to its client. */
 export interface RefusalStatus {
   readonly status: 'Failure';
   readonly code: number;
@@ -67,7 +67,7 @@ export interface RefusalStatus {
 }
 
 /*
- * Returns the registry's refusal, exactly (`pkg/registry/core/service/storage/alloc.go`, and `NewInvalid` and
+ * These functions return the same refusals as the registry (`pkg/registry/core/service/storage/alloc.go`, and `NewInvalid` and
  * `NewInternalError` of `apimachinery/pkg/api/errors`).
  */
 
@@ -92,12 +92,12 @@ export function tooManyPortsRefusal(name: string, count: number, most: number): 
   return invalidField(name, 'spec.ports', 'FieldValueTooMany', `Too many: ${count}: must have at most ${most} items`);
 }
 
-/** Returns a refusal after which the client retries after a repair pass. */
+/** Returns a refusal with status 429. The client can retry after a repair pass. */
 export function tooMany(message: string): RefusalStatus {
   return { status: 'Failure', code: 429, reason: 'TooManyRequests', message };
 }
 
-/** Returns the refusal if the table did not answer: the client retries. */
+/** Returns the refusal with status 503, for a table that cannot allocate at the moment. The client can retry. */
 export function unavailable(message: string): RefusalStatus {
   return { status: 'Failure', code: 503, reason: 'ServiceUnavailable', message };
 }

@@ -21,7 +21,7 @@ const spec = z.object({
   allocateLoadBalancerNodePorts: z.optional(z.boolean()),
 });
 
-/** The fields of a Service that decide about its addresses and ports. */
+/** The fields of a Service that determine its addresses and ports. */
 export const serviceShape = z.object({
   metadata: z.object({
     name: z._default(z.string(), ''),
@@ -32,14 +32,14 @@ export const serviceShape = z.object({
 });
 
 /**
- * A spec after the API's defaulting, before the registry's: `type` is set, `ipFamilies` and `ipFamilyPolicy` may be
- * absent. As in Go, absent values are empty or 0.
+ * A spec after the API's defaulting and before the registry's: `type` is set, and `ipFamilies` and `ipFamilyPolicy` may be
+ * absent. As in Go, an absent value is empty or 0.
  */
 export type ServiceSpec = Readonly<z.infer<typeof spec>>;
 export type SentPort = ServiceSpec['ports'][number];
 export type Service = z.infer<typeof serviceShape>;
 
-/** A DNS label. The registry refuses a Service or a port with another name. */
+/** Matches a DNS label. The registry refuses a Service or a port with another name. */
 export const NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
 export const HEADLESS = 'None';
@@ -60,7 +60,7 @@ export function getsNodePorts({ type, allocateLoadBalancerNodePorts }: ServiceSp
   return type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts !== false);
 }
 
-/** Whether it has a port for health checks (`NeedsHealthCheck` of `pkg/api/service/util.go`). */
+/** Returns whether a Service has a health check port (`NeedsHealthCheck` of `pkg/api/service/util.go`). */
 export function getsHealthCheckPort({ type, externalTrafficPolicy }: ServiceSpec): boolean {
   return type === 'LoadBalancer' && externalTrafficPolicy === 'Local';
 }
@@ -74,17 +74,21 @@ export function sameTexts(one: readonly string[], other: readonly string[]): boo
 }
 
 /*
- * Completes a Service as the registry does before it allocates (`pkg/registry/core/service/storage/storage.go`): a
- * webhook sees the object as it was sent, and must know which items it lacks.
+ * These functions complete a Service as the registry does before it allocates
+ * (`pkg/registry/core/service/storage/storage.go`). A webhook gets the object as the client sent it, and must determine which
+ * items it lacks.
  */
 
-/** Returns the singular `clusterIP` of an old client as the plural. */
+/** Returns the spec of a new Service. If an old client set only `clusterIP`, copies it to `clusterIPs`. */
 export function completeNew(spec: ServiceSpec): ServiceSpec {
   const { clusterIP, clusterIPs } = spec;
   return clusterIP !== '' && clusterIPs.length === 0 ? { ...spec, clusterIPs: [clusterIP] } : spec;
 }
 
-/** Returns a stored Service as the registry reads it: with families, also if it was written before there were any. */
+/**
+ * Returns a stored Service as the registry reads it. The registry adds families to a Service that was stored before families
+ * existed.
+ */
 export function asRead(stored: ServiceSpec): ServiceSpec {
   const spec = completeNew(stored);
   if (!hasClusterIP(spec) || spec.ipFamilies.length > 0 || isHeadless(spec)) return spec;
@@ -93,10 +97,7 @@ export function asRead(stored: ServiceSpec): ServiceSpec {
   return { ...spec, ipFamilies, ...(ipFamilies.length > 0 && { ipFamilyPolicy }) };
 }
 
-/**
- * Returns the new object of an update, completed with the omitted fields of the old one. `before` is the result of
- * `asRead`.
- */
+/** Returns the new object of an update. Omitted fields are copied from the old object. `before` is the result of `asRead`. */
 export function completeUpdate(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   return syncClusterIPs(withHealthCheckPort(withNodePorts(withClusterIPs(after, before), before), before), before);
 }
@@ -110,7 +111,7 @@ function withClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   };
 }
 
-/** Copies node ports by the names of ports. A number that another port has now is not used twice. */
+/** Copies node ports by the names of ports. Does not copy a node port that another port of the new object has. */
 function withNodePorts(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (!getsNodePorts(before) || !getsNodePorts(after)) return after;
   const still = numbersOf(after.ports);
@@ -127,7 +128,7 @@ function withHealthCheckPort(after: ServiceSpec, before: ServiceSpec): ServiceSp
   return { ...after, healthCheckNodePort: before.healthCheckNodePort };
 }
 
-/** A client that changed or cleared only the singular field meant both. */
+/** If the client changed or cleared only `clusterIP`, changes `clusterIPs` accordingly. */
 function syncClusterIPs(after: ServiceSpec, before: ServiceSpec): ServiceSpec {
   if (before.clusterIP === after.clusterIP) {
     return after.clusterIPs.length === 0 ? { ...after, clusterIPs: before.clusterIPs } : after;
@@ -145,9 +146,8 @@ const SUFFIX_LENGTH = 5;
 const LONGEST_NAME = 63;
 
 /**
- * Returns the name of a Service. `generateName` is completed here, as the registry would
- * (`apiserver/pkg/storage/names/generate.go`): a Service without a name cannot be distinguished from another one that
- * requests the same value.
+ * Returns the name of a Service. Completes `generateName` as the registry would (`apiserver/pkg/storage/names/generate.go`):
+ * without a name, the Service could not be distinguished from another one that requests the same value.
  */
 export function serviceName({ metadata: { name, generateName } }: Service, newSuffix: () => string): string {
   if (name !== '' || generateName === '') return name;

@@ -11,9 +11,9 @@ const variablesShape = z.object({
 });
 
 export interface AdmissionSettings {
-  /** The outcome for a Service if the table cannot allocate: refused, or left to its API server. */
+  /** The answer if the table cannot allocate. `refuse`: the Service is refused. `allow`: its API server allocates. */
   readonly onFailure: 'refuse' | 'allow';
-  /** The time limit of an answer, below the webhook's `timeoutSeconds`. */
+  /** The time limit for an answer. It is less than the webhook's `timeoutSeconds`. */
   readonly deadlineMs: number;
   readonly tokenStore: SecretStore;
   readonly secretsPrefix: string;
@@ -34,7 +34,7 @@ export function admissionSettings(variables: Readonly<Record<string, string | un
   };
 }
 
-/** Returns the name of the secret with the tokens of a cluster. Parameters have a `/` before the prefix. */
+/** Returns the name of the secret with the tokens of a cluster. In Parameter Store, the name begins with `/`. */
 export function tokensNameOf({ tokenStore, secretsPrefix }: AdmissionSettings, cluster: string): string {
   return `${tokenStore === 'ssm' ? '/' : ''}${secretsPrefix}admission/${cluster}`;
 }

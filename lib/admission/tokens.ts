@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { ReadSecretText } from '../aws/store-client.ts';
 import { setLatest } from '../cluster/values.ts';
 
-/** `unknown`: the tokens cannot be read. The reason is for the log. */
+/** The result of a check. `unknown`: the tokens cannot be read. `reason` is only for the log. */
 export type TokenCheck =
   | { readonly outcome: 'right' | 'wrong' }
   | { readonly outcome: 'unknown'; readonly reason: string };
@@ -14,13 +14,13 @@ export interface TokensOptions {
 }
 
 interface Kept {
-  /** Digests of the tokens, all of one length; empty until the tokens are first read. */
+  /** The digests of the tokens, which have equal length. Empty until the tokens are first read. */
   readonly digests: readonly Buffer[];
   readonly readAtMs: number;
-  /** The time of the last attempt to read the tokens, and the reason if it failed. */
+  /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
   readonly requestedAtMs: number;
   /**
-   * The time of the last read that an unknown token caused. Reads for valid tokens do not count, so that a caller cannot
+   * The time of the last read that an unknown token caused. Reads for valid tokens do not count here, so that a caller cannot
    * find out when they happen.
    */
   readonly guessedAtMs: number;
@@ -34,25 +34,28 @@ const NEVER_READ: Kept = {
   guessedAtMs: Number.NEGATIVE_INFINITY,
 };
 
-/** How long a token is accepted without another read. */
+/** A token is accepted this long without another read. */
 const KEEP_MS = 5 * 60_000;
-/** How long an accepted token stays valid while the store fails. */
+/** An accepted token stays valid this long while the store fails. */
 const KEEP_THROUGH_FAILURE_MS = 15 * 60_000;
-/** An unknown token may be new, and a failing store may have recovered. */
+/** The tokens are read again after this time, because an unknown token may be new, and a failing store may have recovered. */
 const READ_AGAIN_MS = 10_000;
-/** Limits the reads that unknown tokens cause. The burst allows the first review of each of `MOST_KEPT` clusters. */
+/** The limit of reads that unknown tokens cause. The burst allows the first review of each of `MOST_KEPT` clusters. */
 const READS_FOR_GUESSES = { burst: 1_000, eachSecond: 2 };
 const MOST_KEPT = 1_000;
 
-/** The present token and the next one, for a rotation. */
+/** A cluster has one token, and during a rotation also the next one. */
 const MOST_TOKENS = 2;
 const TOKEN = /^[\x21-\x7e]{32,512}$/;
 
-/** The tokens with which API servers authenticate. Each cluster has its own. */
+/** Checks the tokens with which API servers authenticate. Each cluster has its own tokens. */
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
-  /** Cluster names without tokens. Callers can invent names, so these displace only one another. */
+  /**
+   * The names of clusters without tokens. Callers can invent names, so these names are kept apart and displace only one
+   * another.
+   */
   readonly #withoutTokens = new Map<string, Kept>();
   readonly #guesses = new Rate(READS_FOR_GUESSES);
 
@@ -61,8 +64,9 @@ export class ClusterTokens {
   }
 
   /**
-   * Takes the same steps for a wrong token whether the cluster exists or not, and as long as for a valid one. Wrong
-   * tokens cause a bounded number of reads, also for invented names; beyond it they are refused without one.
+   * Checks a token. A wrong token takes the same steps and as much time whether or not the cluster exists, and as much time
+   * as a valid one. The number of reads that wrong tokens cause is limited, also for invented names. Beyond the limit, an
+   * unknown token is refused without a read.
    */
   async check(cluster: string, token: string, signal: AbortSignal): Promise<TokenCheck> {
     if (!TOKEN.test(token)) return { outcome: 'wrong' };
@@ -88,7 +92,8 @@ export class ClusterTokens {
     const kept: Kept = isFailed
       ? { ...before, requestedAtMs, guessedAtMs, fault: digests }
       : { digests, readAtMs: requestedAtMs, requestedAtMs, guessedAtMs };
-    // A deadline says nothing about the store: the next request reads again.
+    // A read that ended at the deadline says nothing about the store, so its result is not kept. The next request reads
+    // again.
     if (!signal.aborted) this.#keep(cluster, kept);
     return kept;
   }
@@ -128,13 +133,16 @@ function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** The rate of reviews of one cluster that this process answers: a client may create a thousand Services. */
+/**
+ * The rate at which this process answers reviews of one cluster. The burst is enough for a client that creates a thousand
+ * Services.
+ */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
 /**
- * Limits how often something happens for each key. All clusters of a stack share the function's concurrency, so the reviews of
- * one are limited: beyond the limit, one is refused before its body is read. Only clusters that proved their token are
- * counted, so it stays small.
+ * Limits how often something happens for each key. All clusters of a stack share the concurrency of the function, so the rate
+ * of reviews of each cluster is limited. A review beyond the limit is refused before its body is read. Only clusters with a
+ * valid token are counted, so the map stays small.
  */
 export class Rate {
   readonly #limit: { readonly burst: number; readonly eachSecond: number };

@@ -26,12 +26,12 @@ import { type AllocateRequest, parseRequest, type RangeName, requestedItems } fr
 import { groupByRange, type RequestContext } from './request-context.ts';
 
 export interface AllocationOptions {
-  /** Waits while other callers change the same range. */
+  /** Waits because other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
   /**
-   * Opens a range of a cluster whose own API servers allocate. Absent, as in the function, which connects to no cluster:
-   * its requests are refused.
+   * Opens a range of a cluster whose own API servers allocate. If absent, requests to such clusters are refused. The function
+   * sets none, because it does not connect to clusters.
    */
   readonly openHeld?: OpenHeld;
 }
@@ -44,10 +44,13 @@ type OpenHeld = (
 
 export type AllocationHandler = Handler<Answer, TableEnvironment>;
 
-/** The function's timeout is 30 s. */
+/** The most time for an answer. The timeout of the function is 30 s. */
 const LONGEST_MS = 25_000;
 
-/** Returns the handler of requests to allocate, release and look up in the table. A refusal is an answer. */
+/**
+ * Returns the handler of requests to allocate, release and look up items in the table. It returns a refusal as an answer, not
+ * as an error.
+ */
 export function allocation({ pause, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
   const backoff = new Backoff(pause);
   const turns = new Turns();
@@ -108,7 +111,7 @@ async function answerOf(
     ranges,
     table,
     observeOnly: observeOnly(spec),
-    // Their own record is complete without passes.
+    // The record of the API servers is complete without passes of this project.
     refusalOfUnrepaired: async () => (isTheirs ? undefined : refusalOfUnrepaired(table, spec, keys, nowMs())),
     nowMs,
     endsAtMs,
@@ -146,7 +149,10 @@ function logAnswer(
   if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code });
 }
 
-/** Lambda's caller gets only the name and message of an error, so the message begins with the code. */
+/**
+ * Returns the error for an unfinished request. The caller of a Lambda function gets only the name and the message of an
+ * error, so the message begins with the code.
+ */
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =
@@ -158,13 +164,16 @@ function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: T
 
 const SHORTEST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = { least: 1_000, most: 8_000 };
-/** The waits must grow with the number of callers and the duration of their attempts. */
+/**
+ * The longest wait, as a multiple of the duration of an attempt, because waits must grow with the number of callers and the
+ * duration of their attempts.
+ */
 const LONGEST_WAIT_IN_ATTEMPTS = 50;
 
 /**
- * Delays callers that change one range at the same time. A lost attempt doubles the waits, a successful one halves
- * them, and a warm function keeps them for its next invocation. A request that has lost more attempts waits less, so
- * that new callers do not overtake it again and again.
+ * Delays callers that change one range at the same time. A lost attempt doubles the waits, and a successful attempt halves
+ * them. A warm function keeps the waits for its next invocation. A request waits less after each lost attempt, so that new
+ * callers do not overtake it repeatedly.
  */
 export class Backoff {
   readonly #pause: (ms: number) => Promise<void>;
@@ -174,17 +183,17 @@ export class Backoff {
     this.#pause = pause;
   }
 
-  /** Whether there was no recent contention. */
+  /** True if there was no recent contention. */
   get isCalm(): boolean {
     return this.#windowMs <= SHORTEST_WAIT_MS;
   }
 
-  /** Waits before the first attempt, only after recent contention. */
+  /** Waits before the first attempt if there was recent contention. */
   async begin(): Promise<void> {
     if (!this.isCalm) await this.#wait(1);
   }
 
-  /** Waits after attempt number 0, 1, 2 ... of a request, which another writer preceded. */
+  /** Waits after an attempt lost to another writer. The first attempt of a request has number 0. */
   async lost(attempt: number, tookMs: number): Promise<void> {
     const { least, most } = LONGEST_WAIT_MS;
     const longestMs = Math.min(Math.max(least, LONGEST_WAIT_IN_ATTEMPTS * tookMs), most);

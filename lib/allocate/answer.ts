@@ -26,7 +26,7 @@ const item = z.strictObject({
   error: z.optional(described(error, 'Why this one was refused.')),
 });
 
-/** The answer that callers get, which is stored for retries. */
+/** The answer to the caller. It is stored, so that a retry gets the same answer. */
 export const answerShape = z.strictObject({
   requestId: z.string(),
   cluster: z.string(),
@@ -55,7 +55,7 @@ export function done({ requestId, cluster, operation }: RequestName, items: read
   return { requestId, cluster, operation, outcome: 'done', items: [...items] };
 }
 
-/** Refuses all items. `isItsFault` returns whether the refusal is about the item at that place. */
+/** Returns an answer in which all items are refused. `isItsFault` returns whether the refusal is about the item at an index. */
 export function refusedAnswer(
   request: RequestName,
   requested: readonly RequestedItem[],

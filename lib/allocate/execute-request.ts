@@ -25,15 +25,16 @@ import { claimableHolds, fromEach, type RequestContext } from './request-context
 
 export interface Executed {
   readonly answer: Answer;
-  /** Another invocation completed the request. */
+  /** True if another invocation completed the request. */
   readonly replayed: boolean;
 }
 
 /**
- * Allocates or releases once, however often it is invoked with one id, concurrently or in sequence. The record has its
- * state; each step is a write that is conditional on the one before, so that of several invocations one proceeds and the
- * others follow (docs/adr/0013-requests-to-allocate.md).
- * @throws TableError when its state is unknown: another invocation resumes it.
+ * Allocates or releases the items of a request exactly once. A request may be invoked several times with the same id,
+ * concurrently or in sequence. The record of the request has its state. Each step is a write that is conditional on the
+ * previous step, so only one of the invocations makes a step, and the others continue from its result
+ * (docs/adr/0013-requests-to-allocate.md).
+ * @throws TableError if the state of the request is unknown: another invocation with the same id resumes it.
  */
 export async function executeRequest(context: RequestContext): Promise<Executed> {
   const begun = await begin(context);
@@ -51,7 +52,7 @@ export async function executeRequest(context: RequestContext): Promise<Executed>
       next = await proceed(context, record, isOurs);
       mayHold = record.hold !== undefined;
     } else {
-      // A retry releases the rest, or the end of its hold.
+      // A retry, or the end of the hold, releases the other items.
       if (!(await rollBack(context, record))) return { answer: answerIn(current, record.answer), replayed: false };
       next = { ...record, state: 'done' };
       mayHold = false;
@@ -65,7 +66,7 @@ interface Begun {
   readonly isOurs: boolean;
 }
 
-/** Writes `begun` if there is no record, or returns the present one. A refusal stores nothing. */
+/** Writes the record with state `begun` if there is none, or returns the current record. A refused request stores no record. */
 async function begin(context: RequestContext): Promise<Begun | { readonly answer: Answer }> {
   const { request, requested, nowMs, observeOnly } = context;
   const refuse = (refusal: Refusal) => ({ answer: refusedAnswer(request, requested, refusal) });
@@ -82,7 +83,7 @@ async function begin(context: RequestContext): Promise<Begun | { readonly answer
   if (found !== undefined && isKept(found, nowMs())) return follow(found);
   if (observeOnly !== undefined) return refuse(observeOnly);
   if (record === 'stillHolds') {
-    // An old request, or this one if another invocation began it meanwhile.
+    // The items are held for an old request with this id, or for this request if another invocation has begun it meanwhile.
     const there = await read(context);
     return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(context));
   }
@@ -93,8 +94,9 @@ async function begin(context: RequestContext): Promise<Begun | { readonly answer
 }
 
 /**
- * Returns why this request cannot continue the record of its id, or cannot do so yet.
- * @throws TableError `Unavailable` when nothing can be allocated now: a refusal would deny what it allocated before
+ * Returns the reason why this request cannot continue from the record of its id, or must wait.
+ * @throws TableError `Unavailable` if nothing can be allocated now. A refusal would be wrong, because an earlier invocation
+ * may have allocated items.
  */
 function refusalToFollow(
   context: RequestContext,
@@ -126,7 +128,7 @@ async function allocationRecord(
   return isRefused(takesUp) ? takesUp : { ...begun, takesUp };
 }
 
-/** Returns the record after the work: done, or to be rolled back. */
+/** Does the work of a request that has begun, and returns its next record: `done` or `rollingBack`. */
 async function proceed(
   context: RequestContext,
   { state: _, ...record }: RequestRecord,
@@ -141,7 +143,7 @@ async function proceed(
   return { ...record, state, answer: JSON.stringify(answer) };
 }
 
-/** Replaces the record, or returns what another invocation wrote first. */
+/** Replaces the record. If another invocation has replaced it first, returns the record of that invocation. */
 async function step(context: RequestContext, record: RequestRecord, previous: ReadRequest | undefined): Promise<Begun> {
   const { table, request, nowMs } = context;
   const { requestId: id, cluster } = request;

@@ -13,14 +13,14 @@ const HOLD_MS = 15 * 60 * 1000;
 export type Terms = Omit<HoldTerms, 'requestId'>;
 type Begun = Pick<RequestRecord, 'hold' | 'takesUp'>;
 
-/** Returns the terms of all holds of a request, the same in every invocation. */
+/** Returns the terms of all holds of a request. */
 export function termsOfRequest({ requestId, hold }: AllocateRequest, nowMs: number): Terms {
   const { owner = requestId, until, takenUpBy = 'any' } = hold ?? {};
   if (until === 'forever') return { owner, takenUpBy };
   return { owner, takenUpBy, untilMs: until === undefined ? nowMs + HOLD_MS : Date.parse(until) };
 }
 
-/** Returns why nothing is allocated on these terms any more. */
+/** Returns a refusal if the end of the hold has passed. */
 export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
   if (!isOver(terms, nowMs)) return undefined;
   const [until, now] = [terms.untilMs ?? nowMs, nowMs].map((ms) => new Date(ms).toISOString());
@@ -28,8 +28,8 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
 }
 
 /**
- * Allocates in every range the items that this request does not hold yet. After a refusal, the caller releases
- * everything.
+ * Allocates the items of each range that this request does not hold yet. After a refusal, the caller must release all of its
+ * items.
  */
 export async function allocateItems(
   { request, requested, ranges, nowMs }: RequestContext,
@@ -58,14 +58,14 @@ export async function allocateItems(
   return over === undefined ? done(request, items) : refusedAnswer(request, requested, over);
 }
 
-/** Releases everything that this request holds. Returns false when a range refuses to release now. */
+/** Releases all items that this request holds. Returns false if a range refuses to release now. */
 export async function rollBack(context: RequestContext, begun: Begun): Promise<boolean> {
   return releaseAllBut(context, begun, []);
 }
 
 /**
- * Releases the items that this invocation allocated after another one recorded the answer. The rest stays until its
- * hold ends.
+ * Releases the items that this invocation allocated after another invocation recorded the answer. Items that cannot be
+ * released stay until their hold ends.
  */
 export async function releaseSurplus(context: RequestContext, begun: Begun, answer: Answer): Promise<void> {
   try {
@@ -82,7 +82,7 @@ async function releaseAllBut(
   kept: readonly AnsweredItem[],
 ): Promise<boolean> {
   if (hold === undefined) return true;
-  // An expired hold waits for a pass that has seen the Services. Former holds are restored.
+  // Only a pass that has seen the Services may free an item with an expired hold. Holds from before the request are restored.
   const isFreed = !isOver(hold, nowMs());
   const { requestId } = request;
   let all = true;
@@ -101,12 +101,12 @@ async function releaseAllBut(
   return all;
 }
 
-/** The largest difference of the clocks of two invocations. */
+/** The largest difference between the clocks of two invocations. */
 const CLOCK_SKEW_MS = 5_000;
-/** Longer than any invocation of a version that did not record its end. */
+/** This is longer than any invocation of a version that did not save `busyUntilMs`. */
 const LONGEST_MS = 30_000;
 
-/** Returns the record of a release that begins now, with the present holds on its items. */
+/** Returns the record of a release that begins now, with the current holds on its items. */
 export async function releaseRecord(context: RequestContext, fingerprint: string): Promise<RequestRecord | Refusal> {
   const holds = await fromEach(context.ranges, holdsOn);
   if (isRefused(holds)) return holds;
@@ -114,7 +114,7 @@ export async function releaseRecord(context: RequestContext, fingerprint: string
   return { fingerprint, state: 'begun', releases, busyUntilMs: context.endsAtMs + CLOCK_SKEW_MS };
 }
 
-/** Returns why a release that another invocation began is not answered yet: it may still be running. */
+/** Returns a refusal while another invocation of this release may still be running. */
 export function inProgress({ record, item }: ReadRequest, nowMs: number): Refusal | undefined {
   const { state, hold, busyUntilMs = item.updatedAtMs + LONGEST_MS } = record;
   if (state !== 'begun' || hold !== undefined || nowMs >= busyUntilMs) return undefined;
@@ -124,8 +124,8 @@ export function inProgress({ record, item }: ReadRequest, nowMs: number): Refusa
 }
 
 /**
- * Releases one range after the other, within the time of this invocation, the items whose holds are unchanged since the
- * request began.
+ * Releases the items of one range after the other, until the deadline of this invocation. Releases an item only if its hold
+ * has not changed since the request began.
  */
 export async function releaseItems(
   { request: { owner, ...request }, ranges, nowMs, endsAtMs }: RequestContext,
@@ -154,8 +154,8 @@ export async function releaseItems(
 }
 
 /**
- * Returns the answer if an earlier invocation began the release and did not complete it. It is not repeated: a released
- * item may have another owner by now, and the repairs free the others as leaks.
+ * Returns the answer for a release that an earlier invocation began and did not complete. The release is not repeated,
+ * because a released item may already have another owner. The repairs free unreleased items as leaks.
  */
 export function releasedOrNot({ request, requested }: RequestContext): Answer {
   const items = requested.map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));
@@ -174,14 +174,14 @@ function notHeld(
   return refused('NotHeld', `${item} is not held ${expected}: look it up`);
 }
 
-/** Releases an item once, even if it was requested twice. */
+/** Returns the answer for one item. An item that was requested twice is reported as released only once. */
 function releasedItem({ name, range }: RequestedRange, value: ItemValue, released: Set<ItemValue>): AnsweredItem {
   const item = range.itemOf(value);
   if (isRefused(item)) return { range: name, value, outcome: 'notInRange' };
   return { range: name, value: item, outcome: released.delete(item) ? 'released' : 'free' };
 }
 
-/** Looks up the state of each item, without writing or recording the request. */
+/** Looks up the state of each item. Does not write, and does not record the request. */
 export async function lookUpItems({ request, requested, ranges }: RequestContext): Promise<Answer> {
   const answers = await fromEach(ranges, async (each) => {
     const states = await each.range.lookUp(each.requested.map(({ value }) => value ?? ''));

@@ -9,7 +9,7 @@ import { type RangeAllocations, type RangeOptions, rangeAllocations } from '../t
 import type { AllocateRequest, ItemValue, RangeName } from './request.ts';
 
 /**
- * Returns the cluster of a request, or why this function refuses it.
+ * Returns the cluster of a request, or a refusal if the cluster does not accept the request.
  * @throws TableError
  */
 export async function openRequestedCluster(
@@ -32,7 +32,8 @@ export async function openRequestedCluster(
 }
 
 /**
- * Returns the reason why requests of a cluster cannot change anything now. Completed requests still get their answers.
+ * Returns a refusal if the mode of a cluster is `observe`, in which requests change nothing. Completed requests still get
+ * their answers.
  */
 export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   if (mode !== 'observe') return undefined;
@@ -40,7 +41,7 @@ export function observeOnly({ name, mode }: ClusterSpec): Refusal | undefined {
   return refused('ObserveOnly', message);
 }
 
-/** A range of a cluster. Items were checked: ports are numbers, and addresses texts. */
+/** A range of a cluster. The types of items were checked: ports are numbers, and addresses are texts. */
 export type OpenRange = Pick<RangeAllocations<ItemValue>, 'allocate' | 'release' | 'heldBy' | 'lookUp' | 'itemOf'>;
 
 export interface OpenRangeOptions {
@@ -52,7 +53,7 @@ export function keyOf<Name extends RangeName>(name: Name): `ranges/${Name}` {
   return `ranges/${name}`;
 }
 
-/** Opens a range, or returns why the cluster does not have it. */
+/** Opens a range. Returns a refusal if the cluster does not have it. */
 export function openRange(
   table: KeyValueTable,
   cluster: RegisteredCluster,
@@ -70,7 +71,10 @@ export function noSecondaryRange(cluster: string, range: string): Refusal {
   return refused('NoSecondaryRange', message);
 }
 
-/** Returns why a request is refused if the cluster's own API servers allocate. */
+/**
+ * Returns a refusal if a request is not possible where the cluster's own API servers allocate. `connects` is true if the
+ * caller can connect to the cluster.
+ */
 export function needsTable({ cluster, items, hold, takeUp }: AllocateRequest, connects: boolean): Refusal | undefined {
   if (items.some(({ range }) => range === 'servicenodeports')) {
     return notSupported(cluster, 'no object can hold a node port, only cluster IPs can be held');

@@ -9,15 +9,18 @@ import type { AllocateRequest, ItemValue, RangeName, RequestedItem } from './req
 export interface RequestContext {
   readonly request: AllocateRequest;
   readonly requested: readonly RequestedItem[];
-  /** The ranges, always in the same order. */
+  /** The requested ranges, sorted by name. */
   readonly ranges: readonly RequestedRange[];
   readonly table: KeyValueTable;
   readonly observeOnly: Refusal | undefined;
-  /** Returns why nothing is allocated now: the last repair of a range is too long ago. */
+  /** Returns a refusal if the last repair of a range is too long ago. */
   readonly refusalOfUnrepaired: () => Promise<Refusal | undefined>;
   readonly nowMs: () => number;
   readonly endsAtMs: number;
-  /** Reports items that could not be released after the answer was recorded: they stay until their hold ends. */
+  /**
+   * Reports an error that prevented the release of items after the answer was recorded. These items stay held until their
+   * hold ends.
+   */
   readonly warn: (error: TableError) => void;
 }
 
@@ -33,7 +36,7 @@ export interface PlacedItem {
   readonly value: ItemValue | undefined;
 }
 
-/** Groups the requested items by range. Returns a refusal for a range that the cluster does not have. */
+/** Groups the requested items by range. Returns a refusal if the cluster does not have a range. */
 export async function groupByRange(
   requested: readonly RequestedItem[],
   open: (name: RangeName) => Promise<OpenRange | Refusal> | OpenRange | Refusal,
@@ -61,8 +64,8 @@ export async function fromEach<Result>(
 }
 
 /**
- * Returns the holds that a request for a Service may claim, before it begins. It claims them only if they are
- * unchanged, and a rollback restores them.
+ * Returns the holds that a request for a Service may claim when it begins. The request claims a hold only if it has not
+ * changed since, and a rollback restores it.
  */
 export async function claimableHolds(
   context: RequestContext,
@@ -101,7 +104,10 @@ export async function holdsOn({ range, requested }: RequestedRange): Promise<rea
   return holds;
 }
 
-/** Items that another request allocated for its Service belong to that Service, even if it does not exist yet. */
+/**
+ * Returns true if another request allocated the items for its own Service. The items belong to that Service even if it does
+ * not exist yet.
+ */
 async function isOfAnotherService({ table, request }: RequestContext, { requestId }: HoldTerms): Promise<boolean> {
   const made = requestId === undefined ? undefined : await readRequest(table, request.cluster, requestId);
   return made?.record.takesUp !== undefined;

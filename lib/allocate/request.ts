@@ -5,19 +5,17 @@ import { HOLD_OWNER, HOLD_OWNER_SYNTAX } from '../range/hold.ts';
 import { CALLER_KEY } from '../runtime/caller-keys.ts';
 import { DispatchError } from '../runtime/deadline.ts';
 
-/** Keys of the ranges in the table, without `ranges/`. */
+/** The keys of the ranges in the table, without the prefix `ranges/`. */
 export const RANGE_NAMES = ['serviceips', 'secondaryserviceips', 'servicenodeports'] as const;
 export type RangeName = (typeof RANGE_NAMES)[number];
 
-/** An address as text, a port as a number. */
+/** An address as text, or a port as a number. */
 export type ItemValue = string | number;
 
-/**
- * The most items of one request: with IPv6 addresses and the longest names they take a sixth of the space for holds.
- */
+/** The most items of one request. IPv6 addresses with the longest names then take a sixth of the space for holds. */
 export const MOST_ITEMS = 256;
 
-/** The length limit of a value: longer than any address, even with leading zeros. */
+/** The maximum length of a value. This is longer than any address, even with leading zeros. */
 const LONGEST_VALUE = 64;
 
 const NO_VALUE = 'is neither the text of an address nor the number of a port';
@@ -49,7 +47,7 @@ const item = z
     for (const fault of itemFaults(value)) issues.push({ code: 'custom', input: value, ...fault });
   });
 
-/** A port as a number, an address as text, or any item. */
+/** The JSON schema of the three kinds of items: a port as a number, an address as text, or any free item. */
 const ONE_OF_THESE = [
   { required: ['value'], properties: { range: { const: 'servicenodeports' }, value: { type: 'integer' } } },
   {
@@ -135,13 +133,13 @@ export const requestShape = z
 
 export type AllocateRequest = z.infer<typeof requestShape>;
 
-/** One requested address or port. Without a value: any free one. */
+/** A requested address or port. If `value` is absent, any free item is requested. */
 export interface RequestedItem {
   readonly range: RangeName;
   readonly value?: ItemValue;
 }
 
-/** @throws DispatchError `BadEvent` with every fault, each with its path. */
+/** @throws DispatchError `BadEvent`, with all faults and their paths. */
 export function parseRequest(event: unknown): AllocateRequest {
   const parsed = requestShape.safeParse(event);
   if (parsed.success) return parsed.data;
@@ -151,14 +149,14 @@ export function parseRequest(event: unknown): AllocateRequest {
   );
 }
 
-/** Returns one entry per address and port, in the order of the request. */
+/** Returns one entry for each address and port, in the order of the request. */
 export function requestedItems({ items }: Pick<AllocateRequest, 'items'>): readonly RequestedItem[] {
   return items.flatMap(({ range, value, count = 1 }) =>
     value === undefined ? Array<RequestedItem>(count).fill({ range }) : [{ range, value }],
   );
 }
 
-/** Returns the same text for equal requests, however they are written. */
+/** Returns a hash of the request. Equal requests have the same hash, even if they are written differently. */
 export function fingerprintOf({ operation, items, hold: terms, owner, takeUp: service }: AllocateRequest): string {
   const requested = items.map(({ range, value, count = 1 }) => [range, value ?? null, count]);
   const held = terms === undefined ? null : [terms.owner, terms.until ?? null, terms.takenUpBy ?? 'any'];

@@ -6,7 +6,7 @@ export interface Interval {
   readonly last: bigint;
 }
 
-/** Returns the usable addresses of the networks of a family: intervals in ascending order that do not overlap. */
+/** Returns the usable addresses of the networks of a family, as ascending intervals that do not overlap. */
 export function usableIntervals(networks: readonly Network[], family: IPFamily): readonly Interval[] {
   const usable = networks
     .filter((network) => network.family === family)

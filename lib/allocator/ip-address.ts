@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 
 export type IPFamily = 'IPv4' | 'IPv6';
 
-/** An address as a number of 32 or 128 bits. An IPv4-mapped IPv6 address is its IPv4 address, everywhere. */
+/** An address as a number of 32 or 128 bits. The whole program treats an IPv4-mapped IPv6 address as its IPv4 address. */
 export interface Address {
   readonly family: IPFamily;
   readonly value: bigint;
@@ -15,12 +15,12 @@ const DOTTED = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
 const LEADING_ZEROS = /(^|:)0+(?=[0-9a-f])/gi;
 
-/** The longest text of eight groups; a longer text without leading zeros is not an address. */
+/** The length of the longest text of eight groups. A longer text without leading zeros is not an address. */
 const LONGEST_IPV6_TEXT = 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'.length;
 
 /**
- * Reads an address as the API server does (`ParseIPSloppy` of `k8s.io/utils/net`): numbers are decimal and may carry
- * leading zeros (`010.0.0.1` is 10.0.0.1), IPv6 may end in an IPv4 address, and has no zone.
+ * Parses an address as the API server does (`ParseIPSloppy` of `k8s.io/utils/net`). Numbers of IPv4 are decimal and may have
+ * leading zeros: `010.0.0.1` is 10.0.0.1. IPv6 may end with an IPv4 address, and cannot have a zone.
  */
 export function parseAddress(text: string): Address | undefined {
   const ipv4 = parseIPv4(text);
@@ -34,8 +34,8 @@ export function addressOf(value: bigint): Address {
 }
 
 /**
- * Returns dotted decimal, or lower-case groups with `::` for the longest run of two or more zeros, the leftmost of
- * equal ones.
+ * Returns the canonical text: dotted decimal for IPv4, lower-case groups for IPv6. In IPv6, `::` replaces the longest run of
+ * at least two zero groups, or the first of several longest runs.
  */
 export function formatAddress(address: Address): string {
   return address.family === 'IPv4' ? formatIPv4(Number(address.value)) : formatIPv6(address.value);
@@ -69,7 +69,7 @@ export function formatIPv4(value: number): string {
   return `${value >>> 24}.${(value >>> 16) & 255}.${(value >>> 8) & 255}.${value & 255}`;
 }
 
-/** Parses any IPv6 text, mapped or not, into 128 bits. */
+/** Parses any IPv6 text, including IPv4-mapped addresses, into 128 bits. */
 export function parseIPv6(text: string): bigint | undefined {
   const groups = withGroupsOnly(text)?.replace(LEADING_ZEROS, '$1');
   if (groups === undefined || groups.length > LONGEST_IPV6_TEXT || !groups.includes(':') || groups.includes('%')) {
@@ -89,7 +89,9 @@ function valueOfGroups(groups: readonly number[]): bigint {
   return (high << 64n) | low;
 }
 
-/** Replaces an IPv4 tail by its two groups: ipaddr.js would read `::1.2.3.4` as mapped. */
+/**
+ * Replaces an IPv4 address at the end with two groups. Otherwise ipaddr.js would parse `::1.2.3.4` as an IPv4-mapped address.
+ */
 function withGroupsOnly(text: string): string | undefined {
   if (!text.includes('.')) return text;
   const tailAt = text.lastIndexOf(':') + 1;

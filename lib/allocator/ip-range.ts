@@ -3,25 +3,28 @@ import { type Network, networkOf, rangeSize } from './network.ts';
 import { type PickIndex, RangeAllocator, type RangeKind, reservedAddresses } from './range-allocator.ts';
 import { isRefused, type Refusal, refused } from './refusal.ts';
 
-/** An IPv6 bitmap covers only the first addresses of its network. */
+/** The bitmap of an IPv6 network covers only this many addresses, the first ones. */
 const MOST_IPV6_ADDRESSES = 65_536;
 
 /**
- * The cluster IPs of one network (`pkg/registry/core/service/ipallocator/bitmap.go`):
+ * Returns the range of the cluster IPs of one network (`pkg/registry/core/service/ipallocator/bitmap.go`):
  *
  *     10.0.0.0/24      .0        .1 ... .16        .17 ... .254       .255
  *                   network    reserved band     dynamic band      broadcast
  *     bit                       0 ... 15          16 ... 253
  *
- * IPv6 has no broadcast address, and its bits end at 65,535 addresses. Items are address texts: canonical when
- * allocated, any that parses when requested.
+ * IPv6 has no broadcast address, and its bits cover at most 65,535 addresses. Items are addresses as text. Allocated items
+ * are in canonical form; requested items may have any form that parses.
  */
 export function ipRangeOf(cidr: string, pick: PickIndex): RangeAllocator<string> | Refusal {
   const network = networkOf(cidr);
   return isRefused(network) ? network : new RangeAllocator(addressesOf(network), pick);
 }
 
-/** Names the address canonically, or a text that is not an address unchanged. */
+/**
+ * Returns upstream's refusal. The message has the canonical text of the address, or the unchanged text if it is not an
+ * address.
+ */
 export function ipNotInRange(address: string, spec: string): Refusal {
   const shown = canonicalAddress(address) ?? address;
   return refused(
@@ -52,23 +55,23 @@ function addressesOf(network: Network): RangeKind<string> {
   };
 }
 
-/** Returns the number of addresses without the network's own address and IPv4's broadcast address. */
+/** Returns the number of addresses, without the network address and without the broadcast address of IPv4. */
 function usableAddresses(network: Network): number {
   const size = Number(rangeSize(network));
   return Math.max(0, network.family === 'IPv4' ? size - 2 : Math.min(size, MOST_IPV6_ADDRESSES) - 1);
 }
 
 /**
- * The numbers of the addresses of a network: 0 is the network's own. Fast, because a repair pass needs it for every
- * Service.
+ * The numbers of the addresses of a network. The network address has number 0. The numbering is fast, because a repair pass
+ * uses it for every Service.
  */
 interface AddressNumbering {
   /**
-   * Returns NaN for a text that is not an address of this family. For an address outside the range, the number has no
-   * meaning.
+   * Returns the number of an address. Returns NaN for a text that is not an address of this family. For an address outside
+   * the range, the number has no meaning.
    */
   numberOf(address: string): number;
-  /** Returns the canonical text. */
+  /** Returns the canonical text of the address with this number. */
   addressAt(number: number): string;
 }
 
@@ -84,7 +87,8 @@ function ipv4Numbering(network: Network): AddressNumbering {
 }
 
 /**
- * Avoids numbers of 128 bits: if two canonical texts differ only in a nonzero last group, so do their addresses.
+ * Avoids numbers of 128 bits where possible: if two canonical texts differ only in the last group and it is not zero, the
+ * addresses differ only in this group.
  */
 function ipv6Numbering(network: Network): AddressNumbering {
   const firstOfGroup = (network.base >> 16n) << 16n;

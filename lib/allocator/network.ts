@@ -1,16 +1,16 @@
 import { type Address, addressOf, formatAddress, type IPFamily, parseIPv4, parseIPv6 } from './ip-address.ts';
 import { type Refusal, refused } from './refusal.ts';
 
-/** A CIDR: its first address, masked, and its prefix length. */
+/** A network, parsed from a CIDR. `base` is its first address. */
 export interface Network {
   readonly family: IPFamily;
   readonly base: bigint;
   readonly prefixLength: number;
-  /** Canonical: `10.0.0.0/24`, `fd00::/112`. */
+  /** The canonical text, such as `10.0.0.0/24` or `fd00::/112`. */
   readonly text: string;
 }
 
-/** Parses a CIDR as `net.ParseCIDR` of Go: `10.0.0.7/24` is the network 10.0.0.0/24. */
+/** Parses a CIDR as Go's `net.ParseCIDR` does. For example, `10.0.0.7/24` is the network 10.0.0.0/24. */
 export function parseCidr(text: string): Network | undefined {
   const slash = text.indexOf('/');
   if (slash < 0 || !/^\d+$/.test(text.slice(slash + 1))) return undefined;
@@ -23,7 +23,7 @@ export function parseCidr(text: string): Network | undefined {
   return ipv6 === undefined ? undefined : ipv6Network(ipv6, prefixLength);
 }
 
-/** {@link parseCidr} with upstream's error. */
+/** Parses a CIDR. Returns upstream's error if it does not parse. */
 export function networkOf(text: string): Network | Refusal {
   return parseCidr(text) ?? refused('Unparsable', `invalid CIDR address: ${text}`);
 }
@@ -42,8 +42,8 @@ export function hostBits(network: Network): number {
 }
 
 /**
- * Returns the number of addresses, as `RangeSize` of `k8s.io/utils/net`: 0 from 31 host bits (IPv4) or 127 (IPv6) on,
- * and never more than 2^63 - 1.
+ * Returns the number of addresses as `RangeSize` of `k8s.io/utils/net` does: 0 for IPv4 networks with 31 or more host bits
+ * and IPv6 networks with 127 or more, and at most 2^63 - 1.
  */
 export function rangeSize(network: Network): bigint {
   const bits = hostBits(network);
@@ -51,14 +51,14 @@ export function rangeSize(network: Network): bigint {
   return bits >= 63 ? 2n ** 63n - 1n : 1n << BigInt(bits);
 }
 
-/** Returns true for an address inside the network that is neither its own nor IPv4's broadcast address. */
+/** Returns true for an address in the network that is neither the network address nor the broadcast address of IPv4. */
 export function isUsableIn(network: Network, address: Address): boolean {
   return (
     networkContains(network, address) && address.value >= firstUsable(network) && address.value <= lastUsable(network)
   );
 }
 
-/** Returns a number, not an address: in a network without usable addresses the last one is below the first. */
+/** Returns the first usable address as a number. If a network has no usable address, the first is greater than the last. */
 export function firstUsable(network: Network): bigint {
   return network.base + 1n;
 }
@@ -94,7 +94,7 @@ function mask(value: bigint, hostBitCount: number): bigint {
   return (value >> BigInt(hostBitCount)) << BigInt(hostBitCount);
 }
 
-/** Properties of an address (the predicates of Go's `net.IP`). */
+/** Returns the same as Go's `net.IP.IsUnspecified`. The functions below correspond to the other predicates of `net.IP`. */
 export function isUnspecified(address: Address): boolean {
   return address.value === 0n;
 }
@@ -122,8 +122,8 @@ export function isMulticast(address: Address): boolean {
 }
 
 /**
- * Returns true for an address that none of the predicates above accepts, except the IPv4 broadcast address. Private
- * addresses are global.
+ * Returns true for an address that is none of unspecified, loopback, multicast, link-local, and the IPv4 broadcast address.
+ * Private addresses are global unicast.
  */
 export function isGlobalUnicast(address: Address): boolean {
   return !(
@@ -135,7 +135,7 @@ export function isGlobalUnicast(address: Address): boolean {
   );
 }
 
-/** Parses once: a name server may answer with thousands of addresses, and each is asked for. */
+/** Parses the networks once at start, because a name server may return thousands of addresses, and each of them is checked. */
 function networksOf(...cidrs: readonly string[]): readonly Network[] {
   return cidrs.map(parseCidr).filter((network) => network !== undefined);
 }

@@ -8,7 +8,7 @@ export interface PortInterval {
 const HIGHEST_PORT = 65_535;
 
 /**
- * Reads `N`, `A-B` or `A+N` (A and the N ports after it). An empty text means no ports. The results and errors are those
+ * Parses `N`, `A-B`, or `A+N` (A and the N ports after it). An empty text contains no ports. The results and errors are those
  * of `PortRange` in `k8s.io/apimachinery/pkg/util/net`.
  */
 export function parsePortInterval(text: string): PortInterval | Refusal {
@@ -48,7 +48,7 @@ function endsOf(text: string): readonly [low: number, high: number] | Refusal {
   return [low, plus < 0 ? second : low + second];
 }
 
-/** Parses an integer as Go's `strconv.Atoi`: an optional sign, then decimal digits, in 64 bits. */
+/** Parses an integer as Go's `strconv.Atoi` does: an optional sign, then decimal digits, in 64 bits. */
 function parseInteger(text: string): number | Refusal {
   const value = /^[+-]?[0-9]+$/.test(text) ? Number(text) : Number.NaN;
   if (Math.abs(value) < 2 ** 63) return value;

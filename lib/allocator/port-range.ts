@@ -3,8 +3,8 @@ import { type PickIndex, RangeAllocator, type RangeKind, reservedPorts } from '.
 import { isRefused, type Refusal, refused } from './refusal.ts';
 
 /**
- * The node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). Every port of the range is
- * usable.
+ * Returns the range of the node ports of a cluster (`pkg/registry/core/service/portallocator/allocator.go`). Every port in
+ * the range is usable.
  */
 export function portRangeOf(text: string, pick: PickIndex): RangeAllocator<number> | Refusal {
   const ports = parsePortInterval(text);

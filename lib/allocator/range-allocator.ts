@@ -1,31 +1,31 @@
 import { type Refusal, rangeIsFull } from './refusal.ts';
 import { byteOf, hasBit, popCount, type RangeSnapshot, trimmed } from './snapshot-bytes.ts';
 
-/** Returns a uniform random integer in [0, below). `below` is at least 1. */
+/** Returns a uniformly distributed random integer from 0 to `below` - 1. `below` is at least 1. */
 export type PickIndex = (below: number) => number;
 
 /** The properties of one kind of range: its items, their numbers, and the texts of its refusals. */
 export interface RangeKind<Item> {
-  /** Canonical text: `10.0.0.0/24`, `30000-32767`. */
+  /** The canonical text, such as `10.0.0.0/24` or `30000-32767`. */
   readonly spec: string;
   readonly max: number;
-  /** The size of the low band that `allocateNext` uses last, at most `max`. */
+  /** The size of the reserved band, the lowest items, which `allocateNext` uses last. It is at most `max`. */
   readonly reserved: number;
-  /** Returns the bit number of an item, `undefined` if it is not in the range. */
+  /** Returns the bit number of an item; `undefined` if the item is not in the range. */
   indexOf(item: Item): number | undefined;
   itemAt(index: number): Item;
-  /** Parses an item, in this range or not. */
+  /** Parses an item. The item need not be in this range. */
   parse(text: string): Item;
   notInRange(item: Item): Refusal;
   alreadyAllocated(): Refusal;
 }
 
 /**
- * A range of cluster IPs, whose items are canonical address texts, or of node ports, over a bitmap
- * (`pkg/registry/core/service/allocator/bitmap.go`). Not shared between passes.
+ * A bitmap of a range of cluster IPs or node ports (`pkg/registry/core/service/allocator/bitmap.go`). Items are canonical
+ * addresses as text, or ports as numbers. An allocator is used by one pass only.
  *
- * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above: they are kept and
- * counted, so that `free` can be negative.
+ * Invariant: `used` is the number of set bits. Restored data may have bits at `max` and above. They are kept and counted, so
+ * `free` can be negative.
  */
 export class RangeAllocator<Item> {
   readonly spec: string;
@@ -33,7 +33,10 @@ export class RangeAllocator<Item> {
   readonly reserved: number;
   readonly #kind: RangeKind<Item>;
   readonly #pick: PickIndex;
-  /** A snapshot, padded. It has no memory until a bit is set, so an unused /8 costs nothing. */
+  /**
+   * The bits in the format of a snapshot, with leading zero bytes. It takes no memory until a bit is set, so an unused /8
+   * needs none.
+   */
   #data = new Uint8Array(0);
   #used = 0;
 
@@ -69,18 +72,18 @@ export class RangeAllocator<Item> {
     return this.#kind.itemAt(index);
   }
 
-  /** Returns the bit number of the item that a text names; `undefined` if it is not in the range. */
+  /** Parses an item and returns its bit number; `undefined` if the item is not in the range. */
   bitOf(text: string): number | undefined {
     return this.indexOf(this.#kind.parse(text));
   }
 
-  /** Returns the canonical item that a text names; `undefined` if it is not in the range. */
+  /** Parses an item into its canonical form; `undefined` if the item is not in the range. */
   itemOf(text: string): Item | undefined {
     const index = this.bitOf(text);
     return index === undefined ? undefined : this.itemAt(index);
   }
 
-  /** Returns `undefined` if the item is now allocated to the caller. */
+  /** Allocates an item. Returns `undefined` if it succeeds. */
   allocate(item: Item): Refusal | undefined {
     const index = this.indexOf(item);
     if (index === undefined) return this.#kind.notInRange(item);
@@ -90,8 +93,8 @@ export class RangeAllocator<Item> {
   }
 
   /**
-   * Allocates the first free item at or after a random start, cyclically: first in the band above the reserved one,
-   * then in the reserved one.
+   * Allocates the first free item at or after a random position, and continues from the beginning of the band. Tries the
+   * dynamic band first, and then the reserved band.
    */
   allocateNext(): { readonly item: Item } | Refusal {
     const index =
@@ -101,7 +104,7 @@ export class RangeAllocator<Item> {
     return { item: this.itemAt(index) };
   }
 
-  /** Releases an item. Has no effect on a free item or one outside the range. */
+  /** Releases an item. Does nothing if the item is free or outside the range. */
   release(item: Item): void {
     const index = this.indexOf(item);
     if (index === undefined || !hasBit(this.#data, index)) return;
@@ -118,7 +121,7 @@ export class RangeAllocator<Item> {
     return { range: this.spec, data: trimmed(this.#data) };
   }
 
-  /** Replaces the allocated items. `snapshot` is numbered by this range. */
+  /** Replaces the allocated items. The bits of `snapshot` are numbered by this range. */
   restore(snapshot: Uint8Array): void {
     const data = trimmed(snapshot);
     this.#data = new Uint8Array(Math.max(data.length, Math.ceil(this.max / 8)));
@@ -137,14 +140,14 @@ export class RangeAllocator<Item> {
     this.#data[index] = (this.#data[index] ?? 0) ^ (1 << (bit & 7));
   }
 
-  /** An empty band draws no random number. */
+  /** Returns a free bit in a band. Does not use a random number if the band is empty. */
   #freeIn(low: number, high: number): number | undefined {
     if (low >= high) return undefined;
     const start = low + this.#pick(high - low);
     return this.#firstFree(start, high) ?? this.#firstFree(low, start);
   }
 
-  /** A byte of eight allocated items is skipped at once. */
+  /** Returns the first free bit. Skips a whole byte if all of its eight items are allocated. */
   #firstFree(from: number, end: number): number | undefined {
     let bit = from;
     while (bit < end && hasBit(this.#data, bit)) bit += bit % 8 === 0 && byteOf(this.#data, bit / 8) === 0xff ? 8 : 1;
@@ -153,21 +156,21 @@ export class RangeAllocator<Item> {
 }
 
 /**
- * The rule for the lowest items, which a dynamic allocation uses last, so that a certain item can still be requested
- * (`calculateRangeOffset` in `pkg/registry/core/service/{ipallocator,portallocator}`).
+ * The rule for the size of the reserved band. `next` allocates from this band last, so that a certain low item can still be
+ * requested (`calculateRangeOffset` in `pkg/registry/core/service/{ipallocator,portallocator}`).
  */
 interface BandRule {
-  /** Ranges of at most this size reserve nothing; larger ones at least this much. */
+  /** A range of at most this size reserves no item. A larger range reserves at least this many. */
   readonly least: number;
   readonly most: number;
-  /** One in this many items is reserved. */
+  /** The size of a range is divided by this number to get the size of its reserved band. */
   readonly step: number;
 }
 
 const IP_BAND: BandRule = { least: 16, most: 256, step: 16 };
 const PORT_BAND: BandRule = { least: 16, most: 128, step: 32 };
 
-/** `rangeSize` includes the unusable addresses of the CIDR. */
+/** Returns the size of the reserved band of a CIDR. `rangeSize` includes its unusable addresses. */
 export function reservedAddresses(rangeSize: number): number {
   return reserved(rangeSize, IP_BAND);
 }

@@ -2,11 +2,11 @@ export type RefusalCode =
   | 'Full'
   | 'AlreadyAllocated'
   | 'NotInRange'
-  /** A snapshot, or the stored range, belongs to another range. */
+  /** A snapshot or a stored range belongs to another range. */
   | 'MismatchedRange'
   /** Allocation is not open yet: no pass has saved the range. */
   | 'NotReady'
-  /** A CIDR, port range or snapshot that does not parse. */
+  /** A CIDR, port range or snapshot does not parse. */
   | 'Unparsable'
   /** The hold would end in the past. */
   | 'BadHold'
@@ -14,9 +14,9 @@ export type RefusalCode =
   | 'NotHeld'
   /** The range has no room for more holds. */
   | 'HoldsFull'
-  /** Admission allocated more than is safe before a pass has seen it in Services. */
+  /** Admission has allocated too many items that no pass has seen in Services yet. */
   | 'TooManyUnclaimed'
-  /** The codes from here on are only for requests to allocate (docs/allocate-reference.md). */
+  /** This code and the following are only for requests to allocate (docs/allocate-reference.md). */
   | 'NotRegistered'
   | 'CallerRefused'
   | 'OtherStack'
@@ -26,12 +26,12 @@ export type RefusalCode =
   | 'RequestIdTaken'
   | 'InProgress';
 
-/** The reason why nothing was changed. Messages are upstream's where it has one. */
+/** The reason why an operation changed nothing. The message is upstream's if upstream has one. */
 export interface Refusal {
   readonly outcome: 'refused';
   readonly code: RefusalCode;
   readonly message: string;
-  /** The index of the item in the request; absent if the refusal is not about a single item. */
+  /** The index of the refused item in the request. Absent if the refusal is not about a single item. */
   readonly index?: number;
 }
 

@@ -1,11 +1,11 @@
 /*
- * Sets of bit numbers in the byte format of a snapshot: one big-endian number, so that bit 0 is the lowest bit of the
- * *last* byte and the bytes grow at the front; without leading zero bytes, and empty for the empty set (`big.Int.Bytes`
- * in `pkg/registry/core/service/allocator/bitmap.go`). Input may be padded, output never is: stored bytes are compared
- * to skip writes that change nothing.
+ * Sets of bit numbers in the byte format of a snapshot (`big.Int.Bytes` in `pkg/registry/core/service/allocator/bitmap.go`).
+ * A set is one big-endian number: bit 0 is the lowest bit of the *last* byte, and a larger set gets more bytes at the front.
+ * It has no leading zero bytes, and the empty set has no bytes. Functions accept leading zero bytes and never return them,
+ * because stored bytes are compared to skip writes that change nothing.
  */
 
-/** Upstream's `RangeAllocation`: canonical text of the range, and the allocated bits in the format above. */
+/** The data of upstream's `RangeAllocation`: the canonical text of the range, and the allocated bits in the format above. */
 export interface RangeSnapshot {
   readonly range: string;
   readonly data: Uint8Array;
@@ -75,7 +75,7 @@ function combined(one: Uint8Array, other: Uint8Array, operation: (a: number, b: 
   return trimmed(data);
 }
 
-/** Bytes are counted from the last, which has bits 0 to 7. */
+/** Returns the byte at a position. Positions are counted from the last byte, which has bits 0 to 7. */
 export function byteOf(data: Uint8Array, position: number): number {
   return data[data.length - 1 - position] ?? 0;
 }

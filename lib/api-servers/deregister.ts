@@ -7,15 +7,15 @@ import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 
 export interface DeregisterRequest extends RemovalRequest {
-  /** One published address, as text. */
+  /** The address to withdraw, as text. */
   readonly address: string;
-  /** The end of the withdrawal. Default: an hour from now; at most 24 hours. */
+  /** The end of the withdrawal. Default: one hour from now. Maximum: 24 hours from now. */
   readonly untilMs?: number;
-  /** The server itself is the caller, because it shuts down: its next start ends the withdrawal. */
+  /** True if the caller is the server itself, which shuts down. Its next start then ends the withdrawal. */
   readonly goingDown?: boolean | undefined;
   /**
-   * The caller has already withdrawn the address until `untilMs`. If another caller undid that, it is not withdrawn
-   * again.
+   * True if the caller has already withdrawn the address until `untilMs`. If another caller has undone this withdrawal, the
+   * address is not withdrawn again.
    */
   readonly repeated?: boolean;
 }
@@ -23,20 +23,20 @@ export interface DeregisterRequest extends RemovalRequest {
 export type DeregisterResult =
   | ({ readonly outcome: 'deregistered'; readonly untilMs: number } & AddressRemoval)
   | { readonly outcome: 'refused'; readonly reason: RefusalReason; readonly message: string }
-  /** The address is unknown here: there is nothing to withdraw. */
+  /** The cluster has no such address, so there is nothing to withdraw. */
   | { readonly outcome: 'notRegistered'; readonly message: string };
 
 export type RefusalReason = 'notAnAddress' | 'badEnd' | 'shared' | 'lastLiveAddress' | 'undone';
 
 const DEFAULT_WITHDRAWAL_MS = 3_600_000;
 const LONGEST_WITHDRAWAL_MS = 24 * 3_600_000;
-/** The longest time from the read of a valid lease to the arrival of a write that publishes its address. */
+/** The longest time between the read of an active lease and the arrival of the write that publishes its address. */
 const LATEST_WRITE_MS = 30_000;
 
 /**
- * The original's pre-shutdown hook for one address: withdraws it in the table, which no probe undoes before its end (except
- * for a server that went down and came back), and then removes it from Endpoints and EndpointSlice. Safe to repeat: a later
- * end extends the withdrawal, an earlier one does not shorten it.
+ * Does what the original's pre-shutdown hook does, for one address: withdraws it in the table, and then removes it from the
+ * Endpoints and the EndpointSlice. Probes do not end the withdrawal before its time, except for a server that went down and
+ * came back. The call may be repeated: a later end extends the withdrawal, and an earlier end does not shorten it.
  * @throws TableError
  */
 export async function deregister(request: DeregisterRequest): Promise<DeregisterResult> {
@@ -56,7 +56,8 @@ export async function deregister(request: DeregisterRequest): Promise<Deregister
     return { lease, result: lease };
   });
   if ('outcome' in marked) return marked;
-  // Also if it was withdrawn already: the earlier caller may have stopped before it removed the address.
+  // The address is removed even if it was already withdrawn, because the earlier caller may have stopped before it removed
+  // the address.
   const mayBeAdded = marked.expiresAtMs > nowMs() - LATEST_WRITE_MS;
   const removal = await removeAddress(request, address, mayBeAdded);
   return { outcome: 'deregistered', untilMs: marked.withdrawnUntilMs, ...removal };
@@ -69,7 +70,10 @@ function refusalOfEnd(untilMs: number, nowMs: number): DeregisterResult | undefi
   return refused('badEnd', `the withdrawal would end at ${isoTime(untilMs)}; at most 24 hours from now are allowed`);
 }
 
-/** Returns the refusal by the same leases that the withdrawal is written over: one of two concurrent callers is refused. */
+/**
+ * Returns a refusal, decided by the leases on which the write of the withdrawal is conditional. If two callers withdraw the
+ * last two addresses at the same time, one of them is therefore refused.
+ */
 function refusalOf(
   request: DeregisterRequest & { readonly untilMs: number },
   address: string,
@@ -98,7 +102,7 @@ function refusalOf(
     const message = `${address} is shared by several API servers (${where}): remove the server behind it instead`;
     return refused('shared', message);
   }
-  // A withdrawal that ends within the skew may have been undone by a caller whose clock is ahead.
+  // If a withdrawal ends within the clock skew, a caller whose clock is ahead may have undone it.
   const isRepeated = lease !== undefined && isWithdrawn(lease, nowMs() + MOST_SKEW_MS);
   if (isRepeated || lastOne || othersLive(request, leases, address).length > 0) return undefined;
   const message = `${address} is the last live address: without it the kubernetes Service has no endpoints. Set lastOne to remove it anyway`;
@@ -112,16 +116,16 @@ function refused(reason: RefusalReason, message: string): DeregisterResult {
 type UndoRequest = Pick<DeregisterRequest, 'spec' | 'table' | 'address' | 'nowMs'>;
 
 export type UndoResult =
-  /** `wasUntilMs`: the planned end of the withdrawal. */
+  /** `wasUntilMs` is the planned end of the withdrawal. */
   | { readonly outcome: 'undone'; readonly address: string; readonly wasUntilMs: number }
-  /** The withdrawal is over, or there was none. */
+  /** The withdrawal has ended, or there was none. */
   | { readonly outcome: 'notWithdrawn'; readonly address: string }
   | { readonly outcome: 'notAnAddress' }
   | { readonly outcome: 'notRegistered' };
 
 /**
- * Undoes a deregistration. Only the table is written: the next tick of the kubernetes-service loop, or the next heartbeat of
- * the server's own host, publishes the address again when the server answers.
+ * Undoes a deregistration. Writes only to the table. The next pass of kubernetes-service, or the next heartbeat of the
+ * server's own agent, publishes the address again when the server answers.
  * @throws TableError
  */
 export async function undoDeregister({ spec, table, address: text, nowMs }: UndoRequest): Promise<UndoResult> {

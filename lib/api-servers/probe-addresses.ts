@@ -20,14 +20,20 @@ import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../e
 import { type ExpectedAddress, publishedAddresses, type ServersSeen } from '../endpoints/published-servers.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
 
-/** An invocation runs at most 16 passes at a time, so that a process has at most 256 probes under way. */
+/**
+ * The most simultaneous probes of a pass. An invocation runs at most 16 passes at a time, so a process has at most 256 open
+ * probes.
+ */
 const PROBES_AT_ONCE = 16;
 const WITNESSES_AT_ONCE = 2;
-/** A part of the 9 s of a pass. A silent probe takes 3 s, and 1 s more if this process was busy. */
+/**
+ * The time for look-ups, which like `PROBES_MS` is a part of the 9 s of a pass. A probe without an answer takes 3 s, or 4 s
+ * if this process was busy.
+ */
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 4_000;
 
-/** An address of the spec, and the URL of its probe. */
+/** An expected address with the target of its probe. */
 export interface ProbedAddress extends ExpectedAddress {
   readonly target: ProbeTarget;
 }
@@ -35,11 +41,11 @@ export interface ProbedAddress extends ExpectedAddress {
 export interface ResolvedAddresses {
   readonly addresses: readonly ProbedAddress[];
   readonly findings: readonly Finding[];
-  /** Hosts whose look-up failed. */
+  /** The host names whose look-up failed. */
   readonly unresolved: readonly string[];
 }
 
-/** The parts of a pass's context that probes need. */
+/** The parts of the context of a pass that probes need. */
 export interface ProbingPass {
   readonly spec: ClusterSpec;
   readonly probe: Prober;
@@ -49,7 +55,10 @@ export interface ProbingPass {
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
 }
 
-/** Resolves and probes every API server. Look-ups and probes share a budget that leaves time for the reads and writes of the pass. */
+/**
+ * Resolves and probes all API servers. Look-ups and probes share a time limit, which leaves time for the reads and writes of
+ * the pass.
+ */
 export async function probeServers(
   pass: ProbingPass,
   families: readonly PublishedFamily[],
@@ -67,7 +76,10 @@ export async function probeServers(
   }
 }
 
-/** Also probes servers of agents, to tell silent servers from a fault of our own network if no other server answers. */
+/**
+ * Probes the addresses. If no probed server of a family answers, also probes servers whose agents refresh their leases, as
+ * witnesses: an answer of such a server shows that our own network works.
+ */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: ProbingPass,
   families: readonly PublishedFamily[],
@@ -79,7 +91,7 @@ async function probeWithWitnesses(
   const toProbe = expected.filter(({ address }) => !kept.has(address));
   const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
   const witnesses = expected.filter(({ address }) => kept.has(address));
-  // Many silent addresses would use up the time for the witnesses.
+  // With many silent addresses, no time would be left for witnesses later, so a few are probed first.
   const firstOf = ({ isOf }: PublishedFamily) =>
     witnesses.filter(({ address }) => isOf(address)).slice(0, WITNESSES_AT_ONCE / families.length);
   const atOnce = toProbe.length < PROBES_AT_ONCE ? [] : families.flatMap(firstOf);
@@ -93,8 +105,8 @@ async function probeWithWitnesses(
 }
 
 /**
- * Every address that may serve: those of the spec, and those of its hosts that are of the Service's family
- * and valid in Endpoints. If a look-up fails, or finds no such address, the addresses that the leases have for that host stay.
+ * Returns the addresses of the spec, and those of its host names that belong to a published family and that Endpoints may
+ * contain. If a look-up fails or finds no such address, returns the addresses that leases have for the host name.
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
@@ -154,7 +166,10 @@ async function resolveServer(
   return { addresses: probed(known), findings: [...findings, failure], unresolved: [host] };
 }
 
-/** Returns the records to publish. If there are too many, those of servers known to be alive come first. */
+/**
+ * Returns the records that may be published. If there are too many, records of servers that are known to be alive have
+ * priority.
+ */
 function publishable(
   records: ParsedRecords,
   host: string,
@@ -181,10 +196,7 @@ function publishable(
   return { addresses: fit.flatMap((ofFamily) => ofFamily.slice(0, most)), findings };
 }
 
-/**
- * The parsed records by their text. The key of an address is its canonical text, because a target group or a Service may
- * spell it differently.
- */
+/** The parsed records, by canonical text. A target group or a Service may spell an address differently. */
 type ParsedRecords = ReadonlyMap<string, Address | undefined>;
 
 function parsedRecords(found: readonly unknown[]): ParsedRecords {
@@ -207,21 +219,24 @@ export function targetOf(address: string, probe: ProbeSpec, spec: ClusterSpec): 
   };
 }
 
-/** Whether the spec contains the host of the URL. A certificate proves too little: the CA may sign nodes and Services, too. */
+/**
+ * Returns whether the host of the URL is an API server in the spec. A valid certificate would not prove this, because the CA
+ * may also sign certificates of nodes and Services.
+ */
 export function isHostOf({ apiServers }: ClusterSpec, url: string): boolean {
   const host = hostOf(new URL(url));
   return apiServers.some((server) => ('address' in server ? server.address : server.host) === host);
 }
 
-/** Returns how many ticks it takes until each address has been among the first to be probed. */
+/** Returns the number of passes after which each address has been among the first probes of a pass. */
 export function ticksOfATurn(addresses: number): number {
   return Math.max(1, Math.ceil(addresses / PROBES_AT_ONCE));
 }
 
 /**
- * Returns the addresses in the order of their probes. Silent addresses use up the time for probes. So with more than 16 addresses,
- * published ones come first, and of those the ones whose last counted probe is the oldest. The order of addresses
- * with an equal time differs from pass to pass.
+ * Returns the addresses in the order of their probes. The order matters with more than 16 addresses, because silent ones use
+ * up the time. Published addresses come first, beginning with those whose last counted probe is oldest. The order of
+ * addresses with equal times differs between passes.
  */
 function inTurn(
   addresses: readonly ProbedAddress[],
@@ -247,8 +262,8 @@ function inTurn(
 }
 
 /**
- * Probes up to 16 addresses at a time until the signal aborts. Returns the outcomes by address, in the given order; an address
- * that was not probed in time has none.
+ * Probes up to 16 addresses at a time until the signal aborts. Returns the outcomes by address, in the given order. An
+ * address that was not probed in time has no outcome.
  */
 export async function probeAddresses(
   addresses: readonly ProbedAddress[],

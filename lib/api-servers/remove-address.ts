@@ -21,11 +21,11 @@ import { type WriteFailure, writeObjects } from './write-objects.ts';
 
 export interface RemovalRequest {
   readonly spec: ClusterSpec;
-  /** Calls of table and cluster end with the caller's deadline. */
+  /** The table. Calls of the table and of the cluster end at the caller's deadline. */
   readonly table: KeyValueTable;
   readonly connect: () => Promise<ClusterPort>;
   readonly nowMs: () => number;
-  /** Remove the address even if it is the last one. */
+  /** True to remove the address even if it is the last one. */
   readonly lastOne?: boolean | undefined;
 }
 
@@ -36,19 +36,20 @@ interface Removal extends RemovalRequest {
 }
 
 export interface AddressRemoval {
-  /** Whether Endpoints or a slice still have the address: the kubernetes-service loop removes it at its next tick. */
+  /** True if the Endpoints or a slice still contain the address. The next pass of kubernetes-service removes it. */
   readonly stillPublished: boolean;
   readonly changes: readonly string[];
-  /** The reason why the address was not removed at once. */
+  /** The reason why the address was not removed immediately. */
   readonly error?: ErrorDescription;
 }
 
-/** Endpoints that other writers keep changing are left to the next tick. */
+/** If other writers change the endpoints in all of these attempts, the next pass removes the address. */
 const ATTEMPTS = 4;
 
 /**
- * Removes an address that was withdrawn before from Endpoints and EndpointSlice.
- * @param mayBeAdded the address had a valid lease lately: a tick that read this lease may be about to add an unpublished address
+ * Removes a withdrawn address from the Endpoints and the EndpointSlice.
+ * @param mayBeAdded true if the address recently had an active lease: a pass that read this lease may be about to publish the
+ * address
  */
 export async function removeAddress(
   request: RemovalRequest,
@@ -80,7 +81,7 @@ export async function removeAddress(
   }
 }
 
-/** Returns the addresses of the same family that stay published without this one. */
+/** Returns the addresses of the same family that stay published when this one is removed. */
 export function othersLive({ spec, nowMs }: RemovalRequest, leases: readonly Lease[], address: string): string[] {
   const live = publishedAddresses(leases, knownAddresses(spec, leases), nowMs());
   const { isOf } = familyOfAddress(spec, address);
@@ -106,12 +107,13 @@ async function writeWithout(
   if (!published.includes(address)) return { changes: [] };
   const { leases } = await readLeases(table, spec.name);
   const others = othersLive(removal, leases, address);
-  // Only a tick, which probes them, removes other addresses without a valid lease. They are no reason to remove the last live one.
+  // Other addresses without an active lease stay: only a pass, which probes them, removes them. They do not justify the
+  // removal of the last live address.
   const withdrawn = new Set(leases.filter((lease) => isWithdrawn(lease, nowMs())).map((lease) => lease.address));
   const staying = published.filter((ip) => !withdrawn.has(ip));
   const live = others.length === 0 ? [] : [...new Set([...others, ...staying])].sort();
   if (live.length === 0 && !lastOne) return { changes: [] };
-  // The lease reconciler of the original corrects the ports whenever it removes an address.
+  // The original's lease reconciler also corrects the ports when it removes an address.
   const reconcilePorts = spec.endpoints.reconciler !== 'master-count' || spec.endpoints.reconcilePorts;
   const removing = { ...spec, endpoints: { ...spec.endpoints, reconcilePorts } };
   return writeObjects(kubernetes, planWrites({ spec: removing, family, objects, live, excluded: [address] }));
@@ -120,8 +122,9 @@ async function writeWithout(
 const FENCED_AT = 'kube-bootstrap-controller/fenced-at';
 
 /**
- * Raises the version of each object that does not have the address, by an annotation, so that a write of a tick that read it
- * before is refused. Writing it unchanged would not: the API server stores nothing then.
+ * Writes an annotation to each object that does not have the address. This changes the resourceVersion, so that the API
+ * server refuses the write of a pass that has already read the object. Without the annotation, the API server would not store
+ * the unchanged object.
  */
 async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<string[]> {
   const changes: string[] = [];
@@ -139,8 +142,8 @@ async function fence({ kubernetes, nowMs, address, family }: Removal): Promise<s
 }
 
 /**
- * Returns true if an object publishes the address, or (with `mayBeAdded`) if the object is absent: it has no version that
- * could make a write fail, so a tick may be about to create it with the address.
+ * Returns true if an object publishes the address. With `mayBeAdded`, also returns true if the object is missing: a pass may
+ * be about to create it with the address, and no resourceVersion can make that write fail.
  */
 async function isPublished({ kubernetes, address, family }: Removal, mayBeAdded: boolean): Promise<boolean> {
   const { refs } = family;

@@ -24,17 +24,17 @@ import {
   type UpdateResult,
 } from '../kubernetes/cluster-port.ts';
 
-/** Why an object was not written; the next pass tries again. */
+/** The reason why an object was not written. The next pass tries again. */
 export interface WriteFailure {
   readonly code: EndpointsErrorCode;
   readonly message: string;
 }
 
-/** Makes the writes of a publication, and returns the lines of the report and the state for the next pass. */
+/** Makes the writes of a publication. Returns the lines for the report and the state for the next pass. */
 export async function publish(kubernetes: ClusterPort, { writes, objects, removals, verdict }: Publication) {
   const { changes, objects: written, isWithheld, failure } = await writeObjects(kubernetes, writes);
   const isWritten = changes.length > 0 && !isWithheld;
-  // Another writer can only undo a write that was made.
+  // Only a write that was made can be undone by another writer.
   const isUnwritten = writes.length === 0 || isWithheld || failure !== undefined;
   const versions = versionsOf(Object.values({ ...objects, ...written }));
   return {
@@ -50,19 +50,19 @@ function withVersions({ lastWrite, ...state }: ContestState, versions: readonly 
 }
 
 export interface WrittenObjects {
-  /** One line for each write that was made. */
+  /** A line for each write that was made. */
   readonly changes: readonly string[];
-  /** The written objects as the API server has them now, or as they would be. */
+  /** The written objects, as the API server stored them. If writes are withheld, the objects that would be written. */
   readonly objects: PublishedObjects;
-  /** The port withheld the writes. */
+  /** True if the port withheld the writes. */
   readonly isWithheld: boolean;
   /** The reason why the writes ended early. */
   readonly failure?: WriteFailure;
 }
 
 /**
- * Makes the writes one after the other, until one fails: if the Endpoints cannot be written, their slice is not written either
- * (`pkg/controlplane/reconcilers/endpointsadapter.go`).
+ * Makes the writes one after the other, and stops at the first failure. If the Endpoints cannot be written, their slice is
+ * therefore not written either (`pkg/controlplane/reconcilers/endpointsadapter.go`).
  */
 export async function writeObjects(kubernetes: ClusterPort, plan: readonly PlannedWrite[]): Promise<WrittenObjects> {
   const changes: string[] = [];
@@ -104,7 +104,7 @@ async function writeObject(kubernetes: ClusterPort, { verb, object }: ObjectWrit
   }
   const result: CreateResult<Published> | UpdateResult<Published> =
     verb === 'create' ? await kubernetes.create(object) : await kubernetes.update(object);
-  // Another writer created the slice after it was read: the next pass reads it.
+  // Another writer created the slice after this pass had read it. The next pass reads it.
   if (result.outcome === 'alreadyExists' && kind === 'EndpointSlice') return nothing;
   if (!('object' in result)) return failed(result);
   const isWithheld = result.outcome === 'withheld';
@@ -119,7 +119,7 @@ function endpointsError({ code, message }: WriteFailure, cause?: Error): Endpoin
   return new EndpointsError(code, message, cause && { cause });
 }
 
-/** @param what the object in the message: `Service default/kubernetes` */
+/** @param what the object as messages name it: `Service default/kubernetes` */
 function failureOf(refusal: Refusal, what: string): WriteFailure {
   switch (refusal.outcome) {
     case 'conflict':
@@ -141,13 +141,13 @@ function failureOf(refusal: Refusal, what: string): WriteFailure {
 }
 
 /**
- * How long the Service waits for the ServiceCIDR of its own pass, at most: the API server allocates from it as soon as
- * its informer has seen it (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
+ * The waits before further attempts to create the Service, after the pass created the ServiceCIDR. The API server can
+ * allocate from it when its informer has seen it (`pkg/registry/core/service/ipallocator/cidrallocator.go`).
  */
 const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 
-/** The parts of a pass that write the Service. */
+/** The parts of the context of a pass that are needed to write the Service. */
 export interface ServicePass {
   readonly kubernetes: ClusterPort;
   readonly spec: ClusterSpec;
@@ -157,13 +157,14 @@ export interface ServicePass {
 export interface WrittenService {
   readonly changes: readonly string[];
   readonly errors: readonly EndpointsError[];
-  /** The Service is missing, so no endpoints are published. */
+  /** True if the Service is missing: then no endpoints are published. */
   readonly isMissing: boolean;
 }
 
 /**
- * Creates or updates the Service `default/kubernetes`. Also creates what an API server needs before it accepts the Service:
- * the namespace `default`, and the ServiceCIDR `kubernetes` (Kubernetes 1.33 and later, with the server's own hooks off).
+ * Creates or updates the Service `default/kubernetes`. If the API server needs them to accept the Service, also creates the
+ * namespace `default` and the ServiceCIDR `kubernetes`. The ServiceCIDR can be missing in Kubernetes 1.33 and later, if the
+ * server's own hooks are off.
  */
 export async function writeService(pass: ServicePass, write: ServiceWrite | undefined): Promise<WrittenService> {
   if (write === undefined) return { changes: [], errors: [], isMissing: false };
@@ -197,7 +198,7 @@ async function createService(pass: ServicePass, desired: ServiceObject): Promise
   return { changes, errors: [endpointsError(failureOf(result, `Service ${SERVICE}`), cause)], isMissing: true };
 }
 
-/** Creates the Service as soon as the API server can allocate; if that takes too long, the next pass tries again. */
+/** Creates the Service as soon as the API server can allocate. If this takes too long, the next pass tries again. */
 async function createOnceAllocatable(
   { kubernetes, pause }: ServicePass,
   desired: ServiceObject,
@@ -216,7 +217,10 @@ async function createNamespace(kubernetes: ClusterPort): Promise<boolean> {
   return (await kubernetes.create(namespace)).outcome === 'created';
 }
 
-/** The ServiceCIDR is missing, and this API server does not serve the kind or denies access to it. */
+/**
+ * Creates the ServiceCIDR `kubernetes` if it is missing. Returns an error if the API server does not serve this kind or
+ * denies access to it.
+ */
 async function createServiceCidr(
   kubernetes: ClusterPort,
   spec: ClusterSpec,

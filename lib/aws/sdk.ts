@@ -4,9 +4,9 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 
 /** The limits of one call to AWS. */
 export interface CallLimits {
-  /** Attempts, including the first. */
+  /** The number of attempts, including the first. */
   readonly maxAttempts: number;
-  /** The longest wait between two attempts, throttled or not. */
+  /** The longest wait between two attempts, also after throttling. */
   readonly maxRetryDelayMs: number;
   readonly connectionTimeoutMs: number;
   /** The longest wait for a reply, and the longest silence within one. */
@@ -29,8 +29,8 @@ export function clientOptions({ maxAttempts, maxRetryDelayMs, connectionTimeoutM
 }
 
 /**
- * Returns the SDK's exponential backoff with full jitter, capped at `maxMs`. Without the cap, it is seconds after
- * throttling.
+ * Returns the SDK's exponential backoff with full jitter and at most `maxMs`. Without this limit, the wait after throttling
+ * would take seconds.
  */
 function cappedBackoff(maxMs: number) {
   let baseMs = 50;
@@ -54,7 +54,7 @@ const THROTTLED = new Set([
   'TooManyRequestsException',
 ]);
 
-/** Codes of errors whose messages may contain parts of the request's signature. Such a message is never shown. */
+/** The codes of errors whose messages may contain parts of the signature of a request. Such a message is never shown. */
 const NOT_AUTHENTICATED = new Set([
   'CredentialsProviderError',
   'ExpiredToken',

@@ -7,7 +7,7 @@ import { storeClientOptions } from './store-client.ts';
 
 export interface OutgoingMessage {
   readonly body: string;
-  /** Whole seconds until the message can be received. */
+  /** The delay until the message can be received, in whole seconds. */
   readonly delaySeconds: number;
 }
 
@@ -65,7 +65,7 @@ async function sendAll<Message>(
   return unsent.flat();
 }
 
-/** Returns a queue of SQS: standard, because a FIFO queue cannot delay a single message. */
+/** Returns an SQS queue. It is a standard queue, because a FIFO queue cannot delay a single message. */
 export function sqsQueue(client: SQSClient, url: string): MessageQueue {
   return {
     send: (messages, signal) => {

@@ -21,7 +21,7 @@ export type Credentials = () => Promise<{
 /** The region of the stores and the identity that reads them. Default: those of the AWS SDK. */
 export interface StorePlace {
   readonly region?: string;
-  /** A profile of the AWS CLI. */
+  /** The name of a profile in the configuration of the AWS CLI. */
   readonly profile?: string;
 }
 
@@ -74,7 +74,7 @@ export function parameterStore(options: StoreClientOptions): StoreClient {
 /** The store of a text: Secrets Manager for a secret, or Systems Manager (`ssm`) for a parameter of Parameter Store. */
 export type SecretStore = 'secretsManager' | 'ssm';
 
-/** `absent`: the name does not exist. The reason of `failed` is only the error's name. */
+/** The result of a read. `absent`: the name does not exist. `failed`: `reason` is only the name of the error. */
 export type SecretText =
   | { readonly outcome: 'read'; readonly text: string }
   | { readonly outcome: 'absent' }

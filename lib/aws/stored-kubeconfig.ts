@@ -45,7 +45,7 @@ function wordsOf(stored: StoredKubeconfig) {
   };
 }
 
-/** Returns the region of an ARN. A name is looked up where the function runs. */
+/** Returns the region of an ARN; `undefined` for a name, which is looked up in the region of this process. */
 export function regionIn(stored: StoredKubeconfig): string | undefined {
   const [scheme, , , region] = nameOf(stored).split(':');
   return scheme === 'arn' ? region : undefined;

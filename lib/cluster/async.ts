@@ -1,6 +1,6 @@
 /**
- * Returns the results of `work` for each element, in their order, with at most `limit` under way. The first error ends
- * all the others.
+ * Returns the results of `work` for each element, in the order of the elements. At most `limit` calls of `work` run at the
+ * same time. The first error ends all of them.
  */
 export async function eachOf<Element, Result>(
   elements: readonly Element[],
@@ -17,7 +17,7 @@ export async function eachOf<Element, Result>(
   return results;
 }
 
-/** Returns the elements in lists of `size`, the last one perhaps shorter. */
+/** Returns the elements in lists of `size`. The last list may be shorter. */
 export function batchesOf<Element>(elements: readonly Element[], size: number): (readonly Element[])[] {
   return Array.from({ length: Math.ceil(elements.length / size) }, (_, at) =>
     elements.slice(at * size, (at + 1) * size),
@@ -29,8 +29,8 @@ function* entriesOf<Element>(elements: readonly Element[]): Generator<readonly [
 }
 
 /**
- * Returns the result of `work`, unless the signal aborts first. A call that obeys the signal then ends at once, with an
- * error that names the silent server; otherwise the signal's reason is thrown and `work` is abandoned.
+ * Returns the result of `work`, unless the signal aborts first. If a call in `work` obeys the signal, it then ends with an
+ * error that names the silent server. Otherwise this function throws the reason of the signal and abandons `work`.
  */
 export async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();

@@ -16,7 +16,10 @@ export const BOUNDS = {
     'status.conditions': 256,
   },
   Namespace: { 'spec.finalizers': 256 },
-  /** As many ports as port numbers. More cluster IPs than the API accepts, so that a pass can report such a Service. */
+  /**
+   * A Service may have as many ports as there are port numbers. It may have more cluster IPs than the API accepts, so that a
+   * pass can report such a Service.
+   */
   Service: { 'spec.ports': 65_536, 'spec.clusterIPs': 16 },
   Endpoints: {
     subsets: 100,
@@ -24,7 +27,7 @@ export const BOUNDS = {
     'subsets[].notReadyAddresses': 1_000,
     'subsets[].ports': 100,
   },
-  /** The bound after repacking: each port may get its own subset with all addresses. */
+  /** The bound after repacking, where each port may have its own subset with all addresses. */
   'Endpoints, repacked': { 'subsets[].addresses': 10_000 },
   EndpointSlice: { endpoints: 1_000, 'endpoints[].addresses': 1_000, ports: 100 },
   ServiceCIDR: { 'spec.cidrs': 2 },
@@ -33,7 +36,7 @@ export const BOUNDS = {
   'each list': {
     Namespace: 10_000,
     Service: 100_000,
-    /** The entries of all Services of a list together. */
+    /** The sum of the entries of all Services in a list. */
     'Service.spec.ports and clusterIPs': 250_000,
     Endpoints: 10_000,
     EndpointSlice: 100,
@@ -57,7 +60,7 @@ export const BOUNDS = {
  */
 export const LONGEST_TOKEN = 4_096;
 
-/** Four times the longest name that the API accepts. */
+/** The longest text from outside. It is four times the longest name that the API accepts. */
 export const LONGEST_TEXT = 1_024;
 
 export interface OverBoundField {

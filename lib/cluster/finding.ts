@@ -51,24 +51,24 @@ export interface Regarding {
 
 export interface EventDraft {
   readonly regarding: Regarding;
-  /** `ClusterIPNotAllocated`, `PortOutOfRange`, ... as upstream. */
+  /** Upstream's reason, such as `ClusterIPNotAllocated` or `PortOutOfRange`. */
   readonly reason: string;
-  /** `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`. */
+  /** Upstream's action: `ClusterIPAllocation`, `ClusterIPValidation` or `PortAllocation`. */
   readonly action: string;
   readonly note: string;
 }
 
 export interface Finding {
   readonly type: FindingType;
-  /** Upstream's message, exactly, if it has one. */
+  /** The message. If upstream has a message for this finding, it is the same. */
   readonly message: string;
   readonly item?: string;
-  /** `namespace/name` of the affected Service. */
+  /** The affected Service, as `namespace/name`. */
   readonly service?: string;
   readonly event?: EventDraft;
 }
 
-/** How often and when an event was seen. The run record keeps the sightings by event name. */
+/** The number and the times of the sightings of an event. The run record keeps them by event name. */
 export interface EventSighting {
   readonly count: number;
   readonly lastSeenAtMs: number;

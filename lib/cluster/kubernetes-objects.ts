@@ -1,9 +1,9 @@
 import type { V1ObjectMeta } from '@kubernetes/client-node';
 
-/** JSON as the API server sent it: unknown fields are kept. */
+/** JSON as the API server sent it, including unknown fields. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [field: string]: Json | undefined };
 
-/** A type of client-node as the object is in JSON: times are texts. */
+/** A type of client-node in the form of JSON, where times are texts. */
 export type FromJson<T> = T extends Date
   ? string
   : T extends readonly (infer Item)[]
@@ -18,10 +18,10 @@ export interface KubernetesObject {
   readonly metadata: FromJson<V1ObjectMeta> & { readonly name: string };
 }
 
-/** A whole object. Fields that client-node does not know are written back unchanged, too. */
+/** A whole object. An update also keeps the fields that client-node does not know. */
 export type WholeObject<T> = Omit<FromJson<T>, keyof KubernetesObject> & KubernetesObject;
 
-/** The fields of a Service that allocation depends on. Absent lists are empty, absent numbers 0. */
+/** The fields of a Service that allocation depends on. An absent list is empty, and an absent number is 0. */
 export interface ServiceClaim {
   readonly namespace: string;
   readonly name: string;
@@ -32,7 +32,7 @@ export interface ServiceClaim {
   readonly clusterIPs: readonly string[];
   readonly ports: readonly { readonly protocol: string; readonly nodePort: number }[];
   readonly healthCheckNodePort: number;
-  /** The label `kube-bootstrap-controller/hold-owner`: the Service claims items that are held for that owner. */
+  /** The value of the label `kube-bootstrap-controller/hold-owner`. The Service claims items that are held for this owner. */
   readonly holdOwner?: string;
   readonly createdAtMs: number;
 }

@@ -1,24 +1,21 @@
-/**
- * The record of one API server's address in the table. The record is kept after the lease expired, so that misses are
- * remembered.
- */
+/** The record of one API server's address in the table. It is kept after the lease expired, because it contains the misses. */
 interface ServerRecord {
   /** The address as canonical text. */
   readonly address: string;
-  /** The number of refreshes, as upstream counts them. 0: the lease was never refreshed. */
+  /** The number of refreshes of the lease, which is 0 if the lease was never refreshed. Upstream counts in the same way. */
   readonly generation: number;
   /** `probe`: the kubernetes-service loop refreshed the lease. `agent`: the agent beside the API server refreshed it. */
   readonly source: 'probe' | 'agent';
   /** The host name that has this address as a record, if any. */
   readonly host?: string;
   readonly expiresAtMs: number;
-  /** Probes missed in a row since the last refresh. Probes that failed on our side do not count. */
+  /** The number of consecutive misses since the last refresh. A probe that failed on our side is not a miss. */
   readonly misses: number;
-  /** When the last miss was counted. Absent in items of versions that did not date misses. */
+  /** The time at which the last miss was counted. Absent in items of versions that did not record it. */
   readonly missedAtMs?: number;
   /** The time of the first probe, since the last answer, whose reply this process was too busy to receive. */
   readonly lateSinceMs?: number;
-  /** The last recorded result of a probe (`answered 200`), for readers; at most 200 characters. */
+  /** The last recorded result of a probe, such as `answered 200`. It is only for display and has at most 200 characters. */
   readonly lastProbe?: string;
 }
 
@@ -26,18 +23,24 @@ interface ServerRecord {
 export type Lease = ServerRecord &
   (
     | { readonly state: 'leased' }
-    /** The server reported that it shuts down. Until a probe gets no answer, only status 200 publishes the address again. */
+    /**
+     * The server reported that it shuts down. Until a probe gets no answer, the address is published again only after status
+     * 200.
+     */
     | { readonly state: 'shuttingDown' }
     /** The address is deregistered. It is published again after the end of the withdrawal, once the server answers. */
     | {
         readonly state: 'withdrawn';
         readonly withdrawnUntilMs: number;
-        /** Whether the server was down or shutting down since the withdrawal. If so, its next status 200 ends the withdrawal. */
+        /**
+         * True if a probe has seen the server down or shutting down since the withdrawal. Its next status 200 then ends the
+         * withdrawal.
+         */
         readonly seenDown: boolean;
       }
   );
 
-/** Returns when the withdrawal of an address ends; undefined if it is not withdrawn. */
+/** Returns the end of the withdrawal of an address; `undefined` if the address is not withdrawn. */
 export function withdrawnUntil(lease: Lease, nowMs: number): number | undefined {
   return lease.state === 'withdrawn' && lease.withdrawnUntilMs > nowMs ? lease.withdrawnUntilMs : undefined;
 }
@@ -60,7 +63,7 @@ export function endOf(lease: Lease): number {
   return Math.max(lease.expiresAtMs, lease.state === 'withdrawn' ? lease.withdrawnUntilMs : 0);
 }
 
-/** The new leases by address; `undefined`: the lease is removed. */
+/** The new lease of each address; `undefined` removes the lease. */
 export type LeaseChanges = ReadonlyMap<string, Lease | undefined>;
 
 /** Returns the leases after the changes, in byte order of their addresses. */

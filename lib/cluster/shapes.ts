@@ -5,7 +5,7 @@ export function described<Type extends z.ZodMiniType>(type: Type, description: s
   return type.check(z.meta({ description, ...keywords }));
 }
 
-/** A field that users may omit. `value` is the default, in the form that users write. */
+/** Returns a field that users may omit. `value` is its default, in the form that users write. */
 export function withDefault<Type extends z.ZodMiniType>(
   value: NoInfer<z.input<Type>>,
   type: Type,
@@ -15,7 +15,7 @@ export function withDefault<Type extends z.ZodMiniType>(
   return z.prefault(described(type, description, keywords), value);
 }
 
-/** A field that may be absent, in written and in stored specs. */
+/** Returns a field that may be absent in written and in stored specs. */
 export function optional<Type extends z.ZodMiniType>(
   type: Type,
   description: string,

@@ -5,7 +5,7 @@ import { type PortInterval, parsePortInterval, portIntervalText } from '../alloc
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { described, optional, withDefault } from './shapes.ts';
 
-/** Upstream's defaults. An empty text means the default, too. */
+/** Upstream's default ranges. An empty text in a spec also means the default. */
 export const DEFAULT_CLUSTER_IP_RANGE = '10.0.0.0/24';
 const DEFAULT_NODE_PORT_RANGE = '30000-32767';
 
@@ -28,7 +28,7 @@ export const PROBE_PATH = new RegExp(PATH_PATTERN);
 
 export const text = z.string().check(z.minLength(1));
 
-/** A part of a spec that users write in the form `written`. It is stored in the form `stored`. */
+/** Returns a part of a spec that users write in the form `written`, and that is stored in the form `stored`. */
 function completed<Written extends z.ZodMiniType, Stored extends z.ZodMiniType>(
   written: Written,
   complete: (value: z.output<Written>) => unknown,
@@ -161,7 +161,10 @@ const serviceRef = optional(
 );
 const SHARED = { kind: { const: 'shared' } };
 
-/** Forbids the fields of the other sources of addresses: each entry has only one source. */
+/**
+ * Returns a part of a JSON Schema that forbids fields: those of the other sources of addresses, because each entry has only
+ * one source.
+ */
 function without(...fields: readonly string[]) {
   return Object.fromEntries(fields.map((field) => [field, false]));
 }
@@ -276,7 +279,10 @@ export const serviceRanges = completed(
   z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])], 'is not one range or two'),
 );
 
-/** Reads `30000-32767`, `30000+2767` or one port; no ports mean the default range, as with `--service-node-port-range`. */
+/**
+ * Parses a port range such as `30000-32767`, `30000+2767`, or one port. An empty range means the default, as with
+ * `--service-node-port-range`.
+ */
 export function readNodePortRange(ports: string | number): PortInterval | Refusal {
   const range = parsePortInterval(String(ports));
   return isRefused(range) || range.size > 0 ? range : parsePortInterval(DEFAULT_NODE_PORT_RANGE);

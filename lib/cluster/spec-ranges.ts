@@ -1,6 +1,9 @@
 import type { ClusterSpec, Loop } from './cluster-spec.ts';
 
-/** Keys of the ranges, as in etcd without the prefix: the primary cluster IPs, the secondary ones, the node ports. */
+/**
+ * The keys of the ranges: the primary cluster IPs, the secondary cluster IPs, and the node ports. They are the keys in etcd
+ * without its prefix.
+ */
 export const RANGE_KEYS = {
   primary: 'ranges/serviceips',
   secondary: 'ranges/secondaryserviceips',
@@ -10,7 +13,7 @@ export type RangeKey = (typeof RANGE_KEYS)[keyof typeof RANGE_KEYS];
 
 export interface SpecRange {
   readonly key: RangeKey;
-  /** Canonical text: a CIDR or `30000-32767`. */
+  /** The canonical text of the range: a CIDR, or a port range such as `30000-32767`. */
   readonly configured: string;
   readonly loop: Loop;
 }

@@ -70,7 +70,8 @@ export function nearestName(name: string, known: readonly string[]): string | un
 }
 
 /**
- * The Levenshtein distance: letters to insert, delete or change. Names longer than any field are far from all of them.
+ * Returns the Levenshtein distance: the number of letters to insert, delete or change. If `from` is more than twice as long
+ * as `to`, the distance is infinite.
  */
 function editDistance(from: string, to: string): number {
   if (Math.abs(from.length - to.length) > to.length) return Number.POSITIVE_INFINITY;

@@ -22,7 +22,7 @@ export interface Batch extends LoopInvocation {
 
 export type Attempt =
   | { readonly outcome: 'notDue' }
-  /** `resumed`: the spec of a cluster that answers again. */
+  /** `resumed` is the spec of a cluster that answers again. */
   | { readonly outcome: 'succeeded' | 'failed'; readonly resumed?: ClusterSpec }
   | { readonly outcome: 'paused'; readonly pause: Pause }
   | { readonly outcome: 'unregistered' }
@@ -109,7 +109,7 @@ async function recordOwnPass(
       ? withinDeadline(environment, RECORDING_MS, (signal) =>
           writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
         ).catch(() => {
-          // The next pass writes it again.
+          // The next pass without an answer writes the note again.
         })
       : undefined,
   ]);
@@ -158,9 +158,8 @@ export async function attemptApart(
 const WARM = new WeakSet<Environment>();
 
 /**
- * Runs the passes of all. If the event loop is busy for longer than a pass may take, some deadlines pass while their
- * passes wait for it.
- * @param known registrations that were already read. The others are read one by one.
+ * Runs the passes of all clusters. Some passes may exceed their deadline while they wait for a busy event loop.
+ * @param known the registrations that were already read; the others are read one by one
  */
 export async function attemptAll(
   batch: Batch,

@@ -9,7 +9,10 @@ import {
 } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/** The parts of a registration that ticks and figures need: thousands of these are in memory at once. */
+/**
+ * The parts of a registration that ticks and figures need. They are small, because thousands of them are in memory at the
+ * same time.
+ */
 export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
@@ -28,7 +31,7 @@ export interface ShortClusterList {
   readonly clusters: ReadonlyMap<string, RegisteredCluster>;
 }
 
-/** The oldest list that is used. An older list may differ too much from the current registrations. */
+/** The greatest age of a list that is used. An older list may differ too much from the current registrations. */
 const OLDEST_LIST_MS = 15 * 60_000;
 
 export class ClusterListMemory {
@@ -57,14 +60,15 @@ const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
   'node-port-repair': 9_000,
 };
 
-/** Returns the sum of a loop's pauses between pages of a large fleet's list, without the time of its calls. */
+/** Returns the sum of the pauses between pages when a loop lists a large fleet. The time of the calls is not included. */
 export function listPausesMs(loop: Loop): number {
   return SECOND_PAGE_MS[loop] + 3_000;
 }
 
 /**
- * Reads all registrations page by page and keeps the first `whole` of them complete. Throws as `clusterPages` does.
- * @param wait between two pages
+ * Reads all registrations page by page. Keeps the complete registrations of the first `whole` clusters. Throws the errors of
+ * `clusterPages`.
+ * @param wait waits between two pages
  */
 export async function readClusterList(
   table: KeyValueTable,

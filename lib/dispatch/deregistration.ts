@@ -13,7 +13,7 @@ import { unwrittenTable } from '../table/unwritten-table.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { endpointsChanges, publishChanges } from './report-pass.ts';
 
-/** The longest wait for the removal from the endpoints. Upstream waits as long: two intervals of the endpoints loop. */
+/** The longest wait until the endpoints do not contain the address: two intervals of kubernetes-service, as in upstream. */
 const LONGEST_MS = 20_000;
 
 const requestShape = z.strictObject({
@@ -25,8 +25,8 @@ const requestShape = z.strictObject({
 });
 
 /**
- * Returns the handler that withdraws one address. It answers when the endpoints do not list it any more, or with
- * `stillPublished` when time is over. Safe to repeat. A refusal is an answer.
+ * Returns the handler that withdraws one address. It answers when the endpoints do not contain the address, or with
+ * `stillPublished` when the time is over. A request may be repeated. It returns a refusal as an answer, not as an error.
  */
 export function deregistration(): Handler<DeregistrationResult> {
   return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
@@ -45,7 +45,7 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
   const { environment, telemetry } = invocation;
   const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
   const wouldWrite = new Set<string>();
-  // A call that ignores its deadline is abandoned a little after it, because the call's own error may still arrive.
+  // A call that ignores its deadline is abandoned a little later, because its own error may still arrive.
   const result = await withDeadline(environment, budgetMs, (signal) =>
     withinDeadline(environment, budgetMs + ANSWERING_MS / 2, () =>
       deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
@@ -91,14 +91,14 @@ export type DeregistrationResult =
 export interface DeregistrationOptions {
   readonly signal: AbortSignal;
   readonly wouldWrite: (description: string) => unknown;
-  /** Writes nothing: not to the cluster, and not to the table. */
+  /** True to write neither to the cluster nor to the table. */
   readonly dryRun?: boolean;
 }
 
-/** The greatest age of a kubeconfig. An older one is read again. */
+/** The greatest age of a kubeconfig. A kubeconfig that was read earlier is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
-/** Codes of errors that the next attempt would meet again. */
+/** The codes of errors that another attempt would meet again. */
 const LASTING: ReadonlySet<string> = new Set([
   'BadKubeconfig',
   'Forbidden',
@@ -110,8 +110,8 @@ const LASTING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Withdraws the address in the table first, which needs no API server. Then removes the address from the endpoints.
- * Checks every second until the endpoints do not contain the address, or the time is over.
+ * Withdraws the address in the table, which needs no API server, and then removes it from the endpoints. Checks every second
+ * until the endpoints do not contain the address, or the time is over.
  */
 export async function deregisterAddress(
   request: DeregistrationRequest,
@@ -159,7 +159,7 @@ async function untilRemoved(
   while (last.outcome === 'deregistered' && last.stillPublished && mayChange(last.error) && !signal.aborted) {
     await pause(environment.startDeadline(CHECK_AGAIN_MS), signal);
     const changes = [...last.changes];
-    // Out of time: the withdrawal is in the table, and the last check is the answer.
+    // The time is over. The withdrawal is in the table, and the answer has the result of the last check.
     const again = await deregister({ ...removal, untilMs: last.untilMs, repeated: true }).catch((error: unknown) => {
       if (signal.aborted) return undefined;
       throw error;
@@ -187,8 +187,8 @@ async function connected(
   try {
     return await unlessAborted(signal, async () => {
       const { controlPlane, kubernetes } = await connect();
-      // The endpoints of a former control plane must not be checked. If the secret store does not answer, the known
-      // kubeconfig is used.
+      // The endpoints of a former control plane must not be checked. If the secret store does not answer, the kubeconfig in
+      // memory is used.
       const isCurrent = await controlPlane.confirm(KUBECONFIG_MS).catch(() => true);
       return isCurrent ? kubernetes : (await connect()).kubernetes;
     });

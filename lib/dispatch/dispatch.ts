@@ -17,7 +17,7 @@ import { clustersApart } from './suspects.ts';
 import { queueTicks } from './ticks.ts';
 
 /**
- * Returns the handler of a loop's function. A cluster's failure is logged, recorded and part of the summary; only
+ * Returns the handler of a loop's function. The failure of a cluster is logged, recorded and included in the summary. Only
  * failures of the event, the environment or the table fail the invocation.
  */
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
@@ -26,8 +26,8 @@ export function loopHandler(loop: LoopDefinition): Handler<Summary> {
 }
 
 /**
- * Runs the passes of one loop for an event. Each due cluster has its own deadline; no cluster delays another or fails
- * the invocation. A queue message never fails the invocation: the next tick is the retry.
+ * Runs the passes of one loop for an event. Each due cluster has its own deadline, so no cluster delays another or fails the
+ * invocation. Messages of the queue never fail the invocation, because the next tick retries.
  *
  * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed and no list is remembered.
  */
@@ -73,7 +73,9 @@ function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise
   }
 }
 
-/** The additional task of a stack in each minute, by the loop whose function does this task after its passes. */
+/**
+ * The additional task in each minute, by loop. The function of this loop does the task for its whole stack after its passes.
+ */
 const TASKS_OF_MINUTE: Readonly<Partial<Record<Loop, typeof reportFleet>>> = { [STACK_LOOP]: reportFleet };
 
 /** The greatest age of an event. Older events are dropped, because EventBridge delivers all missed events after an outage. */
@@ -120,7 +122,10 @@ async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterLis
   }
 }
 
-/** Returns whether the error may be over when the ticks of this minute run. An error about an item's content remains. */
+/**
+ * Returns whether the error may have ended when the ticks of this minute run. An error about the content of an item does not
+ * end.
+ */
 function isPassing(error: unknown): boolean {
   const code = error instanceof TableError || error instanceof DispatchError ? error.code : undefined;
   return code === 'Unavailable' || code === 'Throttled' || code === 'DeadlineExceeded';
@@ -176,7 +181,7 @@ export interface Summary {
   readonly passes: number;
   /** The number of passes that failed. */
   readonly failed: number;
-  /** Clusters that were not due, paused, or no longer registered. */
+  /** The number of clusters that were not due, were paused, or are no longer registered. */
   readonly skipped: number;
 }
 

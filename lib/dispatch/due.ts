@@ -6,7 +6,7 @@ import type { RunRecord } from '../table/run-records.ts';
 
 export interface Timing {
   readonly nowMs: number;
-  /** The loop's last pass for this cluster. Absent: there was none. */
+  /** The last pass of the loop for this cluster. Absent if there was none. */
   readonly last: Pick<RunRecord, 'startedAtMs' | 'withoutAnswer'> | undefined;
   /** True if passes of an unreachable cluster run less often, because the clusters share this loop's queue. */
   readonly backsOff: boolean;
@@ -14,7 +14,7 @@ export interface Timing {
 
 type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 
-/** Errors of a pass whose API server gives no answer: such a pass takes all of its time. */
+/** The codes of errors of a pass whose API server does not answer. Such a pass uses all of its time. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
 /** The longest time between two passes in back-off. Such a cluster has one tick per minute, and may not be due at that tick. */

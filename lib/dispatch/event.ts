@@ -18,7 +18,7 @@ export type DispatchRequest =
   | { readonly kind: 'queue'; readonly messages: readonly ReceivedMessage[] }
   | {
       readonly kind: 'direct';
-      /** The clusters to run passes for. Absent: all registered clusters. */
+      /** The clusters to run passes for. If absent, all registered clusters. */
       readonly clusters?: readonly string[];
       /** True if passes run although their interval is not over. Paused clusters stay paused. */
       readonly force: boolean;
@@ -45,7 +45,7 @@ const direct = z.strictObject({
   force: z.optional(z.boolean()),
 });
 
-/** Throws a `DispatchError` of code `BadEvent` for any other event. */
+/** Parses the event of an invocation. Throws a `DispatchError` of code `BadEvent` for any other event. */
 export function parseEvent(event: unknown): DispatchRequest {
   const scheduled = schedule.safeParse(event);
   if (scheduled.success) return { kind: 'schedule', dueAtMs: Date.parse(scheduled.data.time) };
@@ -123,8 +123,8 @@ function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { r
 }
 
 /**
- * Returns how late a tick may be: until the next one is due. For a suspect at least 30 s, because the next tick is
- * queued only after this one or in the next minute.
+ * Returns how late a tick may run: until the next tick is due. A tick of a suspect may run at least 30 s late, because its
+ * next tick is queued only after it or in the next minute.
  */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);

@@ -116,18 +116,21 @@ function named(name: string, loops: readonly string[]): string[] {
 
 export interface ClusterHealth {
   readonly paused: boolean;
-  /** Loops that failed three times in a row, or had no success for three intervals. */
+  /** The loops that failed three times in a row, or had no success for three intervals. */
   readonly overdue: readonly Loop[];
   readonly failing: readonly Loop[];
   readonly withoutLiveLease: boolean;
-  /** Findings of a repair loop that do not resolve automatically. */
+  /** True if a repair loop has findings that do not resolve automatically. */
   readonly withFindings: boolean;
   readonly withTwoOwners: boolean;
   readonly withCredentialsEnding: boolean;
   readonly fullestRangePercent: number;
 }
 
-/** A paused cluster is neither overdue nor failing, because no pass runs. */
+/**
+ * Returns the health of a cluster from its run records. A paused cluster is neither overdue nor failing, because no pass
+ * runs.
+ */
 export function healthOf(
   entry: ClusterSummary,
   records: RunRecords,

@@ -18,7 +18,7 @@ export interface Outcome {
   readonly queued?: number;
 }
 
-/** Runs the passes of the ticks that were received. Never throws: the next tick is the retry. */
+/** Runs the passes of the received ticks. Never throws, because the next tick retries. */
 export async function onMessages(invocation: LoopInvocation, messages: readonly ReceivedMessage[]): Promise<Outcome> {
   const { loop, environment, telemetry } = invocation;
   const { ticks, interrupted, counted } = receivedTicks(loop.id, messages, environment.nowMs(), telemetry);

@@ -15,11 +15,11 @@ export interface EndedPass {
   readonly mode: Mode;
   readonly startedAtMs: number;
   readonly durationMs: number;
-  /** Absent when the pass was given up or threw. */
+  /** The report. Absent if the pass was abandoned or threw. */
   readonly report?: PassReport;
   /** The thrown error, or the failures that did not stop the pass. The pass failed if there is any. */
   readonly errors: readonly unknown[];
-  /** Passes in a row, including this one, without an answer of the API server or any probe. */
+  /** The number of consecutive passes, including this one, in which neither the API server nor any probe answered. */
   readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
   /** True if the last recorded pass had the same `wouldWrite`. */
@@ -27,7 +27,7 @@ export interface EndedPass {
   /** The stack that owns the cluster, if another stack owns it. */
   readonly ownedBy?: string | undefined;
   readonly credentialEndsSoon?: boolean | undefined;
-  /** The events of the findings; absent if the pass failed early. */
+  /** The events of the findings. Absent if the pass failed early. */
   readonly events?: EventsReport;
 }
 
@@ -57,7 +57,7 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   };
 }
 
-/** A pass without a report keeps the findings of the previous one. */
+/** Returns the findings for the record. A pass without a report keeps the findings of the previous pass. */
 function findingsOf(
   { report }: EndedPass,
   previous: RunRecord | undefined,
@@ -70,7 +70,7 @@ function findingsOf(
   return { findings: report.findings, ...(findingCount > MAX_FINDINGS && { findingCount }) };
 }
 
-/** Figures that a pass without a report keeps from the previous one. */
+/** The names of the numbers that a pass without a report keeps from the previous pass. */
 const KEPT_COUNTS = ['needAttention', 'allocated', 'capacity', 'secondaryAllocated', 'secondaryCapacity'];
 
 /** Returns the figures of the pass, and those that the alarms on the whole fleet need. */
@@ -145,7 +145,10 @@ function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
   );
 }
 
-/** Returns whether a new record is due. Half a tick early counts, because otherwise the record would be written a tick late. */
+/**
+ * Returns whether the record is due to be written again. It is already due half a tick early, because otherwise it would be
+ * written a tick late.
+ */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }

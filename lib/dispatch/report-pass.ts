@@ -18,7 +18,7 @@ import {
 } from '../telemetry/telemetry.ts';
 import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 
-/** From this percentage on, the use of a range is always logged. */
+/** The usage of a range is always logged if it has at least this percentage. */
 const FULL_PERCENT = 80;
 
 /** Counts the pass. Logs it only if it changed something, has findings or failed. */
@@ -80,7 +80,7 @@ function fieldsOf({ passId, mode, ownedBy, durationMs, report, errors, wouldWrit
 
 const MAX_ENTRIES = 20;
 
-/** Returns the entries of a log field, up to a limit. Returns `undefined` for an empty list. */
+/** Returns the first entries of a list for a log field; `undefined` for an empty list. */
 export function someOf(all: readonly string[] | undefined): readonly string[] | undefined {
   if (all === undefined || all.length === 0) return undefined;
   if (all.length <= MAX_ENTRIES) return all;
@@ -133,8 +133,8 @@ export function endpointsChanges(changes: readonly string[]): readonly Change[] 
 }
 
 /**
- * Returns the changes of findings. A pass without a report has no findings to compare. Only findings that the run
- * record keeps are published: the next pass could not know whether others already were.
+ * Returns the changes of findings. A pass without a report has no findings to compare. Only findings in the run record are
+ * published, because the next pass cannot know whether other findings were already published.
  */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
@@ -149,8 +149,8 @@ function findingChanges({ report }: EndedPass, previous: RunRecord | undefined):
 }
 
 /**
- * Returns a finding's key without its message, which may differ from pass to pass. The key is the same for the recorded
- * finding.
+ * Returns the key of a finding. It does not contain the message, which may differ between passes. A finding and its entry in
+ * the run record have the same key.
  */
 function keyOf(finding: Finding | RecordedFinding): string {
   const { type, item, service } = cutFinding(finding);

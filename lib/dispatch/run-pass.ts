@@ -27,7 +27,7 @@ export interface PassInput {
   readonly cluster: RegisteredCluster;
   readonly previous: RunRecord | undefined;
   readonly startedAtMs: number;
-  /** Ends every call of the pass. Calls that ignore the signal are abandoned. */
+  /** The signal that ends every call of the pass. A call that ignores the signal is abandoned. */
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
   readonly writes: Writes;
@@ -108,8 +108,8 @@ function passContext(
 }
 
 /**
- * Reads the registration and both pauses again. The pass may have begun minutes ago, with a cluster list that may be
- * even older.
+ * Reads the registration, its pause and the pause of all clusters again. The pass may have begun minutes ago, with a cluster
+ * list that was even older.
  * @throws OlderSpecError, TableError
  */
 async function confirmRegistration(
@@ -146,7 +146,7 @@ async function writePassEvents(
     nowMs: environment.nowMs(),
     cap: cluster.spec.maxEventsPerPass,
   });
-  // No events to write: a spent deadline is no error.
+  // There are no events to write, so a spent deadline is not an error.
   if (plan.writes.length === 0) return writeEvents(kubernetes, plan);
   try {
     return await unlessAborted(signal, () => writeEvents(kubernetes, plan));

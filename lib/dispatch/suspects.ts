@@ -35,9 +35,9 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * Marks the clusters of a process that ended or was blocked as suspects: from now on each has messages of its own. If
- * the clusters shared a message, queues a tick for each at once, because their other ticks of this minute share
- * messages, too. Never throws.
+ * Marks the clusters of a process that ended or was blocked as suspects: from now on each of them has separate messages. If
+ * they shared a message, immediately queues a separate tick for each, because their other ticks of this minute still share
+ * messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;

@@ -96,7 +96,7 @@ const ANONYMOUS = 'system:anonymous';
 
 const READS: ReadonlySet<string> = new Set(['get', 'list']);
 const APPLY = 'kubectl apply -f deploy/rbac.yaml, and use a token of its service account';
-/** With this right any Service of the cluster can be redirected. */
+/** A permission that the user must not have: with it, every Service of the cluster can be redirected. */
 const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints', namespace: 'kube-system' };
 
 const ADD = 'Add them where the comments in deploy/rbac.yaml name this option, and apply it';
@@ -168,7 +168,7 @@ function place({ group, resource, namespace }: PermissionGroup): string {
 interface Probing {
   readonly probe: Prober;
   readonly lookUp: LookUp;
-  /** Ends the probes. An address that was not probed before has no line. */
+  /** The signal that ends the probes. An address that was not probed before that has no line. */
   readonly signal: AbortSignal;
 }
 

@@ -9,7 +9,7 @@ export interface DoctorEnvironment {
   readonly loadKubeconfig: LoadKubeconfig;
   /** Returns the place from which the kubeconfig is read. Default: the place in the spec. */
   readonly place?: (spec: ClusterSpec) => string;
-  /** The queues of ticks. Absent, for example on a developer's machine: no queue is checked. */
+  /** The queues of ticks. If absent, for example on a developer's machine, no queue is checked. */
   readonly queues?: {
     readonly urls: readonly string[];
     readonly depth: QueueDepth;
@@ -34,12 +34,12 @@ export type Check =
   | 'time';
 
 export interface DoctorLine {
-  /** The name of the cluster. Absent: the line concerns all clusters. */
+  /** The name of the cluster. Absent if the line concerns all clusters. */
   readonly cluster?: string;
   readonly check: Check;
   readonly level: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** What to do. Absent if the message contains the action. */
+  /** The action that resolves the fault. Absent if the message contains the action. */
   readonly fix?: string;
 }
 
@@ -55,7 +55,7 @@ export function fail(check: Check, message: string, fix?: string): DoctorLine {
   return { check, level: 'fail', message, ...(fix !== undefined && { fix }) };
 }
 
-/** Returns an error as a line: messages of expected errors contain the action. */
+/** Returns an error as a line without `fix`, because the message of an expected error contains the action. */
 export function failed(check: Check, error: unknown): DoctorLine {
   return fail(check, describeError(error).message);
 }

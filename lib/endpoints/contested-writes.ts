@@ -5,66 +5,72 @@ import { FIELD_MANAGER, type KubernetesObject } from '../cluster/kubernetes-obje
 const ownWriteShape = z.object({
   atMs: z.number(),
   passesSince: z.number(),
-  /** The resourceVersions of Endpoints and EndpointSlice after our write. */
+  /** The resourceVersions of the Endpoints and the EndpointSlice after our write. */
   versions: z.readonly(z.array(z.string())),
 });
 
 const contestShape = z.object({
-  /** The last time at which a pass saw a change of the other writer. */
+  /** The last time at which a pass saw a change by the other writer. */
   lastSeenMs: z.number(),
   nextWriteMs: z.number(),
   delayMs: z.number(),
 });
 
 const stateShape = z.object({
-  /** The addresses and ports that the last pass had to publish, as one text. */
+  /** The addresses and ports to publish in the last pass, as one text. */
   wanted: z.exactOptional(z.string()),
   lastWrite: z.exactOptional(z.readonly(ownWriteShape)),
   contest: z.exactOptional(z.readonly(contestShape)),
 });
 
-/** Our last correction of another writer's change: the next passes see whether the writer undid it. */
+/** Our last correction of a change by another writer. The next passes check whether that writer undoes it. */
 type OwnWrite = Readonly<z.infer<typeof ownWriteShape>>;
-/** Another writer writes the same objects. */
+/** A contest: another writer repeatedly writes the same objects. */
 type Contest = Readonly<z.infer<typeof contestShape>>;
-/** The state between passes. It stays equal while nothing happens, so that it need not be saved again. */
+/** The state that one pass leaves for the next one. While nothing happens it stays equal, so that no pass needs to save it. */
 export type ContestState = Readonly<z.infer<typeof stateShape>>;
 
 export interface ContestObservation {
   readonly wanted: string;
-  /** Whether the objects differ from what the pass has to publish. */
+  /** True if the objects differ from what the pass has to publish. */
   readonly differs: boolean;
-  /** Another writer made one of the objects. */
+  /** True if another writer created one of the objects. */
   readonly isForeign: boolean;
-  /** The resourceVersions that the pass read; an empty text for a missing object. */
+  /** The resourceVersions that the pass read; a missing object has an empty text. */
   readonly versions: readonly string[];
-  /** The objects publish no address, or one whose lease has expired: the pass always corrects this at once. */
+  /**
+   * True if the objects publish no address, or an address that must not be published. The pass always corrects this
+   * immediately.
+   */
   readonly urgent: boolean;
   readonly nowMs: number;
   readonly intervalMs: number;
 }
 
 export interface ContestVerdict {
-  /** The state for the next pass if this one does not write, or not all. */
+  /** The state for the next pass if this pass writes nothing, or only some of the objects. */
   readonly state: ContestState;
-  /** The state after the write, but for its versions. A write that contests doubles the delay of the next one. */
+  /**
+   * The state for the next pass after the write; the caller adds the versions. If the write contests, the delay of the next
+   * write doubles.
+   */
   readonly afterWrite: ContestState;
-  /** The write would only revert another writer's change, and its delay has not ended. */
+  /** True if the write would only revert a change by another writer, and the delay of such writes has not ended. */
   readonly withhold: boolean;
-  /** Another writer undid what we wrote. */
+  /** True if another writer undid our write. */
   readonly twoOwners: boolean;
 }
 
 const PASSES_TO_BE_UNDONE = 2;
-/** A change that is seen after more intervals than this does not begin a contest. */
+/** A change that a pass sees more than this many intervals after our write does not begin a contest. */
 const INTERVALS_TO_BE_UNDONE = 6;
 const LONGEST_DELAY_MS = 600_000;
 const QUIET_MS = 600_000;
 
 /**
- * Corrects a change of another writer at once. If the writer undoes this within two ticks, there are two owners: from then on
- * writes that only contest wait, each twice as long as the last one, until the objects are unchanged for ten minutes. A
- * write that adds or removes an address does not contest.
+ * Judges a change by another writer. Our first correction is immediate. If the other writer undoes it within two ticks, the
+ * endpoints have two owners. From then on, writes that only contest wait, each twice as long as the one before. The contest
+ * ends when the objects have not changed for ten minutes. A write that adds or removes an address does not contest.
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
   const { nowMs, differs, wanted } = observation;
@@ -75,7 +81,7 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   const contest = undone ? (seenAgain ?? begun(lastWrite, observation)) : stillOn(before.contest, observation);
   const remembered = contest !== undefined || !isOld(lastWrite);
   const twoOwners = undone && contest !== undefined;
-  // If the pass has to publish the same as the last one, another writer changed the objects.
+  // If the last pass had to publish the same, another writer changed the objects.
   const corrects = observation.isForeign || (differs && isSame);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...(contest && { contest }) },
@@ -94,13 +100,13 @@ function afterContesting(contest: Contest, twoOwners: boolean, nowMs: number): C
   return { ...contest, delayMs, nextWriteMs: nowMs + delayMs };
 }
 
-/** Returns the versions of the objects as they are compared: an empty text for a missing object. */
+/** Returns the versions of the objects; a missing object has an empty text. */
 export function versionsOf(objects: readonly (KubernetesObject | undefined)[]): string[] {
   return objects.map((object) => object?.metadata.resourceVersion ?? '');
 }
 
 /**
- * Returns the finding of a contest, with the other writer.
+ * Returns the finding about a contest. The finding names the other writer.
  * @param found the objects as they were read
  */
 export function twoOwners(
@@ -115,19 +121,22 @@ export function twoOwners(
   return { type: 'twoOwners', message, item: manager };
 }
 
-/** Returns the other writer that wrote the objects last, by their managed fields. */
+/** Returns the field manager of the last write by another writer. */
 function lastManager(objects: readonly (KubernetesObject | undefined)[]): string | undefined {
   const fields = objects.flatMap((object) => object?.metadata.managedFields ?? []);
   const others = fields.filter(({ manager }) => manager !== FIELD_MANAGER);
   return others.toSorted((one, other) => (other.time ?? '').localeCompare(one.time ?? ''))[0]?.manager;
 }
 
-/** Returns the saved state; empty if its layout is unknown: a contest is found again within two ticks. */
+/**
+ * Returns the saved state. If its layout is unknown, returns an empty state: the passes detect the contest again within two
+ * ticks.
+ */
 export function contestStateFrom(value: unknown): ContestState {
   return stateShape.safeParse(value).data ?? {};
 }
 
-/** Returns our last write with one more pass counted since it. */
+/** Returns our last write with the count of passes since then increased by one. */
 function counted({ lastWrite }: ContestState): OwnWrite | undefined {
   return lastWrite && { ...lastWrite, passesSince: Math.min(lastWrite.passesSince + 1, PASSES_TO_BE_UNDONE + 1) };
 }

@@ -7,7 +7,7 @@ import type { ProbeOutcome } from './probe-outcome.ts';
 import type { FamilyServers } from './published-servers.ts';
 import { isOwnSecondSlice } from './slices.ts';
 
-/** The exact message of the original (`pkg/controlplane/reconcilers/lease.go`). */
+/** The message of the original, to the letter (`pkg/controlplane/reconcilers/lease.go`). */
 export const REFUSAL =
   'no API server IP addresses were listed in storage, refusing to erase all endpoints for the kubernetes Service';
 
@@ -17,8 +17,9 @@ const UNREACHED = 'Start an API server, or make its probe URL reachable from her
 type ServersOfAFamily = Pick<FamilyServers, 'spec' | 'nowMs' | 'leases' | 'outcomes'>;
 
 /**
- * Returns the original's refusal with the reason for each address: the end of its withdrawal, or its last answer.
- * @param second the second family, whose slice alone stays unchanged
+ * Returns the finding with the original's message and the reason for each address: the end of its withdrawal, or its last
+ * answer.
+ * @param second the second family, if the finding is only about the slice of that family
  */
 export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily, second?: IPFamily): Finding {
   const withdrawn = leases.filter((lease) => isWithdrawn(lease, nowMs)).map(({ address }) => address);
@@ -46,12 +47,12 @@ export function noLiveLease({ spec, nowMs, leases, outcomes }: ServersOfAFamily,
   };
 }
 
-/** How long a withdrawal may stay unfinished before it is reported: a server that shuts down ends within minutes. */
+/** A withdrawal without a shutdown of its server is reported after this time: a server that shuts down ends within minutes. */
 const DRAINED_WITHIN_MS = 600_000;
 
 /**
- * Returns a finding for each server that is withdrawn and was not seen down, ten minutes after its lease expired: a restored
- * table may contain withdrawals that were undone after the backup.
+ * Returns a finding for each withdrawn server that no probe has seen down until ten minutes after its lease expired. A
+ * restored table may contain withdrawals that were undone after the backup.
  */
 export function standingWithdrawals(cluster: string, leases: readonly Lease[], nowMs: number): Finding[] {
   const standing = leases.filter(
@@ -68,7 +69,7 @@ export function standingWithdrawals(cluster: string, leases: readonly Lease[], n
   });
 }
 
-/** Returns a line for each address that is removed from the endpoints: `10.0.0.2 from the endpoints: its lease expired; ...`. */
+/** Returns a line for each address that a pass removes: `10.0.0.2 from the endpoints: its lease expired; ...`. */
 export function removalLines(
   { outcomes, nowMs, leases }: Omit<ServersOfAFamily, 'spec'>,
   removed: readonly string[],
@@ -100,7 +101,7 @@ export function probeFindings(outcomes: ReadonlyMap<string, ProbeOutcome>): Find
   });
 }
 
-/** Returns a finding for a slice of the Service that another owner created, or labelled as its own. */
+/** Returns a finding if the slice belongs to another owner, which created it or set its own label on it. */
 export function foreignSlice(slice: EndpointSliceObject): Finding[] {
   const { metadata } = slice;
   const manager = metadata.labels?.[MANAGED_BY_LABEL];
@@ -112,17 +113,17 @@ export function foreignSlice(slice: EndpointSliceObject): Finding[] {
 }
 
 export type EndpointsErrorCode =
-  /** A pass never publishes an empty list of addresses. */
+  /** No address may be published. A pass never publishes an empty list of addresses. */
   | 'NoLiveLease'
-  /** Another writer wrote or deleted the object after it was read. */
+  /** Another writer changed or deleted the object after the pass read it. */
   | 'Conflict'
   | 'AlreadyExists'
-  /** The API server refused an object as invalid. */
+  /** The API server rejected an object as invalid. */
   | 'Invalid'
   /** The namespace `default` is missing, or is being deleted. */
   | 'NamespaceUnavailable';
 
-/** The reason why a pass did not correct the Service or its endpoints; the next pass tries again. */
+/** The reason why a pass did not correct the Service or its endpoints. The next pass tries again. */
 export class EndpointsError extends CodedError<EndpointsErrorCode> {
   override readonly name = 'EndpointsError';
 }

@@ -8,8 +8,8 @@ export type ServiceWrite =
   | { readonly verb: 'update'; readonly object: ServiceObject; readonly fields: string };
 
 /**
- * Returns the Service to create if it is missing, or to update if its type or ports differ and the spec sets
- * `service.reconcile`, or if the spec asks for both families and the Service has one.
+ * Returns the write of the Service, if it needs one. A missing Service is created. The type and ports are corrected if the
+ * spec sets `service.reconcile`. The `ipFamilyPolicy` is changed if the spec asks for both families and the Service has one.
  */
 export function planService(spec: ClusterSpec, current: ServiceObject | undefined): ServiceWrite | undefined {
   const desired = desiredService(spec);
@@ -30,8 +30,8 @@ export function planService(spec: ClusterSpec, current: ServiceObject | undefine
 
 /**
  * Returns the Service `default/kubernetes` as the original creates it (`CreateOrUpdateMasterServiceIfNeeded` of
- * `pkg/controlplane/controller/kubernetesservice/controller.go`): no selector, one family unless the spec asks for both, the first address of the
- * primary range.
+ * `pkg/controlplane/controller/kubernetesservice/controller.go`). It has no selector and the first address of the primary
+ * range. It has one family unless the spec asks for both.
  */
 function desiredService(spec: ClusterSpec): ServiceObject {
   return {
@@ -49,8 +49,8 @@ function desiredService(spec: ClusterSpec): ServiceObject {
 }
 
 /**
- * Returns the Service with its type and ports corrected (`spec.service.reconcile`), compared position by position;
- * `undefined` if both are correct.
+ * Returns the Service with its type and ports corrected (`spec.service.reconcile`); `undefined` if both are correct. Ports
+ * are compared by position.
  */
 function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
   const ports = desired.spec.ports ?? [];
@@ -66,7 +66,10 @@ function correctedService(current: ServiceObject, desired: ServiceObject): Servi
   };
 }
 
-/** Returns the ports that Endpoints and EndpointSlice publish: the API servers' own, then the extra ones. */
+/**
+ * Returns the ports that the Endpoints and the EndpointSlice publish: first the port of the API servers, then the extra
+ * ports.
+ */
 export function endpointPorts(spec: ClusterSpec): readonly EndpointPort[] {
   return [{ name: 'https', port: spec.service.securePort, protocol: 'TCP' }, ...spec.endpoints.extraPorts];
 }

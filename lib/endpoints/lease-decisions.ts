@@ -18,21 +18,27 @@ export interface LeaseObservation {
   readonly families: readonly PublishedFamily[];
   readonly leases: readonly Lease[];
   readonly expected: readonly ExpectedAddress[];
-  /** The outcomes by address. An address without an outcome was not probed. */
+  /** The outcome of each probed address. */
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   readonly nowMs: number;
-  /** The interval at which each address is currently probed. */
+  /** The current interval between two probes of an address. */
   readonly triesEveryMs: number;
 }
 
-/** A lease is removed an hour after it and its withdrawal ended. */
+/** A lease is removed this long after both it and its withdrawal ended. */
 const FORGET_AFTER_MS = 3_600_000;
-/** Two misses count together if they are at most this many passes apart: passes in between may be lost or late. */
+/**
+ * Two misses count as consecutive if the second is at most this many passes after the first. Passes in between may be lost or
+ * late.
+ */
 const TRIES_TO_MISS_AGAIN = 3;
-/** A single late probe does not count as a miss. After this many intervals of late probes, the next one does. */
+/**
+ * A single late probe does not count as a miss. When probes have been late for this many intervals, the next late probe
+ * counts.
+ */
 const LATE_INTERVALS = 2;
 
-/** Returns the leases that a tick changes, by address; undefined deletes a lease. Each family is decided on its own. */
+/** Returns the leases that a pass changes, by address; `undefined` deletes a lease. Each family is decided independently. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
   const { families, leases, expected, outcomes } = observation;
   return new Map(
@@ -73,7 +79,7 @@ function decideFamily(observation: LeaseObservation): LeaseChanges {
   ]);
 }
 
-/** Returns a line for each written change of a lease, with its reason. A refresh and a miss are not reported. */
+/** Returns a line with the reason for each written change of a lease, except for refreshes and misses. */
 export function describeChanges(
   { leases, outcomes, nowMs }: Pick<LeaseObservation, 'leases' | 'outcomes' | 'nowMs'>,
   decided: LeaseChanges,
@@ -93,7 +99,7 @@ function describeChange(address: string, before: Lease | undefined, after: Lease
   return isActive(after, nowMs) ? `took lease ${address} again` : `dropped lease ${address}`;
 }
 
-/** Returns the probe result of an address; `undefined` if the address was not probed, or its probe did not complete. */
+/** Returns the answer of an address for its lease; `undefined` if the address was not probed, or its probe did not complete. */
 function answerOf(
   { address, kind, host }: ExpectedAddress,
   { source }: Lease,
@@ -102,8 +108,9 @@ function answerOf(
   const outcome = outcomes.get(address);
   if (outcome === undefined || (outcome.verdict === 'unknown' && !outcome.late)) return undefined;
   const verdict = verdictFor(kind, outcome);
-  // Silence may be our own network's, unless another address answered in this tick. For an agent that stopped refreshing its
-  // lease, another agent that still refreshes its own is proof enough: the lease expired without any probe.
+  // Silence may be a fault of our own network, unless another address answered in this pass. For an agent that stopped
+  // refreshing its lease, another agent that still refreshes its own lease is sufficient evidence: no probe took part in this
+  // expiry.
   const isProven = hasAnswered(outcome) || isAnyAnswered(outcomes);
   const isAgents = source === 'agent' && leases.some((other) => other.source === 'agent' && isActive(other, nowMs));
   const intervalMs = spec.intervalSeconds['kubernetes-service'] * 1000;
@@ -114,19 +121,22 @@ function answerOf(
     leaseMs: spec.endpoints.leaseSeconds * 1000,
     ...(host !== undefined && { host }),
     lastProbe: shortDetail(outcome),
-    // If there is no other address to probe, only silence can show that the server is down.
+    // If only one address is probed, its silence must suffice as evidence that the server is down.
     provesEnd: !hasAnswered(outcome) && (isProven || outcomes.size === 1),
     ...((isProven || isAgents) && { miss }),
-    // Ticks come a little early or late.
+    // Half an interval is subtracted because ticks may come a little early or late.
     lateAfterMs: (LATE_INTERVALS - 0.5) * intervalMs,
   };
 }
 
-/** Returns whether to delete a probed lease outside the spec: at once if another address is live, or else when it expires. */
+/**
+ * Returns whether to delete a probed lease outside the spec. If another address is live, the lease is deleted immediately,
+ * otherwise when it expires.
+ */
 function departs(lease: Lease, othersLive: boolean, { spec, nowMs }: LeaseObservation): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
   if (lease.expiresAtMs <= nowMs) return true;
-  // A former record of a host name of the spec.
+  // The address was a record of a host name of the spec: its lease stays until it expires.
   const lapses = spec.apiServers.some((server) => 'host' in server && server.host === lease.host);
   return othersLive && !lapses;
 }

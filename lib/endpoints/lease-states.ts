@@ -1,9 +1,9 @@
 import { isWithdrawn, type Lease, withdrawnUntil } from '../cluster/lease.ts';
 
 /**
- * How a lease changes with each answer of its server: the tick decides by this table for what it probed, an agent for its
- * own API server. A withdrawal (`withdrawn` below) may begin in any state. `leased` is active until it expires; `readmitted`
- * is a withdrawal that is over.
+ * The state table of a lease: each state has the step for each answer of the server. Passes apply the table to the addresses
+ * that they probed, and an agent applies it to its own API server. `leased` is active until it expires. A withdrawal
+ * (`withdrawn`) may begin in any state; `readmitted` is a withdrawal whose time has ended.
  */
 const NEXT: Readonly<Record<StateNow, Readonly<Record<ServerAnswer['answer'], Step>>>> = {
   unknown: { ready: refresh, alive: refresh, shuttingDown: keep, error: keep, silence: keep, late: keep },
@@ -17,20 +17,20 @@ const NEXT: Readonly<Record<StateNow, Readonly<Record<ServerAnswer['answer'], St
 type StateNow = Lease['state'] | 'unknown' | 'seenDown' | 'readmitted';
 type Step = (lease: Lease, answer: ServerAnswer, nowMs: number) => Lease;
 
-/** The answer of an API server to its probe, and its consequences for the lease. */
+/** The answer of an API server to its probe, with its consequences for the lease. */
 export interface ServerAnswer {
-  /** `alive`: 401, 403 or 429. `late`: this process was too busy to receive the answer. */
+  /** `alive`: the server answered 401, 403 or 429. `late`: this process was too busy to receive the answer in time. */
   readonly answer: 'ready' | 'alive' | 'shuttingDown' | 'error' | 'silence' | 'late';
   readonly source: Lease['source'];
   readonly leaseMs: number;
   readonly host?: string;
-  /** The detail of the probe; absent: the lease keeps the last one. */
+  /** The detail of the probe. If absent, the lease keeps the last detail. */
   readonly lastProbe?: string;
-  /** Whether silence proves that the process of the server has ended. */
+  /** True if silence proves that the process of the server has ended. */
   readonly provesEnd: boolean;
-  /** Absent: the answer counts no miss. */
+  /** The limits for the time between two misses. Absent if the answer cannot count as a miss. */
   readonly miss?: MissSpacing;
-  /** Late answers count as silence after this time. */
+  /** If answers have been late for this long, the next late answer counts as silence. */
   readonly lateAfterMs?: number;
 }
 
@@ -39,14 +39,14 @@ export interface MissSpacing {
   readonly longestMs: number;
 }
 
-/** An address is removed after this many misses in a row, the last of them after its lease expired. */
+/** An address is removed after this many consecutive misses, if the last of them came after its lease expired. */
 const MISSES_TO_GO = 2;
 
 export function newLease(address: string): Lease {
   return { address, generation: 0, source: 'probe', expiresAtMs: 0, misses: 0, state: 'leased' };
 }
 
-/** Returns the lease after the answer: the same object if nothing changes. */
+/** Returns the lease after the answer. Returns the same object if nothing changes. */
 export function nextLease(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   return NEXT[stateNow(lease, nowMs)][answer.answer](lease, answer, nowMs);
 }
@@ -86,7 +86,7 @@ function drop(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   return { ...dropped, ...probed(answer), state: 'shuttingDown' };
 }
 
-/** Counts a miss, and keeps the last answer of an address that stays published although its lease expired. */
+/** Counts a miss. Saves the last answer of an address that is still published although its lease has expired. */
 function miss(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   const misses = answer.miss && missesWith(lease, answer.miss, nowMs);
   const isOpen = lease.expiresAtMs <= nowMs && !hasMissedTwice(lease);
@@ -95,7 +95,10 @@ function miss(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   return { ...lease, ...(misses !== undefined && { misses, missedAtMs: nowMs }), ...probed(answer) };
 }
 
-/** Ends a reported shutdown if the server's process has ended, so that a later answer counts as from a new process. */
+/**
+ * Ends a reported shutdown if the process of the server has ended, so that the next answer counts as the answer of a new
+ * process.
+ */
 function end(lease: Lease, answer: ServerAnswer, nowMs: number): Lease {
   const ended: Lease = answer.provesEnd ? { ...recordOf(lease), ...probed(answer), state: 'leased' } : lease;
   return miss(ended, answer, nowMs);
@@ -117,7 +120,7 @@ function seeEnd(lease: Lease, answer: ServerAnswer): Lease {
 }
 
 /**
- * Returns the number of misses in a row, including this one; undefined if the address is removed already, or the last
+ * Returns the number of consecutive misses including this one; `undefined` if the address is already removed, or if the last
  * miss was too recent.
  */
 function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs: number): number | undefined {
@@ -127,20 +130,24 @@ function missesWith(lease: Lease, { shortestMs, longestMs }: MissSpacing, nowMs:
   return sinceMs < shortestMs ? undefined : Math.min(lease.misses + 1, MISSES_TO_GO);
 }
 
-/** Returns whether two misses remove the address. Ignores misses from before the expiry. */
+/** Returns whether two misses remove the address. Misses from before the expiry of the lease do not count. */
 export function hasMissedTwice({ misses, missedAtMs, expiresAtMs }: Lease): boolean {
   return misses >= MISSES_TO_GO && (missedAtMs === undefined || missedAtMs >= expiresAtMs);
 }
 
 export interface Withdrawal {
   readonly untilMs: number;
-  /** The server itself shuts down and releases its lease: the next 200 is from its next start, and ends the withdrawal. */
+  /**
+   * True if the server itself shuts down and releases its lease. The next answer of 200 then comes from its next start and
+   * ends the withdrawal.
+   */
   readonly goingDown?: boolean;
 }
 
 /**
- * Returns the withdrawn lease. Keeps the observations and a later end of an active withdrawal. A lease that expired ends when
- * its address was last published: a tick may be about to publish it.
+ * Returns the lease with a withdrawal. If a withdrawal is active, keeps its observations and the later of both ends. If the
+ * lease has expired, its end becomes the time at which its address was last published, because a pass may be about to publish
+ * it.
  */
 export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdrawal, nowMs: number) {
   const already = lease.state === 'withdrawn' ? lease : undefined;
@@ -155,7 +162,7 @@ export function withdrawn(lease: Lease, { untilMs, goingDown = false }: Withdraw
 }
 
 /**
- * Returns the last time at which an address was published. If its lease was ever active, it stays published after the
+ * Returns the last time at which an address was published. An address whose lease was ever active stays published after the
  * expiry until two misses.
  */
 function lastPublishedMs(lease: Lease, nowMs: number): number {

@@ -15,15 +15,15 @@ import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import type { FromJson, KubernetesObject, WholeObject } from '../cluster/kubernetes-objects.ts';
 import { isRecord } from '../cluster/values.ts';
 
-/** The Service that every cluster has, and the name of its Endpoints and of its EndpointSlice. */
+/** The Service that every cluster has. Its Endpoints and its EndpointSlice have the same name. */
 export const KUBERNETES_SERVICE = { namespace: 'default', name: 'kubernetes' } as const;
 export const SERVICE_REF = { kind: 'Service', ...KUBERNETES_SERVICE } as const;
 export const ENDPOINTS_REF = { kind: 'Endpoints', ...KUBERNETES_SERVICE } as const;
-/** The default ServiceCIDR: Kubernetes 1.33 and later. */
+/** The default ServiceCIDR, which exists in Kubernetes 1.33 and later. */
 export const SERVICE_CIDR_REF = { kind: 'ServiceCIDR', name: KUBERNETES_SERVICE.name } as const;
 export const SLICE_REF = { kind: 'EndpointSlice', ...KUBERNETES_SERVICE } as const;
 
-/** Keeps the mirroring controller from creating an EndpointSlice of its own from our Endpoints. */
+/** This label prevents the mirroring controller of Kubernetes from creating another EndpointSlice from our Endpoints. */
 export const SKIP_MIRROR_LABEL = 'endpointslice.kubernetes.io/skip-mirror';
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
@@ -35,7 +35,7 @@ export type EndpointsObject = WholeObject<V1Endpoints>;
 export type SliceEndpoint = FromJson<V1Endpoint>;
 export type ServicePort = FromJson<V1ServicePort>;
 
-/** Go writes `null` for an empty list. */
+/** An EndpointSlice. The lists may be `null`, because Go writes `null` for an empty list. */
 export interface EndpointSliceObject extends Omit<WholeObject<V1EndpointSlice>, 'endpoints' | 'ports'> {
   readonly endpoints?: readonly SliceEndpoint[] | null;
   readonly ports?: readonly EndpointPort[] | null;
@@ -46,39 +46,42 @@ export interface ServiceObject extends WholeObject<V1Service> {
 }
 
 export interface ServiceCidrObject extends WholeObject<V1ServiceCIDR> {
-  /** The primary range, and perhaps one of the other family. */
+  /** The primary range, and in a dual-stack cluster the range of the other family. */
   readonly spec: { readonly cidrs: readonly string[] };
 }
 
-/** Returns the reference of the slice that publishes a second family. */
+/** Returns the reference of the slice that publishes the second family. */
 export function sliceRef(family: IPFamily) {
   const { namespace, name } = KUBERNETES_SERVICE;
   return { kind: 'EndpointSlice', namespace, name: `${name}-${family.toLowerCase()}` } as const;
 }
 
-/** The objects that publish one family: Endpoints and a mirrored slice for the first, only a slice for the second. */
+/**
+ * The objects that publish one family. The first family has Endpoints and a slice that mirrors them; the second has only a
+ * slice.
+ */
 export interface PublishedObjects {
   readonly Endpoints?: EndpointsObject | undefined;
   readonly EndpointSlice?: EndpointSliceObject | undefined;
 }
 
-/** A family of addresses that is published. Each family is decided independently. */
+/** A published address family. Each family is decided independently. */
 export interface PublishedFamily {
   readonly family: IPFamily;
-  /** Accepts every address if there is a single family. */
+  /** Returns true for an address of the family. If only one family is published, returns true for every address. */
   readonly isOf: (address: string) => boolean;
-  /** The references of its objects by kind, in the order of their writes. */
+  /** The references of the objects of the family, by kind, in the order in which they are written. */
   readonly refs: { readonly Endpoints?: typeof ENDPOINTS_REF; readonly EndpointSlice: SliceRef };
 }
 
-/** A published family, with its objects as they were read. */
+/** A published family with its objects, as the pass read them. */
 export interface ReadFamily extends PublishedFamily {
   readonly objects: PublishedObjects;
 }
 
 type SliceRef = typeof SLICE_REF | ReturnType<typeof sliceRef>;
 
-/** Returns the family of the primary range, and with `PreferDualStack` the other one. */
+/** Returns the published families: the family of the primary range, and with `PreferDualStack` the other one. */
 export function publishedFamilies({
   serviceClusterIPRanges,
   service,
@@ -92,7 +95,10 @@ export function publishedFamilies({
   ];
 }
 
-/** Returns the addresses that Endpoints have as ready, or that an EndpointSlice has, in canonical form, because another writer may spell them otherwise. */
+/**
+ * Returns the ready addresses of Endpoints, or all addresses of an EndpointSlice. The addresses are in canonical form,
+ * because other writers may spell them differently.
+ */
 export function addressesIn(object: EndpointsObject | EndpointSliceObject | undefined): string[] {
   const { subsets, endpoints }: Partial<EndpointsObject & EndpointSliceObject> = object ?? {};
   return [
@@ -101,7 +107,10 @@ export function addressesIn(object: EndpointsObject | EndpointSliceObject | unde
   ].map((text) => canonicalAddress(text) ?? text);
 }
 
-/** Returns what Endpoints or an EndpointSlice publish: ` with 10.0.0.1, 10.0.0.2 :6443`; nothing for another object. */
+/**
+ * Returns the addresses and ports that Endpoints or an EndpointSlice publish, such as ` with 10.0.0.1, 10.0.0.2 :6443`; an
+ * empty text for any other object.
+ */
 export function describePublished(object: KubernetesObject): string {
   if (object.kind !== 'Endpoints' && object.kind !== 'EndpointSlice') return '';
   const { subsets, ports }: Partial<EndpointsObject & EndpointSliceObject> = object;
@@ -115,12 +124,15 @@ export function samePort(one: EndpointPort, other: EndpointPort): boolean {
   return portText(one) === portText(other);
 }
 
-/** Returns the key of a port: ports that are the same have the same key. */
+/** Returns the key of a port. Equal ports have equal keys. */
 export function portText({ name = '', port, protocol = 'TCP', appProtocol }: EndpointPort): string {
   return JSON.stringify([name, port, protocol, appProtocol]);
 }
 
-/** Whether two values are the same to the API: the order of fields means nothing, and an absent field, null and an empty list are one. */
+/**
+ * Returns whether two values are equal for the API server. It ignores the order of fields, and treats an absent field, null,
+ * and an empty list or object as equal.
+ */
 export function sameJson(one: unknown, other: unknown): boolean {
   if (one === other || (isNothing(one) && isNothing(other))) return true;
   if (Array.isArray(one) && Array.isArray(other)) {

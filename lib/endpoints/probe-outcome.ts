@@ -2,37 +2,43 @@ import type { ApiServerKind } from '../cluster/cluster-spec.ts';
 import { boundedText } from '../cluster/values.ts';
 
 /**
- * The answer to one probe of an API server's `/readyz`. Silence is an answer, too. `late`: this process was busy while it
- * waited, and probed again.
+ * The answer to one probe of an API server's `/readyz`, including silence. `late`: this process was busy while it waited, and
+ * probed again.
  */
 export type ProbeReply = { readonly late?: true } & (
   | { readonly kind: 'status'; readonly status: number /** At most 4 KB. */; readonly body: string }
   | { readonly kind: 'tlsFailure'; readonly message: string }
-  /** Refused, reset, no route, DNS, timeout. */
+  /** The connection was refused or reset, had no route or timed out, or the name did not resolve. */
   | { readonly kind: 'silence'; readonly message: string }
-  /** This process was too late to receive an answer, or stopped waiting: nothing is known of the server. */
+  /** This process was too late to receive the answer, or stopped waiting. The state of the server is unknown. */
   | { readonly kind: 'unknown'; readonly message: string }
 );
 
 /**
- * The meaning of an answer for the lease. `ready` and `alive` refresh it, but only `ready` ends a withdrawal; `unknown` changes
- * nothing; `error` and `silence` can count as a miss. `odd` is one that is reported as a finding.
+ * The meaning of an answer for the lease. `ready` and `alive` refresh the lease, but only `ready` ends a withdrawal.
+ * `unknown` changes nothing. `error` and `silence` can count as a miss. An `odd` answer is reported as a finding.
  */
 export interface ProbeOutcome {
   readonly verdict: 'ready' | 'alive' | 'shuttingDown' | 'error' | 'silence' | 'unknown';
   readonly odd: boolean;
-  /** This process was busy while it waited for the answer. */
+  /** True if this process was busy while it waited for the answer. */
   readonly late?: true;
   /** The text for logs and findings: `answered 503`, `no answer: connect ECONNREFUSED`. */
   readonly detail: string;
 }
 
-/** A probe carries no credential: a server that refuses it, or asks it to come later, is alive. */
+/**
+ * The statuses that mean `alive`. A probe has no credentials: a server that rejects them, or asks for a later request, is
+ * alive.
+ */
 const ALIVE = new Set([401, 403, 429]);
 
 const LONGEST_DETAIL = 200;
 
-/** A line of `/readyz`, or the answer of `/readyz/shutdown` (`pkg/server/healthz/healthz.go` of k8s.io/apiserver). */
+/**
+ * Matches the report of a shutdown: a line in the answer of `/readyz`, or the answer of `/readyz/shutdown`
+ * (`pkg/server/healthz/healthz.go` of k8s.io/apiserver).
+ */
 const SHUTTING_DOWN = /^\[-\]shutdown failed: |^internal server error: process is shutting down/m;
 
 export function probeOutcome(answer: ProbeReply): ProbeOutcome {
@@ -52,7 +58,7 @@ function outcomeOf(answer: ProbeReply): ProbeOutcome {
   }
 }
 
-/** Returns whether a server answered, so that the network path is open. */
+/** Returns true if the server answered, which proves that the network path is open. */
 export function hasAnswered({ verdict }: ProbeOutcome): boolean {
   return verdict !== 'silence' && verdict !== 'unknown';
 }
@@ -69,12 +75,15 @@ export function outcomesOf(
   return new Map([...outcomes].filter(([address]) => isOf(address)));
 }
 
-/** Counts a shared address as alive if one of the servers behind it shuts down: its load balancer answers. */
+/**
+ * Returns the verdict for a kind of address. If a server behind a shared address shuts down, the address is `alive`, because
+ * its load balancer answers.
+ */
 export function verdictFor(kind: ApiServerKind, { verdict }: ProbeOutcome): ProbeOutcome['verdict'] {
   return kind === 'shared' && verdict === 'shuttingDown' ? 'alive' : verdict;
 }
 
-/** Returns the detail for the lease: one line of at most 200 characters. The server may have written a part of it. */
+/** Returns the detail for the lease, as one line of at most 200 characters. A part of the detail may come from the server. */
 export function shortDetail({ detail }: ProbeOutcome): string {
   const line = detail.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').trim();
   return line.length <= LONGEST_DETAIL ? line : `${line.slice(0, LONGEST_DETAIL - 1).toWellFormed()}…`;
@@ -91,7 +100,7 @@ function statusOutcome(status: number, body: string): ProbeOutcome {
   return { verdict: 'error', odd, detail: `${detail}${failedChecks(body)}` };
 }
 
-/** Returns the failed checks of `/readyz`: `: etcd, poststarthook/rbac/bootstrap-roles`. */
+/** Returns the names of the failed checks of `/readyz`, such as `: etcd, poststarthook/rbac/bootstrap-roles`. */
 function failedChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\](\S+) failed/gm)].flatMap(([, name]) => name ?? []);
   return names.length > 0 ? `: ${boundedText(names.slice(0, 5).join(', '))}` : '';

@@ -17,28 +17,28 @@ import { isOwnSecondSlice, type SliceWrite, secondSlice, sliceFromEndpoints, sli
 
 export type FamilyObservation = Pick<FamilyServers, 'spec' | 'family' | 'objects' | 'live' | 'excluded'>;
 
-/** `mirror` makes the slice `object` mirror the Endpoints as the write before it left them. */
+/** A write of Endpoints or of a slice. `mirror` makes the slice `object` mirror the Endpoints that the previous write saved. */
 export type PlannedWrite =
   | SliceWrite
   | { readonly verb: 'create' | 'update'; readonly object: EndpointsObject }
   | { readonly verb: 'mirror'; readonly object: EndpointSliceObject | undefined; readonly prune: boolean };
 
 /**
- * The writes of the Endpoints and their slice, or of all other slices. Each of the two groups has one contest with
- * another writer.
+ * The writes of one group of objects: either the Endpoints and their slice, or all other slices. Each group has its own
+ * contest with another writer.
  */
 export interface Publication {
   readonly writes: readonly PlannedWrite[];
-  /** The objects of the family as they were read. */
+  /** The objects of the family, as the pass read them. */
   readonly objects: PublishedObjects;
-  /** Each address that the writes remove, with the reason. */
+  /** A line for each address that the writes remove, with the reason. */
   readonly removals: readonly string[];
-  /** Absent: there is no second family, and nothing is pruned. */
+  /** The verdict about another writer. Absent if there is no second family and foreign slices are not pruned. */
   readonly verdict: ContestVerdict | undefined;
   readonly findings: readonly Finding[];
 }
 
-/** Decides the Endpoints and their slice. Without a live address they stay unchanged. */
+/** Decides the writes of the Endpoints and their slice. If no address is live, both stay unchanged. */
 export function endpointsPublication(servers: FamilyServers, before: ContestState): Publication {
   if (servers.live.length > 0) return publicationOf(servers, before);
   const verdict = { state: before, afterWrite: before, withhold: false, twoOwners: false };
@@ -46,8 +46,8 @@ export function endpointsPublication(servers: FamilyServers, before: ContestStat
 }
 
 /**
- * Decides the slices besides the one that mirrors the Endpoints. Without a live address the slice of the second family stays
- * unchanged, as the Endpoints do: only a spec that no longer asks for both families deletes it.
+ * Decides the writes of all slices except the one that mirrors the Endpoints. If no address of the second family is live, its
+ * slice stays unchanged. The slice is deleted only if the spec no longer asks for both families.
  */
 export function slicesPublication(
   slices: readonly EndpointSliceObject[],
@@ -75,7 +75,7 @@ export function slicesPublication(
   };
 }
 
-/** Whether to delete a foreign slice: not one of a family that is to be published and has no live address. */
+/** Returns whether a foreign slice may be deleted. It may not if its family is published and has no live address. */
 function isPrunable(
   { metadata, addressType }: EndpointSliceObject,
   ...families: readonly (FamilyServers | undefined)[]
@@ -85,7 +85,7 @@ function isPrunable(
   return !isOurs && !servers.some(({ family, live }) => family === addressType && live.length === 0);
 }
 
-/** Decides whether the difference of the found objects is the change of another writer, and what to write. */
+/** Decides what to write, and whether another writer changed the objects. */
 function publicationOf(
   servers: FamilyServers,
   before: ContestState,
@@ -97,7 +97,7 @@ function publicationOf(
   const verdict = judgeContest(before, {
     wanted: JSON.stringify([live, endpointPorts(spec)]),
     differs: planned.length + pruned.length > 0,
-    // A foreign slice is always the change of another writer.
+    // A foreign slice is always a change by another writer.
     isForeign: pruned.length > 0,
     versions: versionsOf(found),
     urgent: planned.length > 0 && isHarmful(servers),
@@ -122,7 +122,7 @@ function removedBy(writes: readonly PlannedWrite[], objects: PublishedObjects): 
   return [...new Set(addressesIn(before))].filter((address) => !isLeft.has(address));
 }
 
-/** Returns the writes after which the objects of a family publish the live addresses, in their order. */
+/** Returns the writes that make the objects of a family publish the live addresses, in the order in which to apply them. */
 export function planWrites(observation: FamilyObservation): readonly PlannedWrite[] {
   const { spec, family, objects, live } = observation;
   const { Endpoints: current, EndpointSlice: slice } = objects;
@@ -137,7 +137,10 @@ export function planWrites(observation: FamilyObservation): readonly PlannedWrit
   ];
 }
 
-/** Whether the objects publish what clients must not see: no address, or an excluded one. Such a correction never waits. */
+/**
+ * Returns whether the objects harm clients, because they publish no address, or an excluded one. The pass corrects this
+ * immediately.
+ */
 export function isHarmful({ objects, excluded }: Pick<FamilyObservation, 'objects' | 'excluded'>): boolean {
   const isExcluded = new Set(excluded);
   return Object.values(objects)
@@ -145,7 +148,10 @@ export function isHarmful({ objects, excluded }: Pick<FamilyObservation, 'object
     .some((addresses) => addresses.length === 0 || addresses.some((address) => isExcluded.has(address)));
 }
 
-/** Returns the same object if it is correct; undefined: missing Endpoints are not created without an address. */
+/**
+ * Returns the desired Endpoints. Returns the same object if it is correct, and `undefined` if the Endpoints are missing and
+ * no address is live.
+ */
 function plannedEndpoints({ spec, objects, live, excluded }: FamilyObservation): EndpointsObject | undefined {
   const { Endpoints: current } = objects;
   const { reconciler, reconcilePorts, masterCount, prune } = spec.endpoints;
@@ -160,7 +166,7 @@ function plannedEndpoints({ spec, objects, live, excluded }: FamilyObservation):
   return sameJson(endpoints, current) ? current : endpoints;
 }
 
-/** Keeps the current order of ports, because some API servers sort them. */
+/** Returns the wanted ports in the current order of the Endpoints, because some API servers sort ports. */
 function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject | undefined): readonly EndpointPort[] {
   const found = (current && onlySubset(current)?.ports) ?? [];
   const isFound = new Set(found.map(portText));
@@ -168,8 +174,9 @@ function inFoundOrder(wanted: readonly EndpointPort[], current: EndpointsObject 
 }
 
 /**
- * Removes live addresses from those that another writer marked as not ready: repacking would keep them not ready forever.
- * @param prune removes all that are not ready
+ * Removes the live addresses from `notReadyAddresses`, where another writer put them. Otherwise repacking would keep them not
+ * ready forever.
+ * @param prune also removes all other addresses that are not ready
  */
 function withReadyOnly(
   current: EndpointsObject | undefined,

@@ -6,7 +6,7 @@ import { hasMissedTwice, newLease } from './lease-states.ts';
 import { addressesIn, type ReadFamily } from './objects.ts';
 import { isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from './probe-outcome.ts';
 
-/** An address of the spec, or a record of a host name of the spec. */
+/** An address of the spec, or an address to which a host name of the spec resolves. */
 export interface ExpectedAddress {
   /** The canonical text of the address. */
   readonly address: string;
@@ -14,30 +14,30 @@ export interface ExpectedAddress {
   readonly host?: string;
 }
 
-/** The leases and the answers of all API servers. */
+/** The leases and the probe outcomes of all API servers. */
 export interface ServersSeen {
   readonly spec: ClusterSpec;
   readonly nowMs: number;
   readonly expected: readonly ExpectedAddress[];
-  /** The outcomes by address. An address without an outcome was not probed. */
+  /** The outcome of each probed address. */
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
-  /** The published families, the first with Endpoints. */
+  /** The published families. The first one has Endpoints. */
   readonly families: readonly [ReadFamily, ...ReadFamily[]];
-  /** The leases in the table, as far as this pass knows. */
+  /** The leases in the table that this pass knows. */
   readonly stored: { readonly leases: readonly Lease[] };
-  /** The changes by the probes that could not be written, of leases that no other writer changed. */
+  /** The changes after the probes that could not be written, of leases in which other writers changed nothing but misses. */
   readonly unwritten: LeaseChanges;
-  /** Host names whose look-up failed. */
+  /** The host names whose look-up failed. */
   readonly unresolved: readonly string[];
 }
 
-/** The API servers of one family, which of them are published, and the reasons. */
+/** The API servers of one family, with the decision about which of them are published. */
 export interface FamilyServers extends ReadFamily {
   readonly spec: ClusterSpec;
   readonly nowMs: number;
-  /** Addresses to publish, in byte order. */
+  /** The addresses to publish, in byte order. */
   readonly live: readonly string[];
-  /** Addresses with a lease that must not be published. */
+  /** The addresses that have a lease and must not be published. */
   readonly excluded: readonly string[];
   readonly leases: readonly Lease[];
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
@@ -47,11 +47,12 @@ export interface PublishedServers {
   readonly primary: FamilyServers;
   readonly second: FamilyServers | undefined;
   readonly leases: readonly Lease[];
-  /** The number of addresses of the spec, and of published ones that may be of a host whose look-up failed. */
+  /** The number of addresses of the spec, plus the published ones that may belong to a host name whose look-up failed. */
   readonly addresses: number;
   /**
-   * Leases for addresses that are published without one, as in the first pass over an adopted cluster or after the table
-   * lost an item: they expire now, so that neither one lost probe nor one lost write removes an address, but two misses do.
+   * New leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or after the
+   * table lost an item. These leases expire now: one lost probe or one lost write does not remove an address, and two misses
+   * do.
    */
   readonly remembered: LeaseChanges;
 }
@@ -74,7 +75,7 @@ export function publishedServers(seen: ServersSeen): PublishedServers {
   };
 }
 
-/** Returns the published addresses that may be of a host whose look-up failed. */
+/** Returns the published addresses that may belong to a host name whose look-up failed. */
 function ofUnresolvedHost(
   { unresolved, expected }: ServersSeen,
   published: ReadonlySet<string>,
@@ -90,8 +91,9 @@ function ofUnresolvedHost(
 }
 
 /**
- * A lost write removes no address that answered: a restored table may have an old withdrawal or old misses of it. The write
- * of another writer wins, and so does a withdrawal that is not over.
+ * Returns the lease to decide by. If the write of a refreshed lease was lost, the refreshed lease counts, so that an address
+ * that answered is not removed: a restored table may have an old withdrawal or old misses of it. An active withdrawal in the
+ * table takes precedence.
  */
 function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease {
   const seen = unwritten.get(lease.address);
@@ -134,21 +136,22 @@ function serversOf(
   all: readonly Lease[],
   expected: readonly ExpectedAddress[],
 ): FamilyServers {
-  // Active leases of a family that is no longer published may be left.
+  // A family that is no longer published may still have active leases.
   const isOf = (address: string) => familyOf(address) === family.family;
   const leases = all.filter(({ address }) => isOf(address));
-  // None without an active lease.
+  // If no lease is active, no address is published.
   const live = leases.some((lease) => isActive(lease, nowMs)) ? publishedAddresses(leases, expected, nowMs) : [];
   const excluded = excludedAddresses(leases, live, spec.endpoints.reconciler, nowMs);
   return { ...family, spec, nowMs, live, excluded, leases, outcomes: outcomesOf(outcomes, isOf) };
 }
 
-/** The clocks of an agent and of a person who undoes a deregistration differ by at most this. */
+/** The clocks of an agent and of the host that undoes a deregistration differ by at most this. */
 const CLOCKS_DIFFER_MS = 4_000;
 
 /**
- * Returns the addresses to publish, in byte order. An address that is probed stays after its lease expired until two probes
- * missed, so that no outage of ours removes a healthy server; an address that is not in the spec is removed by expiry alone.
+ * Returns the addresses to publish, in byte order. A probed address stays published after its lease expired until two probes
+ * missed, so that an outage of this project does not remove a healthy server. An address outside the spec is removed as soon
+ * as its lease expires.
  */
 export function publishedAddresses(
   leases: readonly Lease[],
@@ -163,8 +166,9 @@ export function publishedAddresses(
 }
 
 /**
- * Returns the addresses that must not be published. The master-count reconciler has no leases: it removes only an address
- * that was withdrawn or reported its shutdown, and one that crashed stays until another takes its place.
+ * Returns the addresses that must not be published. The master-count reconciler has no leases, so for it only an address that
+ * was withdrawn or reported its shutdown is excluded. The address of a crashed server stays until another address takes its
+ * place.
  */
 export function excludedAddresses(
   leases: readonly Lease[],
@@ -180,14 +184,14 @@ export function excludedAddresses(
 
 function isPublished(lease: Lease, probed: boolean, nowMs: number): boolean {
   if (isWithdrawn(lease, nowMs)) return false;
-  // The first answer after a withdrawal ends this state: until then, only the lease of an agent counts.
+  // The first answer after a withdrawal ends the state `withdrawn`. Until then, only the lease of an agent counts.
   if (lease.state === 'withdrawn' && lease.source !== 'agent') return false;
   if (isActive(lease, nowMs)) return true;
   const wasActive = lease.state !== 'withdrawn' || lease.expiresAtMs > lease.withdrawnUntilMs + CLOCKS_DIFFER_MS;
   return wasActive && probed && lease.generation > 0 && !hasMissedTwice(lease);
 }
 
-/** Returns the addresses of the spec, and those that leases have for its host names. */
+/** Returns the addresses of the spec, and the addresses in leases of its host names. */
 export function knownAddresses({ apiServers }: ClusterSpec, leases: readonly Lease[]): ExpectedAddress[] {
   const hosts = new Set(apiServers.flatMap((server) => ('host' in server ? server.host : [])));
   const named = apiServers.flatMap((server): ExpectedAddress[] => ('address' in server ? [server] : []));

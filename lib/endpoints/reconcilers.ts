@@ -12,12 +12,12 @@ import { addressKey, repackSubsets } from './repack-subsets.ts';
 /** The rules by which a reconciler publishes addresses. */
 export interface PublishingRules {
   readonly ports: readonly EndpointPort[];
-  /** `false`: wrong ports alone cause no write. */
+  /** If `false`, wrong ports alone do not cause a write. */
   readonly reconcilePorts: boolean;
 }
 
 /**
- * `doReconcile` of the original's lease reconciler.
+ * Returns the Endpoints as the original's lease reconciler would write them (`doReconcile`).
  * @param live the addresses with an active lease, in byte order
  * @returns the same object if it is correct.
  */
@@ -41,7 +41,7 @@ function emptyEndpoints(): EndpointsObject {
   return { apiVersion: 'v1', kind: 'Endpoints', metadata: { ...KUBERNETES_SERVICE }, subsets: [] };
 }
 
-/** Returns the Endpoints with the label; the same object if it has the label already. */
+/** Returns the Endpoints with the label `skip-mirror`. Returns the same object if it has the label already. */
 function withSkipMirror(endpoints: EndpointsObject): EndpointsObject {
   const { metadata } = endpoints;
   if (metadata.labels?.[SKIP_MIRROR_LABEL] === 'true') return endpoints;
@@ -62,12 +62,12 @@ function samePorts(found: readonly EndpointPort[], wanted: readonly EndpointPort
   );
 }
 
-/** Returns the subsets with the ports of the first one replaced. */
+/** Replaces the ports of the first subset. */
 function withPorts(subsets: readonly EndpointSubset[], ports: readonly EndpointPort[]): EndpointSubset[] {
   return subsets.map((subset, position) => (position === 0 ? { ...subset, ports } : subset));
 }
 
-/** Compares without regard to order; a duplicate address is a difference. */
+/** Compares addresses in any order. A duplicate address counts as a difference. */
 function sameAddresses({ addresses = [] }: EndpointSubset, live: readonly string[]): boolean {
   const found = new Set(addresses.map(({ ip }) => ip));
   return addresses.length === live.length && found.size === live.length && live.every((ip) => found.has(ip));
@@ -78,7 +78,8 @@ export interface MasterRules extends PublishingRules {
 }
 
 /**
- * `ReconcileEndpoints` of `pkg/controlplane/reconcilers/instancecount.go`: adds one address.
+ * Adds one address, as the original's master-count reconciler does (`ReconcileEndpoints` of
+ * `pkg/controlplane/reconcilers/instancecount.go`).
  * @returns the same object if it is correct.
  */
 export function addMaster(
@@ -99,7 +100,7 @@ export function addMaster(
 }
 
 /**
- * `RemoveEndpoints`: removes addresses from the first subset, even the last one.
+ * Removes addresses from the first subset, and even its last address, as the original's `RemoveEndpoints` does.
  * @returns `undefined` if there is no subset.
  */
 export function removeMasters(
@@ -118,7 +119,10 @@ function withAddress(only: EndpointSubset, address: string, masterCount: number)
   return [{ ...first, addresses: trimmed(first.addresses ?? [], address, masterCount) }, ...others];
 }
 
-/** Removes the address after ours, or the first if ours is last, while there are too many. Our index is fixed, as in the original. */
+/**
+ * Removes addresses until `masterCount` are left: each time the one after `own`, or the first one if `own` is the last. Like
+ * the original, it does not update the index of `own` after a removal.
+ */
 function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount: number): EndpointAddress[] {
   const kept = [...addresses];
   const position = kept.findIndex(({ ip }) => ip === own);
@@ -126,12 +130,15 @@ function trimmed(addresses: readonly EndpointAddress[], own: string, masterCount
   return kept;
 }
 
-/** With more servers than the master count, servers displace each other: the result is stable from the second sequence on. */
+/**
+ * If there are more servers than the master count, they displace each other. The result is stable from the second sequence
+ * on.
+ */
 const MOST_SEQUENCES = 3;
 
 /**
- * Applies the master-count reconciler of each server in order ({@link addMaster}), until a whole sequence changes nothing.
- * Once the subset is repacked, a server takes its place in the order of the addresses without repacking it again.
+ * Applies {@link addMaster} for each server in order, and repeats this sequence until it changes nothing. After the first
+ * repacking, each further address is inserted at its place in the order, without repacking again.
  */
 export function addMasters(
   current: EndpointsObject | undefined,
@@ -166,7 +173,9 @@ function addInOrder(
   return endpoints;
 }
 
-/** Adds the remaining servers as {@link addMaster} does, to a subset that is repacked and has the right ports. */
+/**
+ * Adds the remaining servers with the same result as {@link addMaster}. The subset must be repacked and have the right ports.
+ */
 function withRest(endpoints: EndpointsObject, live: readonly string[], masterCount: number): EndpointsObject {
   const [only, ...others] = endpoints.subsets ?? [];
   const addresses = [...(only?.addresses ?? [])];
@@ -177,7 +186,7 @@ function withRest(endpoints: EndpointsObject, live: readonly string[], masterCou
     addresses.splice(at, 0, { ip });
     present.add(ip);
     if (addresses.length <= masterCount) continue;
-    // One address too many: the address after the added one is removed; the first, if the added one is last.
+    // One address is too many: remove the address after the added one, or the first address if the added one is the last.
     const next = (at + 1) % addresses.length;
     const [removed] = addresses.splice(next, 1);
     const isLeft = [addresses[next - 1], addresses[next]].some((other) => other?.ip === removed?.ip);
@@ -186,7 +195,7 @@ function withRest(endpoints: EndpointsObject, live: readonly string[], masterCou
   return { ...endpoints, subsets: [{ ...only, addresses }, ...others] };
 }
 
-/** Returns the index at which the address is inserted to keep the order of repacked addresses. */
+/** Returns the index at which to insert the address, in the order of repacked addresses. */
 function placeOf(address: EndpointAddress, addresses: readonly EndpointAddress[]): number {
   const key = addressKey(address);
   let [from, to] = [0, addresses.length];

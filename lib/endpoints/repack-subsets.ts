@@ -1,18 +1,18 @@
 import type { EndpointAddress, EndpointPort, EndpointSubset } from './objects.ts';
 
-/** Ports that occur in exactly the same of the given subsets. A subset without ports has the port `undefined`. */
+/** Ports that occur in the same subsets. A subset without ports counts as a subset with the port `undefined`. */
 interface PortGroup {
   readonly ports: (EndpointPort | undefined)[];
   readonly offeredBy: readonly EndpointSubset[];
 }
 
-/** Whether each address is ready, by its key and in the order of the keys. */
+/** The key of each address with its readiness, in the order of the keys. */
 type Readiness = readonly (readonly [key: string, ready: boolean])[];
 
 /**
- * Subsets in their canonical form (`RepackSubsets` of `pkg/api/v1/endpoints/util.go`): each address once with the
- * first record that was found of it, not ready where any says so, and the ports that the same addresses offer together
- * in one subset. The addresses are walked once for each group of ports, not for each port.
+ * Returns the subsets in canonical form (`RepackSubsets` of `pkg/api/v1/endpoints/util.go`). Each address has the first
+ * record that was found for it. An address is not ready if any subset lists it as not ready. Ports with the same addresses
+ * are in one subset. The function visits the addresses once for each group of ports, not for each port.
  */
 export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
   const records = recordsIn(subsets);
@@ -23,7 +23,7 @@ export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubse
   return inCanonicalOrder(packed, printSubset);
 }
 
-/** Returns how many addresses the subsets have after repacking, at most. */
+/** Returns an upper limit for the number of addresses after repacking. */
 export function repackedAddresses(subsets: readonly EndpointSubset[]): number {
   return portGroups(subsets).reduce((sum, { offeredBy }) => sum + offeredBy.flatMap(addressesIn).length, 0);
 }
@@ -85,7 +85,7 @@ function subsetOf(
   };
 }
 
-/** An address is known by its text and the uid of what it stands for; both sort as text. */
+/** Returns the key of an address: its text and the uid of its target. Keys are sorted as text. */
 export function addressKey({ ip, targetRef }: EndpointAddress): string {
   return `${ip}\0${String(targetRef?.uid ?? '')}`;
 }
@@ -101,8 +101,8 @@ function byKey([one]: readonly [string, boolean], [other]: readonly [string, boo
 }
 
 /**
- * The order in which the original leaves ports and subsets after repacking (`SortSubsets` of
- * `pkg/api/v1/endpoints/util.go`): by the 128 bit FNV-1a hash of each one's printed form.
+ * Returns ports or subsets in the original's order after repacking (`SortSubsets` of `pkg/api/v1/endpoints/util.go`): by the
+ * 128-bit FNV-1a hash of their printed form.
  */
 function inCanonicalOrder<Part>(parts: readonly Part[], print: (part: Part) => string): Part[] {
   if (parts.length < 2) return [...parts];
@@ -112,7 +112,7 @@ function inCanonicalOrder<Part>(parts: readonly Part[], print: (part: Part) => s
     .map(({ part }) => part);
 }
 
-/** The printed forms are those of Go's spew (`%#v`, without pointer addresses). */
+/** Prints a port as Go's spew does (`%#v`, without pointer addresses). */
 function printPort(port: EndpointPort): string {
   return `(v1.EndpointPort)${portFields(port)}`;
 }

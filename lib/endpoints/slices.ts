@@ -31,8 +31,8 @@ export function secondSlice(spec: ClusterSpec, family: IPFamily, addresses: read
 }
 
 /**
- * The EndpointSlice that mirrors the first subset of the Endpoints (`endpointSliceFromEndpoints` of
- * `pkg/controlplane/reconcilers/endpointsadapter.go`): one family, IPv6 only when every address is.
+ * Returns the EndpointSlice that mirrors the first subset of the Endpoints (`endpointSliceFromEndpoints` of
+ * `pkg/controlplane/reconcilers/endpointsadapter.go`). It has one family: IPv6 if every address is IPv6, otherwise IPv4.
  */
 export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObject {
   const { name, namespace = 'default' } = endpoints.metadata;
@@ -59,15 +59,15 @@ export function sliceFromEndpoints(endpoints: EndpointsObject): EndpointSliceObj
   };
 }
 
-/** A write of a slice. An address type cannot change: `replace` deletes the slice, and `create` follows. */
+/** A write of a slice. The address type of a slice cannot change, so `replace` deletes the slice and a `create` follows. */
 export interface SliceWrite {
   readonly verb: 'create' | 'update' | 'delete' | 'replace';
   readonly object: EndpointSliceObject;
 }
 
 /**
- * Returns the writes that make `current` the desired slice. Keeps unknown fields of `current`.
- * @param prune replaces a slice of another manager too
+ * Returns the writes that turn `current` into the desired slice. An update keeps the unknown fields of `current`.
+ * @param prune allows to replace a slice that another manager owns
  */
 export function sliceWrites(
   desired: EndpointSliceObject,

@@ -29,7 +29,7 @@ export interface ClusterConnectionsOptions {
   readonly loadKubeconfig: LoadKubeconfig;
   /** Waits between the attempts of a call, and before a read of a kubeconfig. Default: a timer. */
   readonly sleep?: CallOptions['sleep'];
-  /** A number from 0 to 1 that varies how long a kubeconfig is kept. Default: `Math.random`. */
+  /** Returns a random number from 0 to 1, which varies how long a kubeconfig is kept. Default: `Math.random`. */
   readonly random?: () => number;
 }
 
@@ -42,9 +42,9 @@ interface KnownKubeconfig {
   readonly keepMs: number;
   readonly warnOnce: (text: string) => void;
   readonly ends: readonly CredentialEnd[];
-  /** Probe URLs whose certificate did not verify although this kubeconfig had just been read. */
+  /** The probe URLs whose certificate did not verify although this kubeconfig had just been read. */
   readonly unverified: Set<string>;
-  /** When a pass began to read the kubeconfig again. */
+  /** The time at which a pass began to read the kubeconfig again. */
   readonly askedAtMs?: number;
 }
 
@@ -122,7 +122,7 @@ export class ClusterConnections {
     return used.size === 1 && used.has(controlPlane);
   }
 
-  /** Ends every connection after the requests under way. */
+  /** Closes every connection when its requests have ended. */
   async close(): Promise<void> {
     this.#known.clear();
     this.#keptOfProbes.close();
@@ -137,7 +137,10 @@ export class ClusterConnections {
     return nowMs - known.readAtMs < (isBrief ? KEEP_BRIEFLY_MS : known.keepMs) ? known : undefined;
   }
 
-  /** Keeps only a successful read: after a read that hangs or fails, the next pass reads again. */
+  /**
+   * Reads the kubeconfig of a cluster. Keeps it only if the read succeeds: after a read that hangs or fails, the next pass
+   * reads again.
+   */
   async #open({ key, spec, signal, warn }: Opening): Promise<KnownKubeconfig> {
     const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));

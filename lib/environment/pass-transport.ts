@@ -15,7 +15,7 @@ export interface PassKubeconfig {
   /** Returns the kubeconfig that was read last. */
   readonly current: () => ApiServerAccess;
   /**
-   * Returns a kubeconfig that was read after `used`, and reads it now if necessary. `undefined`: `used` was read in
+   * Returns a kubeconfig that was read after `used`, and reads it now if necessary. Returns `undefined` if `used` was read in
    * this pass or within the last minute.
    */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
@@ -55,7 +55,7 @@ export function renewingTransport(
   };
 }
 
-/** Ends the body first: an unread body would block its connection for other requests. */
+/** Does `work` in place of a reply. First ends the body of the reply, because an unread body would block its connection. */
 async function inPlaceOf({ body }: OpenReply, work: () => Promise<OpenReply>): Promise<OpenReply> {
   for await (const piece of body) if (piece.length > 0) break;
   return work();
@@ -94,7 +94,7 @@ export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: Ap
   };
 }
 
-/** The most other servers to try. Each costs a connection per pass while the kubeconfig's server is down. */
+/** The most other servers to try. Each of them costs a connection per pass while the kubeconfig's server is down. */
 const MOST_OTHERS = 16;
 /** The time limit for an answer of the kubeconfig's server. A pass of 9 s then has time left for another server. */
 const FIRST_ANSWER_MS = 3_000;

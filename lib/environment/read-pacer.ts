@@ -9,11 +9,11 @@ interface ReadPacerOptions {
   readonly sleep?: CallOptions['sleep'];
 }
 
-/** The number of reads that may begin at once: as many as a message has clusters. Further reads wait their turn. */
+/** The number of reads that may begin at the same time, which is the number of clusters in a message. Further reads wait. */
 const READS_AT_ONCE = 16;
 const READ_EVERY_MS = 50;
 /**
- * How long a process slows down after a store throttled a read. Ten slow processes stay within Parameter Store's limit
+ * A process slows down for this long after a store throttled a read. Ten slow processes stay within Parameter Store's limit
  * of 40 reads per second.
  */
 const THROTTLED_MS = 60_000;
@@ -26,7 +26,7 @@ const THROTTLED_READ_EVERY_MS = 250;
 export class ReadPacer {
   readonly #nowMs: () => number;
   readonly #sleep: NonNullable<CallOptions['sleep']>;
-  /** The time at which the next read may begin, apart from the reads that may begin at once. */
+  /** The time of the next read in an even spacing. Up to `READS_AT_ONCE` reads may begin earlier. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
   #throttledUntilMs = Number.NEGATIVE_INFINITY;
 

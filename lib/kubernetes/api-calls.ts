@@ -9,28 +9,28 @@ import { type ApiReply, type ApiRequest, MalformedGzip, type OpenReply, type Tra
 
 export interface CallOptions {
   readonly transport: Transport;
-  /** The server's URL, for messages. */
+  /** The URL of the server, for messages. */
   readonly server: string;
-  /** `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */
+  /** The value of the User-Agent header, such as `kube-bootstrap-controller/0.1.0 (kubernetes-service)`. */
   readonly userAgent: string;
-  /** Aborts when the pass must end. */
+  /** The signal that aborts when the pass must end. */
   readonly deadline: AbortSignal;
   /** Waits; rejects as soon as the signal is aborted. Default: a timer. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
-  /** A number from 0 to 1 for the jitter of the waits. Default: `Math.random`. */
+  /** Returns a random number from 0 to 1, for the jitter of the waits. Default: `Math.random`. */
   readonly random?: () => number;
-  /** The limit of each attempt, besides the deadline. Default: 10 s, or 60 s for a streamed reply. */
+  /** The time limit of each attempt, which is ended earlier by the deadline. Default: 10 s, or 60 s for a streamed reply. */
   readonly tryTimeoutMs?: number;
   /** The most attempts of one call. Default: 5. */
   readonly tries?: number;
-  /** The unfinished replies of all API servers. Default: this port counts only its own. */
+  /** The counter of unfinished replies of all API servers. Default: a counter for this port only. */
   readonly inFlight?: BytesInFlight;
 }
 
 export interface AnsweredCall extends ApiReply {
   /**
-   * The body of a streamed request that succeeded with protobuf; `body` is then empty. Throws a `ClusterError` if it is
-   * incomplete.
+   * The body of a streamed request that succeeded with protobuf. `body` is then empty. If the stream is incomplete, it throws
+   * a `ClusterError`.
    */
   readonly stream?: AsyncIterable<Uint8Array>;
   /** True if an earlier attempt may have been carried out although its reply was lost. */
@@ -43,7 +43,7 @@ export interface Sent {
 }
 
 type SendCall = (
-  /** For messages: `get Service default/kubernetes`. */
+  /** The purpose of the call in messages, such as `get Service default/kubernetes`. */
   purpose: string,
   request: Omit<ApiRequest, 'headers' | 'body'>,
   body?: object | Json,
@@ -55,7 +55,7 @@ const LONGEST_WAIT_MS = 5_000;
 /** The longest `Retry-After` that a call obeys. After a longer one the call fails, and the next pass tries again. */
 const LONGEST_RETRY_AFTER_MS = 10_000;
 const TRY_MS = 10_000;
-/** The limit of a streamed reply: half of the time limit of a repair pass. */
+/** The time limit of a streamed reply, which is half of the time limit of a repair pass. */
 const STREAM_MS = 60_000;
 
 interface Failure {
@@ -66,10 +66,10 @@ interface Failure {
 }
 
 /**
- * Sends calls, with retries on 429 (after `Retry-After`), 5xx and network faults except connection timeouts, until the
- * deadline. This is safe for every call of the cluster port, writes too: a create has a name, an update and a delete
- * have the version that was read, and a repeated merge patch changes nothing more. Only the answer of the second
- * attempt may differ, hence `afterLostReply`.
+ * Sends calls until the deadline. Retries after a 429 (when `Retry-After` allows), a 5xx, or a network fault other than a
+ * connection timeout. A retry is safe for every call of the cluster port, including writes: a create contains a name, an
+ * update and a delete contain the version that was read, and a repeated merge patch has no further effect. Only the answer to
+ * the second attempt may differ, which `afterLostReply` reports.
  *
  * Returns any reply from 200 to 499 except 429. Throws `Throttled`, `Unavailable`, `TlsFailure`, `DeadlineExceeded`.
  */
@@ -126,7 +126,7 @@ async function tryOnce(
   }
 }
 
-/** Yields the body without retries, because the caller may have used the first part. */
+/** Yields the body as it arrives. Does not retry, because the caller may already have used the first part. */
 async function* arriving(body: OpenReply['body'], failureOf: (error: unknown) => Failure): AsyncGenerator<Uint8Array> {
   try {
     yield* body;

@@ -95,7 +95,8 @@ export function clusterPort(options: CallOptions): ClusterPort {
     },
 
     /**
-     * Requires the uid, because without it an update of a deleted Service or Endpoints would create the object again.
+     * Updates an object. Its uid is required: without it, an update of a deleted Service or Endpoints would create the object
+     * again.
      */
     async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
       const ref = refOf(object);

@@ -11,7 +11,7 @@ export interface ObjectRef {
   readonly name: string;
 }
 
-/** The write was only reported: nothing was sent, and `object` has the content that the write would have produced. */
+/** The write was only reported, not sent. `object` has the content that the write would have produced. */
 interface Withheld<T> {
   readonly outcome: 'withheld';
   readonly object: T;
@@ -41,13 +41,13 @@ type NotUpdated =
 export type DeleteResult = 'deleted' | 'conflict' | 'notFound' | 'withheld';
 
 /**
- * One cluster's API server. Every call throws a `ClusterError` for unexpected outcomes, and ends at the deadline of the
- * pass.
+ * The API server of one cluster. Every call ends at the deadline of the pass, and throws a `ClusterError` for an unexpected
+ * outcome.
  */
 export interface ClusterPort {
   get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined>;
   /**
-   * Returns a list that fits in one small reply. `labelSelector` as in the API:
+   * Returns a list, which must fit in one small reply. `labelSelector` has the API's syntax, such as
    * `kubernetes.io/service-name=kubernetes`.
    */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
@@ -57,16 +57,16 @@ export interface ClusterPort {
   update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>>;
   /** Applies a JSON merge patch (RFC 7396). */
   mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>>;
-  /** Deletes exactly the object that was read: `object.metadata` must carry uid and resourceVersion. */
+  /** Deletes an object if it has not changed since it was read. `object.metadata` must contain uid and resourceVersion. */
   delete(object: KubernetesObject): Promise<DeleteResult>;
   /**
-   * Iterates over every Service of one consistent snapshot, in the order of the API, while the list arrives. If the
-   * list is incomplete, the iteration throws and the caller must discard it.
-   * @param selection lets the API server omit Services: `withClusterIPs` those without a cluster IP, `withNodePorts`
-   * those of types without node ports
+   * Iterates over all Services of one consistent snapshot while the list arrives, in the order of the API. If the list is
+   * incomplete, the iteration throws, and the caller must discard the Services.
+   * @param selection the Services that the API server may omit: with `withClusterIPs`, those without a cluster IP; with
+   * `withNodePorts`, those whose type has no node ports
    */
   services(selection?: ServiceSelection): AsyncIterable<ServiceClaim>;
-  /** Iterates over every IPAddress, as `services` does. Throws `Rejected` if Kubernetes is older than 1.33. */
+  /** Iterates over all IPAddresses as `services` does. Throws `Rejected` for Kubernetes before 1.33. */
   ipAddresses(): AsyncIterable<IPAddressRecord>;
 }
 
@@ -75,18 +75,18 @@ export type ServiceSelection = 'all' | 'withClusterIPs' | 'withNodePorts';
 export type ClusterErrorCode =
   | 'Unauthorized'
   | 'Forbidden'
-  /** 429 after all retries. */
+  /** The API server answered 429 to all attempts. */
   | 'Throttled'
-  /** Refused, reset, no route, DNS, 5xx, or an incomplete reply. A write may have happened. */
+  /** The API server was not reached, answered 5xx, or sent an incomplete reply. A write may have happened. */
   | 'Unavailable'
   /** The certificate did not verify, or is for another name. */
   | 'TlsFailure'
   | 'DeadlineExceeded'
-  /** The reply breaks the API contract: not JSON, another kind, an incomplete list. */
+  /** The reply breaks the API contract: it is not JSON, has another kind, or is an incomplete list. */
   | 'MalformedReply'
   /** The reply, or what it contains, is larger than a pass accepts. */
   | 'ReplyTooLarge'
-  /** A 4xx that no caller expects (400, 405, 406, 422 on a patch ...). */
+  /** The API server answered with a 4xx that no caller expects, such as 400, 405 or 406. */
   | 'Rejected'
   /** The kubeconfig is missing, does not parse, or uses a refused feature. */
   | 'BadKubeconfig';
@@ -95,7 +95,7 @@ export interface ControlPlane {
   /** A hash of the URL and the CA in the kubeconfig. */
   readonly id: string;
   /**
-   * Returns whether the kubeconfig leads to this control plane, and all requests of the pass went there. Reads the
+   * Returns true if the kubeconfig leads to this control plane, and the pass sent all of its requests to it. Reads the
    * kubeconfig again if the last read is older than `maxAgeMs`.
    * @throws ClusterError
    */
@@ -134,7 +134,7 @@ export function objectPath(ref: ObjectRef): string {
   return `${collectionPath(ref.kind, ref.namespace)}/${encodeURIComponent(ref.name)}`;
 }
 
-/** `Service default/kubernetes`. */
+/** Returns the reference as text, such as `Service default/kubernetes`. */
 export function describeRef(ref: ObjectRef): string {
   return ref.namespace === undefined ? `${ref.kind} ${ref.name}` : `${ref.kind} ${ref.namespace}/${ref.name}`;
 }
@@ -143,7 +143,7 @@ function isKind(text: string | undefined): text is Kind {
   return text !== undefined && Object.hasOwn(RESOURCES, text);
 }
 
-/** Throws a `TypeError` for an object without kind or name, or of an unknown kind. */
+/** Returns the reference of an object. Throws a `TypeError` if the object has no kind or name, or an unknown kind. */
 export function refOf(object: KubernetesObject): ObjectRef {
   const { kind, apiVersion, metadata } = object;
   if (!isKind(kind) || RESOURCES[kind].apiVersion !== apiVersion) {
@@ -157,15 +157,15 @@ export function refOf(object: KubernetesObject): ObjectRef {
 }
 
 export interface ProbeTarget {
-  /** The whole URL: `https://10.0.0.1:6443/readyz`. */
+  /** The whole URL, such as `https://10.0.0.1:6443/readyz`. */
   readonly url: string;
   readonly serverName?: string;
   /**
-   * Whether the probe sends the kubeconfig's credential. `atKubeconfigHost`: only to the host of the kubeconfig. A
-   * token of AWS STS goes only to its server.
+   * True if the probe sends the kubeconfig's credential. `atKubeconfigHost`: the probe sends it only to the host of the
+   * kubeconfig. A token of AWS STS is sent only to its server.
    */
   readonly authenticate: boolean | 'atKubeconfigHost';
-  /** True if the URL has the address of one server, not of a load balancer: the connection may then be kept. */
+  /** True if the URL has the address of a single server and not of a load balancer. The connection may then be kept. */
   readonly isOneServer?: true;
 }
 
@@ -173,8 +173,8 @@ export interface ProbeTarget {
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
 /**
- * Returns every A and AAAA record of a host name as canonical texts; `undefined` if the look-up failed or the signal
- * ended it.
+ * Returns the addresses of all A and AAAA records of a host name, in canonical form; `undefined` if the look-up failed or the
+ * signal ended it.
  */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
 

@@ -9,14 +9,14 @@ import { describeNetworkError } from './network-fault.ts';
 
 export const TOKEN_SECONDS = 300;
 const VALID_MS = TOKEN_SECONDS * 1000;
-/** A token is renewed after four fifths of its life. The rest is for requests under way and for differences of clocks. */
+/** A token is renewed after four fifths of its life, because requests take time and clocks differ. */
 const RENEW_AFTER_MS = 0.8 * VALID_MS;
 
 /**
- * Returns access to an API server with tokens that are requested on demand, kept in memory and sent to that server
- * alone. No token is requested before the server, its address and its CA were checked.
+ * Returns access to an API server with tokens. A token is requested when it is needed, kept in memory, and sent only to that
+ * server. No token is requested before the server, its address and its CA were checked.
  * @param requestToken requests a token for {@link TOKEN_SECONDS}
- * @throws ClusterError what `requestToken` throws, or `BadKubeconfig` for a server or CA that cannot be used
+ * @throws ClusterError the error of `requestToken`, or `BadKubeconfig` for a server or CA that cannot be used
  */
 export async function webIdentityAccess(
   { server, certificateAuthorityData }: WebIdentity,

@@ -12,7 +12,7 @@ const NEVER = new AbortController().signal;
 
 export type RecordLookup = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
-/** The name exists, but has no record of this kind. */
+/** The codes for a host name without a record of the requested kind. */
 const NO_SUCH_RECORD: ReadonlySet<unknown> = new Set(['ENODATA', 'ENOTFOUND']);
 
 /** A query waits 1 s for the answer of each name server of the machine. If none answers, it asks them again and waits 2 s. */
@@ -25,8 +25,8 @@ export function dnsLookup(deadline: AbortSignal): RecordLookup {
 }
 
 /**
- * Looks up both kinds of record. The look-up fails if either fails, because half of the addresses would count as all,
- * and if there is no address, because a record may be deleted by mistake.
+ * Returns a resolver that looks up A and AAAA records. The look-up fails if either kind fails, because the addresses would be
+ * incomplete. It also fails if there is no address, because a record may have been deleted by mistake.
  */
 export function dnsHostResolver(lookup: RecordLookup): HostResolver {
   return async (host, signal = NEVER) => {
@@ -87,7 +87,7 @@ async function recordsOf(host: string): Promise<LookupAddress[]> {
   if (found.length > 0) return found.slice(0, MOST_RECORDS);
   const failures = [ipv4, ipv6].flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   const failure = failures.find((each) => !NO_SUCH_RECORD.has(each.code)) ?? failures[0];
-  // The codes of `dns.lookup`, by which callers know that nothing was sent.
+  // Callers know by these codes, which `dns.lookup` also uses, that no request was sent.
   const code = NO_SUCH_RECORD.has(failure?.code) ? 'ENOTFOUND' : 'EAI_AGAIN';
   throw Object.assign(new Error(`look-up of ${host}: ${failure?.code ?? 'no record'}`, { cause: failure }), { code });
 }

@@ -24,7 +24,7 @@ export interface EventPlan {
 export interface EventPlanInput {
   readonly drafts: readonly EventDraft[];
   readonly loop: Loop;
-  /** The reporting instance, the same for every process of a stack. Cut at 128 bytes, as the API requires. */
+  /** The reporting instance, which is the same for every process of a stack. It is cut at 128 bytes, the limit of the API. */
   readonly instance: string;
   /** The sightings of the loop's last pass, by event name. */
   readonly previous: Readonly<Record<string, EventSighting>>;
@@ -34,7 +34,7 @@ export interface EventPlanInput {
 
 /** The interval of repeated events, as in client-go's `tools/events`. */
 const REPEAT_MS = 30 * 60_000;
-/** An API server deletes an event after an hour (`--event-ttl`): after that, the next sighting creates a new event. */
+/** An API server deletes an event after an hour (`--event-ttl`), so the next sighting after that creates a new event. */
 const FORGET_AFTER_MS = 60 * 60_000;
 const MOST_SIGHTINGS = 300;
 const LONGEST_NOTE = 1_024;
@@ -42,9 +42,9 @@ const LONGEST_INSTANCE = 128;
 const LONGEST_NAME = 253;
 
 /**
- * Plans the events that a pass writes. One event (object, reason and note) keeps its name: it is created at its first
- * sighting, and its series is written at the second and then every 30 minutes. Events beyond the cap, or beyond the 300
- * that are remembered, are dropped.
+ * Plans the events that a pass writes. Findings with the same object, reason and note share one event. The first sighting
+ * creates the event. The second sighting writes its series, and later ones write the series every 30 minutes. Events are
+ * dropped beyond the cap for a pass, and beyond the 300 that are remembered.
  */
 export function planEvents(input: EventPlanInput): EventPlan {
   const { previous, nowMs, cap } = input;
@@ -83,8 +83,8 @@ function latestUnseen(previous: EventPlanInput['previous'], seen: ReadonlyMap<st
 }
 
 /**
- * Returns `<name of the object, cut>.<hash>`, a DNS subdomain that is the same for the same event. The hash includes
- * loop and reporting instance, which cannot change after creation.
+ * Returns the name of an event, `<shortened name of the object>.<hash>`. It is a DNS subdomain and always the same for the
+ * same event. The hash includes the loop and the reporting instance, which cannot change after creation.
  */
 function eventName(draft: EventDraft, { loop, instance }: Pick<EventPlanInput, 'loop' | 'instance'>): string {
   const { namespace, name, uid } = draft.regarding;
@@ -123,7 +123,7 @@ function nonEmpty(regarding: EventDraft['regarding']): Record<string, string> {
   return Object.fromEntries(Object.entries(regarding).filter(([, value]) => value !== undefined && value !== ''));
 }
 
-/** Returns a time with six digits of a second, as the API's MicroTime has. */
+/** Returns a time with microseconds, as MicroTime of the API has. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

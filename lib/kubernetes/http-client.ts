@@ -11,13 +11,13 @@ import { OverBound } from './reply-bounds.ts';
 export interface HttpClientOptions {
   readonly tls: TlsMaterial;
   readonly lookup?: LookupFunction | undefined;
-  /** The most open connections. They are kept for later requests. Absent: each request has its own connection. */
+  /** The most open connections, which are kept for later requests. If absent, each request has its own connection. */
   readonly connections?: number;
 }
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path with the query: `/api/v1/services?fieldManager=me`. */
+  /** The path with the query, such as `/api/v1/services?fieldManager=me`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -25,12 +25,15 @@ export interface HttpRequest {
 
 export interface HttpReply<Body> {
   readonly status: number;
-  /** Names are in lower case; repeated headers are joined by `, `. */
+  /** The headers. Names are in lower case, and the values of repeated headers are joined with `, `. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
 }
 
-/** Idle connections outlive two ticks of the endpoints loop, and close before load balancers (60 s) drop them. */
+/**
+ * Idle connections are closed after this time: later than two ticks of kubernetes-service, and earlier than load balancers
+ * drop them (60 s).
+ */
 const KEEP_ALIVE_MS = 30_000;
 /** The time limit for TCP connect and TLS handshake. It allows for one lost SYN, which is sent again after one second. */
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -73,7 +76,10 @@ export class HttpClient {
       : new Agent(options);
   }
 
-  /** Returns a reply of any status while its body arrives. The body throws if it is incomplete. */
+  /**
+   * Sends a request. Returns the reply, whatever its status, while its body still arrives. The body throws if it is
+   * incomplete.
+   */
   async request(
     { method, path, headers, body }: HttpRequest,
     signal: AbortSignal,
@@ -105,7 +111,7 @@ export class HttpClient {
     return Object.keys(this.#agent.freeSockets).length > 0;
   }
 
-  /** Closes every connection at once: a graceful end would wait for a handshake that never ends. */
+  /** Closes all connections immediately, because a graceful end would wait for handshakes that never end. */
   destroy(): void {
     this.#agent.destroy();
   }

@@ -12,13 +12,16 @@ import { KEPT_LIMIT_MS, type KeptConnections, type OpenReply, poolKey } from './
 
 export interface HttpsProberOptions {
   readonly access: ApiServerAccess;
-  /** Aborts when the pass must end. */
+  /** The signal that aborts when the pass must end. */
   readonly deadline: AbortSignal;
   readonly userAgent: string;
   /** Returns a signal that aborts after a time and so ends a probe. Default: `AbortSignal.timeout`. */
   readonly expire?: (ms: number) => AbortSignal;
   readonly kept?: KeptConnections;
-  /** Starts to measure the lag of this process's event loop. Default: with a timer. */
+  /**
+   * Starts to measure the lag of this process's event loop. Returns a function that ends the measurement. Default: with a
+   * timer.
+   */
   readonly measureLag?: () => () => number;
 }
 
@@ -29,14 +32,14 @@ const LATE_MS = 500;
 const AGAIN_MS = 1_000;
 const LONGEST_BODY = 4_096;
 
-/** Key exchange groups without the post-quantum one, whose keys take 2.3 KB of each handshake. */
+/** The key exchange groups except the post-quantum one, whose keys take 2.3 KB of each handshake. */
 const SHORT_KEYS = 'X25519:P-256:P-384';
 
 /**
- * Probes with the kubeconfig's CA, and with its credential only if the target requests it and the certificate is
- * verified. An answer on a kept connection counts only if it is 200: a dropped connection would look like a silent
- * server. Otherwise the probe is repeated on a new connection. A timeout that the pass caused does not count as
- * silence. If this process was busy during the probe, for example with the long reply of another cluster, it probes
+ * Returns a prober that uses the kubeconfig's CA. It sends the credential only if the target requests it and the certificate
+ * is verified. An answer on a kept connection counts only if it is 200, because a dropped connection would look like a silent
+ * server. Otherwise the probe is repeated on a new connection. A timeout that the end of the pass caused does not count as
+ * silence. If this process was busy during the probe, for example with a long reply of another cluster, the prober probes
  * once more.
  */
 export function httpsProber(given: HttpsProberOptions): Prober {
@@ -132,12 +135,15 @@ function materialFor(
   };
 }
 
-/** Without a credential the server answers 401, which counts as alive: a missing credential is our own failure. */
+/**
+ * Returns the headers with the credential, or none if the credential cannot be read, which is our own failure. The server
+ * then answers 401, which counts as alive.
+ */
 async function credential(access: ApiServerAccess): Promise<Readonly<Record<string, string>>> {
   return access.authHeaders().catch(() => ({}));
 }
 
-/** The status counts even if the body is slow or cut off. */
+/** Returns the start of the body. A slow or incomplete body is not an error, because the status counts. */
 async function startOf(body: OpenReply['body']): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -148,7 +154,7 @@ async function startOf(body: OpenReply['body']): Promise<string> {
       if (length >= LONGEST_BODY) break;
     }
   } catch {
-    // The caller gets the bytes that arrived before the failure.
+    // The bytes that arrived before the failure are returned.
   }
   return Buffer.concat(chunks).subarray(0, LONGEST_BODY).toString('utf8');
 }

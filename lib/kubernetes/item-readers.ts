@@ -21,12 +21,12 @@ export interface ItemReader<Item> {
   readonly entriesOf?: (item: Item) => number;
 }
 
-/** An object of a list breaks the API contract. */
+/** The error for an object of a list that breaks the API contract. */
 export class MalformedItem extends Error {
   override readonly name = 'MalformedItem';
 }
 
-/** Accepts an absent or null field as empty. */
+/** Returns a shape that accepts an absent or null field as empty. */
 function orEmpty<Shape extends z.core.$ZodType>(shape: Shape, empty: unknown) {
   return z.pipe(
     z.transform((value: unknown) => value ?? empty),
@@ -54,8 +54,8 @@ function metadataShape<Labels extends z.core.$ZodShape>(labels: Labels) {
 }
 
 /**
- * Reads an object from JSON. Throws `MalformedItem` and `OverBound`. A field of the wrong type is an error, never a default:
- * an address that is not read would pass for a free one.
+ * Reads an object from JSON. Throws `MalformedItem` or `OverBound`. A field of the wrong type is an error and never gets a
+ * default, because an address that is not read would count as free.
  */
 function readJsonItem<Shape extends z.ZodMiniType>(shape: Shape, kind: Kind, object: unknown): z.infer<Shape> {
   const { data, error } = shape.safeParse(object);

@@ -5,7 +5,7 @@ import { ClusterError } from './cluster-port.ts';
 
 export interface KubeconfigSource {
   readonly name: string;
-  /** The folder of relative file names. Without it a kubeconfig may not name files. */
+  /** The folder of relative file names. If absent, the kubeconfig may not name files. */
   readonly folder?: string;
 }
 
@@ -13,21 +13,27 @@ export interface KubeconfigSource {
 const LONGEST_STORED_TEXT = 64 * 1024;
 export const LONGEST_FILE = 1024 * 1024;
 
-/** Characters that YAML syntax may use: 60,000 of them take the parser a third of a second. Base64 has none. */
+/**
+ * Matches characters that YAML syntax may use. Base64 has none of them. A text with 60,000 of them takes the parser a third
+ * of a second.
+ */
 const MARKS = /[^A-Za-z0-9+/=. ]/g;
 const MOST_STORED_MARKS = 8_000;
 
 const LIST_OF_FIELDS = 'docs/kubeconfig-secret.md lists what a kubeconfig may contain';
 const WRITE_AGAIN = 'Write it again, for example with kubectl config view --raw';
 
-/** Returns the error for a kubeconfig. Of its values, `problem` and `remedy` quote only the names of entries. */
+/**
+ * Returns the error for a kubeconfig. `problem` and `remedy` may quote names of entries, but no other values of the
+ * kubeconfig.
+ */
 export function badKubeconfig(source: KubeconfigSource, problem: string, remedy: string): ClusterError {
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
 
 /**
- * Reads a kubeconfig. Refuses unknown fields, and plugins unless they are allowed. No other parser reads the text.
- * Throws a `ClusterError` with code `BadKubeconfig`.
+ * Reads a kubeconfig. Refuses unknown fields, and refuses plugins unless they are allowed. Throws a `ClusterError` with code
+ * `BadKubeconfig`. No other parser reads the text.
  */
 export function readKubeconfig(text: string, source: KubeconfigSource, allowPlugins: boolean): Kubeconfig {
   const longest = source.folder === undefined ? LONGEST_STORED_TEXT : LONGEST_FILE;
@@ -44,7 +50,10 @@ export function readKubeconfig(text: string, source: KubeconfigSource, allowPlug
   return parsed.data;
 }
 
-/** Reports only the line of a fault: the parser's message quotes the text around the fault, and that text may be a key. */
+/**
+ * Parses YAML. An error contains only the line of the fault, because the parser's message quotes the text around it, which
+ * may be a key.
+ */
 function yamlValue(text: string, source: KubeconfigSource): unknown {
   const documents = yamlDocuments(text, source);
   if (documents.length > 1) throw notYaml(source, 'it has a second document');
@@ -78,7 +87,7 @@ function shapeFault([issue]: readonly z.core.$ZodIssue[], source: KubeconfigSour
   return badKubeconfig(source, `is not a kubeconfig: ${place} is missing or has the wrong type`, WRITE_AGAIN);
 }
 
-/** Returns the key for a message, or "a key" for a text that may be a misplaced secret. */
+/** Returns the name of a key for a message, or "a key" if the name may be a misplaced secret. */
 function fieldName(key: string | undefined): string {
   return key !== undefined && /^[A-Za-z-]{1,40}$/.test(key) ? key : 'a key';
 }
@@ -93,7 +102,7 @@ function refusePlugins({ users }: Kubeconfig, source: KubeconfigSource): void {
   }
 }
 
-/** Accepts `null` as an absent field, as Go does. */
+/** Returns a shape that accepts `null` as an absent field, as Go does. */
 function optional<Shape extends z.core.SomeType>(shape: Shape) {
   return z.optional(z.nullable(shape));
 }

@@ -34,7 +34,7 @@ export interface TlsMaterial {
  * line nor `JSON.stringify` can show them.
  */
 export interface ApiServerAccess {
-  /** Scheme, host and port: `https://10.0.0.1:6443`. */
+  /** The scheme, host and port, such as `https://10.0.0.1:6443`. */
   readonly server: string;
   /** The path of the kubeconfig's server URL, which precedes the path of every request. Usually empty. */
   readonly basePath: string;
@@ -45,14 +45,17 @@ export interface ApiServerAccess {
   /** Resolves host names in a Lambda function, and refuses local addresses. */
   readonly lookup?: LookupFunction;
   readonly tls: () => TlsMaterial;
-  /** True if the credential renews itself. Absent: an operator must renew the credential. */
+  /** True if the credential renews itself. If absent, an operator must renew the credential. */
   readonly renewsItself?: true;
   /**
    * True if the credential may go only to the origin of `server`, because the writer of the spec chooses the CA and the
    * addresses of the probes, and must not get the credential.
    */
   readonly isForServerAlone?: true;
-  /** Throws a `ClusterError` with code `BadKubeconfig` when a token file or plugin gives nothing. */
+  /**
+   * Returns the headers with the credential. Throws a `ClusterError` with code `BadKubeconfig` if a token file or plugin
+   * provides none.
+   */
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -62,13 +65,13 @@ export interface PluginCredential {
   readonly key?: string | Buffer;
 }
 
-/** Runs the `exec` or auth-provider plugin of one user. Throws what the plugin reports. */
+/** Returns a function that runs the `exec` or auth-provider plugin of one user, and that throws the plugin's error. */
 export type RunPlugin = (server: string, user: KubeconfigUser) => () => Promise<PluginCredential>;
 
 export interface KubeconfigOptions {
   /** The name of the context to use. Default: the kubeconfig's current-context. */
   readonly context?: string;
-  /** Runs plugins. Only commands of a user set this field: functions do not contain the code that runs a plugin. */
+  /** Runs plugins. Only commands that a user runs set this field: functions do not contain the code that runs a plugin. */
   readonly runPlugin?: RunPlugin;
   /** Refuses loopback, link-local and metadata addresses, also as the result of a DNS look-up. */
   readonly refuseLocal?: boolean;
@@ -85,8 +88,8 @@ export async function loadKubeconfigFile(file: string, options: KubeconfigOption
 }
 
 /**
- * Reads a kubeconfig from a text, for example from a secret store. Certificates and keys must be embedded. `name` is
- * its name in messages. Throws a `ClusterError` with code `BadKubeconfig`.
+ * Reads a kubeconfig from a text, for example from a secret store. Certificates and keys must be embedded. Messages use
+ * `name` as the name of the kubeconfig. Throws a `ClusterError` with code `BadKubeconfig`.
  */
 export async function parseKubeconfig(
   text: string,
@@ -96,7 +99,7 @@ export async function parseKubeconfig(
   return accessFrom(text, { name: `kubeconfig ${name}` }, options);
 }
 
-/** Reads at most one byte more than is accepted, because a file may be endless. */
+/** Reads a file, but at most one byte more than the limit, because a file may be endless. */
 async function readWhole(file: string): Promise<Buffer> {
   return Buffer.concat(await createReadStream(file, { end: LONGEST_FILE }).toArray());
 }
@@ -215,7 +218,7 @@ function serverUrl({ clusterName, cluster, user }: Chosen, source: KubeconfigSou
   return url;
 }
 
-/** Uses client-go's order: a token file, then a token, then a plugin. */
+/** Returns the headers with the credential. Like client-go, prefers a token file, then a token, then a plugin. */
 async function headersOf(
   { userName, user }: Chosen,
   given: PluginCredential | undefined,
@@ -274,8 +277,8 @@ async function tlsMaterial(
 }
 
 /**
- * The largest RSA key. Kubernetes uses 2048 bits. The time of a handshake grows with the cube of the size: seconds for
- * 16,384 bits.
+ * The largest RSA key. Kubernetes uses 2048 bits. The time of a handshake grows with the cube of the size: a key of 16,384
+ * bits takes seconds.
  */
 const MOST_KEY_BITS = 4096;
 

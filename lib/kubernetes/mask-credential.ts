@@ -1,13 +1,13 @@
 type Headers = Readonly<Record<string, string>>;
 type Body = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
-/** Shorter credentials would match unrelated words. */
+/** Credentials with fewer bytes are not masked, because they would match unrelated words. */
 const SHORTEST = 8;
 
 /**
- * Masks the credential of a request in its reply, also with JSON escapes: proxies print the requests that they refuse,
- * and replies end up in logs, findings and the status page. The length stays, so that every format still parses. A
- * server that disguises the credential cannot be stopped.
+ * Masks the credential of a request in its reply, including copies with JSON escapes. Proxies print the requests that they
+ * refuse, and replies get into logs, findings and the status page. The length of the reply does not change, so that every
+ * format still parses. A server that disguises the credential cannot be prevented from sending it.
  */
 export class CredentialMask {
   readonly #secret: Buffer;
@@ -20,7 +20,7 @@ export class CredentialMask {
     return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, this.#text(value)]));
   }
 
-  /** Returns the body with a delay for bytes that may begin a credential. */
+  /** Returns the masked body. Bytes that may begin a credential are delayed. */
   body(body: Body): Body {
     return this.#secret.length < SHORTEST ? body : masked(body, new SecretSearch(this.#secret));
   }
@@ -50,20 +50,20 @@ const MOST_BACKSLASHES = 16;
 const PREFIX = 8;
 
 /**
- * Masks a secret in bytes that arrive piece by piece, also with JSON escapes (`\u003c`, `\u003C`, `\/`). The length
- * stays. Every byte is read a bounded number of times (Knuth, Morris and Pratt), because the server may choose the
- * secret that it repeats.
+ * Masks a secret in bytes that arrive piece by piece, including copies with JSON escapes (`\u003c`, `\u003C`, `\/`). The
+ * length does not change. Each byte is read a limited number of times (Knuth, Morris and Pratt), because the server may
+ * choose a secret that makes the search slow.
  */
 export class SecretSearch {
   readonly #secret: Buffer;
   readonly #fallbacks: Int32Array;
   /** The first two bytes of each escape that may stand for a character of the secret. */
   readonly #escapes: readonly Buffer[];
-  /** The start of each matching character, relative to the held bytes. Entries before `#first` no longer match. */
+  /** The start of each matching character, as an index in the held bytes. Entries before `#first` no longer match. */
   #begins: number[] = [];
   #first = 0;
   #held: Buffer = Buffer.alloc(0);
-  /** The number of held bytes that were searched. */
+  /** The number of held bytes that have been searched. */
   #at = 0;
 
   /** @param secret at least 8 bytes of ASCII; other characters are found only unescaped */
@@ -123,7 +123,7 @@ export class SecretSearch {
   }
 }
 
-/** Returns for each length of a match the length that still matches if the next character does not. */
+/** Returns, for each length of a match, the length that still matches if the next character does not. */
 function fallbacksIn(secret: Buffer): Int32Array {
   const fallbacks = new Int32Array(secret.length);
   let matched = 0;

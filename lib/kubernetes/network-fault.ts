@@ -6,7 +6,7 @@ export type NetworkFault =
   | 'tls'
   /** The connection failed: the request was not sent. */
   | 'notSent'
-  /** The connection timed out. No retry: a second attempt would take as long. */
+  /** The connection timed out. It is not retried, because a second attempt would take as long. */
   | 'silent'
   /** The reply was lost: the server may have carried out the request. */
   | 'lostReply';

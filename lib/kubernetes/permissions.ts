@@ -7,23 +7,23 @@ export interface Permission {
   /** The API group. `''` is the core group. */
   readonly group: string;
   readonly resource: string;
-  /** The namespace. Absent: all namespaces, or a cluster-scoped kind. */
+  /** The namespace. Absent for all namespaces and for a cluster-scoped kind. */
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
 }
 
 /** The answers of an API server about itself and the caller. Each throws a `ClusterError`. */
 export interface SelfReview {
-  /** `v1.36.3`. */
+  /** Returns the version of the API server, such as `v1.36.3`. */
   readonly version: () => Promise<string>;
   /**
-   * Returns the caller's name from a SelfSubjectReview. `undefined` if unknown: Kubernetes 1.27 and earlier do not
-   * serve that review.
+   * Returns the caller's name from a SelfSubjectReview; `undefined` if the API server does not serve this review (Kubernetes
+   * 1.27 and earlier).
    */
   readonly user: () => Promise<string | undefined>;
   /**
-   * Returns whether the webhook of deploy/admission-webhook.yaml is registered. `undefined`: the user may not read it,
-   * or the API server serves no webhooks.
+   * Returns whether the webhook of deploy/admission-webhook.yaml is registered; `undefined` if the user may not read it, or
+   * the API server does not serve webhooks.
    */
   readonly hasWebhook: () => Promise<boolean | undefined>;
   /** Sends a SelfSubjectAccessReview. Every authenticated user may send one. */

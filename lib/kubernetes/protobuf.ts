@@ -1,7 +1,7 @@
 import { LONGEST_TEXT } from '../cluster/bounds.ts';
 import { OverBound } from './reply-bounds.ts';
 
-/** The bytes are incomplete or not protobuf. */
+/** The error for bytes that are incomplete or not protobuf. */
 export class MalformedProtobuf extends Error {
   override readonly name = 'MalformedProtobuf';
 }
@@ -53,7 +53,7 @@ export class ProtobufReader {
     return this.#varint() | 0;
   }
 
-  /** Throws `OverBound` for a text of more than `longest` bytes. */
+  /** Returns a text. Throws `OverBound` for a text of more than `longest` bytes. */
   text(longest = Number.POSITIVE_INFINITY): string {
     const end = this.#lengthEnd();
     if (end - this.#at > longest) {
@@ -64,7 +64,7 @@ export class ProtobufReader {
     return text;
   }
 
-  /** Returns the index of the value among the known texts, -1 for any other. Advances without making a text of it. */
+  /** Returns the index of the value among the known texts, or -1 for any other value. Does not create a text of the value. */
   indexOfText(known: readonly Uint8Array[]): number {
     const end = this.#lengthEnd();
     const start = this.#at;
@@ -80,7 +80,7 @@ export class ProtobufReader {
     this.#at = this.#within(value.end);
   }
 
-  /** Returns the low 32 bits, unsigned, and skips the high ones (of negative numbers). */
+  /** Returns the low 32 bits as an unsigned number. Skips the high bits, which negative numbers have. */
   #varint(): number {
     const number = varintAt(this.#bytes, this.#at, this.#end);
     if (number === undefined) throw new MalformedProtobuf(CUT_IN_NUMBER);
@@ -148,7 +148,7 @@ function fieldNumber(tag: number): number {
   return tag >>> 3;
 }
 
-/** Returns `undefined` if the length is not available yet. */
+/** Returns the place of a value; `undefined` if its length has not arrived yet. */
 function valueAt(
   bytes: Uint8Array,
   wireType: number,
@@ -163,27 +163,27 @@ function valueAt(
   return { start: number.end, end: number.end + number.value };
 }
 
-/** The fields of a `Status` that a client uses. Absent texts are empty, absent numbers 0. */
+/** The fields of a `Status` that a client uses. An absent text is empty, and an absent number is 0. */
 export interface StatusFields {
   readonly message: string;
   readonly reason: string;
   readonly retryAfterSeconds: number;
 }
 
-/** `k8s\0`, before every protobuf body of the API. */
+/** The four bytes `k8s\0` at the beginning of every protobuf body of the API. */
 export const MAGIC = [0x6b, 0x38, 0x73, 0x00];
 
 // Field numbers: k8s.io/api/core/v1/generated.proto, k8s.io/apimachinery/pkg/apis/meta/v1/generated.proto and
 // k8s.io/apimachinery/pkg/runtime/generated.proto.
 
-/** Throws `MalformedProtobuf` where bytes do not begin with `MAGIC`. */
+/** Throws `MalformedProtobuf` if the bytes do not begin with `MAGIC`. */
 export function requireMagic(bytes: Uint8Array): void {
   if (MAGIC.some((byte, index) => bytes[index] !== byte)) {
     throw new MalformedProtobuf('it does not start as protobuf of the Kubernetes API does');
   }
 }
 
-/** Reads the `TypeMeta` of an envelope: `v1 Status`. */
+/** Reads the `TypeMeta` of an envelope as a text, such as `v1 Status`. */
 export function readTypeMeta(reader: ProtobufReader): string {
   let apiVersion = '';
   let kind = '';
@@ -194,7 +194,7 @@ export function readTypeMeta(reader: ProtobufReader): string {
   return `${apiVersion} ${kind}`;
 }
 
-/** Reads the `ObjectMeta` of an object. `labels` are the values of the given keys, in their order. */
+/** Reads the `ObjectMeta` of an object. In the result, `labels` has the values of the given keys in their order. */
 export function readMeta(reader: ProtobufReader, keys: readonly Uint8Array[]) {
   const meta = { name: '', namespace: '', uid: '', resourceVersion: '', createdAtMs: 0 };
   const labels: (string | undefined)[] = [];

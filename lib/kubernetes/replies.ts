@@ -6,10 +6,10 @@ import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } f
 import type { ApiReply, OpenReply } from './transport.ts';
 
 export interface ApiStatus {
-  /** `AlreadyExists`, `Conflict`, `NotFound`, `Expired` ...; empty if the reply is not a Status. */
+  /** The reason, such as `AlreadyExists` or `Conflict`. Empty if the reply is not a Status. */
   readonly reason: string;
   readonly message: string;
-  /** The kind that was not found: `namespaces`, `services` ... */
+  /** The kind that was not found, such as `namespaces` or `services`. */
   readonly detailsKind: string;
   readonly causes: readonly string[];
   readonly retryAfterSeconds: number;
@@ -41,7 +41,7 @@ export function isProtobuf(reply: Pick<OpenReply, 'headers'>): boolean {
 
 const text = new TextDecoder('utf-8');
 
-/** Returns `undefined` if the text is not JSON. Throws `ReplyTooLarge`. */
+/** Parses the JSON of a reply; returns `undefined` if the text is not JSON. Throws `ReplyTooLarge`. */
 export function jsonOf(reply: ApiReply, site: CallSite): unknown {
   return withinBounds(site, () => parseBoundedJson(reply.body));
 }
@@ -57,8 +57,8 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
 const NO_STATUS: ApiStatus = { reason: '', message: '', detailsKind: '', causes: [], retryAfterSeconds: 0 };
 
 /**
- * Returns the Status of a reply. Never throws: without a Status the reason is empty and the message is the start of the
- * text.
+ * Returns the Status of a reply. Never throws: if the reply is not a Status, the reason is empty and the message is the start
+ * of the text.
  */
 export function statusOf(reply: ApiReply): ApiStatus {
   try {
@@ -84,8 +84,8 @@ function statusIn(reply: ApiReply): ApiStatus {
 }
 
 /**
- * Returns true if the API does not serve the kind (an older Kubernetes). For a known group it sends a Status without
- * details, for an unknown one plain text.
+ * Returns true if the API server does not serve the kind, because its Kubernetes version is older. For a known API group, it
+ * then sends a Status without details, and for an unknown group plain text.
  */
 export function isNotServed(reply: ApiReply): boolean {
   const { message } = statusOf(reply);
@@ -95,13 +95,15 @@ export function isNotServed(reply: ApiReply): boolean {
   );
 }
 
-/** Server and purpose of a call, for messages: `https://10.0.0.1:6443`, `get Service default/kubernetes`. */
+/**
+ * The server and the purpose of a call, for messages. Examples: `https://10.0.0.1:6443` and `get Service default/kubernetes`.
+ */
 export interface CallSite {
   readonly server: string;
   readonly purpose: string;
 }
 
-/** Faults of a list. Lists are requested without a limit, so a reply must contain all items. */
+/** The fault of an incomplete list. Lists are requested without a limit, so a reply must contain all items. */
 export const PART_OF_A_LIST = 'a part of the list where all of it was requested';
 export const NO_VERSION = 'a list without a resourceVersion';
 
@@ -184,10 +186,7 @@ export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: Objec
   return boundedObject<T>(body, ref.kind, site);
 }
 
-/**
- * Returns the items of a JSON list with kind and apiVersion, which the list omits, so that an item can be written
- * again.
- */
+/** Returns the items of a JSON list. Adds kind and apiVersion, which the list omits, so that an item can be written. */
 export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, site: CallSite): T[] {
   if (reply.status !== 200) throw refusedCall(site, reply);
   const body = jsonOf(reply, site);

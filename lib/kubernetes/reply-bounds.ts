@@ -9,21 +9,21 @@ export class OverBound extends Error {
   override readonly name = 'OverBound';
 }
 
-/** Larger than any object that the loops read: etcd stores at most 1.5 MiB. */
+/** The limit for one object. It is larger than any object that the loops read, because etcd stores at most 1.5 MiB. */
 export const LARGEST_OBJECT_BYTES = 2 * 1024 * 1024;
-/** The size of about 4,000 Services. They need many times as much memory after parsing. */
+/** The limit for a JSON list, the size of about 4,000 Services. After parsing, the list needs many times as much memory. */
 export const LARGEST_JSON_LIST_BYTES = 8 * 1024 * 1024;
 const DEEPEST_JSON = 64;
 const MOST_JSON_VALUES = 250_000;
-/** The limit for unfinished replies: half of the memory that a small function has besides its code. */
+/** The limit for all unfinished replies together: half of the memory that a small function has besides its code. */
 const IN_FLIGHT_BYTES = 32 * 1024 * 1024;
 
 export const MOST_PORTS = BOUNDS.Service['spec.ports'];
 export const MOST_CLUSTER_IPS = BOUNDS.Service['spec.clusterIPs'];
 
 /**
- * Counts the bytes of unfinished replies of all API servers of a process. Over the limit, only a server with less than
- * an even share gets more.
+ * Counts the bytes of unfinished replies of all API servers of a process. When the limit is exceeded, only servers that use
+ * less than an equal share may add bytes.
  */
 export class BytesInFlight {
   readonly #limit: number;
@@ -34,7 +34,7 @@ export class BytesInFlight {
     this.#limit = limit;
   }
 
-  /** Throws `OverBound`, and adds nothing then. */
+  /** Adds bytes of a server. Throws `OverBound` and adds nothing if the server may not add them. */
   add(server: string, bytes: number): void {
     const held = (this.#held.get(server) ?? 0) + bytes;
     const servers = this.#held.size + (this.#held.has(server) ? 0 : 1);
@@ -53,10 +53,10 @@ export class BytesInFlight {
   }
 }
 
-/** Smaller pieces are joined: each buffer takes hundreds of bytes in addition to its content. */
+/** Pieces with fewer bytes are joined, because each buffer takes hundreds of bytes in addition to its content. */
 const SMALL_PIECE_BYTES = 4 * 1024;
 
-/** Joins the small pieces of a body: a server that sends it byte by byte would fill the memory with buffers. */
+/** Joins the small pieces of a body. Otherwise a server that sends single bytes would fill the memory with buffers. */
 export async function* inLargePieces(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let held: Uint8Array = new Uint8Array();
   try {
@@ -74,7 +74,7 @@ export async function* inLargePieces(body: AsyncIterable<Uint8Array>): AsyncGene
   if (held.length > 0) yield held;
 }
 
-/** Reads a body to its end. Throws `OverBound` when it is too large, and what the body throws. */
+/** Reads a body to its end. Throws `OverBound` if the body is too large, and the body's own errors. */
 export async function readWhole(
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   server: string,

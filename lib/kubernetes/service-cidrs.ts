@@ -14,8 +14,8 @@ export interface ServiceCidr {
 }
 
 /**
- * Returns all ServiceCIDRs, the default one first. Empty: the API server does not serve the kind (before Kubernetes
- * 1.33). `undefined`: the kubeconfig's user may not list them.
+ * Returns all ServiceCIDRs, the default one first. Returns an empty list if the API server does not serve the kind (before
+ * Kubernetes 1.33), and `undefined` if the kubeconfig's user may not list them.
  */
 export async function listServiceCidrs(kubernetes: ClusterPort): Promise<readonly ServiceCidr[] | undefined> {
   const objects = await kubernetes.list<ServiceCidrObject>('ServiceCIDR', undefined).catch(noneOrUnknown);
@@ -43,8 +43,8 @@ export function isDefault({ name }: ServiceCidr): boolean {
 }
 
 /**
- * Returns a function that checks whether API servers may have allocated an address. True for every address if the
- * ServiceCIDRs are unknown.
+ * Returns a function that returns whether API servers may have allocated an address. If the ServiceCIDRs are unknown, it
+ * returns true for every address.
  */
 export function servedAddresses(
   cidrs: readonly Pick<ServiceCidr, 'networks'>[] | undefined,

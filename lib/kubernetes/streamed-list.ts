@@ -22,9 +22,9 @@ const MOST_ENTRIES = BOUNDS['each list']['Service.spec.ports and clusterIPs'];
 const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
 
 /**
- * Iterates over all objects of one kind in one list without a limit: protobuf is read while it arrives; JSON, of a
- * server without protobuf, is read whole. The request has no resourceVersion: an answer from a stale cache could omit
- * an existing object.
+ * Iterates over all objects of one kind in a single list without a limit. Protobuf is read while it arrives. JSON, from a
+ * server without protobuf, is read as a whole. The request has no resourceVersion, because an answer from a stale cache could
+ * omit an existing object.
  * @param list sends the GET request with the given Accept header
  */
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
@@ -58,7 +58,7 @@ const RAW = 2;
 const LIST_META = 1;
 const ITEM = 2;
 
-/** Yields the items of a list while it arrives: each field is parsed as soon as all its bytes are there. */
+/** Yields the items of a list while it arrives. Each field is parsed when all of its bytes have arrived. */
 async function* itemsIn<Item>(
   stream: AsyncIterable<Uint8Array>,
   site: CallSite,
@@ -82,7 +82,7 @@ async function* itemsIn<Item>(
     let meta = { resourceVersion: '', continueToken: '' };
     let count = 0;
     for (let left = head.end - head.start; left > 0; ) {
-      // Most objects have already arrived: an await for each object would take a fifth of the time of a pass.
+      // Most objects have already arrived. An await for each object would take a fifth of the time of a pass.
       const { end: size } = bytes.arrivedHead() ?? (await bytes.head());
       if (size > left) throw new MalformedProtobuf('a field goes beyond the end of its list');
       left -= size;
@@ -115,7 +115,7 @@ class ArrivingBytes {
     this.#chunks = stream[Symbol.asyncIterator]();
   }
 
-  /** Returns the position of the next field, relative to the bytes that are not taken yet. */
+  /** Returns the position of the next field, relative to the first byte that was not taken yet. */
   async head(): Promise<FieldPlace> {
     for (;;) {
       const head = this.arrivedHead();

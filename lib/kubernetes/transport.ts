@@ -10,7 +10,7 @@ import { CredentialMask } from './mask-credential.ts';
 import { inLargePieces, OverBound } from './reply-bounds.ts';
 
 export interface ApiRequest extends HttpRequest {
-  /** True if the reply may be gzip. A protobuf body with status 200 is then passed on while it arrives. */
+  /** True if the reply may be compressed with gzip. A protobuf body with status 200 is then passed on while it arrives. */
   readonly streamed?: true;
 }
 
@@ -19,8 +19,8 @@ export type OpenReply = HttpReply<AsyncIterable<Uint8Array> | Iterable<Uint8Arra
 export type ApiReply = HttpReply<Uint8Array>;
 
 /**
- * Sends one HTTP request to an API server and adds the credential. Returns a reply of any status. Throws if there is no
- * reply; the body throws if it is incomplete. The signal ends both at once.
+ * Sends one HTTP request with the credential to an API server. Returns the reply, whatever its status. Throws if there is no
+ * reply. The body of the reply throws if it is incomplete. The signal ends the request and the body.
  */
 export type Transport = (request: ApiRequest, signal: AbortSignal) => Promise<OpenReply>;
 
@@ -41,8 +41,7 @@ export function poolKey(origin: string, tls: TlsMaterial): string {
 }
 
 function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
-  // Rejects as soon as the signal aborts: a request that waits for a free connection would notice the signal only
-  // later.
+  // This rejects when the signal aborts. A request that waits for a free connection would notice the signal only later.
   return ({ streamed, ...request }, signal) =>
     unlessAborted(signal, async () => {
       const credential = await access.authHeaders();
@@ -82,7 +81,7 @@ function clientFor({ server, tls, lookup }: ApiServerAccess): HttpClient {
   return new HttpClient(server, { tls: tls(), lookup, connections: CONNECTIONS_PER_SERVER });
 }
 
-/** The body is not one complete gzip stream. */
+/** The error for a body that is not one complete gzip stream. */
 export class MalformedGzip extends Error {
   override readonly name = 'MalformedGzip';
 }
@@ -92,9 +91,9 @@ const LARGEST_GZIP_BYTES = 48 * 1024 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Decompresses a body while it arrives, in pieces of at most 64 KiB on demand, so that a decompression bomb costs no
- * more than the reader accepts. Length and checksum must be correct, and no bytes may follow the stream. Throws
- * `MalformedGzip`, `OverBound`, and what the body throws.
+ * Decompresses a body while it arrives, in pieces of at most 64 KiB and only when the reader asks for them. A decompression
+ * bomb therefore costs no more than the reader accepts. The length and checksum must be correct, and no bytes may follow the
+ * stream. Throws `MalformedGzip`, `OverBound`, and the body's own errors.
  */
 async function* gunzipped(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES, rejectGarbageAfterEnd: true });
@@ -125,11 +124,11 @@ interface KeptConnection {
   readonly openedAtMs: number;
 }
 
-/** The part of a probe's time that is for an answer on a kept connection. */
+/** The time limit for an answer on a kept connection, as a part of the time of a probe. */
 export const KEPT_LIMIT_MS = 1_000;
 /**
- * The longest life of a kept connection: three probes at an interval of ten seconds. A new connection verifies the
- * certificate again.
+ * The longest life of a kept connection, which is enough for three probes at an interval of ten seconds. After that a new
+ * connection verifies the certificate again.
  */
 const LONGEST_KEPT_MS = 25_000;
 /** The most kept connections. Each takes about 120 KB. */
@@ -140,8 +139,8 @@ function mayReuse(openedAtMs: number, nowMs: number): boolean {
 }
 
 /**
- * Returns whether a new connection is kept. The connection to a slower server is not: that server needs the whole time
- * of a probe.
+ * Returns whether a new connection may be kept. The connection to a slower server may not, because that server needs the
+ * whole time of a probe.
  */
 function mayKeep(status: number, tookMs: number): boolean {
   return status === 200 && tookMs < KEPT_LIMIT_MS;

@@ -39,8 +39,9 @@ async function repairClusterIps(context: PassContext): Promise<PassReport> {
 }
 
 /**
- * Returns the spec with the ranges of ServiceCIDR `kubernetes`, if API servers allocate and the spec has the default
- * range (also a spec without one), unless the range would be narrower. A range that the spec sets is never replaced.
+ * Returns the spec with the ranges of the ServiceCIDR `kubernetes` if API servers allocate and the spec has the default
+ * range, set or not. A served range that is narrower than the default does not replace it. Any other range in the spec is
+ * never replaced.
  */
 function withServedRanges(spec: ClusterSpec, served: ServiceCidr | undefined): ClusterSpec {
   const isDefaultRange = spec.serviceClusterIPRanges.join() === DEFAULT_CLUSTER_IP_RANGE;
@@ -56,7 +57,7 @@ function isNarrowerThanDefault(network: Network): boolean {
   return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
-/** Tests pass a `makeRange` whose allocator fails. */
+/** Returns the repair of cluster IPs. Tests pass a `makeRange` whose allocator fails. */
 export function clusterIps(
   makeRange: MakeRange<string>,
   isServedAddress?: (address: string) => boolean,
@@ -72,7 +73,7 @@ export function clusterIps(
   };
 }
 
-/** Returns a range whose allocator picks no items itself: a repair allocates only claimed ones. */
+/** Returns a range whose allocator does not choose items, because a repair allocates only items that Services claim. */
 function ipRange(cidr: string): ReturnType<MakeRange<string>> {
   return ipRangeOf(cidr, () => 0);
 }

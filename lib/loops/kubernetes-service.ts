@@ -26,22 +26,23 @@ import { plainValue } from '../table/stored-item.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /*
- * Keeps the Service `default/kubernetes`, and publishes the API servers that answer as its Endpoints and EndpointSlice
- * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass handles
+ * Maintains the Service `default/kubernetes`, and publishes the API servers that answer in its Endpoints and EndpointSlice
+ * (`pkg/controlplane/controller/kubernetesservice/controller.go`, `pkg/controlplane/reconcilers`). A pass handles these cases:
  *
- *   - an API server that answers, or does not: its lease is saved before anything else (lib/endpoints/lease-states.ts);
- *   - an address that is published without a lease: it gets one, and two misses remove it;
- *   - a lease that could not be written: an address that answered stays published;
- *   - a host name whose look-up failed: its known and published records stay;
- *   - a Service that is missing, or differs where `service.reconcile` is set;
- *   - Endpoints or a slice that publish something else than the live addresses: they are written;
- *   - no active lease: nothing is written to the endpoints (`noLiveLease`);
- *   - another writer of the endpoints: it is corrected, and then reported and delayed (`twoOwners`, `foreignSlice`);
- *   - an address that is deregistered while the pass adds it: it is removed again;
- *   - a withdrawal whose server still runs after ten minutes: it is reported.
+ *   - An API server answers or does not answer: the pass first saves its lease (lib/endpoints/lease-states.ts).
+ *   - An address is published without a lease: it gets a lease, and two misses remove it.
+ *   - A lease could not be written: the address stays published if it answered.
+ *   - The look-up of a host name failed: its known and published records stay.
+ *   - The Service is missing, or differs while `service.reconcile` is set: the pass writes it.
+ *   - The Endpoints or a slice do not publish exactly the live addresses: the pass writes them.
+ *   - No lease is active: the pass does not write to the endpoints (`noLiveLease`).
+ *   - Another writer changes the endpoints: the pass corrects them, and reports and delays further corrections
+ *     (`twoOwners`, `foreignSlice`).
+ *   - An address is deregistered while the pass adds it: the pass removes it again.
+ *   - A server still runs ten minutes after its withdrawal: the pass reports it.
  *
- * A conclusion that writes needs the leases as they are after the objects were read (docs/adr/0018): they are read again, and
- * the pass decides again. Nearly all passes write nothing.
+ * Before it writes, a pass needs the leases from after the read of the objects (docs/adr/0018). It therefore reads the leases
+ * again, and decides again. Nearly all passes write nothing.
  */
 export const kubernetesService: LoopDefinition = { id: 'kubernetes-service', run };
 
@@ -63,24 +64,27 @@ async function publishServers(context: PassContext): Promise<PassReport> {
   return apply(context, world, plan);
 }
 
-/** The input of the decision. */
+/** Everything that the pass read, as the input of its decision. */
 interface World extends ServersSeen {
   readonly stored: StoredLeases;
   /** The lines of the report about leases that this pass has changed. */
   readonly lines: readonly string[];
   readonly findings: readonly Finding[];
   readonly service: ServiceObject | undefined;
-  /** The slices of the Service, and the slices with our names. */
+  /** The slices with the Service's label, and the slices that have the names of ours. */
   readonly slices: readonly EndpointSliceObject[];
-  /** The state after the last pass: of the Endpoints and their slice, and of the other slices. */
+  /**
+   * The contest about the Endpoints and their slice, as the last pass left it. `slicesContest` is that about the other
+   * slices.
+   */
   readonly contest: ContestState;
   readonly slicesContest: ContestState;
 }
 
 /**
- * Reads the input of the decision. Probes every API server and writes the outcomes into the leases, each on the condition that
- * the lease is the one that was read before the probes: another writer, such as a deregistration, wins. The leases are saved
- * before the cluster is read, because the cluster may not answer.
+ * Reads the input of the decision. Probes the API servers and saves the outcomes in the leases. A lease is saved only if it
+ * has not changed since it was read before the probes, so that the write of another writer, such as a deregistration, stays.
+ * The leases are saved before the cluster is read, because the cluster may not answer.
  */
 async function gather(context: PassContext): Promise<World> {
   const { spec, table, kubernetes, nowMs, triesEveryMs, previous } = context;
@@ -116,7 +120,10 @@ async function gather(context: PassContext): Promise<World> {
   };
 }
 
-/** Reads our slices by their names if they lost the label and so are in no list. */
+/**
+ * Lists the slices with the Service's label, and reads our slices by name if they are not in the list because they lost the
+ * label.
+ */
 async function readSlices(
   kubernetes: ClusterPort,
   families: readonly PublishedFamily[],
@@ -133,7 +140,7 @@ async function readSlices(
   return [...slices, ...unlabelled.filter((slice) => slice !== undefined)];
 }
 
-/** Reads the leases again, after the objects: an address may have been deregistered since they were written. */
+/** Reads the leases again after the objects, because an address may have been deregistered since the leases were written. */
 async function gatherAgain(context: PassContext, world: World, remembered: LeaseChanges): Promise<World> {
   const { table, spec, nowMs } = context;
   const { written } = await changeLeases(table, spec.name, world.stored, remembered);
@@ -146,10 +153,10 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
 }
 
 interface EndpointsPlan {
-  /** The pass has nothing to write and no refusal to report, so that it need not read and decide again. */
+  /** True if the pass has nothing to write and no refusal to report. Such a pass does not read and decide again. */
   readonly isQuiet: boolean;
   readonly service: ServiceWrite | undefined;
-  /** Leases of addresses that are published without one. */
+  /** New leases for addresses that are published without a lease. */
   readonly remembered: LeaseChanges;
   readonly endpoints: Publication;
   readonly slices: Publication;
@@ -183,7 +190,7 @@ function decide(world: World): EndpointsPlan {
   };
 }
 
-/** Writes the Service, the Endpoints and the slices; then reports. */
+/** Writes the Service, the Endpoints and the slices, and returns the report. */
 async function apply(context: PassContext, world: World, plan: EndpointsPlan): Promise<PassReport> {
   const { kubernetes } = context;
   const { findings, counts } = plan;
@@ -191,7 +198,7 @@ async function apply(context: PassContext, world: World, plan: EndpointsPlan): P
   const changes = [...world.lines, ...service.changes];
   if (service.isMissing) return { changes, findings: world.findings, counts: {}, errors: service.errors };
   const endpoints = await publish(kubernetes, plan.endpoints);
-  // Another writer's slice may be the only one that has addresses.
+  // If the Endpoints were not written, the slice of another writer may be the only one that has addresses. It is not deleted.
   const isDeleting = plan.errors.length + endpoints.errors.length === 0;
   const writes = plan.slices.writes.filter(({ verb }) => isDeleting || verb !== 'delete');
   const slices = await publish(kubernetes, { ...plan.slices, writes });

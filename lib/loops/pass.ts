@@ -5,12 +5,12 @@ import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
 /**
- * Everything that one pass may use. Ports end at the pass's deadline, and refuse or withhold writes that the pass may
- * not make (`writes.ts`).
+ * Everything that one pass may use. Calls of its ports end at the deadline of the pass. Writes that the pass may not make
+ * fail or are withheld (`writes.ts`).
  */
 export interface PassContext {
   readonly spec: ClusterSpec;
-  /** The generation of the spec in which its ranges or its allocator last changed; stamped on ranges. */
+  /** The generation of the spec in which its ranges or its allocator last changed. The pass saves it in each range. */
   readonly rangesGeneration: number;
   readonly table: KeyValueTable;
   readonly kubernetes: ClusterPort;
@@ -19,35 +19,36 @@ export interface PassContext {
   readonly lookUp: LookUp;
   readonly passId: string;
   readonly nowMs: () => number;
-  /** The present time between the passes of the loop: its interval, or more while the cluster gives no answer. */
+  /** The current time between two passes of the loop: its interval, or more while the cluster does not answer. */
   readonly triesEveryMs: number;
   /**
-   * Starts a deadline within that of the pass. Cancel it when it is no longer needed, or the process waits for its end.
+   * Starts a deadline that ends no later than the deadline of the pass. The caller must cancel it after use, or the process
+   * waits for its end.
    */
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
-  /** Waits for a short reaction of the API server. The pass's deadline ends it. */
+  /** Waits for a short time in which the API server may react. Ends at the deadline of the pass. */
   readonly pause: (ms: number) => Promise<void>;
-  /** The record of the loop's last pass; `undefined` before the first one. */
+  /** The record of the last pass of the loop; `undefined` before the first pass. */
   readonly previous: Pick<RunRecord, 'observed' | 'lastSuccessAtMs' | 'state'> | undefined;
 }
 
 /**
- * The changes and findings of a pass. Expected problems are in `findings` and `errors`; a throw ends the pass as
+ * The changes and findings of a pass. Expected problems are in `findings` and `errors`. If the pass throws, it ends as
  * failed.
  */
 export interface PassReport {
-  /** One line per write: `created namespace kube-system`. */
+  /** A line for each write, such as `created namespace kube-system`. */
   readonly changes: readonly string[];
-  /** Withheld writes, if there is more to report than the ports know. */
+  /** The withheld writes that the loop describes itself, in addition to those that the ports report. */
   readonly wouldWrite?: readonly string[];
   readonly findings: readonly Finding[];
-  /** The number of further findings by type. */
+  /** The number of findings that are not in `findings`, by type. */
   readonly unlisted?: ReadonlyMap<FindingType, number>;
-  /** Figures for the run record and the log line: `services`, `allocated`, `activeLeases` ... */
+  /** Numbers for the run record and the log line, such as `services`, `allocated` and `activeLeases`. */
   readonly counts: Readonly<Record<string, number>>;
-  /** Failures that did not stop the pass (one namespace of four). Any of them makes the pass a failed one. */
+  /** Failures that did not stop the pass, such as that of one namespace. If there is any, the pass counts as failed. */
   readonly errors: readonly Error[];
-  /** The state that the run record keeps for the loop's next pass. */
+  /** The state for the next pass of the loop. It is saved in the run record. */
   readonly state?: TableValue;
 }
 

@@ -14,13 +14,13 @@ export interface Decision {
   readonly counts: Readonly<Record<string, number>>;
   readonly errors?: readonly Error[];
   readonly needsFreshList?: boolean;
-  /** Absent if nothing must be saved. */
+  /** The save of the range. Absent if nothing must be saved. */
   readonly save?: Save;
 }
 
 export interface Save {
   readonly next: RangeDecision['next'];
-  /** Absent for a usage bitmap, which is not merged onto that of another pass. */
+  /** The decision, which can be merged onto the range of another writer. Absent for a usage bitmap, which is never merged. */
   readonly decided?: RangeDecision;
   /** The description of the write. */
   readonly change: string;
@@ -29,8 +29,9 @@ export interface Save {
 type Gathered<Item> = Extract<RepairWorld<Item>, { outcome: 'gathered' }>;
 
 /**
- * Decides by a list of Services with a kubeconfig of this interval, if the decision needs that. If the kubeconfig
- * cannot be read, the pass frees and opens nothing, and saves the rest.
+ * Decides about all ranges. Some decisions need a list of Services that was read with a recent kubeconfig: for these, checks
+ * that the kubeconfig still leads to the same control plane. If the kubeconfig cannot be read, the pass frees no item and
+ * opens no range, and saves only the other decisions.
  * @throws RepairError `ControlPlaneMoved`
  */
 export async function decideFresh<Item>(
@@ -55,7 +56,10 @@ export async function decideFresh<Item>(
   );
 }
 
-/** Three intervals without a success close allocation; the next success opens it. */
+/**
+ * Returns true if allocation may be closed, or may close soon. Three intervals without a success close it, and the next
+ * success opens it.
+ */
 function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
   const lastSuccessAtMs = previous?.lastSuccessAtMs;
@@ -79,7 +83,7 @@ function decide<Item>(
     nowMs: startedAtMs,
     intervalMs: spec.intervalSeconds[loop] * 1000,
     controlPlane: controlPlane.id,
-    // Counts from before a pass that only observed are stale.
+    // Strikes from before a pass in `observe` are outdated.
     fromZero: previous?.observed === true,
     mayFree,
   };

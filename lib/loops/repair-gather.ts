@@ -10,11 +10,11 @@ import { decodeRange, type ReadRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
 import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
 
-/** A range before the Services were listed. */
+/** A range as it was read before the Services were listed. */
 export type RangeAtStart = { readonly key: RangeKey; readonly configured: string } & (
   | { readonly state: 'unsaved' }
   | ({ readonly state: 'read' } & ReadRange)
-  /** The item does not parse, and must not be overwritten. */
+  /** The item does not parse and must not be overwritten. */
   | { readonly state: 'corrupt'; readonly error: TableError }
 );
 
@@ -25,7 +25,7 @@ export type GatheredRange<Item> =
 
 type Walked = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
 
-/** The pass ends with this report: a range does not parse, or the walk was aborted. */
+/** The report of a pass that ends early, because a range does not parse or the walk was aborted. */
 interface EndedEarly {
   readonly outcome: 'ended';
   readonly report: PassReport;
@@ -40,8 +40,9 @@ export type RepairWorld<Item> =
     } & Walked);
 
 /**
- * Reads the ranges, then lists the Services and enters their claims. The save detects allocations in between.
- * @throws RepairError, and errors of the table and the API server, in upstream's words
+ * Reads the ranges, lists the Services, and enters their claims into the ranges. When the pass saves a range, it detects
+ * allocations that were made in between.
+ * @throws RepairError, and errors of the table and of the API server with upstream's messages
  */
 export async function gatherRanges<Item>(
   kind: RepairKind<Item>,
@@ -66,14 +67,17 @@ export async function gatherRanges<Item>(
     : { outcome: 'ended', report: { changes: [], ...walked, errors: [error] } };
 }
 
-/** Removes the claims that were allocated after the ranges were read: by the admission webhook, for a new Service. */
+/**
+ * Removes findings about items that were allocated after the ranges were read. The admission webhook allocates such items for
+ * new Services.
+ */
 async function withoutNewRecords<Item>(
   kind: RepairKind<Item>,
   context: PassContext,
   findings: readonly Finding[],
 ): Promise<readonly Finding[]> {
   if (!findings.some(({ type }) => type === 'repair')) return findings;
-  // If they cannot be read again, the save reports why.
+  // If the ranges cannot be read again, the save reports the reason.
   const newest = await readRanges(kind, context).catch(() => []);
   const recorded = newest.flatMap((now) => {
     if (now.state !== 'read' || now.stored.allocator !== 'table') return [];
@@ -88,7 +92,7 @@ async function withoutNewRecords<Item>(
   return findings.filter(({ type, item = '' }) => type !== 'repair' || !isRecorded(item));
 }
 
-/** @throws RepairError `OlderSpec`; and errors of the table, in upstream's words. */
+/** @throws RepairError `OlderSpec`, and errors of the table with upstream's messages. */
 async function readRanges<Item>(
   { loop, errors }: RepairKind<Item>,
   { spec, table, rangesGeneration }: PassContext,
@@ -118,13 +122,16 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
   );
 }
 
-/** Opens a range that the table allocates. The pass ends if its stored form does not parse. */
+/**
+ * Opens a range from which the table allocates. If its stored form does not parse, returns the report with which the pass
+ * ends.
+ */
 function openRecord<Item>(
   { makeRange, errors }: RepairKind<Item>,
   start: RangeAtStart,
 ): GatheredRange<Item> | EndedEarly {
   const { configured } = start;
-  // The usage bitmap of an audit is not a record of the table's allocations.
+  // A usage bitmap that an audit saved is not a record of allocations by the table.
   const stored = start.state === 'read' && start.stored.allocator === 'table' ? start.stored : undefined;
   const recorded = start.state === 'corrupt' ? start.error : recordedRange(makeRange, configured, stored);
   if (recorded instanceof Error || isRefused(recorded)) {
@@ -138,7 +145,7 @@ function openRecord<Item>(
   return { allocator: 'table', start, ledger: startRebuild(stored, recorded, rebuilt) };
 }
 
-/** Opens a range that the cluster's own API servers allocate. */
+/** Opens a range from which the cluster's own API servers allocate. */
 function openAudit<Item>({ makeAuditLedger, errors }: RepairKind<Item>, start: RangeAtStart): GatheredRange<Item> {
   const ledger = usable(makeAuditLedger(start.configured), errors, start.configured);
   return { allocator: 'apiserver', start, ledger };
@@ -150,8 +157,8 @@ function usable<Made>(made: Made | Refusal, errors: RepairErrorWords, configured
 }
 
 /**
- * Enters every Service while the list arrives, so that a large cluster is never in memory as a whole. An incomplete
- * list is discarded: the call throws, and the entered claims must not be used.
+ * Enters each Service while the list arrives, so that the Services of a large cluster are never all in memory. If the list is
+ * incomplete, this function throws, and the caller must not use the entered claims.
  */
 async function walkServices<Item>(
   { errors, listed }: RepairKind<Item>,

@@ -25,18 +25,18 @@ import { plainValue } from '../table/stored-item.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
 /**
- * The most faults that one pass reads again, reports and corrects. The next pass continues; the others are counted by
- * type.
+ * The most faults that one pass reads again, reports and corrects. Further faults are only counted by type, and the next pass
+ * continues with them.
  */
 const MOST_FAULTS = 200;
 const READS_AT_ONCE = 8;
 
-/** Figures of the spec's ranges, which ServiceCIDRs replace. */
+/** The names of the numbers about the spec's ranges. The numbers about ServiceCIDRs replace them. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
 /**
- * Findings about claims, which findings about IPAddresses replace: only IPAddresses are checked against all
- * ServiceCIDRs.
+ * The types of findings about claims. Findings about IPAddresses replace them, because only IPAddresses are checked against
+ * all ServiceCIDRs.
  */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
@@ -49,10 +49,11 @@ export function keepService(services: Services, service: ServiceClaim): void {
 }
 
 /**
- * Repairs IPAddresses within a pass over cluster IPs, if the cluster's own API servers allocate. Without watches, a
- * Service or an IPAddress may change between the two lists: an apparent fault is read again before it is reported. An
- * object is deleted only if it is unchanged since it was read.
- * @returns the report with the findings about IPAddresses, if the cluster has them, and the usage of the ServiceCIDRs
+ * Repairs IPAddresses in a pass of cluster-ip-repair, if the cluster's own API servers allocate. A Service or an IPAddress
+ * may change between the two lists, because there are no watches: a fault is read again before it is reported. An object is
+ * deleted only if it has not changed since it was read.
+ * @returns the report with the usage of the ServiceCIDRs, and with findings about IPAddresses if the cluster has this
+ * resource
  */
 export async function repairAddresses(
   context: PassContext,
@@ -78,7 +79,10 @@ export async function repairAddresses(
   }
 }
 
-/** Replaces the figures of the spec's ranges by those of the ServiceCIDRs. API servers refuse any address with an IPAddress. */
+/**
+ * Replaces the numbers about the spec's ranges with those about the ServiceCIDRs. An address with an IPAddress counts as used
+ * even without a Service, because API servers do not allocate it.
+ */
 function withUsage(
   report: PassReport,
   cidrs: readonly ServiceCidr[],
@@ -101,7 +105,7 @@ function withUsage(
   };
 }
 
-/** Reads Services that IPAddresses reference and the list omits, such as headless ones: each fault names them. */
+/** Reads the Services that IPAddresses reference and the list omits, such as headless ones, because the findings name them. */
 async function readParents(
   kubernetes: ClusterPort,
   services: Services,
@@ -116,7 +120,9 @@ async function readParents(
   for (const service of read) if (service !== undefined) keepService(services, service);
 }
 
-/** Replaces the findings about claims by the faults of Services and IPAddresses, which it corrects if the spec allows that. */
+/**
+ * Replaces the findings about claims with the faults of Services and IPAddresses. Corrects the faults if the spec allows it.
+ */
 async function withFaults(
   report: PassReport,
   { kubernetes, nowMs, spec }: PassContext,
@@ -125,7 +131,7 @@ async function withFaults(
 ): Promise<PassReport> {
   const isInitial = servedAddresses(cidrs);
   const { listed, unlisted } = firstOf(addressFaults({ ...read, nowMs: nowMs(), isServed: isInitial }));
-  // Services may have addresses of ServiceCIDRs that were created since the pass began.
+  // Services may have addresses of ServiceCIDRs that were created during the pass.
   const isNew = listed.some(({ type }) => type === 'outOfRange')
     ? servedAddresses(await listServiceCidrs(kubernetes))
     : () => false;
@@ -178,7 +184,7 @@ interface Confirmed {
   readonly service?: ServiceClaim;
 }
 
-/** Returns `undefined` if the API server has no IPAddresses (before Kubernetes 1.33). */
+/** Lists the IPAddresses. Returns `undefined` if the API server does not have this resource (before Kubernetes 1.33). */
 async function readAddresses(kubernetes: ClusterPort): Promise<Map<string, IPAddressRecord> | undefined> {
   const addresses = new Map<string, IPAddressRecord>();
   try {
@@ -209,8 +215,8 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
 }
 
 /**
- * Upstream deletes the record of an address that its Service spells otherwise, and creates it again at once. Here another
- * Service could get the address before the next pass.
+ * Returns the Service with its addresses in canonical form. If a Service spells an address differently, upstream deletes the
+ * IPAddress and creates it again immediately. Here, another Service could get the address before the next pass.
  */
 function inOneSpelling(service: ServiceClaim): ServiceClaim {
   return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };
@@ -221,7 +227,10 @@ function isSameFault(one: AddressFault, other: AddressFault): boolean {
   return key(one) === key(other);
 }
 
-/** The text of an event contains "repairing", so only passes that repair have one. */
+/**
+ * Returns the finding of a fault. Only a finding that the pass corrects keeps its event, because the text of the event
+ * contains "repairing".
+ */
 function findingOf({ finding, correction }: AddressFault, writes: boolean): Finding[] {
   if (finding === undefined) return [];
   const whole = finding();
@@ -229,7 +238,10 @@ function findingOf({ finding, correction }: AddressFault, writes: boolean): Find
   return [correction === 'none' || writes ? whole : withoutEvent];
 }
 
-/** Returns the change that was made; `undefined` when the object had changed, or the write was withheld. */
+/**
+ * Corrects a fault and returns the change; `undefined` if the object has changed since it was read, or the write was
+ * withheld.
+ */
 async function correct(kubernetes: ClusterPort, { fault, record, service }: Confirmed): Promise<string | undefined> {
   const { item, correction } = fault;
   const owner = service === undefined ? '' : ` for Service ${serviceKey(service)}`;
@@ -249,7 +261,10 @@ async function correct(kubernetes: ClusterPort, { fault, record, service }: Conf
   }
 }
 
-/** Another writer, such as an API server, recorded the address first; the next pass checks its Service. */
+/**
+ * Creates an IPAddress. Returns false if another writer, such as an API server, created it first: the next pass checks its
+ * Service.
+ */
 async function create(kubernetes: ClusterPort, item: string, service: ServiceClaim | undefined): Promise<boolean> {
   if (service === undefined) return false;
   const { namespace, name } = service;
@@ -280,8 +295,8 @@ function labelsOf(item: string): Readonly<Record<string, string>> {
 }
 
 /**
- * Ends expired holds of cluster IPs where API servers allocate: deletes the IPAddress of each, if it is unchanged since it
- * was read. Returns the report with the changes.
+ * Ends expired holds of cluster IPs, where API servers allocate: deletes the IPAddress of each hold if it has not changed
+ * since it was read. Returns the report with these changes.
  */
 async function endHolds(report: PassReport, { kubernetes, nowMs }: PassContext): Promise<PassReport> {
   const changes = [...report.changes];

@@ -15,16 +15,15 @@ export interface RepairKind<Item> {
   readonly words: RangeWords;
   readonly makeAuditLedger: (range: string) => AuditLedger<Item> | Refusal;
   /**
-   * The Services that a pass reads, by allocator. If the pass may free an item, the selection omits only Services that
-   * the walk would skip: a Service that bypassed the API server's validation may have items that its type does not
-   * allow.
+   * The Services that a pass lists, by allocator. If the pass may free items, the list may omit only Services that the walk
+   * skips: a Service that bypassed the validation of the API server may have items that its type does not allow.
    */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
-  /** `ledgers` are in the order of the spec's ranges. */
+  /** Starts the walk over the Services. `ledgers` are in the order of the spec's ranges. */
   readonly startWalk: (ledgers: readonly Ledger<Item>[]) => Walk;
 }
 
-/** Upstream's error messages, whole or their beginnings. */
+/** Upstream's error messages. The texts of `cannotRead`, `cannotList` and `cannotSave` are only their beginnings. */
 export interface RepairErrorWords {
   readonly cannotRead: string;
   readonly cannotRestore: (range: string, why: string) => string;
@@ -33,7 +32,7 @@ export interface RepairErrorWords {
   readonly cannotSave: string;
 }
 
-/** Returns the error with upstream's message and its own code. */
+/** Returns the error with upstream's message before its own, and with its own code. */
 export function reworded(beginning: string, error: unknown): Error {
   if (!(error instanceof Error)) return new Error(`${beginning}: ${String(error)}`, { cause: error });
   const message = `${beginning}: ${error.message}`;

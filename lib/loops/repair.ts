@@ -11,23 +11,23 @@ import { type RepairKind, reworded } from './repair-kind.ts';
 
 /*
  * The repair of cluster IPs and of node ports (`pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`).
- * A pass reads the ranges, lists the Services, decides for each range, and saves. It handles
+ * A pass reads the ranges, lists the Services, decides about each range, and saves it. It handles these cases:
  *
- *   - a Service whose address or port is not recorded: it is recorded (`repair`);
- *   - an address or port that another Service has, that is out of range or invalid, or of a family without a range: it is
- *     reported (`duplicate`, `outOfRange`, `invalid`), and never recorded;
- *   - an address outside the ranges that a ServiceCIDR of the cluster contains: it is counted (`outside`), and not reported;
- *   - a record without a Service: the third strike frees it (`mayHaveLeaked`, `leak`; lib/repair/leaks.ts);
- *   - a hold: its item stays taken until the hold ends or a Service claims it (`heldByAnother`; lib/repair/holds.ts);
- *   - a range without a free item (`nothingFree`), and an allocator that reports this or fails during the walk: nothing is
- *     saved (`full`, `unknown`);
- *   - a range that the spec changed: records, strikes and holds move to it by item;
- *   - a stored range that does not parse: it is left unchanged (`corruptSnapshot`);
- *   - a range that was written while the Services were listed: the decision is merged onto it (lib/range/merge.ts);
- *   - a range of a newer spec: nothing is written.
+ *   - The address or port of a Service is not recorded: the pass records it (`repair`).
+ *   - An address or port belongs to another Service, is out of range or invalid, or has a family without a range: the pass
+ *     reports it (`duplicate`, `outOfRange`, `invalid`) and does not record it.
+ *   - An address is outside the ranges, but in a ServiceCIDR of the cluster: the pass only counts it (`outside`).
+ *   - A record has no Service: the third strike frees it (`mayHaveLeaked`, `leak`; lib/repair/leaks.ts).
+ *   - An item is held: it stays taken until the hold ends or a Service claims it (`heldByAnother`; lib/repair/holds.ts).
+ *   - A range has no free item: the pass reports it (`nothingFree`).
+ *   - An allocator is full or fails during the walk: the pass saves nothing (`full`, `unknown`).
+ *   - The spec changed a range: the pass moves records, strikes and holds to the new range by item.
+ *   - A stored range does not parse: the pass leaves it unchanged (`corruptSnapshot`).
+ *   - Another writer changed a range while the Services were listed: the pass merges its decision (lib/range/merge.ts).
+ *   - A range was saved for a newer spec: the pass writes nothing.
  *
- * Where the cluster's own API servers allocate, their record is out of reach: the pass audits what Services claim, and the
- * range that it saves is a usage bitmap for maps (lib/repair/audit.ts).
+ * If the cluster's own API servers allocate, the pass cannot read their record. It then only audits the claims of Services,
+ * and saves a usage bitmap for range maps (lib/repair/audit.ts).
  */
 
 /**
@@ -53,7 +53,7 @@ export async function repairPass<Item>(
   };
 }
 
-/** Saves one range after the other, until one fails. */
+/** Saves the ranges one after the other. Stops at the first failure. */
 async function applyAll<Item>(
   { errors }: RepairKind<Item>,
   context: PassContext,
@@ -72,10 +72,11 @@ async function applyAll<Item>(
 }
 
 /**
- * Saves the decision of a pass over the range that it read; if another writer wrote since, merges it onto the newest
- * range. Returns the change; `undefined` if the write was withheld, or another pass has already saved the same.
- * @throws TableError `Contended` if the outcome is unclear, the item was removed, or other writers were always first;
- * RepairError `OlderSpec` if the range has changed. Then nothing was written, or the whole decision was.
+ * Saves the decision about a range if the range has not changed since it was read. Otherwise merges the decision onto the
+ * newest range. Returns the change; `undefined` if the write was withheld, or if another pass has already saved the same.
+ * @throws TableError `Contended` if the outcome is unclear, the item was removed, or other writers won every attempt;
+ * RepairError `OlderSpec` if the range, its allocator or the generation has changed. The decision is then saved completely or
+ * not at all.
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {
   const { key } = start;
@@ -111,8 +112,7 @@ function contended(what: string): TableError {
 }
 
 /**
- * Returns the figures of the ranges for the run record. The names of the second range's figures begin with
- * `secondary`.
+ * Returns the numbers about the ranges for the run record. The names of those about the second range begin with `secondary`.
  */
 function figures([primary = {}, secondary = {}]: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const named = Object.entries(secondary).map(([name, figure]) => [

@@ -3,8 +3,9 @@ import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
 /**
- * Creates the system namespaces, as `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go`
- * does: existing ones stay unchanged, and one namespace's failure delays no other.
+ * Creates the system namespaces that are missing, as
+ * `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go` does. If one namespace fails, the others are
+ * created nevertheless.
  */
 export const systemNamespaces: LoopDefinition = { id: 'system-namespaces', run };
 

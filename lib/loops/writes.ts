@@ -7,8 +7,8 @@ import { isRangeKey } from '../table/ranges.ts';
 import { type UnwrittenOptions, unwrittenTable } from '../table/unwritten-table.ts';
 
 /**
- * What a pass may write. `all`: everything. `bookkeeping`: in the table, all but ranges that the table allocates; nothing in
- * the cluster. `none`: nothing, as a stack that does not own the cluster, or a dry run.
+ * The writes that a pass may make. `all`: every write. `bookkeeping`: only writes to the table, except to ranges from which
+ * the table allocates. `none`: no write, for a stack that does not own the cluster, or for a dry run.
  */
 export type Writes = 'all' | 'bookkeeping' | 'none';
 
@@ -17,14 +17,14 @@ interface Ports {
   readonly kubernetes: ClusterPort;
 }
 
-/** Why a pass may no longer write: the registration is not the one that it began with. */
+/** The reason why a pass must stop writing: the registration has changed since the pass began. */
 export class OlderSpecError extends CodedError<'OlderSpec'> {
   override readonly name = 'OlderSpecError';
 }
 
 export interface PortOptions extends Omit<UnwrittenOptions, 'isWithheld'> {
   readonly wouldWrite: (description: string) => void;
-  /** Throws if the pass may no longer write. Called once, before its first write. */
+  /** Throws if the pass must stop writing. Called once, before the first write. */
   readonly confirmWrites: () => Promise<void>;
 }
 
@@ -33,8 +33,8 @@ export function writesOf(mode: Mode): Writes {
 }
 
 /**
- * Returns ports that withhold and report every write that the pass may not make, and confirm before the first write that
- * the pass may still make any: loops check neither.
+ * Returns ports that enforce which writes the pass may make, so that loops need no checks of their own. The ports withhold
+ * and report the writes that the pass may not make. Before the first write, they confirm that the pass may still write.
  */
 export function portsFor(
   writes: Writes,
@@ -46,13 +46,16 @@ export function portsFor(
   if (writes === 'all') return { table, kubernetes };
   const isWithheld = (key: string) => writes === 'none' || (allocator === 'table' && key.startsWith('ranges/'));
   return {
-    // A usage bitmap of what API servers allocate is not worth a report.
+    // A withheld save of a usage bitmap is not reported, because it only informs users.
     table: unwrittenTable(table, { ...options, isWithheld, ...(allocator === 'table' && { wouldWrite }) }),
     kubernetes: withholdWrites(kubernetes, wouldWrite),
   };
 }
 
-/** Leases need no confirmation: they record what the pass observed, and each tick writes them. */
+/**
+ * Returns ports that call `confirmWrites` before the first write of a range or to the cluster. Writes of leases need no
+ * confirmation, because they only record what the pass observed.
+ */
 function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promise<void>): Ports {
   let isConfirmed: Promise<void> | undefined;
   const confirm = () => {

@@ -12,7 +12,7 @@ import type { StoredRange } from './stored-range.ts';
 export interface ConfiguredRange<Item> {
   readonly cluster: string;
   readonly key: RangeKey;
-  /** The spec generation of the last change of ranges or allocator. */
+  /** The generation of the spec in which its ranges or its allocator last changed. */
   readonly rangesGeneration: number;
   readonly emptyAllocator: () => RangeAllocator<Item>;
 }
@@ -22,7 +22,7 @@ interface OfCluster {
   readonly rangesGeneration: number;
 }
 
-/** Returns a range of cluster IPs as the spec has it now; `undefined` for a secondary one that it does not have. */
+/** Returns a range of cluster IPs of the spec; `undefined` for a secondary range if the spec has none. */
 export function addressRange(
   { spec, rangesGeneration }: OfCluster,
   key: Exclude<RangeKey, typeof RANGE_KEYS.nodePorts>,
@@ -40,13 +40,13 @@ export function nodePortRange({ spec, rangesGeneration }: OfCluster, pick: PickI
   return { cluster, key: RANGE_KEYS.nodePorts, rangesGeneration, emptyAllocator };
 }
 
-/** Returns the range. Throws `Unparsable`: a validated spec has no range that does not parse. */
+/** Returns the range. Throws for a refusal, which cannot happen: a validated spec contains only ranges that parse. */
 function valid<Range>(range: Range | Refusal): Range {
   if (isRefused(range)) throw new CodedError(range.code, range.message);
   return range;
 }
 
-/** Returns the range as it was saved, undefined if it never was, or why nothing may be allocated from it. */
+/** Returns the stored range, or a refusal if nothing may be allocated from it. */
 export function openStored<Item>(range: ConfiguredRange<Item>, stored: StoredRange | undefined): Range<Item> | Refusal {
   if (stored === undefined) return notReady(range);
   if (stored.generation > range.rangesGeneration) {
@@ -64,13 +64,13 @@ export function openStored<Item>(range: ConfiguredRange<Item>, stored: StoredRan
   return new Range(stored, allocator);
 }
 
-/** Returns upstream's refusal until a pass has saved the range under this generation. */
+/** Returns upstream's refusal for a range that no pass has saved in this generation. */
 function notReady({ key }: ConfiguredRange<unknown>): Refusal {
   const resource = key === RANGE_KEYS.nodePorts ? 'servicenodeportallocations' : 'serviceipallocations';
   return refused('NotReady', `cannot allocate resources of type ${resource} at this time`);
 }
 
-/** Refuses items outside the range without reading the table. */
+/** Returns a refusal if an item is outside the range. Does not read the table. */
 export function refusalBeforeReading<Item>(
   range: ConfiguredRange<Item>,
   requested: readonly Requested<Item>[],

@@ -9,19 +9,22 @@ import { isoTime } from '../cluster/values.ts';
 import type { Hold, HoldTerms } from './hold.ts';
 
 /*
- * Where API servers allocate, an address is held by an IPAddress of Kubernetes 1.33 and later that references no
- * Service: API servers refuse the address to Services, and their repair ignores what they do not manage.
+ * If API servers allocate, an IPAddress that references no Service holds an address (Kubernetes 1.33 and later). API servers
+ * then do not allocate the address to a Service, and their repair ignores IPAddresses that they do not manage.
  */
 
 export const MANAGED_BY_HOLDS = 'kube-bootstrap-controller';
 export const HOLDS_SELECTOR = `${ADDRESS_MANAGED_BY_LABEL}=${MANAGED_BY_HOLDS}`;
 
-/** Its value is the id of the request, which has the syntax of a label. */
+/** The label with the id of the request. An id has the syntax of a label value. */
 export const REQUEST_LABEL = 'kube-bootstrap-controller/hold-request';
-/** A time; absent: the hold has no end. */
+/** The annotation with the end of a hold. A hold without it has no end. */
 const UNTIL_ANNOTATION = 'kube-bootstrap-controller/hold-until';
 
-/** Returns the IPAddress that holds a canonical address. The API server refuses to create it if the address has one already. */
+/**
+ * Returns the IPAddress that holds an address. `name` is the canonical address. The API server refuses to create it if the
+ * address already has an IPAddress.
+ */
 export function heldAddress(name: string, { owner, untilMs, requestId }: HoldTerms): KubernetesObject {
   const labels = {
     [FAMILY_LABEL]: familyOf(name) ?? '',
@@ -35,7 +38,10 @@ export function heldAddress(name: string, { owner, untilMs, requestId }: HoldTer
   return { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress', metadata, ...{ spec } };
 }
 
-/** Returns the hold of an IPAddress; `undefined` for one that holds nothing. A hold with an unreadable end has none. */
+/**
+ * Returns the hold of an IPAddress; `undefined` if the IPAddress does not hold its address. A hold whose end cannot be read
+ * has no end.
+ */
 export function holdIn({ metadata: { name, labels = {}, annotations = {} } }: KubernetesObject): Hold | undefined {
   if (labels[ADDRESS_MANAGED_BY_LABEL] !== MANAGED_BY_HOLDS) return undefined;
   const untilMs = Date.parse(annotations[UNTIL_ANNOTATION] ?? '');

@@ -1,19 +1,19 @@
 /**
- * A reservation of addresses or ports without a Service, for an owner, until a time or forever. It ends when a Service
- * claims the item, when it is released, or at its time. Items that were allocated together share one.
+ * A reservation of addresses or ports without a Service, for an owner, until a time or forever. It ends when a Service claims
+ * the item, when the owner releases the item, or at its time. Items that were allocated together share a hold.
  */
 export interface Hold extends HoldTerms {
-  /** Canonical addresses, or ports as text. At least one. */
+  /** The held items: canonical addresses, or ports as text. There is at least one. */
   readonly items: readonly string[];
 }
 
 export interface HoldTerms {
-  /** A label value: 1 to 63 of `A-Z a-z 0-9 - _ .`, a letter or digit first and last. */
+  /** The owner, in the syntax of a label value: 1 to 63 of `A-Z a-z 0-9 - _ .`, with a letter or digit first and last. */
   readonly owner: string;
   readonly untilMs?: number;
   /**
-   * Which Services may claim the items: `any`, or only those whose label `kube-bootstrap-controller/hold-owner` is
-   * the owner.
+   * The Services that may claim the items: `any`, or only those whose label `kube-bootstrap-controller/hold-owner` is the
+   * owner.
    */
   readonly takenUpBy: 'any' | 'owner';
   readonly requestId?: string;
@@ -22,14 +22,14 @@ export interface HoldTerms {
 export const HOLD_OWNER_SYNTAX = '1 to 63 of A-Z, a-z, 0-9, "-", "_" and ".", a letter or digit first and last';
 export const HOLD_OWNER = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** Returns true after the end of the hold, by the reader's clock. */
+/** Returns true if the hold has ended by the caller's clock. */
 export function isOver(hold: HoldTerms, nowMs: number): boolean {
   return hold.untilMs !== undefined && hold.untilMs <= nowMs;
 }
 
 /**
- * Clocks of functions and of owners differ by up to two seconds: a pass frees a held item only this long after the end
- * of its hold. Nothing is claimed after `untilMs`.
+ * A pass frees a held item this long after the end of its hold, because the clocks of functions and owners differ by up to
+ * two seconds. No Service can claim the item after `untilMs`.
  */
 const HOLD_END_MARGIN_MS = 5_000;
 
@@ -38,7 +38,7 @@ export function isSurelyOver(hold: HoldTerms, nowMs: number): boolean {
   return isOver(hold, nowMs - HOLD_END_MARGIN_MS);
 }
 
-/** Returns whether a Service may claim a held item. `holdOwner` is the value of its label, if it has one. */
+/** Returns whether a Service may claim a held item. `holdOwner` is the value of the Service's label, if it has the label. */
 export function mayClaim({ takenUpBy, owner }: HoldTerms, holdOwner: string | undefined): boolean {
   return takenUpBy === 'any' || holdOwner === owner;
 }
@@ -53,15 +53,15 @@ export function sameTerms(one: HoldTerms, other: HoldTerms): boolean {
 }
 
 /*
- * Operations on the holds of one range. An item is in at most one hold; items on the same terms share a hold, and a
- * hold without items is removed.
+ * Operations on the holds of one range. An item has at most one hold. Items with the same terms share a hold. A hold without
+ * items is removed.
  */
 
 export function holdOn(holds: readonly Hold[], item: string): Hold | undefined {
   return holds.find(({ items }) => items.includes(item));
 }
 
-/** Returns the holds by their items. If two have one item, the first counts. */
+/** Returns the hold of each item. If two holds contain the same item, the first hold counts. */
 export function holdsByItem(holds: readonly Hold[]): Map<string, Hold> {
   const byItem = new Map<string, Hold>();
   for (const hold of holds) {
@@ -79,7 +79,7 @@ export function withoutHolds(holds: readonly Hold[], items: Iterable<string>): r
   });
 }
 
-/** Holds the items on these terms, and ends their earlier holds. */
+/** Returns the holds after the items were held on these terms. Their earlier holds end. */
 export function withHold(holds: readonly Hold[], items: readonly string[], terms: HoldTerms): readonly Hold[] {
   if (items.length === 0) return holds;
   const others = withoutHolds(holds, items);

@@ -2,20 +2,20 @@ import { fromBits, intersect, subtract, union } from '../allocator/snapshot-byte
 import { type Hold, holdsByItem, sameTerms, withoutHolds } from './hold.ts';
 import { type StoredRange, sameLastStrike, unseenOf } from './stored-range.ts';
 
-/** The decision of a pass about a range. Bit numbers are those of the range `next`. */
+/** The decision of a pass about a range. Bits are numbered by the range `next`. */
 export interface RangeDecision {
   readonly next: StoredRange;
   readonly proved: Uint8Array;
   readonly freed: Uint8Array;
   readonly ended: readonly EndedHold[];
-  /** Returns the bit of a held item; undefined if it is not in the range. */
+  /** Returns the bit of a held item; `undefined` if the item is not in the range. */
   readonly bitOf: (text: string) => number | undefined;
 }
 
 export interface EndedHold {
   readonly item: string;
   readonly hold: Hold;
-  /** The bit of the item that is freed when its hold ends; undefined if no item is freed. */
+  /** The bit of the item if the end of the hold frees it; `undefined` if it does not. */
   readonly freedBit: number | undefined;
 }
 
@@ -23,11 +23,11 @@ export interface EndedHold {
 export type MergeRefusal = 'otherRange' | 'newerSpec' | 'otherAllocator';
 
 /**
- * Returns the range to save if it was written after the pass read it. The `newest` range gets every bit that the list
- * proves, and the leak decisions for items whose strikes are unchanged since the `read`. An allocation clears the
- * strikes of its item, so no item that was allocated since the read is freed. A hold ends only if it is unchanged;
- * other holds of the newest range continue.
- * @param read undefined if nothing was stored then
+ * Returns the range to save if another writer has changed it since the pass read it. `newest` is the current range. Every
+ * item that the list of Services proves is taken. The decisions about leaks apply to items whose strikes have not changed
+ * since the `read`. An allocation clears the strikes of its item, so an item that was allocated since the read is not freed.
+ * A hold ends only if it has not changed. Other holds of the newest range continue.
+ * @param read the range that the pass read; `undefined` if none was stored
  */
 export function mergeOntoNewest(
   newest: StoredRange,
@@ -50,7 +50,7 @@ export function mergeOntoNewest(
   const freedWithHold = fromBits(ending.flatMap(({ freedBit }) => freedBit ?? []));
   const data = union(subtract(judged.data, freedWithHold), proved);
   const held = fromBits([...holdsByItem(holds).keys()].flatMap((item) => bitOf(item) ?? []));
-  // A hold may be younger than the read, on an item that the pass struck.
+  // Since the read, an item that the pass struck may have got a hold.
   const strikable = subtract(subtract(data, proved), held);
   const { once, twice } = judged.strikes;
   return {
@@ -64,14 +64,14 @@ export function mergeOntoNewest(
 }
 
 /**
- * Returns false if the range has changed, or another pass has struck since the read: each interval adds at most one
- * strike.
+ * Returns false if the range has changed, or if another pass has struck since the read, because each interval adds at most
+ * one strike.
  */
 function isJudgementCurrent(newest: StoredRange, read: StoredRange | undefined): read is StoredRange {
   return read !== undefined && read.range === newest.range && sameLastStrike(read.strikes, newest.strikes);
 }
 
-/** Frees and strikes as the pass decided, except for items whose strikes have changed since its read. */
+/** Applies the pass's decisions about leaks, except to items whose strikes have changed since the read. */
 function withJudgement(
   newest: StoredRange,
   read: StoredRange,

@@ -5,49 +5,52 @@ import type { Range, Taken } from './range.ts';
 export type Requested<Item> = { readonly value: Item } | 'next';
 
 export interface AllocateOptions {
-  /** Holds the allocated items in the same write. */
+  /** If set, the same write holds the allocated items on these terms. */
   readonly hold?: HoldTerms;
   /**
-   * The items that the request of `hold` already holds count as allocated, so that a retry only completes the request
-   * and never gets more items.
+   * If true, items that the request of `hold` already holds count as allocated. A retry then only completes the request and
+   * never gets more items.
    */
   readonly isRetry?: boolean;
-  /** For a Service: held values that it may claim are allocated too, and their holds end. */
+  /** Set for a request of a Service. Held values that this Service may claim are then allocated too, and their holds end. */
   readonly claim?: HoldClaim;
 }
 
 /**
- * The claim of a Service to held items. An expired hold cannot be claimed: another Service may have the item, which
- * only a pass sees.
+ * The claim of a Service to held items. An expired hold cannot be claimed, because another Service may already have the item,
+ * and only a pass can find out.
  */
 export interface HoldClaim {
   readonly holdOwner?: string | undefined;
   readonly nowMs: number;
-  /** Claims only holds that equal these. Default: any. */
+  /** If set, only holds that equal these are claimed. */
   readonly expected?: readonly Hold[];
 }
 
 export interface ReleaseOptions {
-  /** Releases only items that this request still holds: the others have other owners by now. */
+  /** If set, only items that this request still holds are released. The other items already have other owners. */
   readonly requestId?: string;
-  /** Restores these holds instead of freeing their items. */
+  /** These holds are restored, and their items are not freed. */
   readonly restore?: readonly Hold[];
   readonly owner?: string;
-  /** Releases only items whose holds equal these, and other items only if they are not held. */
+  /**
+   * If set, a held item is released only if its hold equals the one here, and an item without a hold here only if it is not
+   * held.
+   */
   readonly expected?: readonly Hold[];
 }
 
-/** Both lists are in canonical form, without items that were already free. */
+/** The result of a release. The items are in canonical form. Items that were already free are in neither list. */
 export interface Released<Item> {
   readonly released: readonly Item[];
-  /** The items that were not released, because they are not held as the caller expects. */
+  /** The items that were not released because their holds are not those that the caller expects. */
   readonly kept: readonly Item[];
 }
 
-/** `items` are canonical and in the order of the request. */
+/** The result of an allocation. `items` are in canonical form, in the order of the request. */
 export type Allocated<Item> = { readonly outcome: 'allocated'; readonly items: readonly Item[] } | Refusal;
 
-/** The result of an operation, and the range after it: the same one if nothing changed. */
+/** The result of an operation, and the range after it. If nothing changed, this is the same range object. */
 export interface Changed<Item, Result> {
   readonly result: Result;
   readonly range: Range<Item>;
@@ -83,7 +86,10 @@ export function allocateAll<Item>(
   return { result: { outcome: 'allocated', items }, range: held };
 }
 
-/** Adds the number of free items if a range is too full for several items. For one item, the original's message is kept. */
+/**
+ * Adds the numbers of free and of requested items to a refusal because of a full range. For a request for one item, keeps the
+ * original's message.
+ */
 export function withFree(refusal: Refusal, free: number, requested: number): Refusal {
   if (refusal.code !== 'Full' || requested === 1) return refusal;
   return refused('Full', `${refusal.message}: ${free} free, ${requested} requested`);
@@ -111,7 +117,7 @@ export function releaseAll<Item>(
   return { result: { released, kept }, range: next };
 }
 
-/** Returns whether the hold of an item, or its absence, is as the caller expects. */
+/** Returns whether an item has the hold that the caller expects, or no hold if the caller expects none. */
 export function mayRelease(
   hold: Hold | undefined,
   text: string,
@@ -123,15 +129,18 @@ export function mayRelease(
   return before === undefined || hold === undefined ? before === hold : sameTerms(hold, before);
 }
 
-/** Returns the indexes of the requested values, then those of `next`: no `next` takes a requested value. */
+/**
+ * Returns the indexes of the requested values, followed by the indexes of `next`. In this order, `next` does not take a
+ * requested value.
+ */
 export function valuesFirst<Item>(requested: readonly Requested<Item>[]): readonly number[] {
   const isNext = (index: number) => Number(requested[index] === 'next');
   return [...requested.keys()].sort((one, other) => isNext(one) - isNext(other));
 }
 
 /**
- * Removes the requested item from `own` and returns it. Call it for requested values first: `next` gets any item that
- * remains.
+ * Removes the requested item from `own` and returns it. The caller must first handle the requested values, because `next`
+ * gets any remaining item.
  */
 function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>): Item | undefined {
   const [first] = own;

@@ -4,7 +4,7 @@ import { fromBits, hasBit, subtract } from '../allocator/snapshot-bytes.ts';
 import { type Hold, type HoldTerms, holdOn, withHold, withoutHolds } from './hold.ts';
 import { keepUnclaimed, type LeakStrikes, type StoredRange, type Unclaimed, withUnclaimed } from './stored-range.ts';
 
-/** The state of an item. An item outside the range is neither free nor taken. */
+/** The state of an item. An item outside the range is neither taken nor free. */
 export type ItemState =
   | { readonly inRange: false }
   | {
@@ -13,15 +13,15 @@ export type ItemState =
       readonly hold?: Hold;
     };
 
-/** An item in its canonical form, and the range in which it is taken. */
+/** The item that was taken, in canonical form, and the range after that. */
 export interface Taken<Item> {
   readonly item: Item;
   readonly range: Range<Item>;
 }
 
 /**
- * A range as an immutable value: each operation returns a new one. Operations on an item clear its strikes and its mark
- * as unclaimed, because both belong to one allocation.
+ * A range as an immutable value: each operation returns a new range. An operation on an item clears its strikes and its mark
+ * as unclaimed, because both belong to a single allocation.
  */
 export class Range<Item> {
   readonly #taken: RangeAllocator<Item>;
@@ -72,7 +72,7 @@ export class Range<Item> {
     return this.#after(items, { holds: withHold(this.#kept.holds, texts, terms) });
   }
 
-  /** Records the unclaimed items of a Service; `items` are those of this review. */
+  /** Records the unclaimed items of a Service. `items` are the items of the current review. */
   withUnclaimed(unclaimed: Unclaimed, items: readonly Item[]): Range<Item> {
     const kept = this.#after(items, {}).#kept;
     return new Range({ ...kept, unclaimed: withUnclaimed(kept.unclaimed, unclaimed) }, this.#taken);
@@ -98,7 +98,7 @@ export class Range<Item> {
     return { inRange: true, taken: this.has(item), ...(hold && { hold }) };
   }
 
-  /** Parses an item into its canonical form; undefined if it is not in the range. */
+  /** Parses an item into its canonical form; `undefined` if it is not in the range. */
   itemOf(text: string): Item | undefined {
     return this.#taken.itemOf(text);
   }
@@ -142,7 +142,10 @@ export class Range<Item> {
   }
 }
 
-/** A bitmap of a /12 has 128 KB, and nearly no change meets a strike. */
+/**
+ * Clears the strikes of the items. Copies the bitmaps only if one of the items has a strike: this is rare, and the bitmap of
+ * a /12 has 128 KB.
+ */
 function withoutStrikes(strikes: LeakStrikes, bits: readonly number[]): LeakStrikes {
   const { once, twice } = strikes;
   if (!bits.some((bit) => hasBit(once, bit) || hasBit(twice, bit))) return strikes;

@@ -5,9 +5,12 @@ import { countUnclaimed, type ServiceName, type Unclaimed, unclaimedOf } from '.
 
 export interface ServiceAllocationOptions<Item> {
   readonly service: ServiceName;
-  /** The Service is created: an existing one of that name may have the first items, so `next` never uses those. */
+  /**
+   * True if the review is about the creation of a Service. An existing Service of this name may have the items of `first`, so
+   * `next` does not use them.
+   */
   readonly isNew: boolean;
-  /** The items that the Service has or requests by value: `next` never uses them. */
+  /** The items that the Service has or requests by value. `next` does not use them. */
   readonly named: readonly Item[];
   readonly claim: HoldClaim;
 }
@@ -20,23 +23,26 @@ export type ServiceAllocation<Item> =
     }
   | Refusal;
 
-/** The allocation of one review: it can be undone until another review of the Service is answered. */
+/** The allocation of one review. It can be undone until another review of the Service is answered. */
 export interface Undo<Item> {
   readonly service: ServiceName;
   readonly reviews: number;
   readonly items: readonly Item[];
 }
 
-/** A namespace gets this many items in any case, so that the last ones of a range can be allocated. */
+/** A namespace may always have this many unclaimed items, so that the last items of a range can be allocated. */
 const LEAST_UNCLAIMED = 16;
-/** The space in the range's item: about 2,000 Services, half of them of one namespace. */
+/**
+ * The space for unclaimed items in the item of the range. It is enough for about 2,000 Services. Half of them may be in the
+ * same namespace.
+ */
 const MOST_UNCLAIMED_BYTES = 64 * 1024;
-/** The bytes of a bit and its comma, in the largest range. */
+/** The number of bytes of one bit number and its comma, in the largest range. */
 const BIT_BYTES = 8;
-/** The bytes of a line, or a namespace, besides its name. */
+/** The number of bytes of a line or of a namespace, without its name. */
 const NAME_BYTES = 8;
 
-/** Allocates all that a Service lacks, or nothing. Unclaimed items of the Service are its own already. */
+/** Allocates all items that a Service lacks, or none. Unclaimed items of the Service already belong to it. */
 export function allocateForService<Item>(
   range: Range<Item>,
   requested: readonly Requested<Item>[],
@@ -54,7 +60,7 @@ export function allocateForService<Item>(
     return { result: { ...allocated.result, ...(place !== undefined && { index: place }) }, range };
   }
   const given = allocated.result.items;
-  // An undo would free a held item: it stays allocated, and a pass frees it.
+  // An undo must not free an item that was held. It stays allocated, and a pass frees it.
   const wasFree = given.filter((item) => range.holdOn(item) === undefined);
   if (!mayAllocate(wasFree.length)) return { result: tooManyUnclaimed(service), range };
   for (const [place, item] of given.entries()) items[missing[place] ?? -1] = item;
@@ -70,7 +76,7 @@ export function allocateForService<Item>(
   return { result, range: allocated.range.withUnclaimed(next, all) };
 }
 
-/** Releases the items of a review, if no other review of that Service was answered since. */
+/** Releases the items of a review, unless another review of the Service was answered since. */
 export function undoAllocation<Item>(
   range: Range<Item>,
   { service, reviews, items }: Undo<Item>,
@@ -81,7 +87,7 @@ export function undoAllocation<Item>(
   return { result: undefined, range: released.reduce((left, item) => left.release(item), range) };
 }
 
-/** Returns which requested items this Service already has unclaimed, by index. */
+/** Returns the requested items that this Service already has as unclaimed, by their index in the request. */
 function ownItems<Item>(
   range: Range<Item>,
   requested: readonly Requested<Item>[],
@@ -95,19 +101,19 @@ function ownItems<Item>(
   const spare = [...own].filter((bit) => !isNamed.has(bit));
   const spareLater = spare.filter((bit) => later.includes(bit));
   const lacking = requested.filter((each) => each === 'next').length - spareLater.length;
-  // The first items come last: a Service of that name may have them.
+  // The items of `first` are used last, because an existing Service of that name may have them.
   const left = isNew && (lacking <= 0 || mayAllocate(lacking)) ? spareLater : spare;
   return requested.map((each) => {
     const bit = each === 'next' ? left.shift() : range.bitOf(each.value);
-    // The range refuses the same item twice.
+    // If the same item is requested twice, the range refuses the second request.
     return bit !== undefined && own.delete(bit) ? range.itemAt(bit) : undefined;
   });
 }
 
 /**
- * Returns the limit of a namespace. A Service that is refused later, by a quota or validation, keeps its items until
- * they are freed as leaks. So a namespace never has more unclaimed items than are left for all others: of the range,
- * and of the bytes that record them.
+ * Returns whether a namespace may have `count` more unclaimed items. A Service that is refused after its allocation, for
+ * example by a quota, keeps its items until they are freed as leaks. A namespace therefore never has more unclaimed items
+ * than it leaves for all other namespaces. The same holds for the bytes that record these items.
  */
 function limitFor<Item>(
   { unclaimed, free }: Range<Item>,

@@ -3,43 +3,49 @@ import type { AllocatorOfRecord } from '../cluster/cluster-spec.ts';
 import { type Hold, sameHolds } from './hold.ts';
 
 /**
- * The stored state of a range. Bitmaps are in the byte format of `data` and are numbered by the range in `range`.
+ * The stored state of a range. All bitmaps have the byte format of `data`, and are numbered by the range in `range`.
  *
- * Invariants: a bit is below the number of items. An item that is held, unclaimed or struck is taken. No item has two
- * holds, none is unclaimed by two Services, and none that is held has a strike.
+ * Invariants: bits are below the number of items. Items that are held, unclaimed or struck are taken. An item has at most one
+ * hold, and is unclaimed by at most one Service. A held item has no strike.
  */
 export interface StoredRange extends RangeSnapshot {
-  /** The allocator of the items in `data`. With `apiserver` it is a usage bitmap for maps, not a record. */
+  /** The allocator of the items in `data`. With `apiserver`, the range is only a usage bitmap for maps and not a record. */
   readonly allocator: AllocatorOfRecord;
-  /** The spec generation under which the range was saved; an older pass or allocation does not write. */
+  /**
+   * The generation of the spec for which the range was saved. A pass or an allocation with an older generation does not
+   * write.
+   */
   readonly generation: number;
   readonly strikes: LeakStrikes;
   readonly holds: readonly Hold[];
-  /** Items that admission allocated and no pass has seen in a Service. */
+  /** The items that admission allocated and that no pass has seen in a Service. */
   readonly unclaimed: readonly Unclaimed[];
 }
 
-/** Items that were taken without a Service in one counted pass, or in two. The third frees them. */
+/** The items with one strike and the items with two strikes. A third strike frees an item. */
 export interface LeakStrikes {
   readonly once: Uint8Array;
   readonly twice: Uint8Array;
-  /** The time and pass of the last strike, and the control plane whose Services it listed; absent if there was none. */
+  /**
+   * The time and the pass of the last strike, and the control plane whose Services the pass listed. Absent if there was no
+   * strike.
+   */
   readonly last?: { readonly atMs: number; readonly passId: string; readonly controlPlane?: string };
 }
 
 export const NO_STRIKES: LeakStrikes = { once: new Uint8Array(0), twice: new Uint8Array(0) };
 
 /**
- * The items (as bits) that admission allocated for one Service, and that no pass has seen in that Service yet. A Service
- * that is created again gets the same items, so that one namespace cannot use up the range by repeating. Losing this
- * record is safe: the Service gets other items.
+ * The items that admission allocated for one Service, as bits, and that no pass has seen in this Service yet. If the Service
+ * is created again, it gets the same items, so that repeated creation does not use up the range. Losing this record is safe,
+ * because the Service then gets other items.
  */
 export interface Unclaimed extends ServiceName {
   /** The number of reviews that were answered with these items. */
   readonly reviews: number;
-  /** The items of the first review of that name. An existing Service may have them. */
+  /** The items of the first review of this name. An existing Service may have them. */
   readonly first: readonly number[];
-  /** The items of a later creation of that name: an existing Service has `first`. */
+  /** The items of later creations of this name. They are different from `first`, which an existing Service may have. */
   readonly later: readonly number[];
 }
 
@@ -70,12 +76,12 @@ export function countUnclaimed(unclaimed: readonly Unclaimed[]): number {
   return unclaimed.reduce((sum, { first, later }) => sum + first.length + later.length, 0);
 }
 
-/** Returns the unclaimed items that are still taken and that no Service claims; `seen` has the claims. */
+/** Returns the unclaimed items that are still taken and that no Service claims. `seen` contains the claimed items. */
 export function unseenOf(unclaimed: readonly Unclaimed[], data: Uint8Array, seen: Uint8Array): readonly Unclaimed[] {
   return keepUnclaimed(unclaimed, (bit) => hasBit(data, bit) && !hasBit(seen, bit));
 }
 
-/** Whether two stored ranges are the same, however their bits are padded. */
+/** Returns whether two stored ranges are equal. Ignores leading zero bytes. */
 export function sameRange(one: StoredRange, other: StoredRange): boolean {
   return (
     one.range === other.range &&

@@ -11,25 +11,25 @@ import type { RangeWords } from './claim-findings.ts';
 import { nothingFree } from './compare-range.ts';
 import type { Ledger, MakeRange } from './walk.ts';
 
-/** A larger usage bitmap is not kept. */
+/** A usage bitmap with more bits is not saved. */
 const MOST_BITMAP_BITS = 65_536;
-/** The largest network that a bitmap covers completely. */
+/** A network with more host bits is not completely covered by a bitmap. */
 const MOST_BITMAP_HOST_BITS = 16;
 
 /**
- * The claims of Services on a range that the cluster's own API servers allocate. The first claim of an item in the
- * range is good.
+ * The claims of Services on a range from which the cluster's own API servers allocate. For each item in the range, the first
+ * claim is good.
  */
 export interface AuditLedger<Item> extends Ledger<Item> {
-  /** Returns the number of claimed items, and of those that an API server may allocate. */
+  /** Returns the number of claimed items, and the number of items that an API server may still allocate. */
   counts(): Audit['counts'];
-  /** Returns the claims as bits, for maps; undefined if the range has too many. */
+  /** Returns the claims as a bitmap for range maps; `undefined` if the range is too large. */
   usageBitmap(): RangeSnapshot | undefined;
 }
 
 export interface Audit {
   readonly findings: readonly Finding[];
-  /** The usage bitmap to save. Undefined if there is none, or it is unchanged. */
+  /** The usage bitmap to save; `undefined` if there is none, or it has not changed. */
   readonly next: StoredRange | undefined;
   readonly counts: {
     readonly allocated: number;
@@ -38,7 +38,9 @@ export interface Audit {
   };
 }
 
-/** Returns the findings and figures of a range. New or removed claims are no findings: the API servers allocate. */
+/**
+ * Returns the findings and numbers about a range. A new or removed claim is not a finding, because the API servers allocate.
+ */
 export function auditRange<Item>(
   ledger: AuditLedger<Item>,
   words: RangeWords,
@@ -56,7 +58,7 @@ export function auditRange<Item>(
   };
 }
 
-/** Returns the ledger of an empty range, which the claims fill. */
+/** Returns a ledger over an empty range. */
 export function auditLedger<Item>(range: RangeAllocator<Item>): AuditLedger<Item> {
   return {
     spec: range.spec,
@@ -66,7 +68,7 @@ export function auditLedger<Item>(range: RangeAllocator<Item>): AuditLedger<Item
   };
 }
 
-/** Returns an empty ledger of a service CIDR; an error if `cidr` does not parse. */
+/** Returns an empty ledger of a service CIDR, or a refusal if `cidr` does not parse. */
 export function networkLedger(cidr: string, makeRange: MakeRange<string>): AuditLedger<string> | Refusal {
   const network = networkOf(cidr);
   if (isRefused(network)) return network;
@@ -76,8 +78,8 @@ export function networkLedger(cidr: string, makeRange: MakeRange<string>): Audit
 }
 
 /**
- * Returns a ledger of a whole network, because API servers from Kubernetes 1.33 on allocate all of an IPv6 network, not
- * only the part that fits into a bitmap. The claims are a set, so that memory depends on the claims, not the network.
+ * Returns a ledger of a network that is too large for a bitmap. From Kubernetes 1.33 on, API servers allocate from the whole
+ * of an IPv6 network. The ledger keeps the claims in a set, so that its memory depends on the number of claims.
  */
 function wholeNetworkLedger(network: Network): AuditLedger<string> {
   const claims = new Set<bigint>();

@@ -4,21 +4,21 @@ import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type FindingList, RepairError } from './walk.ts';
 
 /*
- * Texts of findings about claims, as in `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`.
+ * The texts of findings about claims, as in `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`.
  */
 
 export interface RangeWords {
-  /** `cluster IP`, `node port`. */
+  /** The word for an item: `cluster IP` or `node port`. */
   readonly item: string;
-  /** `service CIDR`, `port range`. */
+  /** The word for the range: `service CIDR` or `port range`. */
   readonly range: string;
 }
 
 /** Upstream's texts for claims on one kind of range. */
 export interface ClaimWords extends RangeWords {
-  /** The item at the start of a note: `Cluster IP`, `Port`. */
+  /** The word for an item at the start of a note: `Cluster IP` or `Port`. */
   readonly noteItem: string;
-  /** The item that is out of range, or whose allocation fails: `cluster IP`, `port`. */
+  /** The word for an item that is out of range, or whose allocation fails: `cluster IP` or `port`. */
   readonly shortItem: string;
   readonly action: string;
   readonly reasons: {
@@ -34,9 +34,9 @@ export interface ClaimWords extends RangeWords {
 export interface Claim {
   readonly service: ServiceClaim;
   readonly item: string;
-  /** The item in messages: `[IPv4]:10.0.0.1`, `30000`. */
+  /** The item as messages show it: `[IPv4]:10.0.0.1` or `30000`. */
   readonly shown: string;
-  /** Canonical text of the range. */
+  /** The canonical text of the range. */
   readonly range: string;
 }
 
@@ -47,7 +47,7 @@ interface Wording {
   readonly message: string;
 }
 
-/** Reports a claim that was not recorded or was refused. An error ends the pass. */
+/** Reports a claim that was not recorded or was refused. Returns an error if the pass must end. */
 export function reportClaim(
   words: ClaimWords,
   claim: Claim,
@@ -101,7 +101,7 @@ function wordingOf(
   return { reason: 'UnknownError', note, message };
 }
 
-/** Returns a finding about a Service: `note` is for its event, `message` for the log. */
+/** Returns a finding about a Service. `note` is the text of its event, and `message` that of the log. */
 export function serviceFinding(
   service: ServiceClaim,
   item: string,

@@ -22,12 +22,12 @@ export const CLUSTER_IP_WORDS: ClaimWords = {
 
 type Ledgers = ReadonlyMap<IPFamily, Ledger<string>>;
 
-/** Whether the API servers allocate an address although it is in no range of the spec. */
+/** Returns whether API servers allocate an address that is in no range of the spec. */
 type IsServed = (address: string) => boolean;
 
 /**
  * Returns a walk that enters every cluster IP of every Service into the range of its family.
- * @throws RepairError `BadRange` when two ranges have the same family: each would count the other's addresses as leaks.
+ * @throws RepairError `BadRange` if two ranges have the same family: each would count the addresses of the other as leaks.
  */
 export function clusterIpWalk(ledgers: readonly Ledger<string>[], isServed: IsServed = () => false): Walk {
   const families = byFamily(ledgers);
@@ -41,7 +41,7 @@ export function clusterIpWalk(ledgers: readonly Ledger<string>[], isServed: IsSe
   });
 }
 
-/** Enters an address. Guesses the family from the text, because parsing is expensive and most claims are good. */
+/** Enters an address. First guesses the family from the text, because parsing is slow and most claims are good. */
 function enterAddress(
   ledgers: Ledgers,
   isServed: IsServed,

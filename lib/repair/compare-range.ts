@@ -11,15 +11,15 @@ import { type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
 import type { ClaimResult, Ledger, MakeRange } from './walk.ts';
 
-/** One range with the claims of Services, and its record from before they were listed. */
+/** One range with the claims of Services and with its record, which was read before the Services were listed. */
 export interface Rebuild<Item> extends Ledger<Item> {
-  /** The range that was read; undefined if no pass had saved it, or the API servers allocated from it then. */
+  /** The range that was read; `undefined` if no pass had saved it, or API servers allocated from it at that time. */
   readonly stored: StoredRange | undefined;
-  /** The taken items of `stored`, numbered by its own range. */
+  /** The taken items of `stored`. Their bits are numbered by the stored range. */
   readonly recorded: RangeAllocator<Item>;
-  /** The claims of Services, in the range of the spec. */
+  /** The claims of Services. Their bits are numbered by the range of the spec. */
   readonly rebuilt: RangeAllocator<Item>;
-  /** The Services that have held items, by the bit of the item in the range of the spec. */
+  /** The Services that have an item with a hold, by the bit of the item in the range of the spec. */
   readonly holders: ReadonlyMap<number, ServiceClaim>;
 }
 
@@ -28,8 +28,8 @@ export interface Comparison extends RangeDecision {
   readonly findings: readonly Finding[];
   readonly changed: boolean;
   /**
-   * The decision frees an item, ends a hold, opens a range, or ends strikes by another control plane: the list must be
-   * of the right control plane.
+   * True if the decision frees an item, ends a hold, opens a range, or discards strikes by another control plane. The list of
+   * Services must then come from the right control plane.
    */
   readonly needsFreshList: boolean;
   readonly counts: {
@@ -41,8 +41,8 @@ export interface Comparison extends RangeDecision {
 }
 
 /**
- * Returns the stored items with the range that was stored with them, which may not parse. Returns an empty range
- * `configured` if nothing is stored.
+ * Returns the stored items in the range that is stored with them, or a refusal if this range does not parse. If nothing is
+ * stored, returns the empty range `configured`.
  */
 export function recordedRange<Item>(
   makeRange: MakeRange<Item>,
@@ -54,7 +54,7 @@ export function recordedRange<Item>(
   return range;
 }
 
-/** Starts to rebuild a range that the table allocates. `rebuilt` is empty; the claims of Services fill it. */
+/** Starts to rebuild a range from which the table allocates. `rebuilt` is empty, and the claims of Services fill it. */
 export function startRebuild<Item>(
   stored: StoredRange | undefined,
   recorded: RangeAllocator<Item>,
@@ -78,16 +78,19 @@ function bitsOfHolds<Item>(stored: StoredRange | undefined, range: RangeAllocato
   return [...holdsByItem(stored?.holds ?? []).keys()].flatMap((text) => range.bitOf(text) ?? []);
 }
 
-/** Strikes by another control plane may be those of the right one, and this list that of a former one. */
+/**
+ * Returns true if another control plane made the strikes. Then the cluster may have moved, or this list may be of a former
+ * control plane.
+ */
 function isByAnother({ strikes: { last } }: StoredRange, { controlPlane }: JudgingPass): boolean {
   return last?.controlPlane !== undefined && last.controlPlane !== controlPlane;
 }
 
 /**
  * Compares the claims with the record (`doRunOnce` in
- * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Changes nothing: `next` is the range
- * to save.
- * @param generation of the spec, stamped on `next`
+ * `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`). Does not change its arguments: `next` in the
+ * result is the range to save.
+ * @param generation the generation of the spec, which `next` contains
  */
 export function compareRange<Item>(
   rebuild: Rebuild<Item>,
@@ -120,7 +123,7 @@ export function compareRange<Item>(
   };
 }
 
-/** Returns the finding of a range without a free item: the next Service will be refused. */
+/** Returns a finding if the range has no free item: the API server or the table will refuse the next Service. */
 export function nothingFree(
   words: RangeWords,
   range: string,
@@ -131,7 +134,7 @@ export function nothingFree(
   return [{ type: 'nothingFree', message }];
 }
 
-/** Returns recorded items that no Service claims and that are not held, ascending. */
+/** Returns the recorded items that no Service claims and that are not held, in ascending order. */
 function* leftoversOf<Item>(
   { stored, recorded, rebuilt }: Rebuild<Item>,
   proved: Uint8Array,

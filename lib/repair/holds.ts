@@ -12,19 +12,19 @@ export interface HoldJudgement {
   readonly kept: Uint8Array;
   readonly ended: readonly EndedHold[];
   readonly counts: {
-    /** The number of items under a hold that continues. */
+    /** The number of items whose hold continues. */
     readonly held: number;
-    /** The number of items that are freed because their hold expired. */
+    /** The number of items that this pass frees because their hold expired. */
     readonly holdsEnded: number;
   };
 }
 
 /**
- * Decides about the holds of a range after every claim was entered. An item is freed at once if its hold had expired,
- * by every clock, before the range was read: a Service that was to claim it exists by then.
- * @param range that of the spec
- * @param holders the Services that have held items, by bit
- * @param noun the name of an item: `cluster IP`
+ * Decides about the holds of a range after all claims were entered. Frees an item immediately if its hold had expired by
+ * every clock before the range was read: a Service that claims the item would already exist.
+ * @param range the range of the spec
+ * @param holders the Services that have an item with a hold, by its bit
+ * @param noun the word for an item: `cluster IP`
  */
 export function judgeHolds<Item>(
   stored: readonly Hold[],

@@ -5,36 +5,37 @@ import { serviceFinding } from './claim-findings.ts';
 
 /*
  * The repair of IPAddresses (`pkg/registry/core/service/ipallocator/controller/repairip.go`), which record the cluster IPs
- * of Services from Kubernetes 1.33 on. It decides from what was listed, in upstream's words:
+ * of Services from Kubernetes 1.33 on. It decides from the listed objects. The findings have upstream's names:
  *
- *   | a Service has an address                         | finding                     | correction |
+ *   | the address of a Service                         | finding                     | correction |
  *   | ------------------------------------------------ | --------------------------- | ---------- |
- *   | that does not parse                              | ClusterIPNotValid           | none       |
- *   | that is in no ServiceCIDR                        | ClusterIPOutOfRange         | none       |
- *   | without an IPAddress                             | ClusterIPNotAllocated       | create     |
- *   | without one, which an earlier Service has, too   | ClusterIPAlreadyAllocated   | none       |
- *   | whose IPAddress references no Service, or one    | ClusterIPNotAllocated       | replace    |
- *   |   that does not exist                            |                             |            |
- *   | whose IPAddress references another one that has  | ClusterIPAlreadyAllocated   | none       |
- *   |   the address                                    |                             |            |
- *   | whose IPAddress has a wrong label                | none                        | relabel    |
+ *   | does not parse                                   | ClusterIPNotValid           | none       |
+ *   | is in no ServiceCIDR                             | ClusterIPOutOfRange         | none       |
+ *   | has no IPAddress                                 | ClusterIPNotAllocated       | create     |
+ *   | has no IPAddress, and an earlier Service has it  | ClusterIPAlreadyAllocated   | none       |
+ *   | has an IPAddress that references no existing     | ClusterIPNotAllocated       | replace    |
+ *   |   Service                                        |                             |            |
+ *   | has an IPAddress that references another Service | ClusterIPAlreadyAllocated   | none       |
+ *   |   with the address                               |                             |            |
+ *   | has an IPAddress with a wrong label              | none                        | relabel    |
  *
  *   | an IPAddress of the API servers references       | finding                     | correction |
  *   | ------------------------------------------------ | --------------------------- | ---------- |
  *   | no Service                                       | IPAddressNotAllocated       | delete     |
- *   | a Service that does not exist, for over 60 s     | IPAddressNotAllocated       | delete     |
- *   | a Service that does not have the address, beyond | IPAddressWrongReference     | delete     |
- *   |   the grace for changes under way                |                             |            |
+ *   | a missing Service, and is older than 60 s        | IPAddressNotAllocated       | delete     |
+ *   | a Service without the address, and no change of  | IPAddressWrongReference     | delete     |
+ *   |   the Service can be in progress                 |                             |            |
  */
 
-/** The value of `managedBy` for allocations of API servers. */
+/** The label value that API servers set on the IPAddresses that they allocate. */
 export const MANAGED_BY_API_SERVERS = 'ipallocator.k8s.io';
 
 /**
- * An API server records the address first and stores the Service, or its change of type, within its request timeout.
+ * An API server creates the IPAddress first, and stores the Service or its change of type within this time, its request
+ * timeout.
  */
 const REQUEST_GRACE_MS = 60_000;
-/** If a Service to create exists already, the API server deletes the IPAddress that it just made, within this time. */
+/** If the Service already exists, the API server deletes the IPAddress that it has just created within this time. */
 const ROLLBACK_GRACE_MS = 5_000;
 
 /** The objects that a pass read. */
@@ -43,23 +44,26 @@ export interface AddressView {
   /** The Services by their {@link serviceKey}. */
   readonly services: ReadonlyMap<string, ServiceClaim>;
   readonly addresses: ReadonlyMap<string, IPAddressRecord>;
-  /** Whether a ServiceCIDR contains a canonical address. */
+  /** Returns whether a ServiceCIDR contains the address, which must be in canonical form. */
   readonly isServed: (address: string) => boolean;
 }
 
-/** One fault, and its correction. */
+/** A fault of a Service or of an IPAddress, and its correction. */
 export interface AddressFault {
-  /** Canonical text of the address, or the Service's invalid text. */
+  /** The canonical text of the address, or the text of the Service if it is not an address. */
   readonly item: string;
-  /** The Service that has the address; absent for a fault of the IPAddress alone. */
+  /** The Service that has the address. Absent for a fault of only the IPAddress. */
   readonly service?: string;
   /** Another Service that has the address. */
   readonly other?: string;
-  /** Absent for wrong labels, which upstream corrects without an event. */
+  /** The type of the finding. Absent for wrong labels, which upstream corrects without an event. */
   readonly type?: FindingType;
-  /** Returns the finding. Called for listed findings only: the texts of all would take longer than the walk. */
+  /** Returns the finding. Called only for listed faults, because the texts of all faults would take longer than the walk. */
   readonly finding?: () => Finding;
-  /** Upstream deletes and creates an object to change its labels: meanwhile the address has no record. */
+  /**
+   * The correction. `relabel` patches the labels. Upstream deletes the object and creates it again, and has no record of the
+   * address in between.
+   */
   readonly correction: 'none' | 'create' | 'replace' | 'relabel' | 'delete';
 }
 
@@ -67,7 +71,7 @@ export function serviceKey({ namespace, name }: { readonly namespace: string; re
   return `${namespace}/${name}`;
 }
 
-/** Returns the faults of all Services, then those of all IPAddresses, each in the order of its list. */
+/** Returns first the faults of all Services, then the faults of all IPAddresses, each in the order of the list. */
 export function* addressFaults(view: AddressView): Generator<AddressFault> {
   const unrecorded = new Map<string, string>();
   for (const service of view.services.values()) yield* serviceFaults(service, view, unrecorded);
@@ -77,7 +81,7 @@ export function* addressFaults(view: AddressView): Generator<AddressFault> {
   }
 }
 
-/** @param unrecorded the Service that first claims an address without an IPAddress */
+/** @param unrecorded the first Service that claims an address without an IPAddress, by address */
 function* serviceFaults(
   service: ServiceClaim,
   view: AddressView,
@@ -125,7 +129,7 @@ function judgeRecord(record: IPAddressRecord, { services, nowMs }: AddressView):
   return strayReference(record);
 }
 
-/** Returns whether a Service has a canonical address, in any spelling. */
+/** Returns whether a Service has an address, in any spelling. `address` must be in canonical form. */
 function hasAddress({ clusterIPs }: ServiceClaim, address: string): boolean {
   return clusterIPs.some((text) => text === address || canonicalAddress(text) === address);
 }

@@ -6,16 +6,16 @@ import { type LeakStrikes, NO_STRIKES } from '../range/stored-range.ts';
 /** The strike that frees an item (upstream's `numRepairsBeforeLeakCleanup`). */
 const LAST_STRIKE = 3;
 
-/** The pass that decides: it strikes once, and not sooner than a pass is due. */
+/** The pass that decides. A pass strikes each item at most once, and only if enough time has passed since the last strikes. */
 export interface JudgingPass {
   readonly passId: string;
   readonly nowMs: number;
   readonly intervalMs: number;
   /** The control plane whose Services the pass lists. */
   readonly controlPlane: string;
-  /** The list is recent enough to free items. */
+  /** True if the list of Services is recent enough to free items. */
   readonly mayFree: boolean;
-  /** Passes have only observed since strikes were counted, so they restart at zero. */
+  /** True if strikes restart at zero, because a pass in `observe` ran after they were counted. */
   readonly fromZero: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface Leftover<Item> {
   readonly recordedBit: number;
 }
 
-/** The decision about all leftovers of a range. Bits are numbered by the range of the spec. */
+/** The decision about all recorded items of a range that no Service claims. Bits are numbered by the range of the spec. */
 export interface LeakJudgement {
   readonly findings: readonly Finding[];
   readonly kept: Uint8Array;
@@ -32,15 +32,15 @@ export interface LeakJudgement {
   readonly strikes: LeakStrikes;
   readonly counts: {
     readonly leaks: number;
-    /** The number of items without a Service that stay taken, with one or two strikes. */
+    /** The number of items without a Service that stay taken and have one or two strikes. */
     readonly mayHaveLeaked: number;
   };
 }
 
 /**
- * Decides about recorded items that no Service claims: each stays taken for two strikes, and the third frees it.
- * Strikes by another control plane do not count. Items outside the range of the spec are dropped.
- * @param noun the name of an item: `cluster IP`
+ * Decides about recorded items that no Service claims. An item stays taken at its first and second strike, and the third
+ * strike frees it. Strikes by another control plane do not count. Items outside the range of the spec are dropped.
+ * @param noun the word for an item: `cluster IP`
  */
 export function judgeLeaks<Item>(
   leftovers: Iterable<Leftover<Item>>,
@@ -94,12 +94,15 @@ function leakFindings<Item>(
   return findings;
 }
 
-/** A time far in the future comes from a wrong clock: it would stop all counting until then. */
+/**
+ * Returns the last strike. If its time is far in the future, the time comes from a wrong clock and is replaced by the current
+ * time: otherwise no pass could strike until then.
+ */
 function lastStrike({ last }: LeakStrikes, { passId, nowMs, intervalMs }: JudgingPass): LeakStrikes['last'] {
   return last !== undefined && last.atMs - nowMs > intervalMs ? { ...last, atMs: nowMs, passId } : last;
 }
 
-/** A repeated or early pass must not strike. */
+/** Returns whether the pass may strike. A repeated or early pass may not. */
 function mayStrike(last: LeakStrikes['last'], { passId, nowMs, intervalMs }: JudgingPass): boolean {
   return last === undefined || (last.passId !== passId && nowMs - last.atMs >= (intervalMs * 2) / 3);
 }

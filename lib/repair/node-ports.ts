@@ -18,8 +18,8 @@ export const NODE_PORT_WORDS: ClaimWords = {
 };
 
 /**
- * Returns a walk that enters every node port of every Service, whatever its type, into the ledger.
- * @throws RepairError `BadRange` if there is not exactly one
+ * Returns a walk that enters every node port of every Service of any type into the ledger.
+ * @throws RepairError `BadRange` if there is not exactly one ledger
  */
 export function nodePortWalk([ledger, ...others]: readonly Ledger<number>[]): Walk {
   if (ledger === undefined || others.length > 0) {
@@ -38,9 +38,9 @@ export function nodePortWalk([ledger, ...others]: readonly Ledger<number>[]): Wa
 }
 
 /**
- * Returns the node ports that a Service claims, in its own order (`collectServiceNodePorts` in
- * `pkg/registry/core/service/portallocator/controller/repair.go`). A port under several protocols is claimed once; a
- * port twice under one protocol is claimed twice, and the second claim is a duplicate. The health check port is TCP.
+ * Returns the node ports that a Service claims, in the order of its ports (`collectServiceNodePorts` in
+ * `pkg/registry/core/service/portallocator/controller/repair.go`). A port with several protocols is claimed once. A port that
+ * occurs twice with one protocol is claimed twice, and the second claim is a duplicate. The health check port counts as TCP.
  */
 export function nodePortsOf(service: ServiceClaim): readonly number[] {
   const { ports, healthCheckNodePort } = service;

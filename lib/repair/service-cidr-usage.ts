@@ -10,13 +10,13 @@ interface Cidr {
   readonly ready: boolean;
 }
 
-/** With more networks a run record would be too large. */
+/** The most networks in a run record; with more, it would be too large. */
 const MOST_NETWORKS = 16;
 
 /**
- * Returns the use of each ServiceCIDR, and of all of a family together.
- * @param cidrs the default one first
- * @param taken addresses of IPAddresses and Services; invalid texts are ignored
+ * Returns the usage of each ServiceCIDR, and the usage of all ServiceCIDRs of a family together.
+ * @param cidrs the ServiceCIDRs, the default one first
+ * @param taken the addresses of IPAddresses and Services; invalid texts are ignored
  */
 export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>): ServiceCidrUsage {
   const values = sortedValues(taken);
@@ -39,7 +39,7 @@ export function serviceCidrUsage(cidrs: readonly Cidr[], taken: Iterable<string>
   };
 }
 
-/** Returns a finding for each family of which no address is left to allocate. */
+/** Returns a finding for each family without a free address. */
 export function fullFamilies({ sums, networks }: ServiceCidrUsage): Finding[] {
   return sums.flatMap(({ family, capacity, used }): Finding[] => {
     if (used < capacity) return [];
@@ -52,7 +52,7 @@ export function fullFamilies({ sums, networks }: ServiceCidrUsage): Finding[] {
 
 type Values = Readonly<Record<IPFamily, readonly bigint[]>>;
 
-/** Returns each value once, in ascending order. */
+/** Returns the values of the addresses of each family, without duplicates and in ascending order. */
 function sortedValues(taken: Iterable<string>): Values {
   const values = { IPv4: new Set<bigint>(), IPv6: new Set<bigint>() };
   for (const text of taken) {
@@ -63,7 +63,7 @@ function sortedValues(taken: Iterable<string>): Values {
   return { IPv4: sorted(values.IPv4), IPv6: sorted(values.IPv6) };
 }
 
-/** Returns the part of the values that is in a network. ServiceCIDRs may overlap, so parts are not copied. */
+/** Returns the positions of the values that are in a network. Values are not copied, because ServiceCIDRs may overlap. */
 function partOf(values: readonly bigint[], network: Network): { readonly from: number; readonly to: number } {
   const from = countBelow(values, firstUsable(network));
   return { from, to: Math.max(from, countBelow(values, lastUsable(network) + 1n)) };
@@ -79,7 +79,10 @@ function countBelow(values: readonly bigint[], bound: bigint): number {
   return from;
 }
 
-/** API servers allocate from every ready ServiceCIDR: an address in several of them counts once. */
+/**
+ * Returns the usage of a family. API servers allocate from every ready ServiceCIDR, so an address in several of them counts
+ * once.
+ */
 function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint[]): ServiceCidrUsage['sums'][number] {
   const all = cidrs.flatMap(({ networks }) => networks).filter((network) => network.family === family);
   const ready = cidrs.flatMap((cidr) => (cidr.ready ? cidr.networks : []));
@@ -88,7 +91,7 @@ function sumOf(family: IPFamily, cidrs: readonly Cidr[], values: readonly bigint
   return { family, networks: all.length, used, capacity: sizeOf(intervals) };
 }
 
-/** Draws the use of each part of a network. */
+/** Returns the usage of each part of a network, as one digit from 0 (unused) to 4 (full). */
 function cellsOf(network: Network, values: readonly bigint[]): string {
   const bits = hostBits(network);
   const shift = Math.max(0, bits - Math.log2(USAGE_CELLS));

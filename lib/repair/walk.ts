@@ -5,58 +5,61 @@ import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { CodedError } from '../cluster/values.ts';
 
 export type RepairErrorCode =
-  /** An allocator reported that its range is full while more claims followed. */
+  /** An allocator reported that its range is full although more claims followed. */
   | 'Full'
   /** An allocator refused a claim for an unexpected reason. */
   | 'Unknown'
   /** The stored content of a range does not parse. */
   | 'CorruptSnapshot'
-  /** The configured range does not parse, or two ranges are of one family. */
+  /** The configured range does not parse, or two ranges have the same family. */
   | 'BadRange'
-  /** The kubeconfig now leads to another control plane than the one whose Services were listed. */
+  /** The kubeconfig now leads to a different control plane than the one whose Services were listed. */
   | 'ControlPlaneMoved'
-  /** The range was saved under a newer spec than this pass has. */
+  /** The range was saved for a newer spec than the spec of this pass. */
   | 'OlderSpec';
 
-/** The reason why a repair ended before it saved anything. Messages are upstream's if it has one. */
+/** The reason why a repair ended without saving. The message is upstream's if upstream has one. */
 export class RepairError extends CodedError<RepairErrorCode> {
   override readonly name = 'RepairError';
 }
 
-/** Returns an empty range of the text; an error when the text is no range. */
+/** Returns an empty range, or a refusal if the text is not a range. */
 export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | Refusal;
 
-/** `recorded`: the claim is good. `notRecorded`: it is good, and the record lacks it. */
+/** The result of a claim. `recorded`: the claim is good. `notRecorded`: the claim is good, and the record lacks the item. */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
 /** Receives the claims of Services on one range. */
 export interface Ledger<Item> {
-  /** Canonical text of the range. */
+  /** The canonical text of the range. */
   readonly spec: string;
   claim(item: Item, by: ServiceClaim): ClaimResult;
 }
 
-/** The most findings that a pass lists, far more than its run record, log line or events show. */
+/** The most findings that a pass lists: far more than its run record, log line and events show. */
 const MOST_LISTED = 1_000;
 
-/** The first findings of a walk, and the number of the others by type: every Service may have some. */
+/** The first findings of a walk, and the number of further findings by type, because every Service may have findings. */
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();
-  /** The number of claims outside the ranges that are no finding, because API servers allocate there too. */
+  /** The number of claims outside the ranges that are not findings, because API servers allocate there too. */
   outside = 0;
 
-  /** `make` is called only for a listed finding: the texts of all would take longer than the walk. */
+  /**
+   * Adds a finding. Calls `make` only for a listed finding, because the texts of all findings would take longer than the
+   * walk.
+   */
   push(type: FindingType, make: () => Finding): void {
     if (this.listed.length < MOST_LISTED) this.listed.push(make());
     else this.unlisted.set(type, (this.unlisted.get(type) ?? 0) + 1);
   }
 }
 
-/** Enters the claims of one Service. An error ends the walk. */
+/** Enters the claims of one Service. If it returns an error, the walk ends. */
 type EnterClaims = (service: ServiceClaim, findings: FindingList) => RepairError | undefined;
 
-/** One walk over all Services, in the order of the list. */
+/** A walk over all Services, in the order of the list. */
 export class Walk {
   readonly findings = new FindingList();
   services = 0;
@@ -66,7 +69,7 @@ export class Walk {
     this.#enter = enter;
   }
 
-  /** An error ends the walk and the pass: nothing may be saved. */
+  /** Enters the claims of a Service. If it returns an error, the pass must end without saving. */
   visit(service: ServiceClaim): RepairError | undefined {
     this.services++;
     return this.#enter(service, this.findings);

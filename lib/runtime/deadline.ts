@@ -19,9 +19,9 @@ export const QUEUEING_MS = 5_000;
 /** The time limit for the figures of the whole fleet. */
 export const FIGURES_MS = 20_000;
 export const RECORDING_MS = 3_000;
-/** Reserved at the end of an invocation to record and log its results. */
+/** The time at the end of an invocation that is reserved to record and log its results. */
 export const CLOSING_MS = RECORDING_MS + 1_000;
-/** Reserved at the end of an invocation to answer its caller. */
+/** The time at the end of an invocation that is reserved to answer its caller. */
 export const ANSWERING_MS = 1_000;
 
 /**
@@ -80,7 +80,7 @@ interface Clock {
   readonly startDeadline: StartDeadline;
 }
 
-/** Returns the result of `work`, which obeys a deadline of its own. */
+/** Returns the result of `work`. Gives `work` a deadline, which it must obey. */
 export async function withDeadline<T>(
   { startDeadline: start }: Clock,
   ms: number,
@@ -99,7 +99,7 @@ export function withinDeadline<T>(clock: Clock, ms: number, work: (signal: Abort
   return withDeadline(clock, ms, (signal) => unlessAborted(signal, () => work(signal)));
 }
 
-/** Waits until the deadline ends or the signal aborts. */
+/** Waits until the deadline is reached or the signal aborts. */
 export async function pause({ signal: over, cancel }: Deadline, signal: AbortSignal): Promise<void> {
   const either = AbortSignal.any([over, signal]);
   if (!either.aborted) {

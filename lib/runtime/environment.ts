@@ -11,7 +11,7 @@ export interface ClusterAccess {
   readonly kubernetes: ClusterPort;
   readonly probe: Prober;
   readonly controlPlane: ControlPlane;
-  /** A token or client certificate of the kubeconfig is in the last third of its life. */
+  /** True if the token or the client certificate of the kubeconfig is in the last third of its life. */
   readonly credentialEndsSoon?: boolean;
 }
 
@@ -25,11 +25,13 @@ export interface ConnectOptions {
 /** The external dependencies of an invocation that connects to no cluster. Created once per process. */
 export interface TableEnvironment {
   readonly nowMs: () => number;
-  /** The measured difference between the clocks of this host and the table. Absent: both have the same clock. */
+  /** The measured difference between the clocks of this host and the table. Absent if both use the same clock. */
   readonly clock?: Pick<ServerClock, 'isMeasured' | 'skewMs'>;
   readonly startDeadline: StartDeadline;
   readonly telemetry: TelemetryFactory;
-  /** The stack of the passes. Absent, for example on a developer's machine: passes write only if no stack owns the cluster. */
+  /**
+   * The stack of the passes. If absent, for example on a developer's machine, passes write only to clusters without an owner.
+   */
   readonly stack?: string;
   /** Returns the table. The signal ends its calls. */
   readonly table: (signal: AbortSignal) => KeyValueTable;
@@ -37,20 +39,23 @@ export interface TableEnvironment {
 
 /** The external dependencies of an invocation that connects to clusters. */
 export interface Environment extends TableEnvironment {
-  /** Returns how long the event loop of this process has been busy. Absent: not measured. */
+  /** Returns how long the event loop of this process has been busy. Absent if this is not measured. */
   readonly busyMs?: () => number;
   readonly newPassId: () => string;
-  /** The reporter of events: the same for every function of a stack. */
+  /** The reporting instance of events, which is the same for every function of a stack. */
   readonly reportingInstance: string;
-  /** The queue of this loop's ticks. Absent: no ticks are queued. */
+  /** The queue of this loop's ticks. If absent, no ticks are queued. */
   readonly tickQueue?: MessageQueue;
-  /** The event bus for changes of clusters. Absent: changes are not published. */
+  /** The event bus for changes of clusters. If absent, changes are not published. */
   readonly eventBus?: EventBus;
-  /** The number of clusters per message, and of simultaneous passes. 1: a process works for one cluster at a time. */
+  /**
+   * The number of clusters per message, which is also the number of simultaneous passes. With 1, a process works for one
+   * cluster at a time.
+   */
   readonly clustersPerTick: number;
   /** Reads the kubeconfig, which may fail or hang. Throws a `ClusterError`. */
   readonly connect: (spec: ClusterSpec, options: ConnectOptions) => Promise<ClusterAccess>;
   readonly resolveHost: (signal: AbortSignal) => HostResolver;
-  /** Reads target groups. Absent: no target group can be read. */
+  /** Reads target groups. If absent, no target group can be read. */
   readonly healthyTargets?: HealthyTargets;
 }

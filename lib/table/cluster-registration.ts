@@ -18,16 +18,16 @@ import { type Item, type KeyValueTable, TableError } from './key-value-table.ts'
 import { fieldsIn, plainValue, sameValue } from './stored-item.ts';
 
 export interface RegisterOptions extends UpdateOptions {
-  /** The generation that the caller read and replaces, or `none`. Default: any. */
+  /** The generation that the caller read and wants to replace; `none`: the name must not be registered. Default: any. */
   readonly replaces?: number | 'none';
 }
 
 /**
- * Registers a spec. The same spec again writes nothing; another one gets a new generation. Generations continue those
- * of an earlier registration of the name, because its ranges would count as newer. A registration that does not parse
- * is replaced.
- * @returns the cluster as it is now registered.
- * @throws TableError `ChangedMeanwhile`, unless another writer wrote the same.
+ * Registers a spec. If the same spec is already registered, nothing is written; a different spec gets a new generation. If
+ * the name was registered earlier, generations continue from its last one: otherwise the ranges of that time would count as
+ * newer. A registration that does not parse is replaced.
+ * @returns the registered cluster.
+ * @throws TableError `ChangedMeanwhile` if the registration is not the one in `replaces`, unless it has the same spec.
  */
 export async function registerCluster(
   table: KeyValueTable,
@@ -47,8 +47,8 @@ export async function registerCluster(
 }
 
 /**
- * Returns the generation that the ranges of a name were saved under, when its registration is missing from the table:
- * the next one must be later, or those ranges would count as newer than the spec of every pass.
+ * Returns the last generation in which the ranges of a name were saved, if the registration of the name is missing from the
+ * table. The next generation must be later: otherwise these ranges would count as newer than the spec.
  */
 async function lostRegistration(table: KeyValueTable, name: string): Promise<Registration | undefined> {
   if ((await table.get(CLUSTERS, name)) !== undefined) return undefined;
@@ -59,9 +59,9 @@ async function lostRegistration(table: KeyValueTable, name: string): Promise<Reg
 }
 
 /**
- * Returns the registration that follows with another spec. A change of ranges or allocator closes allocation until a
- * pass has saved the ranges, and so does the change from `observe` to `enforce`: no pass saved them while the cluster was
- * observed.
+ * Returns the registration with the next generation and another spec. Allocation closes if the ranges or the allocator
+ * change, until a pass has saved the ranges. It also closes if the mode changes from `observe` to `enforce`, because passes
+ * do not save ranges in `observe`.
  */
 function successor(known: Registration | undefined, spec: ClusterSpec): RegisteredCluster {
   const before = known?.cluster;
@@ -78,9 +78,8 @@ function successor(known: Registration | undefined, spec: ClusterSpec): Register
 }
 
 /**
- * Ends the passes of a cluster. The cluster itself does not change, and its ranges, leases and run records stay in the
- * table.
- * @returns whether it was registered.
+ * Ends the passes of a cluster. The cluster does not change. Its ranges, leases and run records stay in the table.
+ * @returns whether the cluster was registered.
  * @throws TableError `ChangedMeanwhile`.
  */
 export function unregisterCluster(
@@ -96,8 +95,8 @@ export function unregisterCluster(
 }
 
 /**
- * Sets whether the passes of a cluster write; a change begins a new generation.
- * @returns the cluster as it is now registered; `undefined` if it is not registered.
+ * Sets the mode of a cluster. A change begins a new generation.
+ * @returns the registered cluster; `undefined` if it is not registered.
  */
 export function setClusterMode(table: KeyValueTable, name: string, mode: Mode): Promise<RegisteredCluster | undefined> {
   const change = (known: RegisteredCluster): Change<RegisteredCluster | undefined> => {
@@ -109,7 +108,7 @@ export function setClusterMode(table: KeyValueTable, name: string, mode: Mode): 
 }
 
 /**
- * Pauses one cluster's passes, or with `undefined` resumes them.
+ * Pauses the passes of one cluster; resumes them if `pause` is `undefined`.
  * @returns whether the cluster is registered.
  */
 export function pauseCluster(table: KeyValueTable, name: string, pause: Pause | undefined): Promise<boolean> {
@@ -120,14 +119,18 @@ export function pauseCluster(table: KeyValueTable, name: string, pause: Pause | 
   return changeRegistered(table, name, false, change);
 }
 
-/** Pauses the passes of all clusters, or with `undefined` resumes them. The pause of a single cluster is independent. */
+/**
+ * Pauses the passes of all clusters; ends this pause if `pause` is `undefined`. The pauses of single clusters are
+ * independent.
+ */
 export function pauseAllClusters(table: KeyValueTable, pause: Pause | undefined): Promise<void> {
   const change = (item: Item | undefined) => ({ write: pauseContent(pause, item), result: undefined });
   return guaranteedUpdate(table, CLUSTERS, ALL_CLUSTERS, change);
 }
 
 /**
- * Makes that stack the owner: from its next tick on its passes write, and those of the former owner only observe.
+ * Makes the stack the owner of a cluster. From its next tick on, its passes write, and the passes of the former owner only
+ * observe.
  * @returns whether the cluster is registered.
  */
 export function takeOverCluster(table: KeyValueTable, name: string, stack: string): Promise<boolean> {
@@ -137,8 +140,9 @@ export function takeOverCluster(table: KeyValueTable, name: string, stack: strin
 }
 
 /**
- * Closes allocation in all ranges of a cluster, in a new generation, until enforcing passes have saved the ranges.
- * @returns the cluster as it is now registered; `undefined` if it is not registered.
+ * Closes allocation in all ranges of a cluster by a new generation. Allocation opens when enforcing passes have saved the
+ * ranges.
+ * @returns the registered cluster; `undefined` if it is not registered.
  */
 export function closeAllocation(
   table: KeyValueTable,
@@ -162,7 +166,7 @@ function refuseOther(name: string, now: RegisteredCluster | undefined, replaces:
   );
 }
 
-/** Decodes a registration; one that does not parse counts as absent. */
+/** Decodes a registration. If the registration does not parse, returns only its generation. */
 function registrationIn(item: Item): Registration {
   try {
     return decodeRegistration(item);

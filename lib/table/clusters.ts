@@ -13,7 +13,7 @@ const pauseShape = z.object({
 const nameShape = z.object({
   /** Increases with every change of the spec. */
   generation: count,
-  /** Absent: the first stack that runs a pass of kubernetes-service for the cluster becomes the owner. */
+  /** If absent, the first stack that runs a pass of kubernetes-service for the cluster becomes the owner. */
   owner: z.exactOptional(z.object({ stack: z.string() })),
 });
 
@@ -24,10 +24,10 @@ export type Pause = Readonly<NonNullable<z.infer<typeof pauseShape>['paused']>>;
 /** The stack whose passes write to the cluster and to its part of the table. Passes of other stacks only observe. */
 export type Owner = Readonly<NonNullable<z.infer<typeof nameShape>['owner']>>;
 
-/** `#clusters/<name>`: one registered control plane. */
+/** A registered cluster, which is stored as `#clusters/<name>`. */
 export interface RegisteredCluster extends Readonly<z.infer<typeof nameShape>> {
   readonly spec: ClusterSpec;
-  /** The generation of the last change of ranges or allocator, of `enforce`, or of a closed allocation. */
+  /** The generation in which the ranges or the allocator last changed, the mode became `enforce`, or allocation was closed. */
   readonly rangesGeneration: number;
   readonly paused?: Pause;
 }
@@ -36,7 +36,7 @@ export interface ListedCluster extends RegisteredCluster {
   readonly writtenAtMs: number;
 }
 
-/** All registrations. One that cannot be read does not hide the others. */
+/** All registrations. A registration that cannot be read is listed in `unreadable` and does not hide the others. */
 export interface ClusterList {
   readonly clusters: readonly ListedCluster[];
   readonly unreadable: readonly { readonly name: string; readonly error: TableError }[];
@@ -44,8 +44,8 @@ export interface ClusterList {
 }
 
 /**
- * Returns the stack that owns a cluster if it is not this process's. A process without a stack, as on a developer's
- * machine, writes with its user's rights.
+ * Returns the stack that owns a cluster if that is not the stack of this process. For a process without a stack, such as
+ * `kbctl` on a developer's machine, returns `undefined`: the process writes with the rights of its user.
  */
 export function otherOwner(
   { owner }: { readonly owner?: Owner | undefined },
@@ -55,17 +55,17 @@ export function otherOwner(
 }
 
 /**
- * The partition of all registrations; no cluster can have this name, nor that of the pause of all clusters. A partition
- * serves 3,000 strongly consistent reads of 4 KB a second. A registration is about 1 KB, so that 10,000 clusters need
- * some 1,640:
+ * The partition of all registrations and of the pause of all clusters. No cluster can have its name or the key of the pause.
+ * DynamoDB serves 3,000 strongly consistent reads of 4 KB per second from one partition. A registration has about 1 KB.
+ * 10,000 clusters need about 1,650 of these reads per second:
  *
- * 1,000 the registration of each pass of kubernetes-service, every 10 s
- * 290 those of the other loops, every 60 and 180 s
- * 80 the pause of all clusters, once for each message of 16 clusters
- * 110 the list of all clusters, 2,500 reads each, by each loop's scheduled function
- * 170 those whose health is counted, once a minute
+ * - 1,000: each pass of kubernetes-service reads its registration, every 10 s
+ * - 290: each pass of the other loops reads its registration, every 60 or 180 s
+ * - 80: each message of 16 clusters reads the pause of all clusters
+ * - 110: the scheduled function of each loop lists all clusters, with 2,500 reads
+ * - 170: clusters whose health is counted are read once per minute
  *
- * Ticks are spread over ten seconds, and so are the lists (lib/dispatch/cluster-list.ts): no second has many more.
+ * Ticks and lists (lib/dispatch/cluster-list.ts) are spread over ten seconds, so that no second needs many more reads.
  */
 export const CLUSTERS = '#clusters';
 export const ALL_CLUSTERS = '*';
@@ -78,7 +78,7 @@ export async function readCluster(table: KeyValueTable, name: string): Promise<R
   return item && decodeRegistration(item).cluster;
 }
 
-/** Reads one registration as a list: empty, of one, or of one that cannot be read. */
+/** Reads one registration and returns it as a list. The list is empty if the name is not registered. */
 export async function readListed(table: KeyValueTable, name: string): Promise<ClusterList> {
   const item = await table.get(CLUSTERS, name);
   return clustersIn(item === undefined ? [] : [item]);
@@ -107,8 +107,8 @@ export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
 }
 
 /**
- * Iterates over the registrations a page at a time, because thousands of specs are too much memory. The pause of all
- * clusters comes with the first page.
+ * Iterates over the registrations by page, because thousands of specs need too much memory. The pause of all clusters is in
+ * the first page.
  * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all clusters.
  */
 export async function* clusterPages(
@@ -144,13 +144,13 @@ export function clusterContent(cluster: RegisteredCluster): Omit<NewItem, 'clust
   return { schema: SCHEMA, value: plainValue({ spec, generation, rangesGeneration, paused, owner }) };
 }
 
-/** Returns the tombstone of a name that is no longer registered: its last generation. */
+/** Returns the tombstone of a name that is no longer registered. It contains only the last generation. */
 export function tombstoneContent(generation: number): Omit<NewItem, 'cluster' | 'key'> {
   return { schema: SCHEMA, value: { generation } };
 }
 
 /**
- * @param over the item that it replaces, also if that does not parse.
+ * @param over the item to replace, which need not parse.
  * @throws TableError `SchemaTooNew`.
  */
 export function pauseContent(paused: Pause | undefined, over: Item | undefined): Omit<NewItem, 'cluster' | 'key'> {
@@ -158,13 +158,13 @@ export function pauseContent(paused: Pause | undefined, over: Item | undefined):
   return { schema: SCHEMA, value: plainValue({ paused }) };
 }
 
-/** Returns the generation, even of an item whose spec does not parse. */
+/** Returns the generation of a registration, even if its spec does not parse. */
 export function generationOf(item: Item): number {
   return decodeItem(item, generationShape, SCHEMA).generation;
 }
 
 export interface Registration extends Readonly<z.infer<typeof nameShape>> {
-  /** Absent when the name is no longer registered. */
+  /** The registered cluster. Absent if the name is no longer registered. */
   readonly cluster?: RegisteredCluster;
 }
 
@@ -175,12 +175,13 @@ const clusterShape = z.extend(pauseShape, {
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
 export function decodeRegistration(item: Item): Registration {
-  // Without a readable generation, registering again would fail too: that item must be deleted.
+  // If the generation is unreadable, registering the cluster again fails too. The error then advises to correct or remove the
+  // item.
   generationOf(item);
   const name = decodeItem(item, nameShape, SCHEMA, REGISTER_AGAIN);
   const spec = fieldsIn(item.value)?.['spec'];
   if (spec === undefined) return name;
-  // A message of ticks with such a name would not be read, and its other clusters would have no pass.
+  // A message of ticks with an invalid name would be rejected as a whole, and the other clusters in it would have no pass.
   if (!clusterName.safeParse(item.key).success) {
     throw new TableError('Corrupt', `Item ${item.cluster}/${item.key} is no name of a cluster; remove it.`);
   }
@@ -200,7 +201,7 @@ function tooManyEntries({ cluster, key }: Item, { field, entries, most }: OverBo
 }
 
 /**
- * Makes a stack the owner of a cluster that has no owner.
+ * Makes a stack the owner of a cluster that has no owner yet.
  * @returns the owner; `undefined` if the cluster is not registered.
  */
 export function claimCluster(
@@ -214,7 +215,7 @@ export function claimCluster(
   return changeRegistered(table, name, undefined, change, options);
 }
 
-/** Changes the registration of a name; without one, writes nothing and returns `absent`. */
+/** Changes the registration of a name. If the name is not registered, writes nothing and returns `absent`. */
 export function changeRegistered<Result>(
   table: KeyValueTable,
   name: string,

@@ -2,7 +2,7 @@ import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-d
 import { attemptsOf, isNotAuthenticated, isThrottled, nameOfError, statusOf } from '../aws/sdk.ts';
 import { TableError, type TableErrorCode } from './key-value-table.ts';
 
-/** The actions of the table, by their IAM names. */
+/** The DynamoDB actions that the table uses, by their IAM names. */
 export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem'}`;
 
 export interface FailedCall {
@@ -53,7 +53,7 @@ function messageOf(code: SdkErrorCode, name: string, error: unknown, call: Faile
   }
 }
 
-/** On a private network the route is usually missing. */
+/** Returns advice on the network. The most common cause in a VPC is a missing route to DynamoDB. */
 function checkNetwork(region: string): string {
   return ` Check the network and the region. In a VPC, DynamoDB is reached through a gateway endpoint for com.amazonaws.${region}.dynamodb in the route tables of the subnets.`;
 }
@@ -62,7 +62,7 @@ export function isFailedCondition(error: unknown): boolean {
   return error instanceof Error && error.name === 'ConditionalCheckFailedException';
 }
 
-/** Whether the table answered and refused: this attempt had no effect. */
+/** Returns true if the table refused the request with a 4xx answer: then this attempt had no effect. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DynamoDBServiceException && error.$fault === 'client' && (statusOf(error) ?? 500) < 500;
 }
@@ -74,7 +74,8 @@ function codeOf(error: unknown, name: string, deadline: AbortSignal | undefined)
   if (isRefusal(error) && !isThrottled(error)) return 'Unexpected';
   if (deadline?.aborted) return 'DeadlineExceeded';
   if (isThrottled(error)) return 'Throttled';
-  // The SDK counts attempts only of requests that it sent. Failures without an answer are network faults or a 5xx.
+  // The SDK sets the number of attempts only if it sent the request. Such a failure without a 4xx answer is a network fault
+  // or a 5xx.
   return attemptsOf(error) === undefined ? 'Unexpected' : 'Unavailable';
 }
 
@@ -83,13 +84,13 @@ function isTooLarge(error: unknown, name: string): boolean {
   return name === 'ValidationException' && error instanceof Error && /item size/i.test(error.message);
 }
 
-/** `ECONNREFUSED` is more useful than `Error`. */
+/** Returns the code of an error, such as `ECONNREFUSED`, if it has one: a code is more useful than the name `Error`. */
 function shownName(error: unknown, name: string): string {
   const hasCode = error instanceof Error && 'code' in error && typeof error.code === 'string';
   return hasCode ? String(error.code) : name;
 }
 
-/** Returns the region in which the client searches its table, for messages. */
+/** Returns the region of the client, for messages. */
 export async function regionOf(client: DynamoDBClient): Promise<string | undefined> {
   try {
     return await client.config.region();

@@ -4,10 +4,10 @@ import { definedFields, fieldsIn, isList } from './stored-item.ts';
 
 type Attributes = Record<string, AttributeValue>;
 
-/** The TTL removes an item no sooner than this after its expiry: then it has expired by every clock. */
+/** DynamoDB's TTL removes an item at the earliest this long after its expiry: by then it has expired by every clock. */
 const SWEEP_DELAY_MS = 60 * 60 * 1000;
 
-/** Returns the attributes of an item. `ttl` is for the table's own TTL and is never read. */
+/** Returns the attributes of an item. Only DynamoDB's TTL reads the attribute `ttl`. */
 export function attributesOf(item: Item): Attributes {
   const { cluster, key, value, writeId, earlierWrites, version, schema, updatedAtMs, expiresAtMs } = item;
   return {
@@ -66,8 +66,8 @@ export function itemFrom(attributes: Attributes): Item {
 }
 
 /**
- * Returns an item of a list. One that no version wrote has the schema 0, so that its reader reports it: it must not hide the
- * others, such as all registrations.
+ * Decodes an item of a list. An item that no version of this program wrote gets schema 0, which its reader reports as
+ * corrupt. Throwing here would hide the other items of the list.
  */
 export function listedItemFrom(attributes: Attributes): Item {
   try {
@@ -93,7 +93,7 @@ function attributesOfFields(fields: { readonly [field: string]: TableValue | und
   return Object.fromEntries(definedFields(fields).map(([field, content]) => [field, attributeOf(content)]));
 }
 
-/** Returns `undefined` for types that this program never writes, such as sets. */
+/** Decodes an attribute. Returns `undefined` for a type that this program never writes, such as a set. */
 function valueFrom(attribute: AttributeValue | undefined): TableValue | undefined {
   if (attribute === undefined) return undefined;
   if (attribute.NULL !== undefined) return null;

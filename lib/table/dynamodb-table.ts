@@ -17,7 +17,7 @@ import { itemOf, provenOutcome } from './stored-item.ts';
 export interface DynamoClientOptions extends Partial<CallLimits> {
   /** Default: the region of the AWS SDK. */
   readonly region?: string;
-  /** A profile of the AWS CLI. */
+  /** The name of a profile in the configuration of the AWS CLI. */
   readonly profile?: string;
   readonly endpoint?: string;
   readonly credentials?: NonNullable<DynamoDBClientConfig['credentials']>;
@@ -31,8 +31,8 @@ const LIMITS: CallLimits = {
 };
 
 /**
- * Creates the client of a process. With the default limits a call ends within about 7 s, which fits a pass of ten; the
- * deadline of the pass may end it sooner.
+ * Creates the client of a process. With the default limits a call ends within about 7 s, less than the 10 s of a pass. The
+ * deadline of the pass can end it earlier.
  */
 export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBClient {
   const { region, profile, endpoint, credentials } = options;
@@ -46,14 +46,14 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
   });
 }
 
-/** A logger without `info`: the SDK would copy each item of every request for it. */
+/** A logger whose `info` is missing: for `info`, the SDK would copy each item of every request. */
 const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
 
 export interface DynamoDbTableOptions {
-  /** Shared by all passes of a process. */
+  /** The client that all passes of a process share. */
   readonly client: DynamoDBClient;
   readonly tableName: string;
-  /** Ends every call, its retries and its waits. */
+  /** The signal that ends every call, with its retries and waits. */
   readonly deadline: AbortSignal;
   readonly nowMs: () => number;
   readonly newWriteId: () => string;
@@ -68,7 +68,7 @@ function isStill({ writeId }: Item) {
   };
 }
 
-/** Returns the table in DynamoDB, bound to one pass. */
+/** Returns the table in DynamoDB. All its calls end at the deadline of one pass. */
 export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }: DynamoDbTableOptions): KeyValueTable {
   const bound = { abortSignal: deadline };
 
@@ -122,12 +122,13 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
   }
 
   /**
-   * Returns the outcome of a write that did not answer with success.
+   * Returns the outcome of a failed write, or throws the failure.
    *
-   * A single attempt that the table refused did not happen. After several, an earlier one may have been won and its
-   * reply lost, so the item is read back: it remembers its last writes. If `written` is among them, it was won; if the
-   * previous write is and `written` is not, another write replaced it. That the previous item is still there does not
-   * make it a lost write: an attempt may be in flight and arrive later. The failure itself is thrown then.
+   * If the write had a single attempt and the table refused it, the write did not happen. If it had several attempts, an
+   * earlier one may have succeeded although its reply was lost, so this function reads the item, which remembers its last
+   * writes. If this write is among them, it was won. If only the previous write is among them, another write replaced the
+   * previous item, so this one is lost. If the previous item is still there, the write is not lost, because an attempt may
+   * still be in flight: the failure is thrown.
    */
   const settle = async (
     error: unknown,
@@ -170,7 +171,7 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
         deadline.throwIfAborted();
         await client.send(command, bound);
       } catch (error) {
-        // Every retry writes the same item, with the same writeId.
+        // Every retry of the SDK writes the same item with the same writeId.
         const outcome = await settle(error, 'dynamodb:PutItem', item, previous);
         if (outcome !== 'won') return { outcome };
       }
@@ -183,7 +184,7 @@ export function dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId }
         deadline.throwIfAborted();
         await client.send(command, bound);
       } catch (error) {
-        // A delete leaves no trace: another writer may have deleted the item.
+        // A delete leaves no trace in the table: if the item is missing, another writer may have deleted it.
         const { cluster, key } = previous;
         const outcome = await settle(error, 'dynamodb:DeleteItem', { cluster, key }, previous);
         if (outcome !== 'won') return { outcome };

@@ -3,7 +3,7 @@ import type { Loop } from '../cluster/cluster-spec.ts';
 import type { Item, KeyValueTable } from './key-value-table.ts';
 import { count, decodeItem, plainValue } from './stored-item.ts';
 
-/** A cluster name cannot begin with "#". */
+/** A partition that no cluster has, because a cluster name cannot begin with "#". */
 const FLEET = '#fleet';
 const SCHEMA = 1;
 const SUSPECTS = 'suspects/';
@@ -15,15 +15,15 @@ const suspectShape = z.object({
   untilMs: z.number(),
   accidents: count,
   /**
-   * `unproven`: no pass has shown yet whether it causes accidents. `proven`: a pass ended without an accident. `again`:
-   * it had an accident while it was alone, so it is the cause.
+   * `unproven`: it is not known yet whether the suspect causes accidents. `proven`: a later pass of the suspect ended without
+   * an accident. `again`: an accident happened while the suspect was alone in its process, so it is the cause.
    */
   state: z.enum(['unproven', 'proven', 'again']),
 });
 
 /**
- * A cluster whose passes ran in a process that ended or was blocked: it, or another cluster of that process, is the
- * cause.
+ * A cluster whose pass ran in a process that ended or was blocked. Either this cluster or another cluster of that process is
+ * the cause.
  */
 export type Suspect = Readonly<z.infer<typeof suspectShape>>;
 
@@ -32,11 +32,11 @@ export interface KnownSuspect {
   readonly item: Item;
 }
 
-/** The table's notes on the clusters of a loop, besides their registrations and run records. */
+/** Notes in the table about the clusters of a loop, besides their registrations and run records. */
 export interface FleetNotes {
   /** Clusters that gave no answer to some pass of the loop within the last day. */
   readonly unreachable: readonly string[];
-  /** Also former suspects: their next accident counts with the earlier ones. */
+  /** Suspects and former suspects. An accident of a former suspect counts together with its earlier accidents. */
   readonly suspects: ReadonlyMap<string, KnownSuspect>;
 }
 
@@ -60,19 +60,19 @@ export async function listFleetNotes(table: KeyValueTable, stack: string, loop: 
 const HOUR_MS = 60 * 60_000;
 const LONGEST_ALONE_MS = 24 * HOUR_MS;
 const REMEMBERED_MS = 7 * 24 * HOUR_MS;
-/** Shared ticks that were due by then were queued before the cluster became a suspect. */
+/** A shared tick that is due at most this long after the cluster became a suspect was queued before that. */
 const QUEUED_BEFORE_MS = 60_000;
 
 export interface Accident {
   /** The due time of the passes. */
   readonly atMs: number;
-  /** The clusters of the process. */
+  /** The clusters whose passes ran in the process. */
   readonly clusters: readonly string[];
-  /** Whether the tick was for suspects only. */
+  /** True if the process ran suspects only. */
   readonly ofSuspects: boolean;
 }
 
-/** Returns the suspect after an accident; `undefined` if that accident was already counted. */
+/** Returns the suspect with the accident counted; `undefined` if the accident was already counted. */
 export function afterAccident(
   known: Suspect | undefined,
   { atMs, clusters, ofSuspects }: Accident,
@@ -89,8 +89,8 @@ export function afterAccident(
 }
 
 /**
- * Writes `#fleet/<stack>/<loop>/suspects/<cluster>`, unless another writer was faster.
- * @returns whether it was written
+ * Writes `#fleet/<stack>/<loop>/suspects/<cluster>`, unless another writer has changed it.
+ * @returns whether the item was written
  */
 export async function writeSuspect(
   table: KeyValueTable,
@@ -105,12 +105,12 @@ export async function writeSuspect(
   return outcome === 'won';
 }
 
-/** The next pass without an answer writes it again. */
+/** The item expires after this time, unless it is written again. */
 const KEPT_MS = 24 * 60 * 60_000;
 
 /**
- * Writes `#fleet/<stack>/<loop>/<cluster>`: the cluster gave no answer to a pass of the loop. The item stays when it
- * answers again; the run record has the present state.
+ * Notes in `#fleet/<stack>/<loop>/<cluster>` that a pass of the loop got no answer from the cluster. The item stays when the
+ * cluster answers again, because the run record has the current state.
  */
 export async function writeUnreachable(
   table: KeyValueTable,

@@ -4,7 +4,10 @@ import { sameValue } from './stored-item.ts';
 
 type Content = Omit<NewItem, 'cluster' | 'key'>;
 
-/** The result of a change: a new content or none, and the caller's result, which a withheld write may replace. */
+/**
+ * The decision of a change: the content to write, if any, and the result for the caller. `withheld` replaces `result` if the
+ * table withholds the write.
+ */
 export type Change<Result> =
   | { readonly write: Content; readonly result: Result; readonly withheld?: Result }
   | { readonly keep: Result };
@@ -12,13 +15,16 @@ export type Change<Result> =
 export interface UpdateOptions {
   /** The most attempts. Default: 8. */
   readonly attempts?: number;
-  /** Waits after lost attempt number 0, 1, 2 ... Default: a random part of 20 ms, doubling, at most 500 ms. */
+  /**
+   * Waits after a lost attempt. The first attempt has number 0. Default: a random part of 20 ms, doubled with each attempt,
+   * at most 500 ms.
+   */
   readonly wait?: (attempt: number) => Promise<void>;
-  /** The change is idempotent: it is repeated even if the outcome of a write is unclear. */
+  /** True if the change is idempotent. Such a change is repeated even if the outcome of a write is unclear. */
   readonly isRepeatable?: boolean;
   /**
-   * The item as it was read a moment ago. The first attempt replaces it without a read. If another writer was faster,
-   * the second attempt begins without a wait.
+   * The item that the caller has just read. The first attempt replaces it without reading it again. If another writer was
+   * faster, the second attempt begins without a wait.
    */
   readonly recent?: { readonly item: Item | undefined } | undefined;
 }
@@ -32,10 +38,10 @@ type Written<Decision> =
   | { readonly outcome: 'lost' | 'unclear' };
 
 /**
- * Writes what `decide` returns for the present item, and again while other writers are faster: the one loop of
- * conditional writes. An unclear write is not repeated, unless the change is repeatable: if it happened, another
- * writer may have built on it.
- * @param decide runs on every attempt. Without `write`, the item is kept; a recent one is read again first.
+ * Writes what `decide` returns for the current item. Repeats both if another writer changed the item between read and write.
+ * A write with an unclear outcome is repeated only if the change is repeatable: if the write did happen, another writer may
+ * have built on it. All loops of conditional writes use this function.
+ * @param decide runs in every attempt. If it returns no `write`, the item stays unchanged; `recent` is first read again.
  */
 export async function writeUntilWon<Decision extends { readonly write?: Content | undefined }>(
   table: KeyValueTable,
@@ -58,11 +64,11 @@ export async function writeUntilWon<Decision extends { readonly write?: Content 
 }
 
 /**
- * Reads an item, changes it and writes it unless another writer changed it meanwhile; then starts again, a bounded
- * number of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). A change without an
- * effect is not written. `change` runs again on every attempt and must have no side effects.
+ * Reads an item, changes it, and writes it if no other writer changed it meanwhile. Otherwise starts again, a limited number
+ * of times (`GuaranteedUpdate` of `staging/src/k8s.io/apiserver/pkg/storage/interfaces.go`). A change without an effect is
+ * not written. `change` runs in every attempt and must have no side effects.
  *
- * @throws TableError `Contended` if every attempt lost, or one is unclear.
+ * @throws TableError `Contended` if every attempt lost, or the outcome of an attempt is unclear.
  */
 export async function guaranteedUpdate<Result>(
   table: KeyValueTable,
@@ -100,7 +106,7 @@ function contended(cluster: string, key: string, outcome: string): TableError {
   return new TableError('Contended', `${what}; the next pass reads it again.`);
 }
 
-/** Waits a random part of 20 ms after lost attempt number 0, doubling with each, at most 500 ms. */
+/** Waits a random part of 20 ms after attempt 0. Each further attempt doubles this limit, up to 500 ms. */
 async function jitteredWait(attempt: number): Promise<void> {
   await sleep(Math.random() * Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS));
 }

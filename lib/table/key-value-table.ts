@@ -1,6 +1,6 @@
 import { CodedError } from '../cluster/values.ts';
 
-/** The value of an attribute. Binary stays binary: a /16 takes 8 KB, not 11 KB of base64. */
+/** The value of an attribute. Bytes are stored as binary: the bitmap of a /16 takes 8 KB, and as base64 it would take 11 KB. */
 export type TableValue =
   | null
   | boolean
@@ -10,36 +10,37 @@ export type TableValue =
   | readonly TableValue[]
   | { readonly [field: string]: TableValue | undefined };
 
-/** One stored item. `cluster` is the partition; `key` is as in etcd (`ranges/serviceips`). */
+/** One stored item. `cluster` is the partition key; `key` is the same as in etcd, such as `ranges/serviceips`. */
 export interface Item<Value extends TableValue = TableValue> {
   readonly cluster: string;
   readonly key: string;
   readonly value: Value;
-  /** The id of the last write. Conditions compare it, never `version`. */
+  /** The id of the last write. Conditional writes compare this id, never `version`. */
   readonly writeId: string;
   /**
-   * Traces of the earlier writes, the latest last: they prove a write whose reply was lost. Absent: there were none, or
-   * an older version wrote last.
+   * Traces of the earlier writes, the latest last. They prove that a write happened although its reply was lost. Absent if
+   * there were no earlier writes, or if an older version of this program wrote last.
    */
   readonly earlierWrites?: Uint8Array;
-  /** Counts writes, for readers. It restarts at 1 when an item is created again. */
+  /** The number of writes, only for display. It restarts at 1 if a deleted item is created again. */
   readonly version: number;
-  /** The version of the layout of `value`. Code reads its own version and the previous one. */
+  /** The version of the layout of `value`. A version of this program reads its own layout and the previous one. */
   readonly schema: number;
   readonly updatedAtMs: number;
-  /** The item expires at this time. The table keeps it longer: the reader decides. */
+  /** The time at which the item expires. The table keeps it longer, so readers must compare this time. */
   readonly expiresAtMs?: number;
 }
 
 export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schema' | 'expiresAtMs'> {
-  /** How many earlier writes the item remembers. Default: 64, for an item with many concurrent writers. */
+  /** The number of earlier writes that the item remembers. Default: 64, enough for an item with many concurrent writers. */
   readonly writesKept?: number;
 }
 
 /**
- * `won`: this write happened; another may have followed. With `withheld`, the caller may not write, and no other writer
- * changed the item. `lost`: it did not and will not happen, because the item has changed since it was read. `unclear`:
- * a reply was lost and the present item proves neither; the caller ends and reads again.
+ * The result of a write. `won`: the write happened; another write may have followed. `won` with `withheld`: the write was
+ * only simulated, because this caller must not write, and no other writer changed the item. `lost`: the write did not and
+ * will not happen, because the item changed after it was read. `unclear`: the reply was lost, and the current item proves
+ * neither. After `unclear`, the caller must read the item again before it continues.
  */
 export type WriteResult<Written> =
   | { readonly outcome: 'won'; readonly item: Written; readonly withheld?: true }
@@ -49,17 +50,18 @@ export type WriteResult<Written> =
 /**
  * The key-value table with conditional writes, in place of etcd.
  *
- * Every read is strongly consistent. Every write is conditional on the item that was read (`previous`; `undefined`:
- * there was none). An implementation is bound to one pass: its calls end with a `TableError` of code `DeadlineExceeded`
- * at the deadline of the pass.
+ * Every read is strongly consistent. Every write is conditional on `previous`, the item that was read; `undefined` means that
+ * there was none. An implementation is bound to one pass: at the deadline of the pass, its calls end with a `TableError` of
+ * code `DeadlineExceeded`.
  */
 export interface KeyValueTable {
   get(cluster: string, key: string): Promise<Item | undefined>;
   /** Returns all items whose key starts with `prefix`, in byte order of their keys. */
   list(cluster: string, prefix: string): Promise<Item[]>;
   /**
-   * Iterates over a list a page at a time, if it may be too long for memory. Absent: one page has it.
-   * @param beforeNext is awaited before each page but the first
+   * Iterates over a list by page, for a list that may be too long for memory. Absent if the implementation returns every list
+   * whole.
+   * @param beforeNext is awaited before each page except the first
    */
   pages?(cluster: string, prefix: string, beforeNext?: () => Promise<void>): AsyncIterable<readonly Item[]>;
   put(item: NewItem, previous: Item | undefined): Promise<WriteResult<Item>>;
@@ -71,7 +73,7 @@ export type TableErrorCode =
   | 'TableMissing'
   | 'AccessDenied'
   | 'Throttled'
-  /** Network faults and 5xx. A write may have happened. */
+  /** A network fault or a 5xx answer. A write may have happened. */
   | 'Unavailable'
   | 'DeadlineExceeded'
   /** An item is larger than the table allows. */
@@ -79,7 +81,7 @@ export type TableErrorCode =
   /** An item's schema is newer than this code. */
   | 'SchemaTooNew'
   | 'Corrupt'
-  /** A guaranteed update lost every attempt, or its outcome is unclear. The next pass reads again. */
+  /** A guaranteed update lost every attempt, or its outcome is unclear. The next pass reads the item again. */
   | 'Contended'
   /** The registration that the caller wanted to replace has changed. */
   | 'ChangedMeanwhile'

@@ -5,20 +5,20 @@ import { guaranteedUpdate, type UpdateOptions, writeUntilWon } from './guarantee
 import type { Item, KeyValueTable, NewItem, TableValue } from './key-value-table.ts';
 import { count, decodeItem, fieldsIn } from './stored-item.ts';
 
-/** The key of the item with all leases of a cluster, by address: a pass writes them with one put (docs/adr/0018). */
+/** The key of the item that contains all leases of a cluster, so that a pass writes them with one put (docs/adr/0018). */
 export const LEASES = 'masterleases';
 const SCHEMA = 1;
 const REMEDY = 'correct it, or remove it, which ends all deregistrations of the cluster';
 
 /**
- * How long the item is kept after the last of its leases and withdrawals ended. Without it missed probes would be
- * forgotten after an outage of the functions, which could remove a healthy server.
+ * The item is kept this long after the last of its leases and withdrawals ended. If it were deleted during an outage of the
+ * functions, its misses would be lost, and a healthy server could be removed.
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
-/** All leases of a cluster, and their item, which is the condition of a write. */
+/** All leases of a cluster, and their item. A write is conditional on this item. */
 export interface StoredLeases {
-  /** Active and expired leases, in byte order of their addresses (10.0.0.10 before 10.0.0.2). */
+  /** Active and expired leases, in byte order of their addresses: 10.0.0.10 is before 10.0.0.2. */
   readonly leases: readonly Lease[];
   readonly item: Item | undefined;
 }
@@ -30,18 +30,18 @@ export async function readLeases(table: KeyValueTable, cluster: string): Promise
 }
 
 export interface LeasesChanged {
-  /** Addresses whose lease was changed. Empty if the outcome of the put is unclear, or the table withholds writes. */
+  /** The addresses whose lease was written. Empty if the outcome of the put is unclear, or if the table withholds writes. */
   readonly written: ReadonlySet<string>;
-  /** The leases after the put, also after a withheld one. If the put was not made, they were read again. */
+  /** The leases after the put, including a withheld put. If there was no put, the leases are read again. */
   readonly present: StoredLeases;
-  /** The changes that were not written although other writers have changed nothing of the lease but its misses. */
+  /** The changes that were not written, of leases in which other writers changed nothing but misses. */
   readonly unwritten: LeaseChanges;
 }
 
 /**
- * Changes leases with one put. The lease of an address changes only if it still equals that in `read`: another writer
- * of the same address wins. Changes of other addresses are kept: the put is repeated over them, a bounded number of
- * times, unless its outcome is unclear.
+ * Changes leases with one put. Changes the lease of an address only if it still equals the lease in `read`: if another writer
+ * has changed it, the other change stays. If only leases of other addresses have changed, the put is repeated with them, a
+ * limited number of times. A put with an unclear outcome is not repeated.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function changeLeases(
@@ -69,7 +69,7 @@ export async function changeLeases(
   return { written: new Set(), present, unwritten: notOverwritten(changes, read, present) };
 }
 
-/** Returns only the changes of leases in which other writers have changed nothing since the read, or only the misses. */
+/** Returns only the changes of leases in which other writers have changed nothing but misses since the read. */
 export function notOverwritten(changes: LeaseChanges, read: StoredLeases, present: StoredLeases): LeaseChanges {
   return unchanged(
     changes,
@@ -96,10 +96,10 @@ function unchanged(
 }
 
 /**
- * Changes the lease of one address, again and again until no other writer is faster. The write is conditional on all leases by
- * which `change` decided. Without a lease nothing is written.
+ * Changes the lease of one address, and repeats this if another writer was faster. The write is conditional on all leases
+ * that `change` received. If `change` returns no lease, nothing is written.
  * @returns the result of the last change.
- * @throws TableError `Contended` when other writers won every time or the outcome is unclear.
+ * @throws TableError `Contended` if other writers won every attempt, or the outcome is unclear.
  */
 export function updateLease<Result>(
   table: KeyValueTable,
@@ -121,7 +121,7 @@ export function updateLease<Result>(
   );
 }
 
-/** Searches in halves: leases are in the order of their addresses. */
+/** Returns the lease of an address by binary search, because leases are sorted by address. */
 export function leaseOf({ leases }: Pick<StoredLeases, 'leases'>, address: string): Lease | undefined {
   let [from, to] = [0, leases.length];
   while (from < to) {
@@ -134,7 +134,7 @@ export function leaseOf({ leases }: Pick<StoredLeases, 'leases'>, address: strin
   return undefined;
 }
 
-/** The item's own expiry is only for the TTL; the expiry of a lease is in its value. */
+/** Returns the content of the item. The expiry of the item is only for DynamoDB's TTL; `value` has the expiry of each lease. */
 function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<NewItem, 'cluster' | 'key'> {
   const changed = [...changes].map(([address, lease]) => [address, lease && leaseValue(lease)] as const);
   const ends = afterChanges(leases, changes).map(endOf);
@@ -146,11 +146,12 @@ function contentOf({ leases, item }: StoredLeases, changes: LeaseChanges): Omit<
   };
 }
 
-/** Common values of the fields of a lease, which are not stored: five API servers take less than 1 KB. */
+/** The usual values of fields. They are not stored, so that the leases of five API servers take less than 1 KB. */
 const USUAL = { source: 'probe', misses: 0, seenDown: false } as const;
 
 /**
- * The states as they are stored: a withdrawal has `withdrawnUntilMs`, and a server that shuts down has only `seenDown`.
+ * The stored leases. The state is stored in two fields: a withdrawn lease has `withdrawnUntilMs`, and the lease of a server
+ * that shuts down has only `seenDown`.
  */
 const leasesShape = z.record(
   z.string(),

@@ -27,19 +27,25 @@ import { lastSuccessOf } from './run-records.ts';
 import type { InTurn } from './turns.ts';
 
 export interface RangeOptions extends UpdateOptions {
-  /** Whether no other writer changed the range lately: then `allocate` does not read it a second time. Default: no. */
+  /**
+   * Returns true if no other writer changed the range recently: then `allocate` uses the range that it read last. Default:
+   * false.
+   */
   readonly isCalm?: () => boolean;
-  /** Makes a change after those of earlier requests of this process. Default: requests of one process contend, as those of several do. */
+  /**
+   * Runs a change after the changes of earlier requests of this process. Default: requests of one process contend like
+   * requests of several processes.
+   */
   readonly inTurn?: InTurn;
 }
 
 export type RangeAllocations<Item> = ReturnType<typeof rangeAllocations<Item>>;
 
 /**
- * Returns the allocator over the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each operation is
- * one conditional write, all or nothing. Refusals are returned. After a thrown `TableError` the operation may have
- * happened, and must not be repeated: items without a Service are freed as leaks or when their hold ends, and released
- * items may have another owner.
+ * Returns the allocator that stores its ranges in the table (`pkg/registry/core/service/allocator/storage/storage.go`). Each
+ * operation is one conditional write: it changes all of its items or none. It returns a refusal as a value. If an operation
+ * throws a `TableError`, it may have happened, and the caller must not repeat it. Allocated items without a Service are then
+ * freed as leaks or at the end of their hold. Released items may already belong to another owner.
  */
 export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRange<Item>, options: RangeOptions = {}) {
   let lastRead: UpdateOptions['recent'];
@@ -61,9 +67,9 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
 
   return {
     /**
-     * Allocates every item or none. Values come first, so that no `next` takes one of them; a value that is requested
-     * twice is refused as allocated. A value with an expired hold is taken until a pass has seen that no Service has
-     * it.
+     * Allocates all items or none. Requested values are allocated first, so that `next` does not take one of them. A value
+     * that occurs twice in the request is refused as allocated. A value with an expired hold stays taken until a pass has
+     * seen that no Service has it.
      */
     allocate: async (
       requested: readonly Requested<Item>[],
@@ -82,8 +88,8 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     },
 
     /**
-     * Releases items with their holds. Items that were already free are in neither list; if all were, nothing is
-     * written.
+     * Releases items together with their holds. An item that was already free is in neither list. If all items were free,
+     * nothing is written.
      */
     release: async (
       items: readonly Item[],
@@ -99,8 +105,8 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     },
 
     /**
-     * Allocates the items that a new or changed Service lacks, and records them as unclaimed until a pass has seen them
-     * in the Service.
+     * Allocates the items that a new or changed Service lacks, and records them as unclaimed. They stay unclaimed until a
+     * pass has seen them in the Service.
      */
     allocateFor: async (
       requested: readonly Requested<Item>[],
@@ -111,7 +117,10 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
       return updateInTurn((each) => allocateForService(each, requested, serviceOptions));
     },
 
-    /** Releases the items of a review, if no other review of that Service was answered since. Takes no turn: its time is short. */
+    /**
+     * Releases the items of an admission review, unless a later review of the same Service was answered. Does not wait for
+     * earlier requests of this process, because little time is left.
+     */
     undo: async (undo: Undo<Item>): Promise<void> => {
       await update((each) => undoAllocation(each, undo));
     },
@@ -119,14 +128,14 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     heldBy: async (requestId: string): Promise<readonly Item[] | Refusal> =>
       update((each) => ({ result: each.heldBy(requestId), range: each })),
 
-    /** Returns the state of each item at one moment, in the order of the request. */
+    /** Returns the state of each item at the same moment, in the order of the request. */
     lookUp: async (items: readonly Item[]): Promise<readonly ItemState[] | Refusal> =>
       update((each) => ({ result: items.map((item) => each.stateOf(item)), range: each })),
 
-    /** Returns the item in its canonical form, or that it is not in the range. Without a read. */
+    /** Returns the item in its canonical form, or a refusal if it is not in the range. Does not read the table. */
     itemOf: (item: Item): Item | Refusal => {
       const allocator = range.emptyAllocator();
-      // An empty range does not refuse an item within it.
+      // An empty allocator refuses only items outside the range.
       return allocator.itemOf(String(item)) ?? allocator.allocate(item) ?? item;
     },
   };
@@ -134,8 +143,8 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
 
 export interface CallerTime {
   /**
-   * Called right before each write.
-   * @throws TableError if the caller's time is over.
+   * Checks the remaining time right before each write.
+   * @throws TableError if the caller's deadline has passed.
    */
   readonly checkTime?: () => void;
 }
@@ -153,7 +162,7 @@ function changeRange<Item, Result>(
   return after === before ? { keep: result } : { write: rangeContent(after.content), result };
 }
 
-/** Refuses holds that have no room in the item of the range. */
+/** Refuses an allocation if the item of the range has no room for its hold. */
 function withRoom<Item>(
   before: Range<Item>,
   { result, range }: Changed<Item, Allocated<Item>>,
@@ -164,12 +173,12 @@ function withRoom<Item>(
   return { result: refused('HoldsFull', message), range: before };
 }
 
-/** The age limit of the last repair of a range, in intervals of its loop. */
+/** The maximum age of the last successful repair, in intervals of its loop. */
 const INTERVALS = 3;
 
 /**
- * Returns the reason why nothing may be allocated from ranges whose repair has not succeeded within its last three
- * intervals. After a restore the run record is old too, so allocation stays closed until a pass has read the Services.
+ * Refuses to allocate from ranges whose repair has not succeeded within the last three intervals. After a restore of the
+ * table the run record is old too, so allocation stays closed until a pass has read the Services.
  * @throws TableError
  */
 export async function refusalOfUnrepaired(
@@ -183,7 +192,7 @@ export async function refusalOfUnrepaired(
     [...loops].map(async (loop) => {
       const lastMs = await lastSuccessOf(table, name, loop);
       const longestMs = INTERVALS * intervalSeconds[loop] * 1000;
-      // A record in the future comes from a wrong clock and does not count.
+      // A record with a time in the future comes from a wrong clock and does not count.
       const isRecent = lastMs !== undefined && Math.abs(nowMs - lastMs) <= longestMs;
       return isRecent ? undefined : unrepaired(name, loop, lastMs);
     }),

@@ -7,18 +7,18 @@ import { changesNothing } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
 import { binary, count, decodeItem, storedSize } from './stored-item.ts';
 
-/** Schema 2 has holds. `given` may be missing: a version that does not know it drops it, and losing it is safe. */
+/** Schema 2 added holds. `given` is optional, because an older version drops it when it writes. Losing it is safe. */
 const SCHEMA = 2;
 
-/** A range and its item, which is the condition of a save. */
+/** A range and its item. A save is conditional on this item. */
 export interface ReadRange {
   readonly stored: StoredRange;
   readonly item: Item;
 }
 
 /**
- * Returns `undefined` if no pass has ever saved this range.
- * @throws TableError `SchemaTooNew`, `Corrupt`; the item stays unchanged.
+ * Reads a range. Returns `undefined` if no pass has saved it yet.
+ * @throws TableError `SchemaTooNew`, `Corrupt`. The item stays unchanged.
  */
 export async function readRange(table: KeyValueTable, cluster: string, key: RangeKey): Promise<ReadRange | undefined> {
   const item = await table.get(cluster, key);
@@ -26,16 +26,17 @@ export async function readRange(table: KeyValueTable, cluster: string, key: Rang
 }
 
 /**
- * Saves a range over exactly the item that was read, `undefined` if there was none. This is the original's
- * `CreateOrUpdate` (`pkg/registry/core/service/allocator/storage/storage.go`), with `lost` for its Conflict:
+ * Saves a range if its item is still `previous`; `undefined` means that there was no item. This is the original's
+ * `CreateOrUpdate` (`pkg/registry/core/service/allocator/storage/storage.go`), which returns a Conflict where this returns
+ * `lost`:
  *
  * | original | here |
  * | --- | --- |
- * | `the provided resource version does not match` | `previous` was written over: `lost` |
- * | `another caller has already initialized the resource` | `previous` is `undefined` and there is one: `lost` |
- * | stored object gone, snapshot has a version: created again | `lost`: its remover knew something that this pass did not |
+ * | `the provided resource version does not match` | another writer replaced `previous`: `lost` |
+ * | `another caller has already initialized the resource` | `previous` is `undefined` and an item exists: `lost` |
+ * | the stored object is missing, the snapshot has a version: creates it again | another writer deleted the item: `lost` |
  *
- * A save without an effect is not written and counts as won.
+ * A save that changes nothing is not written, and its outcome is `won`.
  */
 export async function saveRange(
   table: KeyValueTable,
@@ -69,17 +70,17 @@ export function rangeContent(stored: StoredRange): Omit<NewItem, 'cluster' | 'ke
 }
 
 const MOST_ITEM_BYTES = 400 * 1024;
-/** All of the item except bitmaps and holds. */
+/** The room for all parts of the item except bitmaps and holds. */
 const OTHER_BYTES = 4 * 1024;
 /**
- * The most bytes of holds in the item of their range: enough to hold each address of a /24 by its own request. A write
- * costs by the KB.
+ * The most bytes that holds take in the item of their range. This is enough if each address of a /24 is held by its own
+ * request. The limit exists because DynamoDB charges each write by its size.
  */
 export const MOST_HOLD_BYTES = 64 * 1024;
 
 /**
- * Returns the strikes that fit besides everything else. In a /12 full of leaks they may not: the highest items lose
- * theirs, and a later pass strikes them again. Items with two strikes are freed first, which makes room.
+ * Returns the strikes that fit into the rest of the item. In a /12 full of leaks, not all may fit: the highest items lose
+ * their strikes, and a later pass strikes them again. Items with two strikes are kept first, because freeing them makes room.
  */
 function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakStrikes {
   const fitting = (bits: Uint8Array, bytes: number) =>
@@ -88,7 +89,7 @@ function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakS
   return { twice: most, once: fitting(once, room - most.length), ...(last && { last }) };
 }
 
-/** Returns the bytes of holds in the item of their range. */
+/** Returns the number of bytes that holds take in the item of their range. */
 export function sizeOfHolds(holds: readonly Hold[]): number {
   return storedSize(holdsValue(holds));
 }
@@ -118,7 +119,7 @@ export function describeRangeWrite(item: Item, previous: Item | undefined): stri
   return `save ${item.key}: ${shown.map((words) => words.join(' ')).join(', ')}`;
 }
 
-/** Returns `undefined` if it does not parse. */
+/** Decodes a range. Returns `undefined` if the item does not parse. */
 function readable(item: Item): StoredRange | undefined {
   try {
     return decodeRange(item);
@@ -159,15 +160,15 @@ export function decodeRange(item: Item): StoredRange {
 }
 
 /**
- * Returns the stored form, which is short because each write of the range contains it. By namespace, one text with a
- * line for each Service: its name, the count of reviews, the bits of `first` and those of `later`.
+ * Returns the stored form of unclaimed items. It is short, because each write of the range contains it. Each namespace has
+ * one text with a line for each Service: the name, the number of reviews, the bits of `first`, and the bits of `later`.
  */
 function unclaimedValue(unclaimed: readonly Unclaimed[]): { readonly [namespace: string]: TableValue } {
   const byNamespace = [...Map.groupBy(unclaimed, ({ namespace }) => namespace)];
   return Object.fromEntries(byNamespace.map(([namespace, each]) => [namespace, each.map(lineOf).join('\n')]));
 }
 
-/** Invalid texts are forgotten, which is safe. */
+/** Decodes unclaimed items. Drops invalid lines, which is safe. */
 function unclaimedIn(given: Readonly<Record<string, string>>): readonly Unclaimed[] {
   return Object.entries(given).flatMap(([namespace, text]) =>
     text.split('\n').flatMap((line) => unclaimedLine(namespace, line)),

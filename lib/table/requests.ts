@@ -8,44 +8,44 @@ const holds: z.ZodMiniType<readonly Hold[]> = z.array(holdShape);
 const holdsByRange = z.record(z.string(), holds);
 
 const common = {
-  /** A hash of the request's content: the same id with other content is another request. */
+  /** A hash of the request's content. A request with the same id and different content is another request. */
   fingerprint: z.string(),
-  /** The terms of all holds of the request; absent for a release. */
+  /** The terms of all holds of the request. Absent for a release. */
   hold: z.exactOptional(z.omit(holdShape, { items: true, requestId: true })),
   /**
-   * The holds that the request may claim, by range, as they were before it began; absent for a request without a
+   * The holds that the request may claim, by range, in their state before the request began. Absent for a request without a
    * Service.
    */
   takesUp: z.exactOptional(holdsByRange),
-  /** The holds on released items, by range, when the release began; only for a release. */
+  /** The holds on the items to release, by range, in their state before the release began. Absent for an allocation. */
   releases: z.exactOptional(holdsByRange),
-  /** The invocation that began the release may still run until this time. */
+  /** The time until which the invocation that began the release may still run. */
   busyUntilMs: z.exactOptional(z.number()),
 };
 
 /**
- * `requests/<id>`: the state of a request to allocate or release. Each step is a write that is conditional on the one
- * before:
+ * The state of a request to allocate or release, which is stored as `requests/<id>`. Each step is a write that is conditional
+ * on the previous step:
  *
  *     begun ──────────────────► done
  *       └────► rollingBack ───────┘
  */
 const requestShape = z.discriminatedUnion('state', [
   z.object({ ...common, state: z.literal('begun') }),
-  /** The request failed: its items are being released. `answer`, as JSON, is the answer after that. */
+  /** The request failed, and its items are being released. `answer` is the JSON that the caller gets after that. */
   z.object({ ...common, state: z.literal('rollingBack'), answer: z.string() }),
   z.object({ ...common, state: z.literal('done'), answer: z.string() }),
 ]);
 export type RequestRecord = Readonly<z.infer<typeof requestShape>>;
 
-/** A record and its item, which is the condition of the next step. */
+/** A record and its item. The write of the next step is conditional on this item. */
 export interface ReadRequest {
   readonly record: RequestRecord;
   readonly item: Item;
 }
 
 const SCHEMA = 1;
-/** How long a record is kept after its last step. */
+/** A record is kept this long after its last step. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** @throws TableError `SchemaTooNew`, `Corrupt`. */
@@ -54,7 +54,7 @@ export async function readRequest(table: KeyValueTable, cluster: string, id: str
   return item && { record: decodeItem(item, requestShape, SCHEMA), item };
 }
 
-/** Returns true within a day of the last step. The table keeps the record longer. */
+/** Returns true until one day after the last step. The table keeps the record longer. */
 export function isKept({ item }: ReadRequest, nowMs: number): boolean {
   return item.expiresAtMs === undefined || item.expiresAtMs > nowMs;
 }

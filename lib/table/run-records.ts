@@ -8,7 +8,7 @@ const time = z.number();
 const lines = z.readonly(z.array(z.string()));
 
 const findingShape = z.object({
-  // Only shown to users, so unknown types of another version are harmless.
+  // The type is only displayed, so an unknown type of another version does no harm.
   type: z.custom<FindingType>((type) => typeof type === 'string', 'is not of type string'),
   message: z.string(),
   item: z.exactOptional(z.string()),
@@ -28,47 +28,50 @@ const recordShape = z.object({
   durationMs: z.number(),
   outcome: z.enum(['succeeded', 'failed']),
   mode: z.enum(['observe', 'enforce']),
-  /** No enforcing pass has succeeded since one that only observed. */
+  /** True if this pass or an earlier one ran in `observe`, and no pass in `enforce` has succeeded since. */
   observed: z.boolean(),
   counts: z.readonly(z.record(z.string(), z.number())),
-  /** The findings that status pages and commands show. Their number is capped. */
+  /** The findings for the status page and the commands. Only the first 20 are kept. */
   findings: z.readonly(z.array(z.readonly(findingShape))),
-  /** The number of findings; absent if all of them are kept. */
+  /** The number of all findings. Absent if all of them are kept. */
   findingCount: z.exactOptional(z.number()),
   error: z.exactOptional(z.readonly(z.object({ code: z.string(), message: z.string() }))),
   failuresInARow: count,
-  /** The number of passes in a row without an answer of the API server or any probe. Absent: none. */
+  /** The number of consecutive passes in which neither the API server nor any probe answered. Absent if it is 0. */
   withoutAnswer: z.exactOptional(count),
   lastSuccessAtMs: z.exactOptional(time),
-  /** Sightings of each event, by event name: repeated events become a series. `planEvents` caps them. */
+  /** The sightings of each event, by event name, which make repeated events a series. `planEvents` limits their number. */
   events: z.readonly(z.record(z.string(), sightingShape)),
-  /** The writes that an observing pass would have made. Capped. */
+  /** The writes that a pass in `observe` would have made. Only the first 20 are kept. */
   wouldWrite: z.exactOptional(lines),
-  /** The changes of the last pass that changed something. Capped. */
+  /** The changes of the last pass that changed something. Only the first 20 are kept. */
   lastChange: z.exactOptional(z.readonly(z.object({ atMs: time, changes: lines }))),
   state: z.exactOptional(z.custom<TableValue>()),
 });
 
 const successShape = z.pick(recordShape, { lastSuccessAtMs: true });
 
-/** `runs/<loop>`: the last pass of a loop, and the state for its next one. */
+/** The record of the last pass of a loop, with the state for the next pass. It is stored as `runs/<loop>`. */
 export type RunRecord = Readonly<z.infer<typeof recordShape>>;
 
 export type RecordedFinding = RunRecord['findings'][number];
 
-/** A record and its item, which is the condition of a write. */
+/** A record and its item. A write is conditional on this item. */
 export interface ReadRunRecord {
   readonly record: RunRecord;
   readonly item: Item;
 }
 
 const SCHEMA = 1;
-/** Only one pass at a time writes it: with more traces the record of three API servers would exceed 1 KB. */
+/**
+ * Only one pass at a time writes a record, so few traces are enough. With more traces, the record of three API servers would
+ * exceed 1 KB.
+ */
 const WRITES_KEPT = 8;
 /** The number of findings that a record keeps. */
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;
-/** Longer than any address, port or Service name. */
+/** This is longer than any address, port or Service name. */
 const MAX_NAME_LENGTH = 400;
 const MAX_LINES = 20;
 
@@ -83,7 +86,7 @@ export async function readRunRecord(
 }
 
 /**
- * Returns when the last pass of a loop that succeeded began.
+ * Returns the start time of the last successful pass of a loop.
  * @throws TableError `SchemaTooNew`, `Corrupt`.
  */
 export async function lastSuccessOf(table: KeyValueTable, cluster: string, loop: Loop): Promise<number | undefined> {
@@ -109,7 +112,10 @@ export async function listRunRecords(table: KeyValueTable, cluster: string): Pro
   }
 }
 
-/** Replaces the record that was read (`undefined`: there was none), cut to a size that always fits. */
+/**
+ * Replaces `previous`, the record that was read; `undefined` means that there was none. Cuts the new record to a size that
+ * always fits.
+ */
 export function writeRunRecord(
   table: KeyValueTable,
   cluster: string,
@@ -132,7 +138,7 @@ export function runKey(loop: Loop): string {
   return `runs/${loop}`;
 }
 
-/** Returns the parts of a finding that a record keeps. */
+/** Returns the finding with its texts cut to the length that a record keeps. */
 export function cutFinding({ type, message, item, service }: RecordedFinding): RecordedFinding {
   return {
     type,
@@ -142,7 +148,7 @@ export function cutFinding({ type, message, item, service }: RecordedFinding): R
   };
 }
 
-/** Returns the first lines of a long list. */
+/** Returns the first lines of a list, each cut to the length that a record keeps. */
 export function cutLines(lines: readonly string[]): readonly string[] {
   return lines.slice(0, MAX_LINES).map((line) => cut(line));
 }

@@ -1,32 +1,32 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
-/** The table's time in a reply, and the time of this host around it. */
+/** The time of the table in one reply, and the times of this host before and after the call. */
 interface DatedReply {
-  /** The time in the `Date` header, in whole seconds: the reply was written within the second that begins here. */
+  /** The time in the `Date` header, in whole seconds. The table wrote the reply within the second that begins then. */
   readonly dateMs: number;
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
 }
 
-/** This host's clock, corrected by the table's. */
+/** The clock of this host, corrected by the times in the table's replies. */
 export interface ServerClock {
   readonly nowMs: () => number;
-  /** Whether any reply has shown the table's time. */
+  /** Returns true if at least one reply had a time. */
   readonly isMeasured: () => boolean;
-  /** The least difference of this host's clock from the table's that the replies prove; 0 if they agree. */
+  /** Returns the smallest difference between this host's clock and the table's that the replies prove; 0 if they prove none. */
   readonly skewMs: () => number;
 }
 
 /**
- * Above this difference a host's clock is wrong: a function reports it, and `kbctl` writes nothing that depends on
- * time.
+ * If the difference is larger, the clock of the host is wrong: a function reports this, and `kbctl` writes nothing that
+ * depends on time.
  */
 export const MOST_SKEW_MS = 2_000;
 
-/** Enough to determine a correction within a few milliseconds. */
+/** This number of replies determines the correction within a few milliseconds. */
 const REPLIES_KEPT = 20;
 
-/** Reads the `Date` of every reply that the client gets from now on. */
+/** Returns a clock that reads the `Date` header of every later reply to the client. */
 export function serverClock(client: DynamoDBClient, nowMs: () => number): ServerClock {
   let replies: readonly DatedReply[] = [];
   client.middlewareStack.add(
@@ -39,7 +39,7 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
       }
       return result;
     },
-    // Close to the connection: each attempt is measured separately.
+    // This step is close to the connection, so that each attempt is measured separately.
     { step: 'deserialize', priority: 'low', name: 'serverClock' },
   );
   return {
@@ -50,8 +50,8 @@ export function serverClock(client: DynamoDBClient, nowMs: () => number): Server
 }
 
 /**
- * Returns the smallest correction that all replies allow; if there is none, because a clock was set meanwhile, the
- * smallest that the last reply allows.
+ * Returns the smallest correction that agrees with all replies. If none agrees with all, because a clock was set meanwhile,
+ * returns the smallest that agrees with the last reply.
  */
 function correctionBy(replies: readonly DatedReply[]): number {
   const least = Math.max(...replies.map(leastAheadMs));
@@ -68,7 +68,7 @@ function mostAheadMs({ dateMs, sentAtMs }: DatedReply): number {
   return dateMs + 1_000 - sentAtMs;
 }
 
-/** The type of the response is internal to the SDK. */
+/** Returns the time in the `Date` header. The SDK does not export the type of the response. */
 function dateOf(response: unknown): number {
   const headers: unknown = Object(response)['headers'];
   return Date.parse(String(Object(headers)['date']));

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { shapeFaults } from '../cluster/shapes.ts';
 import { type Item, type NewItem, TableError, type TableValue } from './key-value-table.ts';
 
-/** Returns the item that a successful write leaves. */
+/** Returns the item that is stored after a successful write. */
 export function itemOf(content: NewItem, previous: Item | undefined, writeId: string, nowMs: number): Item {
   const { cluster, key, value, schema, expiresAtMs, writesKept } = content;
   return {
@@ -20,20 +20,20 @@ export function itemOf(content: NewItem, previous: Item | undefined, writeId: st
   };
 }
 
-/** How many earlier writes an item remembers by default. */
+/** The number of earlier writes that an item remembers by default. */
 const WRITES_KEPT = 64;
-/** Bytes of the hash of a write id. The hashes of two writes of one item are equal in one of 10^11 items. */
+/** The number of bytes of a trace, which is a hash of a write id. In one of 10^11 items, two writes have the same trace. */
 const TRACE_BYTES = 6;
 
-/** Returns the traces for the item that follows `previous`: those of the earlier writes, the latest last. */
+/** Returns the traces for the item that replaces `previous`: the traces of all earlier writes, the latest last. */
 function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesKept = WRITES_KEPT): Uint8Array {
   const traces = Buffer.concat([earlierWrites, traceOf(writeId)]);
   return new Uint8Array(traces.subarray(-writesKept * TRACE_BYTES));
 }
 
 /**
- * Returns the outcome of a write over `previous`, derived from the present item; `undefined` if it proves neither. A
- * delete has no `writeId`.
+ * Returns the outcome of a write over `previous`, as the current item proves it; `undefined` if the item proves neither
+ * outcome. A delete has no `writeId`.
  */
 export function provenOutcome(
   there: Item | undefined,
@@ -45,7 +45,7 @@ export function provenOutcome(
   return previous !== undefined && isFollowed(there, previous.writeId) ? 'lost' : undefined;
 }
 
-/** Reports whether the item is known to have been written over since this write. */
+/** Returns true if the item proves that another write followed this one. */
 function isFollowed({ earlierWrites = new Uint8Array() }: Item, writeId: string): boolean {
   const trace = traceOf(writeId);
   for (let at = 0; at < earlierWrites.length; at += TRACE_BYTES) {
@@ -72,14 +72,17 @@ export function fieldsIn(value: TableValue): Fields | undefined {
   return isMap ? value : undefined;
 }
 
-/** Returns plain data as a value of the table: TypeScript accepts interfaces only this way. */
+/**
+ * Returns plain data as a value of the table. TypeScript does not accept an interface as `TableValue` without this
+ * conversion.
+ */
 export function plainValue(data: object): TableValue {
   return data as TableValue;
 }
 
 /**
- * Returns a copy of the value in its stored form: without undefined fields, binary as plain bytes.
- * @throws TableError `Unexpected` for a number that the table would change.
+ * Returns a copy of the value in its stored form: undefined fields are dropped, and binary data becomes plain bytes.
+ * @throws TableError `Unexpected` for a number that the table would not store exactly.
  */
 export function storedForm(value: TableValue): TableValue {
   if (typeof value === 'number') return storedNumber(value);
@@ -93,10 +96,7 @@ export function sameValue(one: TableValue, other: TableValue): boolean {
   return isDeepStrictEqual(storedForm(one), storedForm(other));
 }
 
-/**
- * Returns the size of the value in an item, as DynamoDB counts it (approximately: it publishes no exact rule for
- * numbers).
- */
+/** Returns the approximate size of the value in an item. DynamoDB publishes no exact rule for numbers. */
 export function storedSize(value: TableValue): number {
   if (typeof value === 'string') return utf8.encode(value).length;
   if (typeof value === 'number') return 1 + Math.ceil(String(value).length / 2);
@@ -125,9 +125,9 @@ const FIRST_SCHEMA = 1;
 const CORRECT_IT = 'correct it, or remove it to start again';
 
 /**
- * Returns the value of an item in a shape of `schema` or the previous one; `item.schema` distinguishes them. Unknown
- * fields are dropped. `remedy` is the action for an item that does not parse.
- * @throws TableError `SchemaTooNew` for an item of a later version, `Corrupt` for one that does not parse.
+ * Returns the value of an item if it has the shape of `schema` or of the previous schema. The caller chooses the shape by
+ * `item.schema`. Unknown fields are dropped. `remedy` is the advice in the error if the value does not parse.
+ * @throws TableError `SchemaTooNew` if a later version wrote the item, `Corrupt` if the value does not parse.
  */
 export function decodeItem<Value>(item: Item, shape: z.ZodMiniType<Value>, schema: number, remedy?: string): Value {
   checkSchema(item, schema, remedy);

@@ -4,21 +4,21 @@ import { itemOf } from './stored-item.ts';
 
 export interface UnwrittenOptions {
   readonly nowMs: () => number;
-  /** Decides by its key whether an item is not written. Default: all. */
+  /** Decides by the key of an item whether its write is withheld. Default: all writes are withheld. */
   readonly isWithheld?: (key: string) => boolean;
-  /** Reports each write to a range that was not made. */
+  /** Reports each withheld write of a range. */
   readonly wouldWrite?: (description: string) => void;
 }
 
 /**
- * Returns a view of the table that withholds writes: it reads the table and, over it, the items that it would have
- * written. They are forgotten with the view.
+ * Returns a view of the table that withholds writes. The view keeps withheld writes in memory, and its reads return them
+ * instead of the items in the table.
  */
 export function unwrittenTable(
   table: KeyValueTable,
   { nowMs, isWithheld = () => true, wouldWrite }: UnwrittenOptions,
 ): KeyValueTable {
-  /** `undefined`: deleted. */
+  /** The items of withheld writes; `undefined` for a deleted item. */
   const own = new Map<string, Item | undefined>();
   let writes = 0;
   const idOf = ({ cluster, key }: Pick<Item, 'cluster' | 'key'>) => JSON.stringify([cluster, key]);

@@ -32,7 +32,10 @@ export type TelemetryFactory = (invocation: InvocationLabels) => Telemetry;
 
 export const METRIC_NAMESPACE = 'kube-bootstrap-controller';
 
-/** The first four are upstream's (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`). */
+/**
+ * The name of a counter. The first four are upstream's
+ * (`pkg/registry/core/service/{ipallocator,portallocator}/controller/metrics.go`).
+ */
 export type CounterName =
   | 'apiserver_clusterip_repair_ip_errors_total'
   | 'apiserver_clusterip_repair_reconcile_errors_total'
@@ -41,7 +44,7 @@ export type CounterName =
   | 'findings'
   | 'passes'
   | 'failures'
-  /** Events of findings that were not written. */
+  /** Events that could not be written, each about a finding. */
   | 'eventsDropped'
   /** Passes whose kubeconfig has a token or client certificate in the last third of its life. */
   | 'credentialsEnding'
@@ -148,17 +151,17 @@ export function samplesOf(
   };
 }
 
-/** Returns a percentage, rounded down to a tenth: only a full range has 100. */
+/** Returns a percentage, rounded down to a tenth, so that only a full range has 100. */
 function percentOf(part: number | undefined, whole: number | undefined): number | undefined {
   if (part === undefined || whole === undefined || whole <= 0) return undefined;
   return Math.floor((part / whole) * 1000) / 10;
 }
 
-/** The parts of an error that may be logged: never its headers, bodies or other properties. */
+/** The parts of an error that may be logged. Headers, bodies and other properties are not among them. */
 export interface ErrorDescription {
-  /** The error's own `code`, or else its name. */
+  /** The `code` of the error, or its name if it has no code. */
   readonly code: string;
-  /** The message, and those of its causes. */
+  /** The message of the error and the messages of its causes. */
   readonly message: string;
 }
 
@@ -180,7 +183,7 @@ export function describeError(error: unknown): ErrorDescription {
   return { code: codeOf(error), message: whole.slice(0, MAX_MESSAGE_LENGTH) };
 }
 
-/** Returns `Code: message: message of the cause`. */
+/** Returns an error as a text, such as `Code: message: message of the cause`. */
 export function errorSentence(error: unknown): string {
   const { code, message } = describeError(error);
   return `${code}: ${message}`;
@@ -202,7 +205,7 @@ function codeOf(error: unknown): string {
   return code.slice(0, MAX_CODE_LENGTH);
 }
 
-/** Returns the message, cut before any regular expression searches it: it may contain a long text of a server. */
+/** Returns the message. It is cut before any regular expression searches it, because it may contain a long text of a server. */
 function ownMessage(error: unknown): string {
   if (!(error instanceof Error)) return `something that is not an error was thrown: ${typeof error}`;
   if (error.message === '' && error instanceof AggregateError) {

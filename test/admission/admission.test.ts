@@ -13,7 +13,7 @@ import { type AdmissionWorld, anAdmissionWorld, TOKEN } from '../support/admissi
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 
-/* Given are the lowest free items of the dynamic bands: 10.0.0.17, fd00::101, 30016. */
+/* The webhook allocates the lowest free item of a dynamic band. The first ones are 10.0.0.17, fd00::101 and 30016. */
 
 const NODE_PORT: ReviewFields = { spec: { type: 'NodePort' } };
 const BOTH = { type: 'NodePort', ipFamilyPolicy: 'RequireDualStack' };
@@ -28,7 +28,7 @@ async function takenIn(world: AdmissionWorld): Promise<readonly string[]> {
   return Object.keys(await world.taken()).sort();
 }
 
-/** Puts of these keys fail so. */
+/** Returns a table whose put throws an error with this code for each item that `fails` selects. */
 function failing(
   table: KeyValueTable,
   fails: (item: NewItem) => boolean,
@@ -83,10 +83,10 @@ test("a Service keeps a requested value in the client's notation", async () => {
   expect(await takenIn(world)).toEqual(['10.0.0.5', '30001']);
 });
 
-test('a Service that lacks nothing is allowed without reading the table', async () => {
+test('a Service that needs no address or port is allowed without a read of the table', async () => {
   const world = await anAdmissionWorld();
   const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'nobody is there')) };
-  await world.send({ body: '{}' }); // its token is known from here on
+  await world.send({ body: '{}' }); // the webhook knows the token from now on
   for (const spec of [{ clusterIP: 'None' }, { type: 'ExternalName', ports: [] }]) {
     expect(await world.ask({ spec }, unreachable)).toEqual({ uid: 'u-1', allowed: true });
   }
@@ -95,7 +95,7 @@ test('a Service that lacks nothing is allowed without reading the table', async 
   expect(await world.ask(change, unreachable)).toMatchObject({ allowed: true });
 });
 
-test('a Service that drops its address or port is allowed, and both stay taken until a pass frees them', async () => {
+test('a Service that drops its address or port is allowed, and both stay allocated until a pass frees them', async () => {
   const world = await anAdmissionWorld();
   await world.ask(NODE_PORT);
   const oldSpec = { ...BOTH, clusterIP: '10.0.0.17', ports: [{ port: 80, nodePort: 30_016 }] };
@@ -117,10 +117,10 @@ test('a second review leaves the allocated values unchanged', async () => {
 });
 
 test.each<[string, ReviewFields]>([
-  ['of another name', { name: 'copy' }],
-  ['of another namespace', { namespace: 'other' }],
+  ['with another name', { name: 'copy' }],
+  ['in another namespace', { namespace: 'other' }],
   ['without a name', { generateName: 'web' }],
-])('a Service %s is refused the values that it copied', async (_what, whose) => {
+])('a Service %s that copies the values of another Service is refused', async (_what, whose) => {
   const world = await anAdmissionWorld();
   await world.ask(NODE_PORT);
   const { status } = await world.ask({ ...whose, spec: { clusterIP: '10.0.0.17', clusterIPs: ['10.0.0.17'] } });
@@ -156,12 +156,12 @@ describe('refusals with the messages of the original', () => {
       invalid('spec.clusterIPs', '["10.0.0.5"]', 'failed to allocate IP 10.0.0.5: provided IP is already allocated'),
     ],
     [
-      'one that is taken beside any other',
+      'a taken address and any address of the other family',
       { clusterIP: '10.0.0.5', ipFamilyPolicy: 'RequireDualStack' },
       invalid('spec.clusterIPs', '["10.0.0.5",""]', 'failed to allocate IP 10.0.0.5: provided IP is already allocated'),
     ],
     [
-      'one that is outside',
+      'an address outside the range',
       { clusterIP: '10.9.0.5' },
       invalid(
         'spec.clusterIPs',
@@ -181,7 +181,7 @@ describe('refusals with the messages of the original', () => {
       invalid('spec.ports[1].nodePort', '30001', 'provided port is already allocated'),
     ],
     [
-      'one that is asked for twice',
+      'one node port for two ports',
       {
         type: 'NodePort',
         ports: [
@@ -192,7 +192,7 @@ describe('refusals with the messages of the original', () => {
       invalid('spec.ports[1].nodePort', '30002', 'provided port is already allocated'),
     ],
     [
-      'one that is outside',
+      'a node port outside the range',
       { type: 'NodePort', ports: [{ port: 1, nodePort: 80 }] },
       invalid(
         'spec.ports[0].nodePort',
@@ -205,7 +205,7 @@ describe('refusals with the messages of the original', () => {
       { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 30_001 },
       internal('failed to allocate requested HealthCheck NodePort 30001: provided port is already allocated'),
     ],
-  ])('%s', async (_what, spec, status) => {
+  ])('a Service is refused if it requests %s', async (_what, spec, status) => {
     const world = await anAdmissionWorld();
     await world.ask({
       name: 'other',
@@ -217,7 +217,7 @@ describe('refusals with the messages of the original', () => {
     expect(world.telemetry.lines.at(-1)).toMatchObject({ level: 'warn', message: 'admission: refused' });
   });
 
-  test('an address of a full range is refused', async () => {
+  test('a Service is refused if no address is free', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.primary, { data: everyAddress });
     expect((await world.ask({})).status).toEqual(
@@ -225,7 +225,7 @@ describe('refusals with the messages of the original', () => {
     );
   });
 
-  test('a node port of a full range is refused, and the addresses that were allocated first are released', async () => {
+  test('a Service is refused if no node port is free, and its allocated addresses are released', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
     expect((await world.ask({ spec: BOTH })).status).toEqual(internal('failed to allocate a nodePort: range is full'));
@@ -242,9 +242,14 @@ describe('a held item', () => {
   const spec = { clusterIP: '10.0.0.5' };
 
   test.each<[string, ReturnType<typeof held>, Readonly<Record<string, string>>, boolean]>([
-    ['by the Service of its owner', held('owner'), { [HOLD_OWNER_LABEL]: 'team-a' }, true],
-    ['not by another, if it is for its owner', held('owner'), { [HOLD_OWNER_LABEL]: 'team-b' }, false],
-  ])('a held item is claimed %s', async (_what, stored, labels, allowed) => {
+    ['with the label of the owner claims a held item', held('owner'), { [HOLD_OWNER_LABEL]: 'team-a' }, true],
+    [
+      'with another label does not claim an item that only the owner may claim',
+      held('owner'),
+      { [HOLD_OWNER_LABEL]: 'team-b' },
+      false,
+    ],
+  ])('a Service %s', async (_what, stored, labels, allowed) => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.primary, stored);
     expect(await world.ask({ spec, labels })).toMatchObject({ allowed });
@@ -253,7 +258,7 @@ describe('a held item', () => {
     expect(await takenIn(world)).toContain('10.0.0.5');
   });
 
-  test('a claimed item stays taken when another value of the Service is refused: a pass frees it', async () => {
+  test('a claimed item stays allocated when another value of the Service is refused, until a pass frees it', async () => {
     const world = await anAdmissionWorld();
     await world.store(RANGE_KEYS.primary, held('any'));
     expect(await world.ask({ spec: { ...spec, type: 'NodePort', ports: [{ port: 1, nodePort: 1 }] } })).toMatchObject({
@@ -347,7 +352,7 @@ describe('a table that cannot allocate', () => {
     },
   );
 
-  test('the log has only a part of a long name, which is logged before it is checked', async () => {
+  test('the log contains only a part of a long name, because the name is logged before it is checked', async () => {
     const world = await anAdmissionWorld();
     await world.ask({ name: 'x'.repeat(100_000), spec: { clusterIP: '10.9.0.5' } });
     expect(JSON.stringify(world.telemetry.lines).length).toBeLessThan(3_000);
@@ -394,7 +399,7 @@ describe('a table that cannot allocate', () => {
     { query: 'timeout=5s', waitedMs: -50, budgetMs: 4_500 },
     { query: 'timeout=5s', waitedMs: 60_000, budgetMs: 0 },
   ])(
-    'an answer takes $budgetMs ms, with "$query" after a wait of $waitedMs ms',
+    'the time limit of an answer is $budgetMs ms for the query "$query" after a wait of $waitedMs ms',
     async ({ query, waitedMs, budgetMs }) => {
       const deadlines: number[] = [];
       const startDeadline = (ms: number) => {
@@ -408,7 +413,7 @@ describe('a table that cannot allocate', () => {
     },
   );
 
-  test('a review that ends before the tokens are read gets no answer', async () => {
+  test('a review whose time ends before the tokens are read gets the status 503', async () => {
     const over = AbortSignal.abort(new DispatchError('DeadlineExceeded', 'the test says so'));
     const startDeadline = () => ({ signal: over, cancel: () => undefined });
     const world = await anAdmissionWorld({ environment: { startDeadline } });
@@ -494,16 +499,16 @@ describe('a caller without the right request', () => {
     ['without a token', { headers: {}, body }, 401],
     ['with another token', { headers: { authorization: `Bearer ${TOKEN.slice(0, -1)}!` }, body }, 401],
     ['with another scheme', { headers: { authorization: `Basic ${TOKEN}` }, body }, 401],
-    ['for a cluster that there is not', { path: '/other', body }, 401],
+    ['for a cluster that does not exist', { path: '/other', body }, 401],
     ['for no cluster', { path: '/', body }, 404],
-    ['for a name that is none', { path: '/DEMO%00', body }, 404],
+    ['for an invalid cluster name', { path: '/DEMO%00', body }, 404],
     ['by another method', { method: 'GET' }, 405],
     ['with no body', {}, 400],
-    ['with no JSON', { body: '{"apiVersion":' }, 400],
-    ['with what nests deeply', { body: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }, 400],
+    ['with invalid JSON', { body: '{"apiVersion":' }, 400],
+    ['with deeply nested JSON', { body: `${'['.repeat(200_000)}${']'.repeat(200_000)}` }, 400],
     ['with another version', { body: '{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}' }, 400],
     ['with more than 6 MB', { body: `"${'a'.repeat(6 * 1024 * 1024)}"` }, 413],
-  ])('a request %s gets a status and no details', async (_what, sent, statusCode) => {
+  ])('a request %s gets only a status, without details', async (_what, sent, statusCode) => {
     const world = await anAdmissionWorld();
     const reply = await world.send(sent);
     expect(reply.statusCode).toBe(statusCode);
@@ -513,7 +518,7 @@ describe('a caller without the right request', () => {
     if (statusCode === 401) expect(reply).toEqual(await world.send({ headers: {} }));
   });
 
-  test('a wrong token causes the same steps whether the cluster exists or not, and no read of the table', async () => {
+  test('a wrong token causes the same steps for an existing and an invented cluster, and no read of the table', async () => {
     const stepsOf = async (path: string) => {
       const steps: string[] = [];
       const read: ReadSecretText = async (name) => {
@@ -549,10 +554,10 @@ describe('a caller without the right request', () => {
   });
 
   test.each<[string, object]>([
-    ['a Service that is none', { object: 'x' }],
-    ['a Service with ports that are none', { object: { metadata: {}, spec: { ports: [{ port: 'http' }] } } }],
-    ['an update without the old one', { operation: 'UPDATE', object: { metadata: {} } }],
-  ])('the answer names the fault of %s', async (_what, fields) => {
+    ['an object that is not a Service', { object: 'x' }],
+    ['a Service with invalid ports', { object: { metadata: {}, spec: { ports: [{ port: 'http' }] } } }],
+    ['an update without the old object', { operation: 'UPDATE', object: { metadata: {} } }],
+  ])('the answer to %s names the fault', async (_what, fields) => {
     const world = await anAdmissionWorld();
     const kind = { group: '', version: 'v1', kind: 'Service' };
     const request = { uid: 'u', kind, operation: 'CREATE', ...fields };
@@ -575,7 +580,7 @@ describe('a caller without the right request', () => {
     expect(JSON.parse(reply.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
   });
 
-  test('a caller gets no answer while tokens cannot be read', async () => {
+  test('a caller gets the status 503 while tokens cannot be read', async () => {
     const world = await anAdmissionWorld({ readTokens: async () => ({ outcome: 'failed', reason: 'AccessDenied' }) });
     expect(await world.send({ body })).toMatchObject({ statusCode: 503 });
     expect(world.telemetry.lines).toMatchObject([
@@ -583,7 +588,7 @@ describe('a caller without the right request', () => {
     ]);
   });
 
-  test('a caller gets the same answer through a REST API, which sends another form of event', async () => {
+  test('a caller gets the same answer through a REST API, although its events have another form', async () => {
     const world = await anAdmissionWorld();
     await world.repair(world.clock.nowMs);
     const review = JSON.stringify(aReview({ spec: { clusterIP: 'None' } }));
@@ -618,7 +623,7 @@ const SETTINGS = {
   SECRETS_PREFIX: 'p/',
 };
 
-test('the settings determine the answers of a stack', () => {
+test('admissionSettings reads the settings from environment variables', () => {
   const settings = { onFailure: 'allow', deadlineMs: 5_000, tokenStore: 'ssm', secretsPrefix: 'p/' };
   expect(admissionSettings(SETTINGS)).toEqual(settings);
 });
@@ -628,6 +633,6 @@ test.each([
   ['ADMISSION_DEADLINE_SECONDS', '30'],
   ['ADMISSION_TOKEN_STORE', undefined],
   ['SECRETS_PREFIX', ''],
-])('the setting %s is not %p', (name, value) => {
+])('the setting %s cannot be %p', (name, value) => {
   expect(() => admissionSettings({ ...SETTINGS, [name]: value })).toThrow(name);
 });

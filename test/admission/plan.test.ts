@@ -12,7 +12,10 @@ function specOf(fields: SpecFields) {
   return serviceShape.parse(aReview({ spec: fields }).request.object).spec;
 }
 
-/** Families or addresses that are wanted, and node ports: `next@0` is any for the first port, `30080@1+2` one for two. */
+/**
+ * Returns a plan as text: the families or addresses to allocate, then the node ports. `next@0` is any node port for the first
+ * port, `30080@1+2` is the node port 30080 for the second and third port.
+ */
 function wanted(fields: SpecFields, old: SpecFields | undefined, configured: readonly IPFamily[]): string {
   const plan = planOf(specOf(fields), old && specOf(old), configured);
   const addresses = plan.addresses.map(({ family, value, index }) => `${value ?? family}@${index}`);
@@ -30,95 +33,107 @@ const LOCAL = { type: 'LoadBalancer', externalTrafficPolicy: 'Local' };
 
 describe('a new Service', () => {
   test.each<[string, SpecFields, readonly IPFamily[], string]>([
-    ['a plain one gets an address of the primary family', {}, IPV4, 'IPv4@0'],
-    ['and where IPv6 is the primary', {}, SIX_FIRST, 'IPv6@0'],
-    ['a family that is named is taken', { ipFamilies: ['IPv6'] }, DUAL, 'IPv6@0'],
+    ['gets an address of the primary family', {}, IPV4, 'IPv4@0'],
+    ['gets an IPv6 address if IPv6 is the primary family', {}, SIX_FIRST, 'IPv6@0'],
+    ['gets an address of the family that it names', { ipFamilies: ['IPv6'] }, DUAL, 'IPv6@0'],
     [
-      'preferring two stacks gets both where there are two',
+      'that prefers dual-stack gets an address of each family in a dual-stack cluster',
       { ipFamilyPolicy: 'PreferDualStack' },
       DUAL,
       'IPv4@0 IPv6@1',
     ],
     [
-      'the family that is named comes first',
+      'gets the address of the family that it names first',
       { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] },
       DUAL,
       'IPv6@0 IPv4@1',
     ],
-    ['an address may be asked for', { clusterIP: '10.0.0.5' }, IPV4, '10.0.0.5@0'],
+    ['may request an address', { clusterIP: '10.0.0.5' }, IPV4, '10.0.0.5@0'],
     [
-      'one address of two may be asked for',
+      'may request one of its two addresses',
       { clusterIP: 'fd00::5', clusterIPs: ['fd00::5'], ipFamilyPolicy: 'RequireDualStack' },
       DUAL,
       'fd00::5@0 IPv4@1',
     ],
-    ['a headless one gets nothing', { clusterIP: 'None', clusterIPs: ['None'] }, DUAL, ''],
-    ['an ExternalName gets nothing', { type: 'ExternalName', ports: [] }, DUAL, ''],
-  ])('%s', (_what, fields, configured, expected) => {
+    ['that is headless gets nothing', { clusterIP: 'None', clusterIPs: ['None'] }, DUAL, ''],
+    ['of type ExternalName gets nothing', { type: 'ExternalName', ports: [] }, DUAL, ''],
+  ])('a new Service %s', (_what, fields, configured, expected) => {
     expect(wanted(fields, undefined, configured)).toBe(expected);
   });
 
   test.each<[string, SpecFields]>([
-    ['two stacks where there is one', { ipFamilyPolicy: 'RequireDualStack' }],
-    ['a family that the cluster has not', { ipFamilies: ['IPv6'] }],
-    ['an address of it', { clusterIP: 'fd00::1' }],
-    ['two addresses under one stack', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'fd00::1'] }],
+    ['the policy RequireDualStack in a single-stack cluster', { ipFamilyPolicy: 'RequireDualStack' }],
+    ['a family that the cluster does not have', { ipFamilies: ['IPv6'] }],
+    ['an address of a family that the cluster does not have', { clusterIP: 'fd00::1' }],
+    ['two addresses without a dual-stack policy', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'fd00::1'] }],
     [
       'two addresses of one family',
       { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', '10.0.0.2'], ipFamilyPolicy: 'PreferDualStack' },
     ],
-    ['fields that differ', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.2'] }],
-    ['the plural alone', { clusterIPs: ['10.0.0.2'] }],
+    ['a clusterIP that is not in clusterIPs', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.2'] }],
+    ['clusterIPs without clusterIP', { clusterIPs: ['10.0.0.2'] }],
     [
       'None beside an address',
       { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'None'], ipFamilyPolicy: 'PreferDualStack' },
     ],
-    ['an address of another family than it names', { clusterIP: '10.0.0.1', ipFamilies: ['IPv6'] }],
+    ['an address of a family that it does not name', { clusterIP: '10.0.0.1', ipFamilies: ['IPv6'] }],
     ['a family twice', { ipFamilies: ['IPv4', 'IPv4'], ipFamilyPolicy: 'PreferDualStack' }],
-    ['a policy that is none', { ipFamilyPolicy: 'Triple' }],
+    ['an invalid ipFamilyPolicy', { ipFamilyPolicy: 'Triple' }],
     ['no ports', { ports: [] }],
     ['a port above 65535', { ports: [port(65_536)] }],
     ['a port twice', { ports: [port(80, { name: 'a' }), port(80, { name: 'b' })] }],
-    ['a protocol that is none', { ports: [port(80, { protocol: 'ICMP' })] }],
-    ['two ports of which one has no name', { ports: [port(80), { port: 81 }] }],
-    ['two ports of one name', { ports: [port(80, { name: 'a' }), port(81, { name: 'a' })] }],
-    ['a name of a port that is no label', { ports: [port(80, { name: 'A_B' })] }],
-  ])('%s: the registry refuses it, and nothing is taken', (_what, fields) => {
+    ['an invalid protocol', { ports: [port(80, { protocol: 'ICMP' })] }],
+    ['two ports, one without a name', { ports: [port(80), { port: 81 }] }],
+    ['two ports with the same name', { ports: [port(80, { name: 'a' }), port(81, { name: 'a' })] }],
+    ['a port name that is not a DNS label', { ports: [port(80, { name: 'A_B' })] }],
+  ])('nothing is planned for a Service with %s, because the API server refuses it', (_what, fields) => {
     expect(wanted({ ...fields, type: 'NodePort' }, undefined, IPV4)).toBe('');
   });
 
   test.each<[string, SpecFields, string]>([
-    ['NodePort: each port gets one', { type: 'NodePort', ports: [port(80), port(443)] }, 'next@0 next@1'],
     [
-      'ports of one number share one',
+      'of type NodePort gets a node port for each port',
+      { type: 'NodePort', ports: [port(80), port(443)] },
+      'next@0 next@1',
+    ],
+    [
+      'gets one node port for ports with the same number',
       { type: 'NodePort', ports: [port(53), port(53, { protocol: 'UDP' })] },
       'next@0+1',
     ],
     [
-      'and what one of them asks for',
+      'gets the node port that one of its ports requests for all ports with the same number',
       { type: 'NodePort', ports: [port(53), port(53, { protocol: 'UDP', nodePort: 30053 })] },
       '30053@0+1',
     ],
     [
-      'unless they ask for two',
+      'gets two node ports for ports with the same number if they request two',
       { type: 'NodePort', ports: [port(53, { nodePort: 30001 }), port(53, { nodePort: 30002, protocol: 'UDP' })] },
       '30001@0 30002@1',
     ],
     [
-      'one node port for two numbers is asked for twice',
+      'requests a node port twice if two port numbers name it',
       { type: 'NodePort', ports: [port(80, { nodePort: 30080 }), port(81, { nodePort: 30080 })] },
       '30080@0 30080@1',
     ],
     [
-      'LoadBalancer without node ports: only what is asked for',
+      'of type LoadBalancer without node ports gets only the requested ones',
       { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false, ports: [port(80), port(81, { nodePort: 30081 })] },
       '30081@1',
     ],
-    ['LoadBalancer for local traffic: a port for health checks', LOCAL, 'next@0 next@healthCheck'],
-    ['which may be asked for', { ...LOCAL, healthCheckNodePort: 31000 }, 'next@0 31000@healthCheck'],
-    ['NodePort for local traffic: none', { type: 'NodePort', externalTrafficPolicy: 'Local' }, 'next@0'],
-    ['ClusterIP: none, whatever it says', { ports: [port(80, { nodePort: 30080 })] }, ''],
-  ])('%s', (_what, fields, expected) => {
+    ['of type LoadBalancer with the traffic policy Local gets a health check port', LOCAL, 'next@0 next@healthCheck'],
+    [
+      'of type LoadBalancer may request its health check port',
+      { ...LOCAL, healthCheckNodePort: 31000 },
+      'next@0 31000@healthCheck',
+    ],
+    [
+      'of type NodePort with the traffic policy Local gets no health check port',
+      { type: 'NodePort', externalTrafficPolicy: 'Local' },
+      'next@0',
+    ],
+    ['of type ClusterIP gets no node port, even if it requests one', { ports: [port(80, { nodePort: 30080 })] }, ''],
+  ])('a new Service %s', (_what, fields, expected) => {
     expect(wanted(fields, undefined, IPV4)).toBe(['IPv4@0', expected].join(' ').trim());
   });
 });
@@ -136,84 +151,114 @@ describe('a Service that is changed', () => {
   const outside = { type: 'ExternalName', ports: [] };
 
   test.each<[string, SpecFields, SpecFields, readonly IPFamily[], string]>([
-    ['nothing else is nothing', one, one, DUAL, ''],
-    ['sent anew without its address it keeps it', {}, one, DUAL, ''],
-    ['and without its node port', { type: 'NodePort', ports: [port(80)] }, exposed, DUAL, ''],
-    ['by the name of the port', { type: 'NodePort', ports: [port(81), { ...port(80) }] }, exposed, DUAL, 'next@0'],
+    ['with the same spec needs nothing', one, one, DUAL, ''],
+    ['keeps its address if the update omits it', {}, one, DUAL, ''],
+    ['keeps its node port if the update omits it', { type: 'NodePort', ports: [port(80)] }, exposed, DUAL, ''],
     [
-      'but not twice',
+      'keeps a node port by the name of its port',
+      { type: 'NodePort', ports: [port(81), { ...port(80) }] },
+      exposed,
+      DUAL,
+      'next@0',
+    ],
+    [
+      'gets a new node port if the update moves the old one to another port',
       { ...one, type: 'NodePort', ports: [port(80), port(81, { nodePort: 30080 })] },
       exposed,
       DUAL,
       'next@0',
     ],
     [
-      'another address is for the registry to refuse',
+      'with another address needs nothing, because the API server refuses it',
       { clusterIP: '10.0.0.6', clusterIPs: ['10.0.0.6'] },
       one,
       IPV4,
       '',
     ],
-    ['from ExternalName: all is new', { type: 'NodePort' }, outside, IPV4, 'IPv4@0 next@0'],
-    ['to ExternalName: nothing', { ...one, type: 'ExternalName' }, one, IPV4, ''],
-    ['to NodePort: a port', { ...one, type: 'NodePort' }, one, IPV4, 'next@0'],
+    ['that was an ExternalName gets an address and a node port', { type: 'NodePort' }, outside, IPV4, 'IPv4@0 next@0'],
+    ['that becomes an ExternalName needs nothing', { ...one, type: 'ExternalName' }, one, IPV4, ''],
+    ['that becomes a NodePort gets a node port', { ...one, type: 'NodePort' }, one, IPV4, 'next@0'],
     [
-      'to NodePort: TCP and UDP get one each',
+      'that becomes a NodePort gets one node port for TCP and one for UDP',
       { ...one, type: 'NodePort', ports: [port(53), port(53, { protocol: 'UDP', name: 'u' })] },
       one,
       IPV4,
       'next@0 next@1',
     ],
-    ['another node port', { ...exposed, ports: [port(80, { nodePort: 30081 })] }, exposed, IPV4, '30081@0'],
+    ['may request another node port', { ...exposed, ports: [port(80, { nodePort: 30081 })] }, exposed, IPV4, '30081@0'],
     [
-      'one node port under two protocols',
+      'may request one node port for two protocols',
       { ...exposed, ports: [port(80, { nodePort: 30081 }), port(80, { nodePort: 30081, protocol: 'UDP' })] },
       exposed,
       IPV4,
       '30081@0',
     ],
     [
-      'one node port twice is for the registry to refuse',
+      'with one node port for two port numbers needs nothing, because the API server refuses it',
       { ...exposed, ports: [port(80, { nodePort: 30081 }), port(81, { nodePort: 30081 })] },
       exposed,
       IPV4,
       '',
     ],
     [
-      'to local traffic: a port for health checks',
+      'with the new traffic policy Local gets a health check port',
       { ...balanced, healthCheckNodePort: 0 },
       { ...balanced, externalTrafficPolicy: 'Cluster' },
       IPV4,
       'next@healthCheck',
     ],
-    ['local traffic as before', { ...balanced, healthCheckNodePort: 0 }, balanced, IPV4, ''],
-    ['two stacks are required now', { ...one, ipFamilyPolicy: 'RequireDualStack' }, one, DUAL, 'IPv6@1'],
     [
-      'with an address of its own',
+      'with an unchanged traffic policy keeps its health check port',
+      { ...balanced, healthCheckNodePort: 0 },
+      balanced,
+      IPV4,
+      '',
+    ],
+    [
+      'that now requires dual-stack gets an address of the second family',
+      { ...one, ipFamilyPolicy: 'RequireDualStack' },
+      one,
+      DUAL,
+      'IPv6@1',
+    ],
+    [
+      'may request the address of the second family',
       { ...one, ipFamilyPolicy: 'PreferDualStack', clusterIPs: ['10.0.0.5', 'fd00::9'] },
       one,
       DUAL,
       'fd00::9@1',
     ],
-    ['sent anew with the policy alone', { ipFamilyPolicy: 'RequireDualStack' }, one, DUAL, 'IPv6@1'],
-    ['back to one stack: nothing', { ...two, ipFamilyPolicy: 'SingleStack' }, two, DUAL, ''],
     [
-      'one that prefers two and has one stays so',
+      'keeps its first address if the update contains only the policy RequireDualStack',
+      { ipFamilyPolicy: 'RequireDualStack' },
+      one,
+      DUAL,
+      'IPv6@1',
+    ],
+    ['that returns to single-stack needs nothing', { ...two, ipFamilyPolicy: 'SingleStack' }, two, DUAL, ''],
+    [
+      'that prefers dual-stack and has one address gets no second one',
       { ...one, ipFamilyPolicy: 'PreferDualStack' },
       { ...one, ipFamilyPolicy: 'PreferDualStack' },
       DUAL,
       '',
     ],
-    ['one that was stored before there were families', { type: 'NodePort' }, { clusterIP: '10.0.0.5' }, DUAL, 'next@0'],
-    ['a headless one stays so', { type: 'ClusterIP' }, { clusterIP: 'None', clusterIPs: ['None'] }, DUAL, ''],
     [
-      'fewer addresses under two stacks are for the registry to refuse',
+      'that was stored without families gets a node port',
+      { type: 'NodePort' },
+      { clusterIP: '10.0.0.5' },
+      DUAL,
+      'next@0',
+    ],
+    ['that is headless stays headless', { type: 'ClusterIP' }, { clusterIP: 'None', clusterIPs: ['None'] }, DUAL, ''],
+    [
+      'with a dual-stack policy that drops an address needs nothing, because the API server refuses it',
       { ...two, clusterIPs: ['10.0.0.5'], type: 'NodePort' },
       two,
       DUAL,
       '',
     ],
-  ])('%s', (_what, fields, old, configured, expected) => {
+  ])('a changed Service %s', (_what, fields, old, configured, expected) => {
     expect(wanted(fields, old, configured)).toBe(expected);
   });
 

@@ -8,7 +8,7 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import type { ReviewFields } from '../support/admission-review.ts';
 import { type AdmissionWorld, type Answered, anAdmissionWorld } from '../support/admission-world.ts';
 
-/* The lowest free address is 10.0.0.17. One address must never be that of two Services, whatever fails. */
+/* The lowest free address is 10.0.0.17. Two Services must never get the same address, whatever fails. */
 
 const NONE = new Uint8Array(0);
 
@@ -16,7 +16,7 @@ function addressIn({ patch = [] }: Answered): unknown {
   return patch.find(({ path }) => path === '/spec/clusterIP')?.value;
 }
 
-/** A NodePort Service with so many ports. */
+/** Returns a NodePort Service with this number of ports. */
 function withPorts(count: number): ReviewFields {
   const ports = Array.from({ length: count }, (_, index) => ({ name: `p${index}`, port: index + 1 }));
   return { spec: { type: 'NodePort', ports } };
@@ -27,7 +27,7 @@ async function portsTaken(world: AdmissionWorld): Promise<number> {
 }
 
 describe('a Service keeps its unclaimed items only while they are its own', () => {
-  test('a Service does not keep released items: it gets them or others in a new allocation', async () => {
+  test('a Service does not keep released items, but gets a new allocation', async () => {
     const world = await anAdmissionWorld();
     await world.ask({});
     await world.store(RANGE_KEYS.primary, { data: NONE });
@@ -36,9 +36,9 @@ describe('a Service keeps its unclaimed items only while they are its own', () =
   });
 
   test.each<[string, ReviewFields, boolean]>([
-    ['not when somebody holds it since', {}, true],
-    ['nor when it asks for it by name', { spec: { clusterIP: '10.0.0.17' } }, false],
-  ])('%s', async (_what, fields, allowed) => {
+    ['gets another address if its address is now held', {}, true],
+    ['is refused if its address is now held and it requests that address', { spec: { clusterIP: '10.0.0.17' } }, false],
+  ])('a Service %s', async (_what, fields, allowed) => {
     const world = await anAdmissionWorld();
     await world.ask({});
     const holds = [{ items: ['10.0.0.17'], owner: 'team-a', takenUpBy: 'owner' as const }];
@@ -63,7 +63,7 @@ describe('a Service keeps its unclaimed items only while they are its own', () =
   });
 });
 
-test('a Service that is created again gets other items, because a Service of that name may exist, and the same ones from then on', async () => {
+test('the second creation of a Service gets other items, because the first may have succeeded, and later ones get the same items', async () => {
   const world = await anAdmissionWorld();
   const answers: unknown[] = [];
   for (let time = 0; time < 5; time++) answers.push(addressIn(await world.ask({})));
@@ -103,7 +103,7 @@ test('a Service that is created again does not get freed items, which another Se
   expect(addressIn(await world.ask({ name: 'web' }))).toBe('10.0.0.19');
 });
 
-test('a Service that is created again keeps its items when an earlier review of the same name is refused in the next range', async () => {
+test('a Service keeps its address when an earlier review of the same name is refused because no node port is free', async () => {
   const world = await anAdmissionWorld();
   await world.store(RANGE_KEYS.nodePorts, { data: new Uint8Array(16).fill(255) });
   const spec = { clusterIP: '10.0.0.5' };
@@ -126,14 +126,14 @@ test('a Service with generateName gets its name from the webhook, which recogniz
   expect(await world.ask({ name: 'web-00001', uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
 });
 
-test('a Service with generateName is refused the value that another Service of that prefix requested', async () => {
+test('a Service with generateName is refused if another Service with that prefix has the requested value', async () => {
   const world = await anAdmissionWorld();
   const asks: ReviewFields = { generateName: 'web-', spec: { clusterIP: '10.0.0.5' } };
   expect(await world.ask(asks)).toMatchObject({ allowed: true });
   expect(await world.ask(asks)).toMatchObject({ allowed: false, status: { code: 422 } });
 });
 
-test('a Service with more ports than a review may request is allocated nothing', async () => {
+test('a Service with more ports than a review may request is refused, and nothing is allocated', async () => {
   const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-32767' } });
   expect(await world.ask(withPorts(2_767))).toMatchObject({
     allowed: false,
@@ -146,7 +146,7 @@ test('a Service with more ports than a review may request is allocated nothing',
   expect(await world.ask(withPorts(256))).toMatchObject({ allowed: true });
 });
 
-test('a Service with invalid ports or an invalid name is allocated nothing', async () => {
+test('nothing is allocated for a Service with invalid ports or an invalid name', async () => {
   const world = await anAdmissionWorld();
   const twice = { type: 'NodePort', ports: [...Array(100)].map((_, index) => ({ name: `p${index}`, port: 80 })) };
   for (const fields of [{ spec: twice }, { ...withPorts(100), name: 'A_B' }, { ...withPorts(100), name: '' }]) {
@@ -155,7 +155,7 @@ test('a Service with invalid ports or an invalid name is allocated nothing', asy
   expect(await world.taken()).toEqual({});
 });
 
-test('Services that are refused after the webhook do not empty a range: others have as much left as their namespace got', async () => {
+test('a namespace cannot use up a range with Services that are never created: other namespaces still get items', async () => {
   const world = await anAdmissionWorld();
   const answers: Answered[] = [];
   for (let index = 0; index < 20; index++) answers.push(await world.ask({ ...withPorts(10), name: `s${index}` }));
@@ -175,9 +175,9 @@ test('Services that are refused after the webhook do not empty a range: others h
 });
 
 test.each([
-  ['one namespace fills no more of what the range remembers than is left for all others', 470, false, true],
-  ['namespaces together fill no more of it than there is room for in the item', 900, true, false],
-])('%s', async (_what, count, ofTheirOwn, othersMay) => {
+  ['if its namespace has too many unclaimed items, while other namespaces still get some', 470, false, true],
+  ['in every namespace if the item of the range has no room for more unclaimed items', 900, true, false],
+])('a Service is refused %s', async (_what, count, ofTheirOwn, othersMay) => {
   const world = await anAdmissionWorld({ spec: { serviceClusterIPRanges: ['10.0.0.0/20', 'fd00::/112'] } });
   const bits = Array.from({ length: count }, (_, index) => 16 + index);
   const unclaimed = bits.map((bit) => {
@@ -189,12 +189,12 @@ test.each([
   const refused = { allowed: false, status: { code: 429 } };
   expect(await world.ask({ namespace: 'busy', name: 'next' })).toMatchObject(refused);
   expect(await world.ask({ namespace: 'other', name: 'next' })).toMatchObject(othersMay ? { allowed: true } : refused);
-  // What is unclaimed is returned again.
+  // A repeated creation still gets its unclaimed item.
   const [{ namespace = '', name = '' } = {}] = unclaimed;
   expect(await world.ask({ namespace, name })).toMatchObject({ allowed: true });
 });
 
-test('a Service with sixteen ports gets them even if they fill the range', async () => {
+test('a Service with sixteen ports gets all its node ports even if they fill the range', async () => {
   const world = await anAdmissionWorld({ spec: { serviceNodePortRange: '30000-30015' } });
   expect(await world.ask(withPorts(16))).toMatchObject({ allowed: true });
   expect(await portsTaken(world)).toBe(16);

@@ -6,7 +6,7 @@ import type { SecretText } from '../../lib/aws/store-client.ts';
 const OLD = 'an-old-token-of-thirty-two-letters-or-more';
 const NEW = 'a-new-token-of-thirty-two-letters-or-more';
 
-/** Tokens of clusters by name, which a test may change, and what was read. */
+/** Returns a check of tokens and the names of the secrets that it reads. A test may change `texts`, the tokens by cluster. */
 function aWorld(texts: Record<string, SecretText | string>) {
   const clock = { nowMs: 1_000_000 };
   const reads: string[] = [];
@@ -56,7 +56,7 @@ test('a wrong token causes the same reads for a cluster with tokens and for an i
     const counts: number[] = [];
     for (const waitedMs of [0, 0, 9_999, 1, 0, 300_000, 0]) {
       clock.nowMs += waitedMs;
-      // The API server of the cluster sends the right one all the time.
+      // The API server of the cluster sends the right token all the time.
       expect(await check(NEW)).toBe('right');
       const before = reads.length;
       expect(await check(OLD, cluster)).toBe('wrong');
@@ -68,7 +68,7 @@ test('a wrong token causes the same reads for a cluster with tokens and for an i
   expect(await readsOf('demo')).toEqual([1, 0, 0, 1, 0, 1, 0]);
 });
 
-test('wrong tokens, also for invented names, cause a bounded number of reads and displace no valid token', async () => {
+test('wrong tokens for existing and invented names cause a bounded number of reads and displace no valid token', async () => {
   const { check, reads, clock } = aWorld({ demo: NEW, other: NEW });
   await check(NEW);
   for (let name = 0; name < 3_000; name += 1) expect(await check(OLD, `invented-${name}`)).toBe('wrong');
@@ -85,7 +85,7 @@ test('wrong tokens, also for invented names, cause a bounded number of reads and
   expect(reads).toHaveLength(1_021);
 });
 
-test('tokens are read once in five minutes, and at most once in ten seconds because of wrong ones', async () => {
+test('tokens are read once in five minutes, and at most once in ten seconds if wrong tokens arrive', async () => {
   const { check, reads, clock } = aWorld({ demo: NEW });
   for (let asked = 0; asked < 3; asked++) await check(NEW);
   expect(reads).toHaveLength(1);
@@ -134,7 +134,7 @@ test('a failing store is read once in ten seconds, whatever the number of reques
   expect([await check(NEW), await check(OLD)]).toEqual(['right', 'unknown']);
 });
 
-test('a read that timed out does not keep the next request from reading', async () => {
+test('the next request reads the tokens again after a read that timed out', async () => {
   const controller = new AbortController();
   const answers: SecretText[] = [
     { outcome: 'failed', reason: 'AbortError' },

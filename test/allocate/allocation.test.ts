@@ -35,7 +35,7 @@ function countingWrites(table: KeyValueTable) {
   return { through, writes };
 }
 
-test('a request to allocate allocates in every range with one write each, and answers in the order of the request', async () => {
+test('a request allocates with one write in each range, and its answer has the order of the request', async () => {
   const world = await anAllocateWorld();
   const { through, writes } = countingWrites(world.table);
   const items = [
@@ -86,7 +86,7 @@ test.each([
   expect(holds).toEqual([{ ...terms, ...end, requestId: 'r1', items: ['fd00::7'] }]);
 });
 
-test('a repeated request gets the same answer and writes nothing, for a day', async () => {
+test('a request that is repeated within a day gets the same answer and writes nothing', async () => {
   const world = await anAllocateWorld();
   const first = await world.ask({ items: [NEXT_IP] });
   await world.ask({ requestId: 'r2', ...release(ip('10.0.0.17')) });
@@ -98,7 +98,7 @@ test('a repeated request gets the same answer and writes nothing, for a day', as
   expect(await world.ask({ items: [NEXT_IP] })).not.toHaveProperty('replayed');
 });
 
-test('a completed request to allocate is answered again in mode observe', async () => {
+test('a repeated request gets its earlier answer in mode observe', async () => {
   const world = await anAllocateWorld();
   const first = await world.ask({ items: [NEXT_IP] });
   await setClusterMode(world.table, CLUSTER, 'observe');
@@ -107,9 +107,9 @@ test('a completed request to allocate is answered again in mode observe', async 
 });
 
 test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
-  ['is only observed', ({ table }) => setClusterMode(table, CLUSTER, 'observe')],
-  ['was not repaired for three intervals', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
-])('a request that has begun is not refused while the cluster %s, because it may hold items', async (_, close) => {
+  ['in mode observe', ({ table }) => setClusterMode(table, CLUSTER, 'observe')],
+  ['after three intervals without a repair', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
+])('an unfinished request is not refused %s, because it may hold items', async (_, close) => {
   const world = await anAllocateWorld({ isRepaired: false });
   await world.repair(world.clock.nowMs);
   const request = { items: [ip('10.0.0.17'), port(30_016)] };
@@ -147,7 +147,7 @@ test('a refused request gets upstream’s message, and releases its items', asyn
     error,
   });
   expect(await world.taken()).toEqual({ '30001': undefined });
-  // The refusal is the answer to this id, also when the port is free by now.
+  // The answer to this request id stays a refusal, although the port is free now.
   await world.store(RANGE_KEYS.nodePorts, { data: fromBits([]) });
   expect(await world.ask({ items: [NEXT_IP, port(30_002), port(30_001)] })).toMatchObject({
     outcome: 'refused',
@@ -188,7 +188,7 @@ test('a full range refuses a request, and nothing is allocated', async () => {
 });
 
 test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateRequest>, string, string]>([
-  ['no cluster of the name', {}, { cluster: 'dem' }, 'NotRegistered', 'cluster dem is not registered'],
+  ['no cluster has its name', {}, { cluster: 'dem' }, 'NotRegistered', 'cluster dem is not registered'],
   [
     'the cluster’s own API servers allocate',
     { spec: { allocator: 'apiserver' } },
@@ -299,7 +299,7 @@ test('a repeated release gets the same answer, and releases nothing of the next 
   expect(await world.taken()).toEqual({ '10.0.0.1': 'r3' });
 });
 
-test('A release of several ranges returns the refusal of one range and the released items of the others', async () => {
+test('a release of several ranges returns the refusal of one range and the released items of the others', async () => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
   const losing: KeyValueTable = {
@@ -357,7 +357,7 @@ test('a look-up returns the state of each item, and writes nothing', async () =>
   expect(await world.items()).toEqual(before);
 });
 
-test('a request to look up is answered where the cluster is only observed, and refused where the table allocates nothing', async () => {
+test('a look-up is answered in mode observe, and refused if the API servers allocate', async () => {
   const request: Partial<AllocateRequest> = { operation: 'lookUp', items: [ip('10.0.0.1')] };
   const observed = await anAllocateWorld({ spec: { mode: 'observe' } });
   expect(await observed.ask(request)).toMatchObject({ outcome: 'done' });
@@ -366,10 +366,10 @@ test('a request to look up is answered where the cluster is only observed, and r
 });
 
 test.each<[string, Partial<AllocateRequest>]>([
-  ['of a request that is done', { items: [NEXT_IP, ip('10.0.0.1')] }],
-  ['of a request that is refused', { items: [NEXT_IP, ip('10.0.1.1')] }],
+  ['of a successful request', { items: [NEXT_IP, ip('10.0.0.1')] }],
+  ['of a refused request', { items: [NEXT_IP, ip('10.0.1.1')] }],
   ['of a release', release(ip('10.0.0.3'))],
-])('a dry run %s answers as the request would, and writes nothing', async (_, request) => {
+])('a dry run %s returns the same answer as the request, and writes nothing', async (_, request) => {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([2]) });
   const before = await world.items();
@@ -384,7 +384,7 @@ test('a dry run of an answered request returns that answer', async () => {
   expect(await world.ask({ items: [NEXT_IP], dryRun: true })).toEqual({ ...answer, replayed: true, dryRun: true });
 });
 
-test('the log of an invocation is one line and the metrics of the allocation', async () => {
+test('an invocation logs one line and the metrics of the allocation', async () => {
   const world = await anAllocateWorld();
   await world.ask({ items: [{ ...NEXT_IP, count: 2 }] });
   expect(world.telemetry.invocations).toEqual([{ loop: 'allocate' }]);
@@ -398,7 +398,7 @@ test('the log of an invocation is one line and the metrics of the allocation', a
   expect(world.telemetry.counters).toEqual({ allocations: 2, allocationRetries: 0 });
 });
 
-test('the log of an invocation counts refusals by their code, and neither replays nor dry runs', async () => {
+test('the metrics count refusals by their code, and count neither replays nor dry runs', async () => {
   const world = await anAllocateWorld();
   const request = { items: [ip('10.0.1.1')] };
   await world.ask({ ...request, dryRun: true });
@@ -420,7 +420,7 @@ test('the log of an invocation counts refusals by their code, and neither replay
   });
 });
 
-test('an invalid event is logged by its fault, never whole', async () => {
+test('the log contains the fault of an invalid event, but not the whole event', async () => {
   const world = await anAllocateWorld();
   await expect(world.send({ owner: 'x'.repeat(10_240) })).rejects.toMatchObject({ code: 'BadEvent' });
   expect(world.telemetry.lines).toMatchObject([{ level: 'error', message: 'invocation failed' }]);
@@ -428,8 +428,8 @@ test('an invalid event is logged by its fault, never whole', async () => {
 });
 
 test.each<[string, Partial<AllocateRequest>]>([
-  ['to a request that is done', { items: [NEXT_IP, port(30_001)] }],
-  ['to a request that is refused', { items: [NEXT_IP, port(80)] }],
+  ['to a successful request', { items: [NEXT_IP, port(30_001)] }],
+  ['to a refused request', { items: [NEXT_IP, port(80)] }],
   ['to a dry run', { items: [NEXT_IP], dryRun: true }],
   ['to a release', release(ip('10.0.0.9'), port(80))],
   ['to a look-up', { operation: 'lookUp', items: [ip('10.0.0.9'), port(80)] }],

@@ -17,7 +17,7 @@ test('a first attempt starts at once without contention', async () => {
   expect(await waited(() => backoff.begin())).toEqual([]);
 });
 
-test('a lost attempt waits a random part of a time that doubles with each loss, and is never above one second', async () => {
+test('a lost attempt waits for a random time below a limit that doubles with each loss, up to one second', async () => {
   const { backoff, waited } = aBackoff();
   for (let atMost = 40; atMost < 100_000; atMost *= 2) {
     const [wait = Number.NaN] = await waited(() => backoff.lost(0, 10));
@@ -46,7 +46,7 @@ test('an attempt waits less after each further loss of the same request', async 
   }
 });
 
-test('a lost attempt also delays the next callers, until as many attempts succeeded as were lost', async () => {
+test('lost attempts delay the next callers until the same number of attempts has succeeded', async () => {
   const { backoff, waited } = aBackoff();
   for (let losses = 0; losses < 3; losses++) await backoff.lost(0, 10);
   for (let wins = 0; wins < 3; wins++) {

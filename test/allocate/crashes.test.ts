@@ -27,7 +27,7 @@ test('an interrupted request that is repeated after the end of its hold is refus
   expect(await world.taken()).toEqual({});
 });
 
-/** Writes of the range of ports fail. */
+/** Returns a put that fails for the range of node ports. */
 function losing({ put }: KeyValueTable): KeyValueTable['put'] {
   return async (item, previous) => {
     if (item.key === RANGE_KEYS.nodePorts) throw new TableError('Unavailable', 'no answer');
@@ -43,7 +43,7 @@ describe('a release in three ranges', () => {
   ];
   const request = { operation: 'release', items } as const;
 
-  /** Everything that it is to release is taken. */
+  /** Returns a world in which all items of the release are allocated. */
   const taken = async () => {
     const world = await anAllocateWorld();
     for (const key of Object.values(RANGE_KEYS)) {
@@ -52,7 +52,7 @@ describe('a release in three ranges', () => {
     return world;
   };
 
-  /** Somebody else takes whatever is free of it by now. */
+  /** Another request allocates the items of the release that are free now. @returns these items */
   const takeWhatIsFree = async (world: AllocateWorld): Promise<AllocateRequest['items']> => {
     const looked = await world.ask({ requestId: 'r2', operation: 'lookUp', items });
     const free = items.filter((_, index) => looked.items[index]?.outcome === 'free');
@@ -62,7 +62,7 @@ describe('a release in three ranges', () => {
 
   const isInProgress = ({ error }: Answer) => error?.code === 'InProgress';
 
-  /** When the first invocation has no time left, if it may still be at work. */
+  /** Repeats the release, and repeats it again after the time of the first invocation if that one may still run. */
   const askAgain = async (world: AllocateWorld): Promise<Answer> => {
     const answer = await world.ask(request);
     if (!isInProgress(answer)) return answer;
@@ -70,7 +70,7 @@ describe('a release in three ranges', () => {
     return world.ask(request);
   };
 
-  /** Whether there was a call of that number. */
+  /** Runs a release whose call number `at` fails. @returns whether the release makes that many calls */
   const ends = async (at: number, end: End): Promise<boolean> => {
     const world = await taken();
     const calls = new CutCalls(at, end);
@@ -92,11 +92,11 @@ describe('a release in three ranges', () => {
   };
 
   test.each(Object.entries(FAILURES))(
-    'a release with a call that %s is done when it is sent again, and frees nothing that another request has by then',
+    'a release with a call that %s is completed by a repetition, and frees no item that another request has got since',
     async (_, end) => {
       let calls = 0;
       while (await ends(calls, end)) calls++;
-      // Cluster, record and ranges; begun; each range read and written; done.
+      // Reads of the cluster, the record and three ranges; a write of the record; a read and a write of each range; the result.
       expect(calls).toBe(1 + 4 + 1 + 6 + 1);
     },
   );

@@ -5,13 +5,13 @@ import { anAllocateWorld } from '../support/allocate-world.ts';
 const CALLERS = 50;
 const ADDRESSES = 254;
 
-/** The handler of the function as it is deployed. The contract suite of the table has fifty writers over DynamoDB. */
+/** Tests the handler that the function deploys. The contract suite of the table tests fifty writers over DynamoDB. */
 test.each([
   { processes: 50, retries: expect.any(Number) },
-  // They take turns.
+  // The callers of one process take turns.
   { processes: 1, retries: 0 },
 ])(
-  'Fifty concurrent callers in $processes processes get each address of a /24 once',
+  'fifty concurrent callers in $processes processes get each address of a /24 once',
   async ({ processes, retries }) => {
     const handlers = Array.from({ length: processes }, () => allocation());
     let asked = 0;
@@ -27,7 +27,7 @@ test.each([
     const atOnce = (callers: number, count: number) => Promise.all(Array.from({ length: callers }, () => ask(count)));
     const answers = [...(await atOnce(CALLERS, 1)), ...(await atOnce(CALLERS, 4))];
     expect(answers.map(({ outcome }) => outcome)).toEqual(answers.map(() => 'done'));
-    // Four are left, and five want one.
+    // Four addresses are free, and five callers request one each.
     answers.push(...(await atOnce(5, 1)));
 
     const given = answers.flatMap(({ outcome, items }) => (outcome === 'done' ? items : []));

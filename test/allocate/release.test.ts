@@ -11,10 +11,10 @@ const IP = '10.0.0.17';
 const BIT = 16;
 const items: AllocateRequest['items'] = [{ range: 'serviceips', value: IP }];
 const release = { operation: 'release', items } as const;
-/** More than an invocation has, and clocks differ by. */
+/** The time of an invocation plus the largest difference between two clocks. */
 const TIME_MS = 30_000;
 
-/** The table, whose first write to a range comes after `meanwhile` and is lost to it. */
+/** Returns a table that runs `meanwhile` instead of its first write to a range, and reports that write as lost. */
 function losing(table: KeyValueTable, meanwhile: () => Promise<void>): KeyValueTable {
   let isFirst = true;
   return {
@@ -30,7 +30,7 @@ function losing(table: KeyValueTable, meanwhile: () => Promise<void>): KeyValueT
   };
 }
 
-/** The address is taken, by a Service or for an owner. */
+/** Returns a world in which the address is allocated, with a hold if an owner is given. */
 async function withTaken(owner?: string): Promise<AllocateWorld> {
   const world = await anAllocateWorld();
   const holds = owner === undefined ? [] : [{ items: [IP], owner, takenUpBy: 'any' as const }];
@@ -38,13 +38,13 @@ async function withTaken(owner?: string): Promise<AllocateWorld> {
   return world;
 }
 
-/** Another request frees the address, a third one gets it. */
+/** Another request frees the address, and a third request allocates it. */
 async function changeHands(world: AllocateWorld): Promise<void> {
   expect(await world.ask({ ...release, requestId: 'r2' })).toMatchObject({ items: [{ outcome: 'released' }] });
   expect(await world.ask({ requestId: 'r3', items })).toMatchObject({ outcome: 'done' });
 }
 
-test('a release that lost its write does not release an address that has a new owner meanwhile, and a retry must wait', async () => {
+test('a release that loses its write does not release an address that got a new owner, and a retry must wait', async () => {
   const world = await withTaken('former');
   let again: Answer | undefined;
   const meanwhile = async () => {
@@ -60,14 +60,14 @@ test('a release that lost its write does not release an address that has a new o
   expect(await world.ask(release)).toEqual({ ...answer, replayed: true });
 });
 
-test('a release that loses its write writes nothing after its deadline, and its repetition is answered', async () => {
+test('a release that loses its write writes nothing after its deadline, and a retry gets an answer', async () => {
   const world = await withTaken();
   let again: Answer | undefined;
   const meanwhile = async () => {
     world.clock.nowMs += TIME_MS;
     again = await world.ask(release);
     await changeHands(world);
-    // A Service takes it up.
+    // A Service claims the address.
     await world.store(RANGE_KEYS.primary, { holds: [] });
   };
   await expect(world.ask(release, losing(world.table, meanwhile))).rejects.toMatchObject({
@@ -77,7 +77,7 @@ test('a release that loses its write writes nothing after its deadline, and its 
   expect(await world.taken()).toEqual({ [IP]: undefined });
 });
 
-test('A release that an older version began is in progress for 30 seconds', async () => {
+test('a release that an older version began is in progress for 30 seconds', async () => {
   const world = await withTaken();
   const cut = losing(world.table, () => Promise.reject(new Error('the process ends')));
   await expect(world.ask(release, cut)).rejects.toThrow('the process ends');
@@ -99,8 +99,8 @@ test('a release that names an owner releases the items of that owner', async () 
 });
 
 test.each([
-  ['what another owner holds', 'team-b'],
-  ['what is not held', undefined],
+  ['an item of another owner', 'team-b'],
+  ['an item without a hold', undefined],
 ])('a release that names an owner refuses %s', async (_, holder) => {
   const world = await withTaken(holder);
   const error = { code: 'NotHeld', message: `${IP} is not held by team-a as when this request began: look it up` };

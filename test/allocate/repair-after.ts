@@ -6,7 +6,7 @@ import { listing } from '../repair/repair-cluster.ts';
 import { type AllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { aPassContext } from '../support/pass-context.ts';
 
-/** One pass of both repair loops, in a cluster with these Services. */
+/** Runs one pass of both repair loops in a cluster with these Services. */
 export async function repairPass(
   { table, clock }: Pick<AllocateWorld, 'table' | 'clock'>,
   services: readonly ServiceClaim[] = [],

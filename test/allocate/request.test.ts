@@ -30,13 +30,13 @@ test.each([
   ['for 256 addresses', { ...good, items: [{ ...NEXT, count: 256 }] }],
   ['to release', { ...good, operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }] }],
   ['for a Service with a label', { ...good, takeUp: { holdOwner: 'team-a' } }],
-  ['that only tries', { ...good, dryRun: true }],
+  ['for a dry run', { ...good, dryRun: true }],
 ])('a request %s is valid', (_, event) => {
   expect(parseRequest(event)).toEqual(event);
   expect(schemaFaults(schema, event)).toEqual([]);
 });
 
-test.each(['', '-a', 'a.', 'a b', 'a\n', 'é', 'x'.repeat(10_240)])('%j is not the owner of a hold', (owner) => {
+test.each(['', '-a', 'a.', 'a b', 'a\n', 'é', 'x'.repeat(10_240)])('the owner of a hold cannot be %j', (owner) => {
   const fault = faultOf({ ...good, hold: { owner } });
   expect(fault).toContain('hold.owner is not 1 to 63 of A-Z');
   expect(fault.length).toBeLessThan(300);
@@ -48,10 +48,14 @@ test.each<[string, unknown, string]>([
   ['with an id of 64 letters', { ...good, requestId: 'x'.repeat(64) }, 'requestId is not 1 to 63 of A-Z'],
   ['with another operation', { ...good, operation: 'take' }, 'operation is none of allocate, release, lookUp'],
   ['with another range', { ...good, items: [{ range: 'ips', next: true }] }, 'items.0.range is none of serviceips'],
-  ['with nothing wanted', { ...good, items: [] }, 'items is empty'],
-  ['with an item that says nothing', { ...good, items: [{ range: 'serviceips' }] }, 'items.0 needs either "value"'],
+  ['without items', { ...good, items: [] }, 'items is empty'],
   [
-    'with an item that says both',
+    'with an item that has neither "value" nor "next"',
+    { ...good, items: [{ range: 'serviceips' }] },
+    'items.0 needs either "value"',
+  ],
+  [
+    'with an item that has both "value" and "next"',
     { ...good, items: [{ ...NEXT, value: '10.0.0.1' }] },
     'items.0 needs either "value", an address or port, or "next"',
   ],
@@ -67,7 +71,7 @@ test.each<[string, unknown, string]>([
     'items.0.value is not the text of an address',
   ],
   ['with a count of 257', { ...good, items: [{ ...NEXT, count: 257 }] }, 'items.0.count is above 256'],
-  ['with a field that is none', { ...good, holder: 'a' }, '"holder" is not known'],
+  ['with an unknown field', { ...good, holder: 'a' }, '"holder" is not known'],
   ['with a hold that has no owner', { ...good, hold: {} }, 'hold.owner is not of type string'],
   [
     'with a hold until tomorrow',
@@ -75,12 +79,12 @@ test.each<[string, unknown, string]>([
     'hold.until is neither "forever" nor a time such as 2026-01-31T12:00:00Z',
   ],
   [
-    'with a hold for some',
+    'with an unknown value of takenUpBy',
     { ...good, hold: { owner: 'a', takenUpBy: 'some' } },
     'hold.takenUpBy is none of any, owner',
   ],
-  ['for a Service of another label', { ...good, takeUp: { owner: 'a' } }, 'takeUp: "owner" is not known'],
-  ['for a name that no cluster has', { ...good, cluster: '#clusters' }, 'cluster is not the name of a cluster'],
+  ['with an unknown field of takeUp', { ...good, takeUp: { owner: 'a' } }, 'takeUp: "owner" is not known'],
+  ['with an invalid cluster name', { ...good, cluster: '#clusters' }, 'cluster is not the name of a cluster'],
 ])('a request %s is refused', (_, event, fault) => {
   expect(faultOf(event)).toContain(`docs/allocate-request.schema.json): ${fault}`);
   expect(schemaFaults(schema, JSON.parse(JSON.stringify(event)))).not.toEqual([]);
@@ -88,7 +92,7 @@ test.each<[string, unknown, string]>([
 
 test.each<[string, unknown, string]>([
   [
-    'for 200 twice',
+    'for two times 200 addresses',
     {
       ...good,
       items: [
@@ -98,7 +102,7 @@ test.each<[string, unknown, string]>([
     },
     'items requests 400 addresses and ports, but the limit is 256',
   ],
-  ['to release any', { ...good, operation: 'release' }, 'items.0.next is only for "allocate"'],
+  ['to release any address', { ...good, operation: 'release' }, 'items.0.next is only for "allocate"'],
   [
     'to release with a hold',
     { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], hold: { owner: 'a' } },
@@ -111,11 +115,11 @@ test.each<[string, unknown, string]>([
     'takeUp is only for "allocate"',
   ],
   [
-    'for a value several times',
+    'for one value twice',
     { ...good, items: [{ range: 'serviceips', value: '10.0.0.1', count: 2 }] },
     'items.0.count is only for "next"',
   ],
-])('a request %s is refused, which no schema can express', (_, event, fault) => {
+])('a request %s is refused by a rule that the schema cannot contain', (_, event, fault) => {
   expect(faultOf(event)).toContain(fault);
 });
 
@@ -128,7 +132,7 @@ test('a refusal lists all faults of the request, or the first of very many', () 
   expect(many.length).toBeLessThan(2_000);
 });
 
-test('A request has one item for each address and port, in its order', () => {
+test('requestedItems returns one item for each address and port, in the order of the request', () => {
   const items = [
     { range: 'servicenodeports', next: true, count: 2 },
     { range: 'serviceips', value: '10.0.0.1' },
@@ -148,8 +152,8 @@ describe('The fingerprint of a request', () => {
       'the order of its fields',
       { hold: { takenUpBy: 'any', owner: 'a' }, items: [{ next: true, range: 'serviceips' }] },
     ],
-    ['a default that is said', { items: [{ ...NEXT, count: 1 }] }],
-    ['whether it only tries', { dryRun: true }],
+    ['a default value that it contains', { items: [{ ...NEXT, count: 1 }] }],
+    ['dryRun', { dryRun: true }],
   ])('the fingerprint of a request does not depend on %s', (_, changed) => {
     expect(of(changed)).toBe(of({}));
   });
@@ -171,7 +175,7 @@ describe('The fingerprint of a request', () => {
     expect(new Set(labels).size).toBe(3);
   });
 
-  test('the fingerprint of a request does not change for a request without takeUp, because records are kept for a day', () => {
+  test('the fingerprint of a request without takeUp is the same in all versions, because records are kept for a day', () => {
     expect(of({})).toBe(
       createHash('sha256').update('["allocate",[["serviceips",null,1]],["a",null,"any"]]').digest('base64url'),
     );

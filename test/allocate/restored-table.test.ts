@@ -20,17 +20,20 @@ describe('A table whose last repair is older than three intervals, as after a re
     ['more than three intervals ago', -INTERVALS_MS - 1],
     ['in the future of this clock', INTERVALS_MS + 1],
     ['never', undefined],
-  ])('a table that was %s allocates nothing for requests until a pass has succeeded', async (_, sinceMs) => {
-    const world = await anAllocateWorld({ isRepaired: false });
-    if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
-    const before = await world.items();
-    expect(await world.ask({ items })).toMatchObject({ outcome: 'refused', error: NOT_READY });
-    expect(await world.items()).toEqual(before);
-    await world.repair(world.clock.nowMs - INTERVALS_MS);
-    expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
-  });
+  ])(
+    'a table whose last repair was %s allocates nothing for requests until a pass has succeeded',
+    async (_, sinceMs) => {
+      const world = await anAllocateWorld({ isRepaired: false });
+      if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
+      const before = await world.items();
+      expect(await world.ask({ items })).toMatchObject({ outcome: 'refused', error: NOT_READY });
+      expect(await world.items()).toEqual(before);
+      await world.repair(world.clock.nowMs - INTERVALS_MS);
+      expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
+    },
+  );
 
-  test('a restored table replays answers, looks up and releases', async () => {
+  test('a restored table still replays answers, looks up items and releases items', async () => {
     const world = await anAllocateWorld({ isRepaired: false });
     await world.repair(world.clock.nowMs);
     const answer = await world.ask({ items });
@@ -66,7 +69,7 @@ describe('A table whose last repair is older than three intervals, as after a re
 test.each<[string, 'observe' | 'enforce', (world: AllocateWorld) => Promise<unknown>]>([
   ['that turns from observe to enforce', 'observe', ({ table }) => setClusterMode(table, CLUSTER, 'enforce')],
   ['whose allocation is closed', 'enforce', ({ table }) => closeAllocation(table, CLUSTER)],
-])('A cluster %s allocates nothing until a pass has saved its ranges', async (_, mode, close) => {
+])('a cluster %s allocates nothing until a pass has saved its ranges', async (_, mode, close) => {
   const world = await anAllocateWorld({ spec: { mode } });
   await close(world);
   const message = 'cannot allocate resources of type serviceipallocations at this time';

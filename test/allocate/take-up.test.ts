@@ -7,16 +7,16 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 
-/** Until it is over by every clock. */
+/** The time after which a hold has ended by every clock. */
 const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 const NEXT_PORT = { range: 'servicenodeports', next: true } as const;
 const TAKEN_PORT = { range: 'servicenodeports', value: 30_001 } as const;
 
-/** Of a person, for good, for whom it may concern. */
+/** A hold of a person without an end, which any Service may claim. */
 const FORMER: Hold = { owner: 'team-a', takenUpBy: 'any', requestId: 'kbctl-1', items: ['10.0.0.1', '10.0.0.2'] };
 
-/** Two addresses are held, and a port is taken. */
+/** Returns a world in which two addresses are held and a port is allocated. */
 async function aWorld(former: Hold = FORMER): Promise<AllocateWorld> {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([0, 1]), holds: [former] });
@@ -24,7 +24,7 @@ async function aWorld(former: Hold = FORMER): Promise<AllocateWorld> {
   return world;
 }
 
-/** Who holds each address: the owner and until when. */
+/** Returns the terms of the hold of each address: owner, end, possible claimers and request. */
 async function holders({ stored }: AllocateWorld): Promise<Record<string, readonly unknown[]>> {
   const { holds } = await stored(RANGE_KEYS.primary);
   return Object.fromEntries(
@@ -60,12 +60,32 @@ test('a request for a Service gets the same answer when it is sent again, and al
 });
 
 test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
-  ['has the label of the owner claims what is for the owner', { takenUpBy: 'owner' }, { holdOwner: 'team-a' }, 'done'],
-  ['has another label does not', { takenUpBy: 'owner' }, { holdOwner: 'team-b' }, 'refused'],
-  ['has any label claims what is for any', { takenUpBy: 'any' }, { holdOwner: 'team-b' }, 'done'],
-  ['comes after the end of the hold claims nothing', { untilMs: Date.parse('2026-01-01T12:00:00Z') }, {}, 'refused'],
-  ['is not named claims nothing', {}, undefined, 'refused'],
-])('a request for a Service that %s', async (_, terms, takeUp, outcome) => {
+  [
+    'for a Service with the label of the owner claims an item that only the owner may claim',
+    { takenUpBy: 'owner' },
+    { holdOwner: 'team-a' },
+    'done',
+  ],
+  [
+    'for a Service with another label does not claim an item that only the owner may claim',
+    { takenUpBy: 'owner' },
+    { holdOwner: 'team-b' },
+    'refused',
+  ],
+  [
+    'for a Service with any label claims an item that any Service may claim',
+    { takenUpBy: 'any' },
+    { holdOwner: 'team-b' },
+    'done',
+  ],
+  [
+    'for a Service claims nothing after the end of the hold',
+    { untilMs: Date.parse('2026-01-01T12:00:00Z') },
+    {},
+    'refused',
+  ],
+  ['without a Service claims nothing', {}, undefined, 'refused'],
+])('a request %s', async (_, terms, takeUp, outcome) => {
   const world = await aWorld({ ...FORMER, ...terms });
   const before = await holders(world);
   const answer = await world.ask({ items: [IP], ...(takeUp && { takeUp }) });
@@ -75,7 +95,7 @@ test.each<[string, Partial<Hold>, AllocateRequest['takeUp'], string]>([
   expect(await holders(world)).toEqual(before);
 });
 
-test('a request for a Service claims nothing that another request allocated for its Service, which may not exist yet', async () => {
+test('a request for a Service does not claim items of a request for another Service, which may not exist yet', async () => {
   const world = await aWorld();
   await world.ask({ items: [{ range: 'serviceips', value: '10.0.0.9' }], takeUp: {} });
   await world.ask({ requestId: 'r2', items: [{ range: 'serviceips', value: '10.0.0.10' }] });
@@ -86,7 +106,7 @@ test('a request for a Service claims nothing that another request allocated for 
   expect(await ask('r5', '10.0.0.10')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
 });
 
-test('a request for a Service does not claim a hold that was prolonged meanwhile', async () => {
+test('a request for a Service does not claim a hold that is extended during the request', async () => {
   const world = await aWorld();
   const prolonging: KeyValueTable = {
     ...world.table,

@@ -12,15 +12,15 @@ import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { tableThrough } from '../support/table-through.ts';
 import { repairPass } from './repair-after.ts';
 
-/** The table whose every call happens when the scheduler decides. */
+/** Returns a table that makes each call when the scheduler decides. */
 function stepping(table: KeyValueTable, scheduler: fc.Scheduler): KeyValueTable {
   return tableThrough(table, (call) => scheduler.schedule(Promise.resolve()).then(call));
 }
 
-/** Until it is over by every clock. */
+/** The time after which a hold has ended by every clock. */
 const HOLD_MS = 15 * 60_000 + HOLD_END_MARGIN_MS;
 
-/** All addresses of the /24 are taken but the first few of its dynamic band. */
+/** Returns a world in which only the first `free` addresses of the dynamic band of the /24 are free. */
 async function withFree(free: number): Promise<AllocateWorld> {
   const world = await anAllocateWorld();
   const bits = Array.from({ length: 254 }, (_, bit) => bit).filter((bit) => bit < 16 || bit >= 16 + free);
@@ -46,7 +46,7 @@ const anItem = fc.constantFrom<AllocateRequest['items'][number]>(
 );
 const someItems = fc.array(anItem, { minLength: 1, maxLength: 3 });
 
-test('two invocations of one request have one answer and hold exactly its items, in any order of their steps', async () => {
+test('simultaneous invocations of one request return one answer and hold exactly its items, in any order of their steps', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
     someItems,
@@ -61,7 +61,7 @@ test('two invocations of one request have one answer and hold exactly its items,
       );
       expect(plain(second)).toEqual(plain(first));
       expect(plain(third)).toEqual(plain(first));
-      // At most one of them settled it: the others say so.
+      // At most one invocation completed the request. The others mark their answer as replayed.
       expect([first, second, third].filter(({ replayed }) => replayed !== true).length).toBeLessThanOrEqual(1);
       expect(await held(world, 'r1')).toEqual(valuesIn(first));
       expect(await held(world, 'r2')).toEqual(valuesIn(other));
@@ -71,7 +71,7 @@ test('two invocations of one request have one answer and hold exactly its items,
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('two invocations of one request have one answer although one ends early, and a pass after the hold frees all its items', async () => {
+test('two invocations of one request return one answer although one ends early, and a pass after the hold frees all its items', async () => {
   const property = fc.asyncProperty(
     fc.scheduler(),
     someItems,
@@ -90,7 +90,7 @@ test('two invocations of one request have one answer although one ends early, an
       expect(mine).toEqual(expect.arrayContaining(valuesIn(again)));
       world.clock.nowMs += HOLD_MS;
       await repairPass(world);
-      // No Service took anything up.
+      // No Service claimed an item.
       expect(await held(world, 'r1')).toEqual([]);
       expect(Object.keys(await world.taken()).length).toBeLessThanOrEqual(Object.keys(before).length);
     },
@@ -98,7 +98,7 @@ test('two invocations of one request have one answer although one ends early, an
   await fc.assert(property, { numRuns: runs(40) });
 });
 
-test('two releases have at most one answer, and free nothing that was allocated later', async () => {
+test('two simultaneous invocations of a release complete it once, and free nothing that is allocated later', async () => {
   const release: Partial<AllocateRequest> = {
     operation: 'release',
     items: [
@@ -125,7 +125,7 @@ test('two releases have at most one answer, and free nothing that was allocated 
   await fc.assert(property, { numRuns: runs(20) });
 });
 
-test('One of two requests for the last free address gets it, and the other is refused because the range is full', async () => {
+test('one of two requests for the last free address gets it, and the other is refused because the range is full', async () => {
   const property = fc.asyncProperty(fc.scheduler(), async (scheduler) => {
     const world = await withFree(1);
     const table = stepping(world.table, scheduler);

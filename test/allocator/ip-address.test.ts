@@ -21,7 +21,7 @@ test.each([
   { text: '1:2:3:4:5:6:7::', canonical: '1:2:3:4:5:6:7:0', family: 'IPv6' },
   { text: '1:0:0:4:5:6:0:0', canonical: '1::4:5:6:0:0', family: 'IPv6' },
   { text: 'fe80::', canonical: 'fe80::', family: 'IPv6' },
-])('an address written $text is $canonical, of family $family', ({ text, canonical, family }) => {
+])('the address $text has the canonical form $canonical and the family $family', ({ text, canonical, family }) => {
   expect(canonicalAddress(text)).toBe(canonical);
   expect(familyOf(text)).toBe(family);
 });

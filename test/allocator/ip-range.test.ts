@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { ipRange, itemsOf } from '../support/ranges.ts';
 
-/* What a range answers to every operation is in the golden cases; here are its limits and the texts of addresses. */
+/* The golden cases test the operations of a range. These tests are about its limits and the texts of addresses. */
 
 const notInRange = (address: string, cidr: string) => ({
   code: 'NotInRange',
@@ -35,11 +35,11 @@ describe('An IP range', () => {
     { address: 'FD00::0', shown: 'fd00::' },
     { address: 'garbage', shown: 'garbage' },
     { address: '', shown: '' },
-  ])('an IP range names $address as "$shown" when it refuses it', ({ address, shown }) => {
+  ])('an IP range refuses $address and prints it as "$shown"', ({ address, shown }) => {
     expect(ipRange('10.0.0.0/24').allocate(address)).toMatchObject(notInRange(shown, '10.0.0.0/24'));
   });
 
-  test('the number of an address in any network leads back to the address', () => {
+  test('each number in any network maps to an address that maps back to the number', () => {
     const cidrs = fc.oneof(
       fc.tuple(fc.ipV4(), fc.integer({ min: 2, max: 30 })),
       fc.tuple(fc.ipV6(), fc.integer({ min: 2, max: 127 })),

@@ -35,7 +35,7 @@ describe('A network', () => {
     { text: '::ffff:10.0.0.7/120', canonical: '10.0.0.0/24' },
     { text: '::ffff:10.0.0.7/88', canonical: '::ff00:0:0/88' },
     { text: '::1/128', canonical: '::1/128' },
-  ])('a network written $text is $canonical', ({ text, canonical }) => {
+  ])('the network $text has the canonical form $canonical', ({ text, canonical }) => {
     expect(parseCidr(text)?.text).toBe(canonical);
   });
 
@@ -63,7 +63,7 @@ describe('A network', () => {
     { cidr: '2001:db8::/66', size: 2n ** 62n },
     { cidr: '2001:db8::/65', size: 2n ** 63n - 1n },
     { cidr: '::/1', size: 0n },
-  ])('$cidr counts $size addresses', ({ cidr, size }) => {
+  ])('the network $cidr has $size addresses', ({ cidr, size }) => {
     expect(rangeSize(network(cidr))).toBe(size);
   });
 
@@ -73,7 +73,7 @@ describe('A network', () => {
     { cidr: 'fc::/64', size: Number.MAX_SAFE_INTEGER },
     { cidr: '10.0.0.0/31', size: 0 },
     { cidr: '10.0.0.0/32', size: 0 },
-  ])('$cidr has $size usable addresses', ({ cidr, size }) => {
+  ])('the network $cidr has $size usable addresses', ({ cidr, size }) => {
     expect(usableSize(network(cidr))).toBe(size);
   });
 
@@ -86,10 +86,13 @@ describe('A network', () => {
     { cidr: '::/0', text: '10.0.0.1', contains: false, usable: false },
     { cidr: 'fd00::/64', text: 'fd00::', contains: true, usable: false },
     { cidr: 'fd00::/64', text: 'fd00::ffff:ffff:ffff:ffff', contains: true, usable: true },
-  ])('$cidr contains $text: $contains, and may allocate it: $usable', ({ cidr, text, contains, usable }) => {
-    expect(networkContains(network(cidr), address(text))).toBe(contains);
-    expect(isUsableIn(network(cidr), address(text))).toBe(usable);
-  });
+  ])(
+    'the network $cidr contains $text: $contains, and $text is usable in it: $usable',
+    ({ cidr, text, contains, usable }) => {
+      expect(networkContains(network(cidr), address(text))).toBe(contains);
+      expect(isUsableIn(network(cidr), address(text))).toBe(usable);
+    },
+  );
 
   test('a network contains exactly the addresses with its prefix', () => {
     const value = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });

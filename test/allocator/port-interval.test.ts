@@ -17,7 +17,7 @@ describe('A port range', () => {
     { text: '', base: 0, size: 0, shown: '' },
     { text: '  ', base: 0, size: 0, shown: '' },
   ])(
-    'a port range written $text starts at $base, has $size ports and is shown as "$shown"',
+    'the port range "$text" starts at $base, has $size ports and is printed as "$shown"',
     ({ text, base, size, shown }) => {
       const interval = parsePortInterval(text);
       expect(interval).toEqual({ base, size });

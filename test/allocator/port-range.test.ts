@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { portRange } from '../support/ranges.ts';
 
-/* What a range answers to every operation is in the golden cases. */
+/* The golden cases test the operations of a range. */
 
 const FULL = { code: 'Full', message: 'range is full' };
 
@@ -19,7 +19,7 @@ describe('A range of node ports', () => {
     },
   );
 
-  test('an empty range is full, and has a snapshot without a range', () => {
+  test('an empty range is full, and its snapshot names no range', () => {
     const range = portRange('');
     expect(range.allocateNext()).toMatchObject(FULL);
     expect(range.snapshot()).toEqual({ range: '', data: new Uint8Array(0) });

@@ -7,7 +7,7 @@ import { itemsOf, scriptedPick, seededPick } from '../support/ranges.ts';
 
 const numbersBelow = (end: number) => Array.from({ length: end }, (_, number) => number);
 
-/** A range whose items are their numbers. */
+/** Returns a range whose items are the numbers from 0 to `max` - 1. */
 function numbered(max: number, reserved: number, pick: PickIndex = seededPick(7)): RangeAllocator<number> {
   const numbers = {
     spec: `0-${max - 1}`,
@@ -51,7 +51,7 @@ const STEPS = {
   },
 } satisfies Record<string, Step>;
 
-/** The scan of the original, bit by bit. */
+/** Returns the item that the bit-by-bit scan of upstream finds. */
 function scanned(
   taken: ReadonlySet<number>,
   max: number,
@@ -78,7 +78,7 @@ const shape = fc
   .chain((max) => fc.record({ max: fc.constant(max), reserved: fc.integer({ min: 0, max: Math.min(max, 300) }) }));
 
 describe('A range after any operations', () => {
-  test('a range contains the items of a set, also after a restore from a larger range', () => {
+  test('a range has the same items as a set after the same operations and after a restore from a larger range', () => {
     const step = fc.record({
       action: fc.constantFrom('allocate', 'allocateNext', 'release', 'restore'),
       item: fc.nat(),
@@ -101,7 +101,7 @@ describe('A range after any operations', () => {
     );
   });
 
-  test('allocateNext finds the same item as a scan bit by bit with the same numbers', () => {
+  test('allocateNext finds the same item as a bit-by-bit scan with the same random numbers', () => {
     const fill = fc.record({ holes: fc.array(fc.nat(), { maxLength: 4 }), from: fc.nat(), length: fc.nat() });
     fc.assert(
       fc.property(shape, fill, fc.nat(), fc.nat(), ({ max, reserved }, { holes, from, length }, first, second) => {
@@ -135,16 +135,22 @@ describe('allocateNext', () => {
   test.each([
     { numbers: [0], taken: [], item: 16, asked: [112], what: 'starts above the reserved band' },
     { numbers: [5], taken: [21, 22], item: 23, asked: [112], what: 'continues to the first free item' },
-    { numbers: [111], taken: [127, 16], item: 17, asked: [112], what: 'goes round within the band' },
+    { numbers: [111], taken: [127, 16], item: 17, asked: [112], what: 'wraps around within the band' },
     {
       numbers: [3, 15],
       taken: [...numbersBelow(112).map((at) => at + 16), 15],
       item: 0,
       asked: [112, 16],
-      what: 'draws once more, and goes round, in the reserved band',
+      what: 'draws a second number in the reserved band, and wraps around in it',
     },
-    { numbers: [0], taken: numbersBelow(128), item: undefined, asked: [], what: 'draws nothing when all are taken' },
-  ])('$what', ({ numbers, taken, item, asked }) => {
+    {
+      numbers: [0],
+      taken: numbersBelow(128),
+      item: undefined,
+      asked: [],
+      what: 'draws no number when all items are allocated',
+    },
+  ])('allocateNext $what', ({ numbers, taken, item, asked }) => {
     const script = scriptedPick(numbers);
     const range = numbered(128, 16, script.pick);
     for (const each of taken) range.allocate(each);

@@ -21,7 +21,7 @@ describe('The bytes of a snapshot', () => {
     { data: '00', count: 0 },
     { data: 'ffffffffff', count: 40 },
     { data: `01${'00'.repeat(32)}`, count: 1 },
-  ])('"$data" have $count bits set', ({ data, count }) => {
+  ])('the bytes "$data" have $count bits set', ({ data, count }) => {
     expect(popCount(bytes(data))).toBe(count);
   });
 
@@ -37,7 +37,7 @@ describe('The bytes of a snapshot', () => {
 const sets = fc.uniqueArray(fc.integer({ min: 0, max: 400 })).map((bits) => new Set(bits));
 const ascending = (...bits: number[]) => [...new Set(bits)].toSorted((a, b) => a - b);
 
-test('sets in the byte format of a snapshot are combined like other sets', () => {
+test('set operations on snapshot bytes have the same results as on other sets', () => {
   fc.assert(
     fc.property(sets, sets, fc.integer({ min: 0, max: 401 }), (one, other, bit) => {
       const [a, b] = [fromBits(one), fromBits(other)];

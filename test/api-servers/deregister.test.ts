@@ -55,7 +55,7 @@ describe('deregistering an address', () => {
     },
   );
 
-  test('a deregistration keeps another published address that missed two probes: only a tick removes it, after another probe', async () => {
+  test('a deregistration keeps another published address that missed two probes, because only a tick removes it', async () => {
     const world = worldOf(A, B, C);
     await world.tick();
     await world.setLease({ address: C, expiresAtMs: world.nowMs, misses: 2 });
@@ -141,7 +141,7 @@ describe('deregistering an address', () => {
     for (const object of late) expect(await port.update(object)).toMatchObject({ outcome: 'conflict' });
   });
 
-  test('a deregistration reports that the address may be published while a tick creates the Endpoints, and removes it when it is repeated', async () => {
+  test('a deregistration during the creation of the Endpoints reports that the address may be published, and a repetition removes it', async () => {
     const world = await settled();
     world.cluster.remove(ENDPOINTS_REF);
     world.cluster.remove(SLICE_REF);
@@ -178,7 +178,7 @@ describe('deregistering an address', () => {
     expect(world.cluster.writes).toEqual([]);
   });
 
-  test('a deregistration reports that the address is still published if a slice of another writer spells it otherwise', async () => {
+  test('a deregistration reports that the address is still published if a slice of another writer contains it in another spelling', async () => {
     const world = new EndpointsWorld([aServer('fd00::1'), aServer('fd00::2')], {
       serviceClusterIPRanges: ['fd00:10::/112'],
     });
@@ -212,7 +212,7 @@ describe('deregistering an address', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('a deregistration removes an address with the master-count reconciler, too', async () => {
+  test('a deregistration removes an address with the master-count reconciler', async () => {
     const world = worldOf(A, B);
     world.endpoints({ reconciler: 'master-count', masterCount: 2 });
     await world.tick();
@@ -266,7 +266,7 @@ describe('deregistering the last live address', () => {
     expect(world.published()).toHaveLength(1);
   });
 
-  test('a deregistration with lastOne that is repeated without it leaves addresses that another writer published since', async () => {
+  test('a repetition without lastOne keeps addresses that another writer published after a deregistration with lastOne', async () => {
     const world = await settled();
     await ask(world);
     await world.setLease({ address: A, expiresAtMs: world.nowMs, misses: 2 });
@@ -291,7 +291,7 @@ describe('a refused deregistration', () => {
     },
     { name: 'has an end that is no time', given: { untilMs: Number.NaN }, reason: 'badEnd' },
     { name: 'names an address in front of several servers', given: { address: SHARED }, reason: 'shared' },
-  ])('$name', async ({ given, reason }) => {
+  ])('a deregistration is refused if it $name', async ({ given, reason }) => {
     const world = await settled([aServer(A), aServer(B), aServer(SHARED, 'shared')]);
     expect(await ask(world, given)).toMatchObject({ outcome: 'refused', reason });
     expect(world.cluster.writes).toEqual([]);

@@ -17,9 +17,9 @@ function resolve(spec: ClusterSpec, lookUp: () => ReturnType<LookUp>, leases: re
 
 describe('the addresses of a source', () => {
   test.each([
-    { name: 'of a host name are probed with that name', source: dnsName, serverName: 'api.example.com' },
-    { name: 'of a target group are probed by their addresses', source: group, serverName: undefined },
-  ])('$name', async ({ source, serverName }) => {
+    { name: 'of a host name are probed with that server name', source: dnsName, serverName: 'api.example.com' },
+    { name: 'of a target group are probed without a server name', source: group, serverName: undefined },
+  ])('the addresses $name', async ({ source, serverName }) => {
     const { addresses } = await resolve(aClusterSpec({ apiServers: [source] }), async () => ['10.9.8.7']);
 
     const { host } = source;
@@ -44,31 +44,31 @@ describe('the addresses of a source', () => {
   const many = Array.from({ length: 900 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
   test.each([
     {
-      name: 'without those that Endpoints must not contain',
+      name: 'only the records that Endpoints may contain',
       records: ['10.9.8.6', 'fd00::1', '127.0.0.1'],
       addresses: ['10.9.8.6'],
       findings: [{ item: '127.0.0.1' }],
     },
     {
-      name: 'and the known ones stay if it has only records of the other family',
+      name: 'the known addresses if all records are of the other family',
       records: ['fd00::1'],
       addresses: ['10.9.8.7'],
       findings: [{ item: dnsName.host, message: expect.stringContaining('no record is an IPv4 address') }],
     },
     {
-      name: 'at most 32 of them',
+      name: 'at most 32 records',
       records: many,
       addresses: many.slice(0, 32),
       findings: [{ item: dnsName.host, message: expect.stringContaining('900 addresses') }],
     },
-  ])('the addresses of a source are its records, $name', async ({ records, addresses, findings }) => {
+  ])('the addresses of a source are $name', async ({ records, addresses, findings }) => {
     const spec = aClusterSpec({ apiServers: [dnsName] });
     const resolved = await resolve(spec, async () => records, [known]);
     expect(resolved.addresses.map(({ address }) => address)).toEqual(addresses);
     expect(resolved.findings).toMatchObject(findings);
   });
 
-  test('each address of a source is used once, in canonical form, even if a target group or Service spells it otherwise', async () => {
+  test('each address of a source is used once, in canonical form, even if a target group or Service has another spelling', async () => {
     const spec = aClusterSpec({ apiServers: [group, aServer('10.9.8.8')] });
     const records = [
       '::ffff:10.9.8.7',
@@ -119,7 +119,7 @@ describe('the probe of an address', () => {
     ['a URL at an address of the spec', at('https://[fd00:0:0::1]:7443/livez'), undefined, true],
     ['a URL at a host name of the spec', at('https://api.example.com/livez'), undefined, true],
     ['a URL at another host', at('https://tenant.example.com/livez'), undefined, 'atKubeconfigHost'],
-  ])('the probe of an address asks %s, and sends the credential only to a host of the spec', async (...row) => {
+  ])('the probe of an address requests %s, and sends the credential only to a host of the spec', async (...row) => {
     const [, own, url, authenticate] = row;
     const server = { address: 'fd00::2', kind: 'server', probe: own } as const;
     const spec = aClusterSpec({ apiServers: [server, aServer('fd00::1'), dnsName] });

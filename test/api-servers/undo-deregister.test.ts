@@ -43,7 +43,7 @@ describe('undoing a deregistration', () => {
     expect(await world.lease(B)).toEqual(before);
   });
 
-  test('the undo of a deregistration is required again after the table is restored from a backup: a finding shows the command', async () => {
+  test('a finding shows the command to undo a deregistration again after the table was restored from a backup', async () => {
     const world = await withdrawn();
     const backup = await world.lease(B);
     await undo(world);
@@ -64,7 +64,7 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('the undo of a deregistration lets the next tick publish a server again whose agent refreshes the lease, until the lease expired and two probes missed', async () => {
+  test('after the undo, a server whose agent refreshes the lease is published until the lease expires and the server misses two probes', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });
     await undo(world);
@@ -76,7 +76,7 @@ describe('undoing a deregistration', () => {
     expect(world.published()).toEqual([A]);
   });
 
-  test('the undo of a deregistration counts for a caller whose clock is a second behind: the last live address stays', async () => {
+  test('an undo counts at once for a caller whose clock is a second behind, so that the last live address is not removed', async () => {
     const world = await withdrawn();
     await world.setLease({ address: B, source: 'agent' });
     await undoDeregister({ spec: world.spec, table: world.table, address: B, nowMs: () => world.nowMs + 1_000 });

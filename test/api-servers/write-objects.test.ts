@@ -28,9 +28,17 @@ describe('writing Endpoints and slices', () => {
   });
 
   test.each([
-    ['IPv4 addresses alone are in the slice', ['1.2.3.4', 'fd00::1'], { ...aSlice(['1.2.3.4']), addressType: 'IPv4' }],
-    ['a slice of IPv6 addresses alone has their type', ['fd00::1'], { ...aSlice(['fd00::1']), addressType: 'IPv6' }],
-  ])('%s', async (_title, addresses, slice) => {
+    [
+      'contains only the IPv4 addresses of Endpoints with both families',
+      ['1.2.3.4', 'fd00::1'],
+      { ...aSlice(['1.2.3.4']), addressType: 'IPv4' },
+    ],
+    [
+      'has the address type IPv6 if all addresses are IPv6',
+      ['fd00::1'],
+      { ...aSlice(['fd00::1']), addressType: 'IPv6' },
+    ],
+  ])('the slice %s', async (_title, addresses, slice) => {
     const cluster = memoryCluster();
     await writeObjects(cluster.port, [{ verb: 'create', object: anEndpoints(addresses) }, mirror()]);
     expect(cluster.find(SLICE_REF)).toMatchObject(slice);

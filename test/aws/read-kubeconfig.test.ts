@@ -31,11 +31,11 @@ async function anAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
   return started;
 }
 
-/** Waits for nothing for long. */
+/** Returns a reader without retries. */
 const aReader = (requestTimeoutMs = 30_000) => kubeconfigReader({ maxAttempts: 1, requestTimeoutMs });
 const never = new AbortController().signal;
 
-/** Secrets and parameters are the name of what was asked for. */
+/** Answers a request for a secret or parameter with its name, and a request for a role with a key of that role. */
 function echo({ action, body }: AwsCall): AwsAnswer {
   if (action === 'AssumeRole') return assumedRole(`KEY-OF-${String(body['RoleArn']).split('/')[1]}`);
   if (action === 'AmazonSSM.GetParameter') return { body: { Parameter: { Value: `kubeconfig in ${body['Name']}` } } };
@@ -43,7 +43,7 @@ function echo({ action, body }: AwsCall): AwsAnswer {
 }
 
 describe('a kubeconfig that is kept in AWS', () => {
-  test('a kubeconfig that is kept in AWS comes from Secrets Manager by name', async () => {
+  test('a kubeconfig that is kept in AWS is read from Secrets Manager by name', async () => {
     const { calls } = await anAws(echo);
     expect(await aReader()(secret, never)).toBe('kubeconfig in kbc/demo');
     expect(calls).toEqual([
@@ -56,7 +56,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     expect(await aReader()(secret, never)).toBe('kind: Config');
   });
 
-  test('a kubeconfig that is kept in AWS comes from Parameter Store, decrypted', async () => {
+  test('a kubeconfig that is kept in AWS is read from Parameter Store with decryption', async () => {
     const { calls } = await anAws(echo);
     expect(await aReader()(parameter, never)).toBe('kubeconfig in /kbc/demo');
     expect(calls).toMatchObject([
@@ -64,7 +64,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     ]);
   });
 
-  test('a kubeconfig that is kept in AWS is read from another account through a role, which is assumed once for many reads, with the external ID of the stack', async () => {
+  test('a kubeconfig of another account is read with a role, which is assumed once for many reads with the external ID of the stack', async () => {
     process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
     try {
       const { calls } = await anAws(echo);
@@ -83,7 +83,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     }
   });
 
-  test('a kubeconfig that is kept in AWS is read through a role by a process without a region if its ARN has one', async () => {
+  test('a process without a region reads a kubeconfig with a role if the ARN of the kubeconfig contains a region', async () => {
     const { calls } = await anAws(echo);
     delete process.env['AWS_REGION'];
     const arn = 'arn:aws:secretsmanager:eu-test-1:123456789012:secret:kbc/demo';
@@ -91,7 +91,7 @@ describe('a kubeconfig that is kept in AWS', () => {
     expect(calls.map(({ action }) => action)).toEqual(['AssumeRole', 'secretsmanager.GetSecretValue']);
   });
 
-  test('kubeconfigs of many accounts are read with the clients of the last hundred roles alone', async () => {
+  test('a reader keeps the clients of the last hundred roles, and assumes an older role again', async () => {
     const { calls } = await anAws(echo);
     const read = aReader();
     const roles = Array.from({ length: 101 }, (_, at) => `${role}-${at}`);
@@ -118,12 +118,12 @@ describe('a user who reads a kubeconfig in AWS', () => {
     else process.env[file] = before;
   });
 
-  /** Until the fake AWS stops: beside a profile they are a doubt, which the SDK tells. */
+  /** Removes the keys of the fake AWS until it stops. With a profile and keys, the SDK prints a warning. */
   const withoutKeys = () => {
     for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
   };
 
-  test('a user who reads a kubeconfig may name a profile and a region, for roles too', async () => {
+  test('a reader uses the profile and the region of the user for secrets and for roles', async () => {
     const { calls } = await anAws(echo);
     withoutKeys();
     const read = kubeconfigReader({ maxAttempts: 1, profile: 'mine', region: 'eu-test-2' });
@@ -178,7 +178,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     [secret, awsError('InvalidRequestException', 'it was marked for deletion.'), /restore-secret/],
     [secret, { body: {} }, /is empty/],
     [secret, awsError('ExpiredTokenException', 'signature was abc123'), /could not be authenticated \(Expired/],
-  ])('%j answers %j, which is a bad kubeconfig', async (stored, answer, message) => {
+  ])('the read of %j with the answer %j fails with BadKubeconfig and a resolution', async (stored, answer, message) => {
     await expectError(stored, answer, 'BadKubeconfig', message);
   });
 
@@ -186,12 +186,14 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     ['throttling', awsError('ThrottlingException'), 'Throttled', /next pass/],
     ['a fault of AWS', awsError('InternalServiceError', 'oops', 500), 'Unavailable', /failed \(InternalServiceError\)/],
     [
-      'silence, as without a route',
+      'no answer',
       { hang: true } as const,
       'Unavailable',
       /no answer \(.*\).*endpoint for com\.amazonaws\.eu-test-1\.secretsmanager.*NAT gateway/,
     ],
-  ])('%s', (_, answer, code, message) => expectError(secret, answer, code, message));
+  ])('the read fails with a code and a resolution after %s', (_, answer, code, message) =>
+    expectError(secret, answer, code, message),
+  );
 
   test('a role that may not be assumed is reported with its resolution', async () => {
     await anAws(() => stsError('AccessDenied'));
@@ -219,7 +221,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
   });
 });
 
-test('a missing region is reported once, in whole sentences', () => {
+test('the error about a missing region names the region once, in whole sentences', () => {
   expect(errorSentence(noRegion({ secretsManager: 'kbc/demo' }))).toBe(
     'BadKubeconfig: The kubeconfig in secret kbc/demo cannot be read: no AWS region is set. Set AWS_REGION, or name it by its ARN.',
   );

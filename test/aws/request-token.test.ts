@@ -16,7 +16,7 @@ async function requested(answer: AwsAnswer) {
   return { calls: started.calls, token: tokenRequester({})(AUDIENCE) };
 }
 
-test('a token of AWS STS is for one audience and five minutes', async () => {
+test('a token of AWS STS is requested for one audience and five minutes', async () => {
   const { calls, token } = await requested(issuedToken('a-token'));
   expect(await token).toBe('a-token');
   expect(calls).toMatchObject([
@@ -38,17 +38,17 @@ test.each([
   [stsError('Throttling', 429), 'Throttled', /was throttled/],
   [stsError('InternalFailure', 500), 'Unavailable', /failed \(InternalFailure\)/],
   [issuedToken(''), 'BadKubeconfig', /returned no token/],
-])('a token of AWS STS is refused by %j with %s', async (answer, code, message) => {
+])('the request for a token of AWS STS fails after %j with %s', async (answer, code, message) => {
   const { token } = await requested(answer);
   await expect(token).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
 });
 
-test('a token of more than 4 KB from AWS STS is not sent', async () => {
+test('a token of more than 4 KB from AWS STS is refused', async () => {
   const { token } = await requested(issuedToken('x'.repeat(LONGEST_TOKEN + 1)));
   await expect(token).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining('4097') });
 });
 
-test('a token of AWS STS needs a network path to STS', async () => {
+test('the error of a request for a token without a network path to AWS STS names the missing endpoint', async () => {
   aws = noAws();
   await expect(tokenRequester({})(AUDIENCE)).rejects.toMatchObject({
     code: 'Unavailable',

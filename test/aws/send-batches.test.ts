@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { createSqsClient, defaultEventBus, sqsQueue } from '../../lib/aws/send-batches.ts';
 import { type AwsAnswer, type AwsCall, awsError, type FakeAws, startFakeAws } from '../support/fake-aws.ts';
 
-/** Where queues are in production, which is not where the test's server listens. */
+/** A URL as queues have it in production. The server of the test has another address. */
 const URL = 'https://sqs.eu-test-1.amazonaws.com/123456789012/ticks';
 const MESSAGES = Array.from({ length: 12 }, (_, at) => ({ body: `tick ${at}`, delaySeconds: at % 60 }));
 const OK = { body: {} };
@@ -20,7 +20,7 @@ const entriesOf = ({ body }: AwsCall) => body['Entries'] as readonly Entry[];
 const queue = () => sqsQueue(createSqsClient(process.env), URL);
 
 let aws: FakeAws | undefined;
-/** The calls, with full batches first: they arrive in any order. */
+/** Returns the calls with the largest batches first, because calls arrive in any order. */
 const calls = () => [...(aws?.calls ?? [])].sort((one, other) => entriesOf(other).length - entriesOf(one).length);
 afterEach(() => aws?.stop());
 
@@ -33,7 +33,7 @@ async function send(
   return open().send(MESSAGES, signal ?? new AbortController().signal);
 }
 
-test('a queue of SQS takes ten messages a call, each with its delay', async () => {
+test('a queue of SQS gets at most ten messages in a call, each with its delay', async () => {
   expect(await send(queue, () => OK)).toEqual([]);
   expect(calls().map((call) => [call.action, call.body['QueueUrl'], entriesOf(call).length])).toEqual([
     ['AmazonSQS.SendMessageBatch', URL, 10],
@@ -62,7 +62,7 @@ describe.each([
   ['a queue of SQS', queue, { Failed: [{ Id: '1', Code: 'InternalError', Message: 'try later', SenderFault: false }] }],
   ['the default event bus', defaultEventBus, { FailedEntryCount: 1, Entries: [{ EventId: '1' }, REFUSED] }],
 ])('%s', (sender, open, refusal) => {
-  test(`${sender} returns the messages that were refused, and still makes the other calls`, async () => {
+  test(`the send to ${sender} returns the refused messages, and makes the other calls`, async () => {
     const unsent = await send(open, (call) =>
       entriesOf(call).length === 2 ? { body: refusal } : awsError('AccessDeniedException'),
     );
@@ -74,7 +74,7 @@ describe.each([
     });
   });
 
-  test(`${sender} is abandoned when its time is over`, async () => {
+  test(`the send to ${sender} ends at its deadline`, async () => {
     const controller = new AbortController();
     const hang = () => {
       controller.abort(new Error('time is over'));

@@ -33,7 +33,7 @@ test.each([
   ['TargetGroupNotFound', 400, 'BadKubeconfig', /there is no such target group\. Correct targetGroupArn/],
   ['AccessDenied', 403, 'BadKubeconfig', /was denied\. Allow it to the role of this function\.$/],
   ['Throttling', 429, 'Throttled', /was throttled/],
-])('a target group is not read when AWS answers %s with %d', async (name, status, code, message) => {
+])('the read of a target group fails when AWS answers %s with %d', async (name, status, code, message) => {
   await expect(targets(stsError(name, status))).rejects.toMatchObject({
     code,
     message: expect.stringMatching(message),

@@ -21,7 +21,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
 import { readyStandIn } from '../support/stand-in.ts';
 
-/** Nothing that would be blotted out as a token by its looks: it must not be there in the first place. */
+/** A token that no pattern masks as a credential, so that the test finds it wherever the code writes it. */
 const TOKEN = 'plain-words-that-open-the-door';
 const ROLE_KEY = 'role-secret-key';
 const authority = makeAuthority('the authority of this test');
@@ -51,7 +51,7 @@ afterEach(async () => {
   await server?.stop();
 });
 
-/** Takes any caller with the token, unless `spoil` answers. */
+/** Starts a server that passes each request to the stand-in, unless `spoil` returns a reply. */
 async function startServer(
   pair: CertifiedKey,
   spoil?: (authorization: string) => { status: number; body: string } | undefined,
@@ -76,7 +76,7 @@ function kubeconfigFor(url: string): string {
 
 const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
 
-/** Every function once, twice over, and all that they left anywhere, as one text. */
+/** Runs every loop twice, a deregistration and the doctor. Returns all that they wrote and answered, as one text. */
 async function everythingWritten(secret: string): Promise<string> {
   aws = await startFakeAws(({ action }) => {
     if (action === 'GetWebIdentityToken') return issuedToken(TOKEN);
@@ -145,13 +145,13 @@ function expectNoSecret(written: string): void {
 }
 
 describe('no log line, record, answer or table item contains a credential', () => {
-  test('passes succeed', async () => {
+  test('no output contains a credential if passes succeed', async () => {
     const written = await everythingWritten(kubeconfigFor(await startServer(serverPair)));
     expectNoSecret(written);
     expect(written).toContain('"failed":0');
   });
 
-  test('the API server refuses the token', async () => {
+  test('no output contains a credential if the API server refuses the token', async () => {
     const body = JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized', message: 'no' });
     const written = await everythingWritten(
       kubeconfigFor(await startServer(serverPair, () => ({ status: 401, body }))),
@@ -161,27 +161,31 @@ describe('no log line, record, answer or table item contains a credential', () =
   });
 
   test.each([
-    ['refuses and repeats it', 403, (said: string) => ({ kind: 'Status', reason: 'Forbidden', message: said })],
-    ['accepts and answers it as a kind', 200, (said: string) => ({ kind: said, apiVersion: said })],
     [
-      'repeats it behind what is cut',
+      'refuses the token and repeats it',
+      403,
+      (said: string) => ({ kind: 'Status', reason: 'Forbidden', message: said }),
+    ],
+    ['returns the token as the kind of an object', 200, (said: string) => ({ kind: said, apiVersion: said })],
+    [
+      'repeats the token where a long message is cut',
       500,
       (said: string) => ({ kind: 'Status', message: `${'x'.repeat(275)}${said}` }),
     ],
-  ])('the API server %s', async (_, status, reply) => {
+  ])('no output contains a credential if the API server %s', async (_, status, reply) => {
     const spoil = (authorization: string) => ({ status, body: JSON.stringify(reply(authorization)) });
     const written = await everythingWritten(kubeconfigFor(await startServer(serverPair, spoil)));
     expectNoSecret(written);
     expect(written).not.toContain(TOKEN.slice(0, 12));
   });
 
-  test('the API server is unreachable', async () => {
+  test('no output contains a credential if the API server is unreachable', async () => {
     const written = await everythingWritten(kubeconfigFor('https://127.0.0.1:1'));
     expectNoSecret(written);
     expect(written).toContain('ECONNREFUSED');
   });
 
-  test('its certificate is of another authority', async () => {
+  test('no output contains a credential if the certificate of the API server is of another CA', async () => {
     const other = makeAuthority('another authority').issue(['127.0.0.1']);
     const written = await everythingWritten(kubeconfigFor(await startServer(other)));
     expectNoSecret(written);
@@ -189,18 +193,18 @@ describe('no log line, record, answer or table item contains a credential', () =
   });
 
   test.each([
-    ['it is no YAML', `users:\n  - user: { token: ${TOKEN}\n- :`],
-    ['it is the bare token', TOKEN],
-    ['it is JSON of something else', JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] })],
+    ['is not YAML', `users:\n  - user: { token: ${TOKEN}\n- :`],
+    ['is only the token', TOKEN],
+    ['is JSON of another kind', JSON.stringify({ token: TOKEN, users: [{ user: { token: TOKEN } }] })],
     [
-      'its user is logged in by a plugin',
+      'has a user with a credential plugin',
       kubeconfigFor('https://127.0.0.1:1').replace('token:', 'exec: { command: aws }\n      token:'),
     ],
     [
-      'it names no such context',
+      'names a context that does not exist',
       kubeconfigFor('https://127.0.0.1:1').replace('current-context: there', 'current-context: none'),
     ],
-  ])('the stored text is not a usable kubeconfig: %s', async (_title, secret) => {
+  ])('no output contains a credential if the stored kubeconfig %s', async (_title, secret) => {
     const written = await everythingWritten(secret);
     expectNoSecret(written);
     expect(written).toContain('BadKubeconfig');

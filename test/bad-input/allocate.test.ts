@@ -18,7 +18,7 @@ beforeEach(async () => {
   await world.repair(world.clock.nowMs);
 });
 
-/** Replaces an item. `change` gets the value of the item. */
+/** Replaces the value of an item with the result of `change`. */
 async function replace(key: string, change: (value: object) => object, schema?: number): Promise<void> {
   const previous = await world.table.get(CLUSTER, key);
   const value = { ...change((previous?.value ?? {}) as object) };
@@ -29,16 +29,16 @@ const garbage = () => ({ nonsense: true });
 const badAnswer = (value: object) => ({ ...value, answer: '{"outcome":"perhaps"}' });
 
 test.each<[string, string, () => Promise<void>, string, string]>([
-  ['a record', 'requests/r1', () => replace('requests/r1', garbage), 'Corrupt', 'state is '],
+  ['a corrupt record of a request', 'requests/r1', () => replace('requests/r1', garbage), 'Corrupt', 'state is '],
   [
-    'a range',
+    'a corrupt range',
     'ranges/serviceips',
     () => replace('ranges/serviceips', garbage),
     'Corrupt',
     'range is not of type string',
   ],
   [
-    'a stored answer',
+    'a corrupt stored answer',
     'requests/r1',
     async () => {
       await world.ask(request);
@@ -47,8 +47,14 @@ test.each<[string, string, () => Promise<void>, string, string]>([
     'Corrupt',
     'its answer is not valid',
   ],
-  ['a later record', 'requests/r1', () => replace('requests/r1', garbage, 2), 'SchemaTooNew', 'has schema 2'],
-])('%s that cannot be read is reported, and not changed', async (_, key, spoil, code, pattern) => {
+  [
+    'a record of a later version',
+    'requests/r1',
+    () => replace('requests/r1', garbage, 2),
+    'SchemaTooNew',
+    'has schema 2',
+  ],
+])('a request fails because of %s, and does not change it', async (_, key, spoil, code, pattern) => {
   await spoil();
   const before = await world.items();
   const message = expect.stringMatching(new RegExp(`${CLUSTER}/${key}.*${pattern}`));

@@ -16,7 +16,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** What happens, the code of the failed pass, and a part of its message. */
+/** A fault, the function that causes it, the code of the failed pass, and a part of its message. */
 type Misfortune = readonly [
   when: string,
   happens: (cluster: MisbehavingCluster) => unknown,
@@ -146,7 +146,7 @@ describe.each(LOOPS)('a pass of %s fails, changes nothing and lets the next one 
   );
 });
 
-test.each(LOOPS)('a pass of %s waits as long as a 429 requires, and then does its work', async (loop) => {
+test.each(LOOPS)('a pass of %s waits as long as a reply 429 requests, and then succeeds', async (loop) => {
   let refused = 0;
   world.cluster.misbehave(() => {
     refused += 1;
@@ -157,7 +157,7 @@ test.each(LOOPS)('a pass of %s waits as long as a 429 requires, and then does it
 });
 
 test.each(NO_OBJECT)(
-  'an API server that answers each request with 200 and %s causes no loss of an endpoint, address or port',
+  'no endpoint, address or port is lost if an API server answers each request with 200 and %s',
   async (body) => {
     for (const loop of LOOPS) expect(await world.tick(loop)).toMatchObject({ failed: 0 });
     const before = await world.state();

@@ -18,13 +18,13 @@ export type MisbehavingWorld = Awaited<ReturnType<typeof aMisbehavingWorld>>;
 
 export interface WorldOptions {
   readonly spec?: Partial<ClusterSpec>;
-  /** The table as passes use it, and the same table without faults. Default: in memory. */
+  /** The table with faults, which passes use, and the same table without faults. Default: a table in memory. */
   readonly tables?: { readonly seen: OpenTable; readonly direct: OpenTable };
 }
 
 /**
- * One registered cluster, and the handlers of its loops. Only a test advances the clock. The table allocates, so that every
- * loop has something to write in its first pass.
+ * Creates one registered cluster with the handlers of its loops. Only a test advances the clock. The table allocates, so that
+ * every loop has something to write in its first pass.
  */
 export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}) {
   const cluster = await startMisbehavingCluster();
@@ -80,12 +80,12 @@ export async function aMisbehavingWorld({ spec = {}, tables }: WorldOptions = {}
       for (const { expire } of deadlines) expire();
     },
     record: async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
-    /** The cluster's objects and the table's items, except run records and leases, which show what probes saw. */
+    /** Returns the objects of the cluster and the items of the table, except run records and leases. */
     state: async () => ({
       objects: await cluster.objects(),
       items: (await itemsIn(table)).filter(({ key }) => !/^(runs\/|masterleases$)/.test(key)),
     }),
-    /** Every log line and every item. */
+    /** Returns all log lines and items as one text. */
     logsAndItems: async () => JSON.stringify([telemetry.lines, await itemsIn(table)]),
     close: async () => {
       await connections.close();

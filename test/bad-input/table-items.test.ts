@@ -49,7 +49,7 @@ const lease = { generation: 1, source: 'probe', expiresAtMs: 0, misses: 0, seenD
 
 const BAD_ITEMS: readonly BadItem[] = [
   {
-    what: 'a range whose snapshot is no binary',
+    what: 'a range whose snapshot is not binary',
     loop: 'cluster-ip-repair',
     key: 'ranges/serviceips',
     value: { ...stored, data: 'AAAA' },
@@ -58,7 +58,7 @@ const BAD_ITEMS: readonly BadItem[] = [
       /ranges\/serviceips does not parse: data is not of type Uint8Array.*restore its last good content, or remove it/,
   },
   {
-    what: 'a range for what is no CIDR',
+    what: 'a range with an invalid CIDR',
     loop: 'cluster-ip-repair',
     key: 'ranges/serviceips',
     value: { ...stored, range: 'somewhere' },
@@ -66,7 +66,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     pattern: /ranges\/serviceips is left unchanged: restore its last good content, or remove it/,
   },
   {
-    what: 'a range for what are no ports',
+    what: 'a range with invalid ports',
     loop: 'node-port-repair',
     key: 'ranges/servicenodeports',
     value: { ...stored, range: '10.0.0.0/24' },
@@ -74,7 +74,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     pattern: /ranges\/servicenodeports is left unchanged: restore its last good content, or remove it/,
   },
   {
-    what: 'a range that a later version wrote',
+    what: 'a range of a later version',
     loop: 'node-port-repair',
     key: 'ranges/servicenodeports',
     value: { ...stored, range: '30000-32767' },
@@ -83,7 +83,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     pattern: /ranges\/servicenodeports has schema 3 and this version reads 2.*deploy the newer version/,
   },
   {
-    what: 'a range that was saved under a later spec',
+    what: 'a range of a later spec',
     loop: 'cluster-ip-repair',
     key: 'ranges/serviceips',
     value: { ...stored, generation: 7 },
@@ -91,7 +91,7 @@ const BAD_ITEMS: readonly BadItem[] = [
     pattern: /saved under generation 7 .*nothing was written, and the next pass reads the spec again/,
   },
   {
-    what: 'a lease that does not parse',
+    what: 'a corrupt lease',
     loop: 'kubernetes-service',
     key: 'masterleases',
     value: { '10.9.8.7': { ...lease, expiresAtMs: 'tomorrow' } },
@@ -101,7 +101,7 @@ const BAD_ITEMS: readonly BadItem[] = [
 ];
 
 test.each(BAD_ITEMS)(
-  '$what fails its pass and stays unchanged; after its removal the next pass succeeds',
+  'a pass that reads $what fails and keeps it unchanged, and the next pass succeeds after its removal',
   async (bad) => {
     const world = await aWorld();
     const item = await put(world, bad);
@@ -120,7 +120,7 @@ test.each(BAD_ITEMS)(
   },
 );
 
-test.each(BAD_ITEMS.slice(0, 1))('$what fails an audit too, and the audit does not change it', async (bad) => {
+test.each(BAD_ITEMS.slice(0, 1))('an audit that reads $what fails and keeps it unchanged', async (bad) => {
   const world = await aWorld({ spec: { allocator: 'apiserver' } });
   const item = await put(world, bad);
   expect(await world.tick(bad.loop)).toEqual({ passes: 1, failed: 1, skipped: 0 });
@@ -138,7 +138,7 @@ test('a pass saves neither of two ranges if one is corrupt', async () => {
   expect(await world.tick('cluster-ip-repair')).toMatchObject({ failed: 0 });
 });
 
-test.each(LOOPS)('a record of %s that does not parse stops its passes until it is removed', async (loop) => {
+test.each(LOOPS)('a corrupt run record of %s stops the passes of the loop until it is removed', async (loop) => {
   const world = await aWorld();
   const key = `runs/${loop}`;
   const item = await put(world, { key, value: { passId: 7 } });
@@ -191,7 +191,7 @@ describe('a registration', () => {
     expect(await world.table.get('#clusters', 'bad')).toEqual(item);
   });
 
-  test('a registration that does not parse is replaced by the next one, and its generations continue', async () => {
+  test('a new registration replaces a corrupt one and continues its generations', async () => {
     const world = await aWorld();
     await put(world, { cluster: '#clusters', key: 'bad', value: registered(world, { endpoints: 'none' }) });
     const spec = world.spec({ name: 'bad' });
@@ -200,7 +200,7 @@ describe('a registration', () => {
   });
 });
 
-test('a pause of all clusters that does not parse fails the invocation, so that no paused cluster has a pass', async () => {
+test('a corrupt pause of all clusters fails the invocation, so that no paused cluster has a pass', async () => {
   const world = await aWorld();
   const item = await put(world, { cluster: '#clusters', key: '*', value: { paused: 'yes' } });
   const before = await world.state();

@@ -56,7 +56,7 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** Returns a fault: no reply comes before the time of the pass is over. */
+/** Returns a fault: the table gives no reply until the deadline of the pass. */
 const hang = (): Fault[] => [{ kind: 'hang', meanwhile: () => world.expireDeadlines() }];
 
 describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the next one succeed', (loop) => {
@@ -81,7 +81,7 @@ describe.each(LOOPS)('an invocation of %s fails, changes nothing and lets the ne
       'DeadlineExceeded',
       /dynamodb:Query on table "table-\d+".*aborted at its deadline.*try again/,
     ],
-  ])('when %s', async (_, happens, code, pattern) => {
+  ])('an invocation fails, changes nothing and is followed by a success if %s', async (_, happens, code, pattern) => {
     const ownName = tableName;
     const before = await world.state();
     happens();
@@ -119,41 +119,41 @@ const NO_FAULT: Fault = { kind: 'none' };
 describe('a pass that fails halfway changes nothing, and the next one succeeds', () => {
   test.each<[string, Loop, () => [string, ...Fault[]], string, RegExp]>([
     [
-      'the table throttles it while it reads the range',
+      'the table throttles the read of the range',
       'cluster-ip-repair',
       () => ['GetItem', NO_FAULT, ...throttle(ATTEMPTS)],
       'Throttled',
       /^unable to refresh the service IP block: /,
     ],
     [
-      'the table throttles it while it saves the range',
+      'the table throttles the write of the range',
       'cluster-ip-repair',
       () => ['PutItem', ...throttle(ATTEMPTS)],
       'Throttled',
       /^unable to persist the updated service IP allocations: .*may or may not have happened; try again in a moment/,
     ],
     [
-      'it may not save the range',
+      'the table denies the write of the range',
       'node-port-repair',
       () => ['PutItem', serviceError(400, 'AccessDeniedException')],
       'AccessDenied',
       /^unable to persist the updated port allocations: .*allow dynamodb:PutItem on this table/,
     ],
     [
-      'the table fails while it writes the leases',
+      'the table fails during the write of the leases',
       'kubernetes-service',
       () => ['PutItem', ...Array.from({ length: ATTEMPTS }, () => serviceError(500, 'InternalServerError'))],
       'Unavailable',
       /dynamodb:PutItem .*may or may not have happened; try again/,
     ],
     [
-      'the table hangs while the leases are read again before they are published',
+      'the table hangs during the second read of the leases',
       'kubernetes-service',
       () => ['GetItem', NO_FAULT, NO_FAULT, ...hang()],
       'DeadlineExceeded',
       /dynamodb:GetItem .*aborted at its deadline/,
     ],
-  ])('when %s', async (_, loop, plan, code, pattern) => {
+  ])('a pass fails, changes nothing and is followed by a success if %s', async (_, loop, plan, code, pattern) => {
     const before = await world.state();
     proxy.plan(...plan());
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { eachOf } from '../../lib/cluster/async.ts';
 
-test('one slow element does not keep the others waiting', async () => {
+test('eachOf does not delay elements because of a slow one', async () => {
   const slow = Promise.withResolvers<void>();
   const done: number[] = [];
   const all = eachOf([0, 1, 2, 3, 4], 2, async (item) => {
@@ -13,7 +13,7 @@ test('one slow element does not keep the others waiting', async () => {
   expect(done).toEqual([1, 2, 3, 4, 0]);
 });
 
-test('returns results in the order of the elements, and the first failure ends it', async () => {
+test('eachOf returns results in the order of the elements, and ends at the first failure', async () => {
   await expect(eachOf([3, 1, 2], 2, async (item) => item * 2)).resolves.toEqual([6, 2, 4]);
   const begun: number[] = [];
   const failing = eachOf([0, 1, 2, 3], 1, async (item) => {

@@ -14,22 +14,42 @@ describe('boundedText', () => {
       value: JSON.parse('['.repeat(5_000) + ']'.repeat(5_000)),
       text: 'an object',
     },
-  ])('returns $name', ({ value, text }) => {
+  ])('boundedText returns $name', ({ value, text }) => {
     expect(boundedText(value)).toBe(text);
   });
 });
 
-describe('the name that was probably meant', () => {
+describe('nearestName', () => {
   test.each([
-    { name: 'prod-eu1', known: ['prod-us-1', 'prod-eu-1'], meant: 'prod-eu-1', why: 'is a letter away' },
-    { name: 'Dupl', known: ['full', 'duplicate'], meant: 'duplicate', why: 'is the only one that begins so' },
-    { name: 'servers', known: ['name', 'apiServers'], meant: 'apiServers', why: 'is three letters away in any case' },
-    { name: 'prod', known: ['prod-eu-1', 'prod-us-1'], meant: undefined, why: 'is neither of two that begin so' },
-    { name: 'd', known: ['duplicate'], meant: undefined, why: 'is not identified by one letter' },
-    { name: '', known: ['name', 'mode'], meant: undefined, why: 'is none' },
-    { name: 'staging', known: ['prod-eu-1'], meant: undefined, why: 'is not one that is far away' },
-    { name: 'x'.repeat(100_000), known: ['name'], meant: undefined, why: 'is shorter than what was given' },
-  ])('$why', ({ name, known, meant }) => {
+    {
+      name: 'prod-eu1',
+      known: ['prod-us-1', 'prod-eu-1'],
+      meant: 'prod-eu-1',
+      why: 'returns a name that differs in one letter',
+    },
+    {
+      name: 'Dupl',
+      known: ['full', 'duplicate'],
+      meant: 'duplicate',
+      why: 'returns the only name that begins with the text',
+    },
+    {
+      name: 'servers',
+      known: ['name', 'apiServers'],
+      meant: 'apiServers',
+      why: 'returns a name that differs in three letters, whatever their case',
+    },
+    {
+      name: 'prod',
+      known: ['prod-eu-1', 'prod-us-1'],
+      meant: undefined,
+      why: 'returns no name if two names begin with the text',
+    },
+    { name: 'd', known: ['duplicate'], meant: undefined, why: 'returns no name for one letter' },
+    { name: '', known: ['name', 'mode'], meant: undefined, why: 'returns no name for an empty text' },
+    { name: 'staging', known: ['prod-eu-1'], meant: undefined, why: 'returns no name that differs in many letters' },
+    { name: 'x'.repeat(100_000), known: ['name'], meant: undefined, why: 'returns no name for a very long text' },
+  ])('nearestName $why', ({ name, known, meant }) => {
     expect(nearestName(name, known)).toBe(meant);
   });
 });

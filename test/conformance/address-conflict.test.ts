@@ -32,10 +32,10 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
     });
 
   test.each([
-    ['the one that the IPAddress names', '10.0.0.60', (parent: string) => parent],
-    ['the other one', '10.0.0.61', (parent: string) => (parent === 'one' ? 'two' : 'one')],
+    ['the Service that the IPAddress names', '10.0.0.60', (parent: string) => parent],
+    ['the other Service', '10.0.0.61', (parent: string) => (parent === 'one' ? 'two' : 'one')],
   ] as const)(
-    'two Services lose the IPAddress of their address when %s is deleted, until the other one is written',
+    'the shared address of two Services has no IPAddress after %s is deleted, until the remaining Service is written',
     async (_, address, chosen) => {
       const services = ['one', 'two'].map((name) => `${name}-${address.replaceAll('.', '-')}`);
       await etcd.putServices(services.map((name) => withAddress(name, address)));
@@ -49,7 +49,7 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
       const other = services.find((name) => name !== deleted) ?? '';
 
       expect(await apiserver.request('DELETE', `${SERVICES}/${deleted}`)).toMatchObject({ status: 200 });
-      // The API server's own repair may have recorded it for the other one already.
+      // The repair of the API server may have recorded the address for the other Service already.
       expect([undefined, other]).toContain(await parentOf(address));
 
       const annotation = { metadata: { annotations: { checked: 'now' } } };
@@ -59,7 +59,7 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
     },
   );
 
-  test('a third Service can get the address of two Services once one of them is deleted and the other is not written', async () => {
+  test('a third Service can get the shared address of two Services after one is deleted and before the other is written', async () => {
     const address = '10.0.0.62';
     await etcd.putServices(['first', 'second'].map((name) => withAddress(name, address)));
     await eventually(async () => expect(await parentOf(address)).toBeDefined());
@@ -68,7 +68,7 @@ describe('Services that share a cluster IP in a cluster whose API servers alloca
     const third = { metadata: { name: 'third' }, spec: { clusterIP: address, ports: [{ port: 80 }] } };
 
     const { status } = await apiserver.request('POST', SERVICES, third);
-    // The API server's own repair may have been quicker, and have recorded the address for the first one.
+    // The repair of the API server may have recorded the address for the first Service before.
     expect([
       [201, 'third'],
       [422, 'first'],

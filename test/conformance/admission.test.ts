@@ -21,7 +21,7 @@ const services = '/api/v1/namespaces/default/services';
 let plane: AdmittedControlPlane;
 let apiserver: AdmittedControlPlane['apiserver'];
 
-/* In order, each from where the one before ended. */
+/* The tests run in order: each starts with the state that the previous test left. */
 beforeAll(async () => {
   plane = await startAdmittedControlPlane(RANGES.join());
   apiserver = plane.apiserver;
@@ -38,7 +38,7 @@ async function bothRepairs() {
   return [await plane.handlers.run('cluster-ip-repair'), await plane.handlers.run('node-port-repair')];
 }
 
-/** What the table says is taken, of one range. */
+/** Returns the allocated items of one range in the table. */
 async function takenIn(key: RangeKey): Promise<readonly string[]> {
   const { stored } = (await readRange(plane.handlers.table, CLUSTER, key)) ?? {};
   if (stored === undefined) throw new Error(`${key} was never saved`);
@@ -59,7 +59,7 @@ function verdicts(outcome: string) {
   return plane.world.telemetry.lines.filter(({ message }) => message === `admission: ${outcome}`);
 }
 
-test('a new Service gets its address and node port from the table, and the API server takes them', async () => {
+test('a new Service gets its address and node port from the table, and the API server accepts them', async () => {
   const reply = await create('web', { type: 'NodePort' });
 
   expect(reply.status).toBe(201);
@@ -74,7 +74,7 @@ test('a new Service gets its address and node port from the table, and the API s
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(String(ports[0]?.nodePort));
 });
 
-test('a dry run is given values, and changes nothing', async () => {
+test('a dry run gets values, and changes nothing', async () => {
   const before = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)];
 
   const reply = await create('dry', { type: 'NodePort' }, '?dryRun=All');
@@ -83,7 +83,7 @@ test('a dry run is given values, and changes nothing', async () => {
   expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
 });
 
-test('an address that is taken is refused in the words of the API server itself', async () => {
+test('the webhook refuses an allocated address with the message of the API server', async () => {
   const [, address = ''] = await takenIn(RANGE_KEYS.primary);
   const message = `Service "copy" is invalid: spec.clusterIPs: Invalid value: ["${address}"]: failed to allocate IP ${address}: provided IP is already allocated`;
 
@@ -96,7 +96,7 @@ test('an address that is taken is refused in the words of the API server itself'
   expect(removed.body.message).toBe(message);
 });
 
-test('a node port that is taken is refused in the words of the API server itself, and no address is taken', async () => {
+test('the webhook refuses an allocated node port with the message of the API server, and allocates no address', async () => {
   const [port = ''] = await takenIn(RANGE_KEYS.nodePorts);
   const message = `Service "copy" is invalid: spec.ports[0].nodePort: Invalid value: ${port}: provided port is already allocated`;
   const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: Number(port) }] };
@@ -111,7 +111,7 @@ test('a node port that is taken is refused in the words of the API server itself
   expect(await takenIn(RANGE_KEYS.primary)).toEqual(before);
 });
 
-/** What the API server does by itself. */
+/** Runs `work` while the API server does not call the webhook. */
 async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
   const name = 'zz-kube-bootstrap-controller';
   const group = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${name}`;
@@ -131,7 +131,7 @@ async function withoutWebhook(work: () => Promise<Reply>): Promise<Reply> {
   }
 }
 
-test('a Service that is changed to NodePort gets a port, and one that is changed back stays unchanged', async () => {
+test('a Service gets a node port when it becomes a NodePort, and the port stays allocated when it becomes a ClusterIP', async () => {
   expect(await create('plain', {})).toMatchObject({ status: 201 });
 
   const changed: Reply = await apiserver.request('PATCH', `${services}/plain`, { spec: { type: 'NodePort' } });
@@ -148,7 +148,7 @@ test('a Service that is changed to NodePort gets a port, and one that is changed
   expect(await takenIn(RANGE_KEYS.nodePorts)).toContain(nodePort);
 });
 
-test('a dual-stack Service gets an address of each family, at once or when it requests the second later', async () => {
+test('a Service gets an address of each family if it is created as dual-stack or becomes dual-stack later', async () => {
   const both = await create('both', { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] });
   expect(both.body.spec.ipFamilies).toEqual(['IPv6', 'IPv4']);
   expect(await create('later', {})).toMatchObject({ status: 201 });
@@ -163,7 +163,7 @@ test('a dual-stack Service gets an address of each family, at once or when it re
   );
 });
 
-test('a load balancer gets a port for health checks, and ports that share a number share a node port', async () => {
+test('a load balancer gets a health check port, and ports with the same number get one node port', async () => {
   const ports = ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), port: 53, protocol }));
   const reply = await create('dns', { type: 'LoadBalancer', externalTrafficPolicy: 'Local', ports });
 
@@ -183,7 +183,7 @@ test('the webhook receives neither a Service without an address nor a change of 
   expect(plane.webhook.reviews.length).toBe(before);
 });
 
-test('a second call with the result of the first changes nothing', async () => {
+test('a second call of the webhook with the result of the first changes nothing', async () => {
   const group = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
   const { body } = await apiserver.request<{ webhooks: object[] }>('GET', `${group}/zz-kube-bootstrap-controller`);
   const again = { metadata: { name: 'zzz-the-same-again' }, webhooks: body.webhooks };
@@ -210,7 +210,7 @@ test('a second call with the result of the first changes nothing', async () => {
   expect(await apiserver.request('DELETE', `${group}/zzz-the-same-again`)).toMatchObject({ status: 200 });
 });
 
-test('a thousand Services of twenty clients at once get different addresses and ports, and the table agrees', async () => {
+test('a thousand Services of twenty concurrent clients get different addresses and ports, which are those in the table', async () => {
   const indexes = Array.from({ length: 1_000 }, (_, index) => index).values();
   const statuses: number[] = [];
   const client = async () => {
@@ -237,7 +237,7 @@ test('a pass of either repair finds only the dropped port', async () => {
   expect(ports).toMatchObject({ findings: [expect.stringMatching(/^mayHaveLeaked: .* may have leaked/)], errors: [] });
 });
 
-test('an existing name is answered with 409, however often it is created', async () => {
+test('each creation of an existing Service gets the status 409', async () => {
   expect(await create('again', { type: 'NodePort' })).toMatchObject({ status: 201 });
   const taken = await takenIn(RANGE_KEYS.nodePorts);
   for (let time = 0; time < 4; time++) {
@@ -248,28 +248,28 @@ test('an existing name is answered with 409, however often it is created', async
 
 const named = (name: string, port: number, protocol = 'TCP') => ({ name, port, protocol });
 test.each<[string, string, readonly object[]]>([
-  ['a name that is no label', 'A_B', [{ port: 80 }]],
+  ['a name that is not a DNS label', 'A_B', [{ port: 80 }]],
   ['no ports', 'bad', []],
   ['a port 0', 'bad', [{ port: 0 }]],
   ['a port above 65535', 'bad', [{ port: 65_536 }]],
   ['a port twice', 'bad', [named('a', 80), named('b', 80)]],
-  ['a protocol that is none', 'bad', [{ port: 80, protocol: 'ICMP' }]],
-  ['two ports of which one has no name', 'bad', [named('a', 80), { port: 81 }]],
-  ['two ports of one name', 'bad', [named('a', 80), named('a', 81)]],
-  ['a name of a port that is no label', 'bad', [named('A_B', 80)]],
+  ['an invalid protocol', 'bad', [{ port: 80, protocol: 'ICMP' }]],
+  ['two ports, one without a name', 'bad', [named('a', 80), { port: 81 }]],
+  ['two ports with the same name', 'bad', [named('a', 80), named('a', 81)]],
+  ['a port name that is not a DNS label', 'bad', [named('A_B', 80)]],
   [
-    'more ports than are given at once',
+    'more ports than a review may request',
     'bad',
     Array.from({ length: 257 }, (_, index) => named(`p${index}`, index + 1)),
   ],
-])('nothing is taken for a Service with %s, which the API server refuses', async (_what, name, ports) => {
+])('nothing is allocated for a Service with %s, because the API server refuses it', async (_what, name, ports) => {
   const before = [await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)];
   const body = { metadata: { name }, spec: { type: 'NodePort', ports } };
   expect(await apiserver.request('POST', services, body)).toMatchObject({ status: 422 });
   expect([await takenIn(RANGE_KEYS.primary), await takenIn(RANGE_KEYS.nodePorts)]).toEqual(before);
 });
 
-test('if the webhook does not answer, only headless Services and changes that need nothing succeed', async () => {
+test('only headless Services and changes without an allocation succeed if the webhook does not answer', async () => {
   await plane.webhook.close();
 
   expect(await create('alone', {})).toMatchObject({

@@ -23,7 +23,7 @@ export type AdmittedControlPlane = Awaited<ReturnType<typeof startAdmittedContro
 
 /**
  * Starts a stock API server that allocates from the table through the webhook of deploy/.
- * @param clock of the passes and of the webhook; default: that of this machine
+ * @param clock The clock of the passes and of the webhook. Default: the clock of this machine.
  */
 export async function startAdmittedControlPlane(serviceClusterIPRange: string, clock = Date.now) {
   const port = await freePort('127.0.0.1');
@@ -43,7 +43,7 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
     spec: { allocator: 'table', serviceClusterIPRange, apiServers: [{ address: '10.9.8.7' }] },
     clock,
   });
-  // Ranges open for allocation after a pass.
+  // The ranges allocate only after a pass.
   for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) await handlers.run(loop);
   const world = aDispatchWorld({ nowMs: clock, startDeadline, table: () => handlers.table });
   const answer = admission({
@@ -60,14 +60,14 @@ export async function startAdmittedControlPlane(serviceClusterIPRange: string, c
   const endWebhook = await serveAdmission(handler, world.environment, { certified, port, token: TOKEN });
   let isServing = true;
   const webhook = {
-    /** Bodies of the requests that it answered. */
+    /** The bodies of all requests to the webhook. */
     reviews,
     close: async () => {
       if (isServing) await endWebhook();
       isServing = false;
     },
   };
-  /** Returns once the API server sends each Service for review so many times. */
+  /** Waits until the API server calls the webhook `times` times for each Service. */
   const untilReviewed = (times: number) =>
     eventually(async () => {
       const before = webhook.reviews.length;

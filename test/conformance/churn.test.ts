@@ -7,13 +7,13 @@ import { type Handlers, type Invoked, startHandlers } from '../support/handlers.
 import { seededPick } from '../support/ranges.ts';
 import { startAdmittedControlPlane } from './admitted-control-plane.ts';
 
-/* A day of ordinary changes of Services against a real API server, an hour a round, while passes of both repairs run. */
+/* These tests change Services in a real API server for 24 rounds of one hour, while passes of both repairs run. */
 
 const HOURS = 24;
 const WORKERS = 4;
-/** Steps of each worker in a round. */
+/** The number of steps of each worker in a round. */
 const STEPS = Number(process.env['CHURN_STEPS'] ?? 2);
-/** Within these hours, two Services have one address and one node port. */
+/** The hours in which two Services have the same address and node port. */
 const PLANTED = { from: 8, to: 12 };
 const RANGES = '10.96.0.0/22,fd00:10:96::/112';
 const SERVICES = '/api/v1/namespaces/default/services';
@@ -50,7 +50,7 @@ async function isUsed(at: KubeApiserver, prefix: string): Promise<boolean> {
   return body.items.some(({ metadata }) => metadata.name.startsWith(prefix));
 }
 
-/** What happens to one Service, from its creation until it is gone. Between two steps of it others have theirs. */
+/** The steps of one Service, from its creation to its deletion. Steps of other Services run between them. */
 const LIVES: readonly Life[] = [
   async function* changesType(name, at) {
     await created(at, name, {});
@@ -81,7 +81,7 @@ const LIVES: readonly Life[] = [
   },
   async function* hasTwoFamiliesMeanwhile(name, at) {
     const { metadata, spec } = await created(at, name, {});
-    // In the second of the creation, the API server's own repair deletes the IPAddress of the upgrade (and creates it again).
+    // Wait for a second after the creation: before, the repair of the API server would delete the IPAddress of the second family.
     do yield;
     while (Date.now() < Date.parse(metadata.creationTimestamp) + 1_000 && (await at.request('GET', SERVICES)));
     await changed(at, name, { ipFamilyPolicy: 'RequireDualStack' });
@@ -96,7 +96,7 @@ const LIVES: readonly Life[] = [
     yield;
     await removed(at, name);
   },
-  /** With the part of kube-controller-manager, which does not run here. */
+  /** Includes the steps of kube-controller-manager, because it does not run here. */
   async function* hasAServiceCidr(name, at, allocator) {
     const network = `10.97.${Number(name.slice(1)) % 256}`;
     const path = `${SERVICE_CIDRS}/${name}`;
@@ -124,7 +124,7 @@ const LIVES: readonly Life[] = [
 
 let lives = 0;
 
-/** Takes steps of a few lives at a time, until `end` completes those that it began. */
+/** Returns a worker that runs the steps of several Services in turn. Its `end` completes all Services that it began. */
 function workerOf(at: KubeApiserver, allocator: string) {
   const pool = new Set<AsyncGenerator<void>>();
   const begin = () => {
@@ -152,7 +152,7 @@ interface Plane {
   readonly close: () => Promise<void>;
 }
 
-/** The API server allocates by itself, beside its own repair. */
+/** Starts an API server that allocates by itself and runs its own repair. */
 async function startStockPlane(): Promise<Plane> {
   const etcd = await startEtcd();
   const apiserver = await startKubeApiserver({ etcd, serviceClusterIPRange: RANGES });
@@ -168,7 +168,7 @@ async function startStockPlane(): Promise<Plane> {
   return { etcd, apiserver, handlers, close };
 }
 
-/** With others that the log omits; their types are counted. */
+/** Matches findings about leaks, and the line that counts findings beyond the limit of the log. */
 const LEAK = /^(?:mayHaveLeaked|leak): the (?:cluster IP|node port) (\S+) |^and \d+ more$/;
 
 describe.each([
@@ -198,7 +198,7 @@ describe.each([
     );
   }
 
-  /** Only what was planted may be found, and with the table, leaks. @returns the leaked addresses and ports */
+  /** Expects findings only about planted duplicates and, if the table allocates, leaks. @returns the leaked items */
   function expectNoFalseFinding(hour: number, passes: readonly Invoked[]): string[] {
     const found = passes.map(({ summary: { failed }, errors, findings, counters }) => {
       const others = findings.filter((finding) => allocator === 'apiserver' || !LEAK.test(finding));
@@ -218,7 +218,7 @@ describe.each([
     return passes.flatMap(({ findings }) => findings.flatMap((finding) => LEAK.exec(finding)?.[1] ?? []));
   }
 
-  /** Passes until `work` is done, and once more after it. */
+  /** Runs passes until `work` is done, and once more after it. @returns the number of passes */
   async function passesDuring(hour: number, work: Promise<unknown>): Promise<number> {
     let isWorking = true;
     const done = work.finally(() => {
@@ -228,7 +228,7 @@ describe.each([
     while (isWorking) passes.push(...(await bothRepairs()));
     await done;
     expectNoFalseFinding(hour, passes);
-    // The graces of IPAddresses are those of the API server's clock; the strikes of leaks need an interval.
+    // Strikes of leaks need an interval between passes. The grace periods of IPAddresses use the clock of the API server.
     if (allocator === 'table') aheadMs += 3_600_000;
     const quiet = await bothRepairs();
     const taken = new Set(await claims());
@@ -237,7 +237,7 @@ describe.each([
     return passes.length + quiet.length;
   }
 
-  test('passes of both repairs find the planted duplicates, and nothing else', async () => {
+  test('passes of both repairs find only the planted duplicates', async () => {
     const { apiserver, etcd } = plane;
     const { spec } = await created(apiserver, 'anchor', { type: 'NodePort' });
     const workers = Array.from({ length: WORKERS }, () => workerOf(apiserver, allocator));
@@ -252,7 +252,7 @@ describe.each([
     process.stderr.write(`churn with allocator ${allocator}: ${lives} Services, ${passes} passes\n`);
   });
 
-  test('passes record in the end what the Services have', async () => {
+  test('the last passes count only the addresses and ports of existing Services', async () => {
     for (let strike = 0; strike < 3; strike++) {
       if (allocator === 'table') aheadMs += 3_600_000;
       await bothRepairs();

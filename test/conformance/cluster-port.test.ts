@@ -82,7 +82,7 @@ describe('a real kube-apiserver only', () => {
     });
   });
 
-  test('the fields of a created object belong to our manager in managedFields', async () => {
+  test('managedFields names our field manager for the fields of a created object', async () => {
     const metadata = { name: 'managed-by-us', namespace: 'default' };
     const object = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } };
     const result = await portOver(transport).create(object);

@@ -10,7 +10,7 @@ import { freePort } from '../support/server-process.ts';
 interface Variant {
   readonly title: string;
   readonly advertiseAddress: string;
-  /** Of the API servers; the spec's default when it is left out. */
+  /** The ranges of the API servers. Default: the default of a spec. */
   readonly serviceClusterIPRange?: string;
   readonly nodePort?: number;
   readonly reconciler?: 'lease' | 'master-count';
@@ -28,7 +28,7 @@ describe.each<Variant>([
   let without: KubeApiserver;
   let handlers: Handlers;
 
-  // The original with its reconciler, and on a control plane of its own one without any, under the same port.
+  // Starts two control planes with the same port: one with the reconciler of upstream, one without a reconciler.
   beforeAll(async () => {
     const { advertiseAddress, serviceClusterIPRange, nodePort = 0, reconciler = 'lease' } = variant;
     const [etcd, otherEtcd] = await Promise.all([startEtcd(), startEtcd()]);
@@ -67,11 +67,11 @@ describe.each<Variant>([
     expect(writtenFields(ours.slice)).toEqual(writtenFields(theirs.slice));
   });
 
-  test('a second pass finds nothing to do', async () => {
+  test('a second pass changes nothing', async () => {
     expect(await handlers.run('kubernetes-service')).toMatchObject({ changes: [], findings: [], errors: [] });
   });
 
-  test('a pass over the objects of upstream finds nothing to do', async () => {
+  test('a pass over the objects of upstream would write nothing', async () => {
     const spec = { ...specOf(variant, original), mode: 'observe' };
     const observing = await startHandlers({ kubeconfigFile: original.kubeconfigFile, spec });
     try {
@@ -82,7 +82,7 @@ describe.each<Variant>([
   });
 });
 
-/** What the spec says of a variant, for the control plane of one API server. */
+/** Returns the fields of a spec for a variant and the control plane of one API server. */
 function specOf(
   { advertiseAddress, serviceClusterIPRange, nodePort = 0, reconciler = 'lease' }: Variant,
   server: KubeApiserver,
@@ -95,7 +95,7 @@ function specOf(
   };
 }
 
-/** What differs between any two objects. */
+/** The metadata fields that differ between any two objects. */
 const OF_ONE_OBJECT = new Set(['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields']);
 
 function writtenFields(object: KubernetesObject | undefined): object | undefined {

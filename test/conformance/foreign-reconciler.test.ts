@@ -9,7 +9,7 @@ const LOOP = 'kubernetes-service';
 const [THEIRS, OURS] = ['10.9.8.7', '10.9.8.99'] as const;
 const INTERVAL_MS = 10_000;
 
-/** Its own reconciler puts back within ten seconds what others write. */
+/** The reconciler of this API server reverts the writes of others within ten seconds. */
 const { apiserver } = runningControlPlane({ advertiseAddress: THEIRS, endpointReconcilerType: 'lease' });
 
 beforeAll(() => eventually(() => expectPublished(THEIRS)));
@@ -23,7 +23,7 @@ function handlersOf(mode: string, addresses: readonly string[]): Handlers {
     const probe = { url: `${apiserver.url}/readyz` };
     const apiServers = addresses.map((address) => ({ address, probe }));
     const spec = { mode, apiServers, service: { securePort: apiserver.port } };
-    // A clock that the tests put forward: the other owner takes its own time.
+    // Only the tests advance this clock, because the time that the other owner needs varies.
     const startedAtMs = Date.now();
     return { kubeconfigFile: apiserver.kubeconfigFile, spec, clock: () => startedAtMs };
   });
@@ -32,7 +32,7 @@ function handlersOf(mode: string, addresses: readonly string[]): Handlers {
 describe('a cluster that is only observed', () => {
   const handlers = handlersOf('observe', [OURS]);
 
-  test('a cluster that is only observed reports what it would write, only once while it stays the same, and writes nothing', async () => {
+  test('a pass in mode observe writes nothing, and reports the writes that it would make only once while they stay the same', async () => {
     const before = await versionsOf(apiserver);
     const published = `with ${OURS} :${apiserver.port}`;
     expect(await handlers.run(LOOP)).toMatchObject({
@@ -64,7 +64,7 @@ describe.each([
 ])('a cluster whose API server keeps its own endpoints, while its spec names $title', ({ addresses, ticksAfter }) => {
   const handlers = handlersOf('enforce', addresses);
 
-  /** A tick, and the other owner's answer to what it wrote. */
+  /** Runs a tick, and waits until the other owner has reverted its writes. */
   async function tickAndAnswer(): Promise<{ readonly wrote: boolean; readonly findings: readonly string[] }> {
     const before = await versionsOf(apiserver);
     const { summary, findings } = await handlers.tick(LOOP);
@@ -79,7 +79,7 @@ describe.each([
     expect(await tickAndAnswer()).toEqual({ wrote: true, findings: [] });
 
     let noticed = await tickAndAnswer();
-    // The first write may have been one for an address that came: then the one that heals tells them apart.
+    // If the first write added an address, the pass notices the other owner only after it has corrected the endpoints once.
     if (noticed.findings.length === 0) noticed = await tickAndAnswer();
     expect(noticed).toEqual({ wrote: false, findings: twoOwners('writes that only contest wait 20 s') });
     expect(await handlers.record(LOOP)).toMatchObject({ outcome: 'succeeded', findings: [{ type: 'twoOwners' }] });

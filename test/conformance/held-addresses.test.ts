@@ -13,7 +13,7 @@ import { grant } from '../support/service-account.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
-/** A stock API server, with its own repair of IPAddresses. */
+/** A stock API server, which runs its own repair of IPAddresses. */
 const { apiserver } = runningControlPlane();
 let kubeconfigFile: string;
 const connections = new ClusterConnections({
@@ -85,7 +85,7 @@ test('an API server refuses a held address to a Service, keeps the hold, and all
   });
 });
 
-test('a pass releases an expired hold, and no other', async () => {
+test('a pass releases only the expired hold', async () => {
   const hold = (owner: string, until: string) => ({ owner, until });
   const inAMinute = new Date(Date.now() + MINUTE_MS).toISOString();
   const items = [{ range: 'serviceips', next: true }] as const;

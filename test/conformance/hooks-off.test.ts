@@ -12,7 +12,7 @@ import {
 } from '../support/kubernetes-service-objects.ts';
 import { runningControlPlane, runningHandlers } from './running-control-plane.ts';
 
-/** What a stock API server makes by itself and this one does not. */
+/** The objects that a stock API server creates by itself. The API server of this test does not create them. */
 const BOOTSTRAPPED = {
   'namespace default': '/api/v1/namespaces/default',
   'namespace kube-node-lease': '/api/v1/namespaces/kube-node-lease',
@@ -26,7 +26,7 @@ const services = '/api/v1/namespaces/default/services';
 
 const { etcd, apiserver } = runningControlPlane({ hooksOff: true });
 
-/* In order, each from where the one before ended. */
+/* The tests run in order: each starts with the state that the previous test left. */
 const handlers = runningHandlers(() => ({
   kubeconfigFile: apiserver.kubeconfigFile,
   spec: {
@@ -36,7 +36,7 @@ const handlers = runningHandlers(() => ({
   },
 }));
 
-/** Who wrote each of them, `undefined` for what is not there. */
+/** Returns the field managers of each bootstrapped object, or `undefined` if the object does not exist. */
 async function writers(): Promise<Record<string, string | undefined>> {
   const entries = Object.entries(BOOTSTRAPPED).map(async ([what, path]) => {
     const { status, body } = await apiserver.request<KubernetesObject>('GET', path);
@@ -57,7 +57,7 @@ test('an observing pass of every loop reports the missing objects and creates no
   const passes = await runAllLoops(handlers);
 
   expect(passes.flatMap(({ errors }) => errors)).toEqual([]);
-  // Leases are the table's own, and kept in observe, too.
+  // Passes write leases and claims to the table in mode observe as well.
   expect(passes.flatMap(({ changes }) => changes).filter((change) => !/lease|claimed in/.test(change))).toEqual([]);
   expect(passes.flatMap(({ wouldWrite }) => wouldWrite)).toEqual([
     'create Namespace default',
@@ -69,7 +69,7 @@ test('an observing pass of every loop reports the missing objects and creates no
   expect(await writers()).toEqual(allWrittenBy(undefined));
 });
 
-test('the kubernetes-service loop alone creates the namespace and the ServiceCIDR that the Service needs', async () => {
+test('the kubernetes-service loop creates the namespace and the ServiceCIDR that the Service needs', async () => {
   await handlers.register({ mode: 'enforce' });
 
   const { changes, errors } = await handlers.run('kubernetes-service');
@@ -84,7 +84,7 @@ test('the kubernetes-service loop alone creates the namespace and the ServiceCID
   ]);
 });
 
-test('after a pass of every loop all bootstrapped objects exist and were written by us alone', async () => {
+test('all bootstrapped objects exist after a pass of every loop, and only our field manager wrote them', async () => {
   const passes = await runAllLoops(handlers);
 
   expect(passes.flatMap(({ errors, findings }) => [...errors, ...findings])).toEqual([]);
@@ -119,7 +119,7 @@ test('a deleted Service kubernetes is created again with its address and its End
 
   const { changes } = await handlers.run('kubernetes-service');
 
-  // Before 1.37 the API server deletes the Endpoints with the Service.
+  // An API server before version 1.37 deletes the Endpoints with the Service.
   expect(changes[0]).toBe('created service default/kubernetes: 10.0.0.1');
   expect(await published(apiserver)).toEqual({ endpoints: ['10.9.8.7'], slice: ['10.9.8.7'] });
 });

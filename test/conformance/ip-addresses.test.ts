@@ -5,9 +5,9 @@ import { eventually } from '../support/eventually.ts';
 import { type Handlers, startHandlers } from '../support/handlers.ts';
 
 /*
- * The same broken objects on two control planes: upstream's repair corrects one, the pass the other, whose API server runs
- * without its own repair. Each Service has one fault of a kind: upstream repeats the first event of a kind for others of that Service.
- * Golden cases alone have "unknown error", which needs a failing cache.
+ * Two control planes get the same broken objects. The repair of upstream corrects one, and a pass corrects the other, in which no
+ * repair of the API server runs. Each Service has at most one fault of each kind, because upstream repeats the first event of a
+ * kind for all faults of that kind. Only the golden cases test "unknown error", because it needs a failing cache.
  */
 
 const IP_ADDRESSES = '/apis/networking.k8s.io/v1/ipaddresses';
@@ -16,13 +16,13 @@ const LABELS = {
   'ipaddress.kubernetes.io/managed-by': 'ipallocator.k8s.io',
 };
 const LONG_AGO = '2026-01-01T00:00:00Z';
-/** Within any grace, by any clock. */
+/** A creation time that is within the grace period by any clock. */
 const IN_A_CENTURY = '2126-01-01T00:00:00Z';
 
 const service = (name: string, ...clusterIPs: readonly string[]) =>
   storedService('default', name, { type: 'ClusterIP', clusterIP: clusterIPs[0], clusterIPs, ports: [{ port: 80 }] });
 
-/** Newer than its IPAddresses, so that only the grace of an ExternalName keeps them. */
+/** Returns an ExternalName that is newer than its IPAddresses, so that only the grace period of an ExternalName keeps them. */
 function externalName(name: string): StoredService {
   const stored = storedService('default', name, { type: 'ExternalName', externalName: 'a.test' });
   return { ...stored, metadata: { ...stored.metadata, creationTimestamp: '2127-01-01T00:00:00Z' } };
@@ -110,7 +110,7 @@ const ROWS: readonly Row[] = [
     services: [service('not-ready', '10.6.0.12')],
     found: [repairing('not-ready', '[IPv4]: 10.6.0.12', 'is not allocated')],
   },
-  // An IPAddress that references no Service, of a Service.
+  // An IPAddress of the address of a Service that references an object of another kind.
   {
     services: [service('other-resource', '10.0.0.13'), service('other-group', '10.0.0.14')],
     addresses: {
@@ -122,7 +122,7 @@ const ROWS: readonly Row[] = [
       repairing('other-group', '[IPv4]: 10.0.0.14', 'has a wrong reference'),
     ],
   },
-  // An IPAddress that references a Service that does not exist, of another one.
+  // An IPAddress of the address of a Service that references a Service that does not exist.
   {
     services: [service('reference', '10.0.0.15')],
     addresses: { '10.0.0.15': { parent: 'gone', created: IN_A_CENTURY } },
@@ -250,7 +250,7 @@ beforeAll(async () => {
   etcds.push(etcd, theirEtcd);
   await Promise.all([plant(etcd), plant(theirEtcd)]);
   await etcd.put(DEFAULT_CIDR, serviceCidr('kubernetes', RANGES));
-  // Upstream's repair begins with the ServiceCIDR `kubernetes`. Under another name until the API server accepts its events.
+  // The repair of upstream begins when the ServiceCIDR `kubernetes` exists: it has another name until events are accepted.
   await theirEtcd.put(DEFAULT_CIDR, serviceCidr('later', RANGES));
   const serviceClusterIPRange = RANGES.join(',');
   const readyPath = '/readyz?exclude=poststarthook/start-service-ip-repair-controllers';
@@ -270,7 +270,7 @@ afterAll(async () => {
   await Promise.all(etcds.map((etcd) => etcd.stop()));
 });
 
-test('a pass in observe reports every wrong IPAddress, and writes neither objects nor events', async () => {
+test('a pass in mode observe reports every wrong IPAddress, and writes neither objects nor events', async () => {
   const before = await recorded(ours);
   const { findings, errors } = await handlers.run('cluster-ip-repair');
   expect(errors).toEqual([]);
@@ -279,7 +279,7 @@ test('a pass in observe reports every wrong IPAddress, and writes neither object
   expect(await eventsBy('kube-bootstrap-controller/cluster-ip-repair', ours)).toEqual([]);
 });
 
-test('two passes with repair.ipAddresses leave the same IPAddresses and events as upstream’s own repair', async () => {
+test('two passes with repair.ipAddresses result in the same IPAddresses and events as the repair of upstream', async () => {
   await handlers.register({ mode: 'enforce', repair: { ipAddresses: true } });
   expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });
   expect(await handlers.run('cluster-ip-repair')).toMatchObject({ errors: [] });

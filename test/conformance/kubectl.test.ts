@@ -38,7 +38,7 @@ async function openReal(): Promise<Server> {
   return { kubeconfigFile: apiserver.kubeconfigFile, close: () => etcd.stop() };
 }
 
-/** A home of its own: kubectl keeps what it discovered in it. */
+/** Runs kubectl with its own home folder, because kubectl caches the API discovery there. */
 function run({ kubeconfigFile }: Server, words: readonly string[]): Promise<Ran> {
   if (kubectl === undefined) throw new Error('there is no kubectl: build-control-plane.sh builds it with Go');
   const env = { HOME: folder, KUBECONFIG: kubeconfigFile, TZ: 'UTC' };
@@ -73,7 +73,7 @@ describe.each([
   });
   afterAll(() => server?.close());
 
-  // In this order: the commands are those of one session.
+  // The commands run in order, as one session.
   test.each([
     { command: 'create -f service.json --save-config', prints: /^service\/web created$/ },
     {
@@ -105,7 +105,7 @@ describe.each([
     { command: 'delete service web', prints: /^service "web" deleted/ },
     { command: 'get service web', fails: /^Error from server \(NotFound\): services "web" not found$/ },
     { command: 'get flowers', fails: /^error: the server doesn't have a resource type "flowers"$/ },
-  ])('$command', async ({ command, prints, fails }) => {
+  ])('kubectl $command prints the expected result', async ({ command, prints, fails }) => {
     const { code, stdout, stderr } = await run(server, command.split(' '));
     if (fails !== undefined)
       expect({ code, stderr: stderr.trim() }).toEqual({ code: 1, stderr: expect.stringMatching(fails) });
@@ -126,7 +126,7 @@ describe('kubectl and missing features of the stand-in API server', () => {
     ['apply --server-side -f service.json', 'Server-side apply not available on the server'],
     ['create -f service.json --dry-run=server', 'the stand-in API server has no dry run'],
     ['get pods', `the server doesn't have a resource type "pods"`],
-  ])('%s is refused with its reason', async (command, reason) => {
+  ])('kubectl %s is refused with the reason', async (command, reason) => {
     expect(await run(server, command.split(' '))).toMatchObject({ code: 1, stderr: expect.stringContaining(reason) });
   });
 });

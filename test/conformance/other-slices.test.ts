@@ -12,10 +12,10 @@ const [FIRST, SECOND] = ['10.9.8.7', '2001:db8::7'] as const;
 const SECOND_PATH = `${SLICE_PATH}-ipv6`;
 const ROLE = '/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/kube-bootstrap-controller';
 
-/** It makes the Service of one family by itself, and no endpoints. */
+/** An API server that creates the Service with one family, and no endpoints. */
 const { apiserver } = runningControlPlane({ serviceClusterIPRange: RANGES });
 
-/* In order, each from where the one before ended. */
+/* The tests run in order: each starts with the state that the previous test left. */
 const handlers = runningHandlers(async () => {
   const { kubeconfigFile } = await applyShippedRbac(apiserver);
   await allowSlices({ resourceNames: ['kubernetes', 'kubernetes-ipv6'], verbs: ['delete', 'get', 'update'] });
@@ -25,12 +25,12 @@ const handlers = runningHandlers(async () => {
     serviceClusterIPRange: RANGES,
     service: { securePort: apiserver.port, ipFamilyPolicy: 'PreferDualStack' },
   };
-  // A clock that the tests put forward: how long a pass takes means nothing.
+  // Only the tests advance this clock, so that the duration of a pass has no effect.
   const startedAtMs = Date.now();
   return { kubeconfigFile, spec, clock: () => startedAtMs };
 });
 
-/** The rights that the comments of deploy/rbac.yaml add. */
+/** Adds a rule for slices to the role, as the comments of deploy/rbac.yaml describe. */
 async function allowSlices(rule: object): Promise<void> {
   const { body } = await apiserver.request<{ rules: object[] }>('GET', ROLE);
   const slices = { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], ...rule };
@@ -39,7 +39,7 @@ async function allowSlices(rule: object): Promise<void> {
   });
 }
 
-/** A pass; the API server may not know a right yet. */
+/** Runs passes until one succeeds, because the API server needs a moment to apply a new rule. */
 function pass(): Promise<Invoked> {
   return eventually(async () => {
     const invoked = await handlers.run(LOOP);
@@ -48,7 +48,7 @@ function pass(): Promise<Invoked> {
   });
 }
 
-test('an API server of two ranges gives the Service both families, and accepts the slice of the second', async () => {
+test('an API server with two ranges gives the Service both families, and accepts the slice of the second family', async () => {
   await pass();
   const { body: service } = await apiserver.request<ServiceObject & { spec: object }>('GET', SERVICE_PATH);
   expect(service.spec).toMatchObject({ ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv4', 'IPv6'] });
@@ -63,7 +63,7 @@ test('an API server of two ranges gives the Service both families, and accepts t
   expect((await pass()).changes).toEqual([]);
 });
 
-test('the second slice is deleted when the spec asks for one family again, and the Service keeps both', async () => {
+test('the second slice is deleted when the spec has only one family again, and the Service keeps both families', async () => {
   const apiServers = [{ address: FIRST, probe: { url: `${apiserver.url}/readyz` } }];
   await handlers.register({ apiServers, service: { securePort: apiserver.port } });
   expect((await pass()).changes).toContain('deleted endpointslice default/kubernetes-ipv6');
@@ -72,7 +72,7 @@ test('the second slice is deleted when the spec asks for one family again, and t
   expect((await pass()).changes).toEqual([]);
 });
 
-test('with prune, a slice of another writer is deleted; if the writer creates it again, a finding names the writer and the next deletion waits', async () => {
+test('with prune, a slice of another writer is deleted, and its second deletion waits and is reported with the name of the writer', async () => {
   await allowSlices({ verbs: ['delete'] });
   const apiServers = [{ address: FIRST, probe: { url: `${apiserver.url}/readyz` } }];
   await handlers.register({ apiServers, endpoints: { prune: true } });

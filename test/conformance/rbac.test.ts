@@ -56,10 +56,10 @@ const { etcd, apiserver } = runningControlPlane({
 });
 
 let kubeconfigFile: string;
-/** Requests with the token that the functions have: what a thief of the kubeconfig can do. */
+/** Sends requests with the token of the functions, as a thief of the kubeconfig could. */
 let asFunctions: RawRequests;
 
-/* In order, each from where the one before ended. The API server makes nothing by itself: the loops have all to do. */
+/* The tests run in order: each starts with the state that the previous test left. Only the loops create objects. */
 const handlers = runningHandlers(async () => {
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: 'default' } });
   const shipped = await applyShippedRbac(apiserver);
@@ -76,7 +76,7 @@ const handlers = runningHandlers(async () => {
 afterAll(() => asFunctions?.close());
 
 describe('a token of the service account in deploy/rbac.yaml', () => {
-  test('all four loops do their work on a cluster that has nothing', async () => {
+  test('all four loops create all objects in an empty cluster', async () => {
     const passes = await runAllLoops(handlers);
 
     expect(passes.flatMap(({ errors }) => errors)).toEqual([]);
@@ -107,7 +107,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
   });
 
   test('the loops replace a slice of the wrong family', async () => {
-    // So that the repair before it does not pass for a contest.
+    // Advances the clock, so that the pass does not report a contest after the previous correction.
     handlers.advance(60 * 60_000);
     await apiserver.request('DELETE', SLICE_PATH);
     await apiserver.request('POST', SLICE_PATH.replace(/\/kubernetes$/, ''), {
@@ -122,7 +122,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     expect(await published(apiserver)).toEqual({ endpoints: [ADDRESS], slice: [ADDRESS] });
   });
 
-  test('the loops write events about findings, and continue them', async () => {
+  test('the loops write events about findings and their series', async () => {
     const spec = { type: 'ClusterIP', clusterIP: '10.0.0.77', clusterIPs: ['10.0.0.77'], ports: [{ port: 80 }] };
     await etcd.putServices([storedService('kube-system', 'one', spec), storedService('kube-system', 'two', spec)]);
 
@@ -154,7 +154,7 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     await connections.close();
   });
 
-  test('the loops used each verb that is granted, and no request was refused', () => {
+  test('the loops use each granted verb, and no request is refused', () => {
     const audited = readFileSync(join(folder, 'audit'), 'utf8')
       .trim()
       .split('\n')
@@ -178,8 +178,8 @@ describe('a token of the service account in deploy/rbac.yaml', () => {
     ['delete a namespace', 'DELETE', '/api/v1/namespaces/kube-public'],
     ['write the ServiceCIDR', 'PUT', '/apis/networking.k8s.io/v1/servicecidrs/kubernetes'],
     ['read secrets', 'GET', '/api/v1/secrets'],
-    ['make itself a new token', 'POST', `${inSystem}/serviceaccounts/kube-bootstrap-controller/token`],
-    ['give itself rights', 'POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'],
+    ['create another token for itself', 'POST', `${inSystem}/serviceaccounts/kube-bootstrap-controller/token`],
+    ['grant itself rights', 'POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings'],
   ] as const)('the role of the token does not allow to %s', async (_what, method, path) => {
     const reply = await asFunctions.request(method, path, method === 'GET' ? undefined : { metadata: { name: 'x' } });
     expect(reply.status).toBe(403);
@@ -222,21 +222,24 @@ function named(name: string, service: string) {
   return { name, labels: { 'kubernetes.io/service-name': service } };
 }
 
-/** Each is within the roles: `create` knows no names, and RBAC reads no objects. That of a PUT changes what is there. */
+/**
+ * Requests that the roles allow, because RBAC cannot restrict `create` by name and does not read objects. The body of a PUT is
+ * merged into the existing object.
+ */
 const ATTACKS = [
-  ['make another Service', 'POST', SERVICES, { ...OTHER, spec: { clusterIP: 'None' } }],
+  ['create another Service', 'POST', SERVICES, { ...OTHER, spec: { clusterIP: 'None' } }],
   ['redirect another Service by Endpoints', 'POST', `${IN_DEFAULT}/endpoints`, { ...OTHER, subsets: SUBSETS }],
   ['redirect another Service by a slice', 'POST', SLICES, { metadata: named('other-1', 'other'), ...SLICE }],
   ['add a slice to the kubernetes Service', 'POST', SLICES, { metadata: generated(), ...SLICE }],
-  ['turn its slice to another Service', 'PUT', SLICE_PATH, { metadata: named('kubernetes', 'other') }],
+  ['assign its slice to another Service', 'PUT', SLICE_PATH, { metadata: named('kubernetes', 'other') }],
   ['take an external IP', 'PUT', SERVICE_PATH, { spec: { externalIPs: [ALIEN] } }],
   ['select pods', 'PUT', SERVICE_PATH, { spec: { selector: { app: 'evil' } } }],
-  ['make a load balancer', 'PUT', SERVICE_PATH, { spec: { type: 'LoadBalancer' } }],
-  ['make any other namespace', 'POST', NAMESPACES, OTHER],
-  ['make a privileged system namespace', 'POST', NAMESPACES, nodeLeases({ labels: PRIVILEGED })],
-  ['annotate a system namespace', 'POST', NAMESPACES, nodeLeases({ annotations: NODE_SELECTOR })],
-  ['make another ServiceCIDR', 'POST', SERVICE_CIDRS, { ...OTHER, spec: { cidrs: ['10.1.0.0/24'] } }],
-  ['make the default ServiceCIDR of public addresses', 'POST', SERVICE_CIDRS, serviceCidr('203.0.113.0/24')],
+  ['make its Service a load balancer', 'PUT', SERVICE_PATH, { spec: { type: 'LoadBalancer' } }],
+  ['create another namespace', 'POST', NAMESPACES, OTHER],
+  ['create a privileged system namespace', 'POST', NAMESPACES, nodeLeases({ labels: PRIVILEGED })],
+  ['create a system namespace with annotations', 'POST', NAMESPACES, nodeLeases({ annotations: NODE_SELECTOR })],
+  ['create another ServiceCIDR', 'POST', SERVICE_CIDRS, { ...OTHER, spec: { cidrs: ['10.1.0.0/24'] } }],
+  ['create the default ServiceCIDR with public addresses', 'POST', SERVICE_CIDRS, serviceCidr('203.0.113.0/24')],
   ["report an event in another controller's name", 'POST', EVENTS, { metadata: { name: 'e' }, ...FOREIGN_EVENT }],
   ["continue another controller's event", 'PATCH', `${EVENTS}/foreign`, { series: series() }],
 ] as const;
@@ -270,12 +273,12 @@ async function statusOf([, method, path, body]: (typeof ATTACKS)[number]): Promi
   return (await asFunctions.request('PUT', dryRun, changed)).status;
 }
 
-/* In order: the last one takes the policy away. */
+/* The tests run in order: the last one deletes the binding of the policy. */
 describe('the admission policy of deploy/rbac.yaml', () => {
   beforeAll(async () => {
     const event = { metadata: { name: 'foreign' }, ...FOREIGN_EVENT };
     expect(await apiserver.request('POST', EVENTS, event)).toMatchObject({ status: 201 });
-    // Some attacks make what the loops have made.
+    // Some attacks create objects that the loops have created.
     for (const key of ['servicecidrs/kubernetes', 'namespaces/kube-node-lease']) await etcd.delete(`/registry/${key}`);
   });
 
@@ -283,7 +286,7 @@ describe('the admission policy of deploy/rbac.yaml', () => {
     expect(await statusOf(attack)).toBe(403);
   });
 
-  test('the roles allow all of that without the binding of the policy', async () => {
+  test('the roles allow all these requests without the binding of the policy', async () => {
     const binding = 'validatingadmissionpolicybindings/kube-bootstrap-controller';
     await apiserver.request('DELETE', `/apis/admissionregistration.k8s.io/v1/${binding}`);
     for (const attack of ATTACKS) {

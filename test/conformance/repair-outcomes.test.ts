@@ -19,7 +19,7 @@ interface Event {
 const INTERVAL_MS = 180_000;
 const events = '/apis/events.k8s.io/v1/namespaces/default/events';
 
-/** The original's own repairs run on this server too: `reportingController` tells ours apart. */
+/** The repairs of upstream also run on this server. Their events have another `reportingController`. */
 const { etcd, apiserver } = runningControlPlane();
 
 function withAddress(name: string, address: string): StoredService {
@@ -42,7 +42,7 @@ const BROKEN = [
   withNodePort('port-out-of-range', 20_000),
 ];
 
-/** The reported Service, reason, action and note, by Service. */
+/** The Service, reason, action and note of each event, in the order of the Services. */
 const REPORTED: Readonly<Record<Repair, readonly string[]>> = {
   'cluster-ip-repair': [
     'ip-duplicate-b ClusterIPAlreadyAllocated ClusterIPAllocation: Cluster IP [IPv4]:10.0.0.50 was assigned to multiple services; please recreate service',
@@ -72,7 +72,7 @@ async function eventsOf(repair: Repair): Promise<Event[]> {
   );
 }
 
-/** In the shape and order of `REPORTED`. */
+/** Returns the events of a repair in the form and order of `REPORTED`. */
 async function reported(repair: Repair): Promise<string[]> {
   const found = await eventsOf(repair);
   return found

@@ -8,11 +8,11 @@ import { published } from '../support/kubernetes-service-objects.ts';
 import { freePort } from '../support/server-process.ts';
 
 const TICK_MS = 10_000;
-/** So long an address may stay published after its API server reported 'not ready' or was killed. */
+/** The longest time that an address stays published after its API server reported 'not ready' or was killed. */
 const PUBLISHED_AT_MOST_MS = { 'not ready': TICK_MS, killed: 25_000 };
-/** The API server in the kubeconfig. */
+/** The address of the API server in the kubeconfig. */
 const FIRST = '10.9.8.7';
-/** Passes may use this one instead: its address is that of its host. Endpoints refuse loopback addresses. */
+/** The address of this host. Passes may use this API server too. It is no loopback address, which Endpoints cannot contain. */
 const OWN = ownAddress();
 const THIRD = '10.9.8.8';
 
@@ -24,7 +24,7 @@ interface Outage {
 const servers = new Map<string, KubeApiserver>();
 const outages = new Map<string, Outage>();
 const history: string[] = [];
-/** The clock of the handlers: how long a pass takes means nothing. */
+/** The time of the handlers. It does not depend on the duration of passes. */
 let nowMs = Date.now();
 let shown: readonly string[] = [];
 let etcd: Etcd;
@@ -34,7 +34,7 @@ beforeAll(async () => {
   etcd = await startEtcd();
   const hosts = { [FIRST]: '127.0.0.1', [OWN]: OWN, [THIRD]: '127.0.0.2' };
   const port = await freePort(...Object.values(hosts));
-  // An API server that shuts down still serves for this long, and its /readyz reports it.
+  // During this delay an API server that shuts down still serves, and its /readyz reports the shutdown.
   const common = { etcd, port, extraArgs: ['--shutdown-delay-duration=60s'] };
   const starts = Object.entries(hosts).map(
     async ([advertiseAddress, bindAddress]) =>
@@ -79,13 +79,13 @@ async function tick(): Promise<void> {
 
   for (const [address, { kind, sinceMs }] of outages) {
     if (!shown.includes(address)) continue;
-    // It stays published until the next tick at least.
+    // The address stays published at least until the next tick.
     const publishedMs = nowMs + TICK_MS - sinceMs;
     expect({ history, isTooLong: publishedMs > PUBLISHED_AT_MOST_MS[kind] }).toEqual({ history, isTooLong: false });
   }
 }
 
-/** Restarts an API server. Both the end of the old one, whose lease is new, and the start come right after a tick. */
+/** Restarts an API server. Its end and its start come right after a tick. At its end, its lease has just been refreshed. */
 async function restart(address: string, kind: Outage['kind']): Promise<void> {
   const server = serverOf(address);
   outages.set(address, { kind, sinceMs: nowMs });
@@ -102,7 +102,7 @@ async function restart(address: string, kind: Outage['kind']): Promise<void> {
   history.push(`restarted: ${address}`);
 }
 
-test('during a rolling restart of three API servers the endpoints are never empty, and a dead address stays no longer than promised', async () => {
+test('a rolling restart of three API servers never empties the endpoints, and dead addresses are removed within the documented time', async () => {
   await tick();
   expect(shown.toSorted()).toEqual([FIRST, OWN, THIRD].sort());
   history.length = 0;
@@ -123,7 +123,7 @@ test('during a rolling restart of three API servers the endpoints are never empt
   expect(shown.toSorted()).toEqual([FIRST, OWN, THIRD].sort());
 });
 
-/** The bytes of the Endpoints and the EndpointSlice in etcd. */
+/** Returns the bytes of the Endpoints and the EndpointSlice in etcd. */
 function stored(): Promise<(Buffer | undefined)[]> {
   const keys = ['services/endpoints', 'endpointslices'].map((kind) => `/registry/${kind}/default/kubernetes`);
   return Promise.all(keys.map((key) => etcd.get(key)));

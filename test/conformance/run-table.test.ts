@@ -59,7 +59,7 @@ async function lastToClaim(): Promise<KbctlProcess> {
   return found;
 }
 
-test('two processes share the ticks of a table, and when one is killed, the other runs all of them', async () => {
+test('two processes share the ticks of a table, and one runs all ticks after the other is killed', async () => {
   processes = [start(), start()];
   await Promise.all(processes.map((one) => one.untilItPrints(/serving the clusters of table/)));
   await eventually(async () => expect(await published(apiserver)).toMatchObject({ endpoints: [ADDRESS] }));

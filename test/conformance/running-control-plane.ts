@@ -11,7 +11,7 @@ import { type Handlers, type HandlersOptions, startHandlers } from '../support/h
 
 /**
  * Starts an etcd and an API server before the tests and stops both after them.
- * @returns both: they have their fields once the tests begin, when a stock API server has made what it makes by itself
+ * @returns two objects that get their fields before the tests. A stock API server has then created its own objects.
  */
 export function runningControlPlane(options: Omit<KubeApiserverOptions, 'etcd'> = {}): {
   etcd: Etcd;
@@ -28,7 +28,7 @@ export function runningControlPlane(options: Omit<KubeApiserverOptions, 'etcd'> 
   return { etcd, apiserver };
 }
 
-/** Starts handlers before the tests, with the options that are made then, and closes them after the tests. */
+/** Calls `options` and starts handlers with the result before the tests, and closes the handlers after the tests. */
 export function runningHandlers(options: () => HandlersOptions | Promise<HandlersOptions>): Handlers {
   const handlers = {} as Handlers;
   beforeAll(async () => void Object.assign(handlers, await startHandlers(await options())));

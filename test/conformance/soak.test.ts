@@ -12,13 +12,16 @@ import { published } from '../support/kubernetes-service-objects.ts';
 import { seededPick } from '../support/ranges.ts';
 import { runningControlPlane } from './running-control-plane.ts';
 
-/* Ordinary work while connections to a real API server break in every way. `npm run soak` runs it for ten minutes. */
+/* Passes run while connections to a real API server break in every way. `npm run soak` runs this test for ten minutes. */
 
 const MINUTES = Number(process.env['SOAK_MINUTES'] ?? 0.5);
 const [FIRST, SECOND] = ['10.9.8.7', '10.9.8.8'];
-/** A lease of 15 s and two misses; more, because passes fail, and a miss does not count while no address answers. */
+/**
+ * The time after which a dead server must be removed. It is longer than a lease of 15 s and two misses, because passes fail, and
+ * a miss does not count while no address answers.
+ */
 const REMOVED_WITHIN_MS = 90_000;
-/** So much later is the next round, beside the time that a round takes. */
+/** The time between two rounds by the clock of the handlers, in addition to the duration of a round. */
 const ROUND_MS = 5_000;
 const SERVICES = '/api/v1/namespaces/default/services';
 jest.setTimeout((MINUTES + 3) * 60_000);
@@ -53,7 +56,7 @@ async function claimed(): Promise<string[]> {
   return body.items.map(({ spec }) => spec.clusterIP).filter((address) => address !== 'None');
 }
 
-/** The second API server is down in every other turn of two minutes, by the clock of the handlers, first of all. */
+/** Stops or restores the second API server every two minutes by the clock of the handlers. The first call stops it. */
 function dieAndReturn(nowMs: number): void {
   if (nowMs < life.sinceMs + 120_000) return;
   Object.assign(life, { isDown: !life.isDown, sinceMs: nowMs, deaths: life.deaths + (life.isDown ? 0 : 1) });
@@ -62,7 +65,7 @@ function dieAndReturn(nowMs: number): void {
 
 const life = { isDown: false, sinceMs: Number.NEGATIVE_INFINITY, deaths: 0, deadRounds: 0 };
 
-/** What has to hold after each round, whatever was broken in it. */
+/** Checks the conditions that must hold after each round, whatever was broken in it. */
 async function checkRound(round: number, nowMs: number): Promise<void> {
   const addresses = await claimed();
   expect({ round, addresses: addresses.toSorted() }).toEqual({ round, addresses: [...new Set(addresses)].toSorted() });

@@ -7,13 +7,13 @@ export type TokenIssuer = Awaited<ReturnType<typeof startTokenIssuer>>;
 export interface TokenClaims {
   readonly sub: string;
   readonly aud: string;
-  /** Seconds since 1970. */
+  /** The expiry in seconds since 1970. */
   readonly exp: number;
 }
 
 const LIFE_SECONDS = 300;
 
-/** Starts the issuer of an AWS account on loopback: OIDC discovery, public keys, and tokens as AWS STS signs them. */
+/** Starts a token issuer as an AWS account has it, with OIDC discovery, public keys and tokens like those of AWS STS. */
 export async function startTokenIssuer() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
   const { ca, issue } = makeAuthority('token issuer');
@@ -34,7 +34,7 @@ export async function startTokenIssuer() {
   );
   return {
     url,
-    /** PEM, of the issuer's own certificate authority. */
+    /** The certificate of the issuer's own CA, as PEM. */
     ca,
     sign: (claims: TokenClaims) => {
       const all = { iss: url, iat: claims.exp - LIFE_SECONDS, jti: randomUUID(), ...claims };

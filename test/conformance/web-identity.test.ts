@@ -23,13 +23,13 @@ let issuer: TokenIssuer;
 let etcd: Etcd;
 let apiserver: KubeApiserver;
 let webIdentity: WebIdentity;
-/** What AWS STS puts into the tokens that it signs, beside the audience that is requested. */
+/** The claims of the tokens that AWS STS signs. The requested audience is added if there is no `aud`. */
 let claims: () => { readonly sub: string; readonly exp: number; readonly aud?: string };
 let aws: FakeAws;
 
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
-/** The file of docs/kubeconfig-secret.md, for this issuer and API server. */
+/** Returns the configuration file of docs/kubeconfig-secret.md for this issuer and API server. */
 function authenticationConfiguration(audience: string): string {
   const page = readFileSync(join(import.meta.dirname, '../../docs/kubeconfig-secret.md'), 'utf8');
   const block = /```yaml\n( +apiVersion: apiserver\.config\.k8s\.io\/v1\n.*?)```/s.exec(page)?.[1] ?? '';
@@ -60,10 +60,10 @@ afterAll(async () => {
   await issuer?.close();
 });
 
-test('an API server that trusts AWS STS by --authentication-config accepts the tokens of the functions as the service account of deploy/rbac.yaml', async () => {
+test('an API server with --authentication-config for AWS STS accepts tokens of the functions as the service account of deploy/rbac.yaml', async () => {
   claims = () => ({ sub: ROLE, exp: nowSeconds() + 300 });
   const probe = { url: `${apiserver.url}/readyz`, authenticate: true };
-  // The rules of a spec refuse a server of this machine.
+  // The rules of a spec refuse a server on this machine, so the test registers it without these rules.
   const handlers = await startHandlers({
     spec: { kubeconfig: { ssm: '/kbc/demo' }, apiServers: [{ address: '10.9.8.7', probe }] },
   });
@@ -74,11 +74,11 @@ test('an API server that trusts AWS STS by --authentication-config accepts the t
 
   expect(passes.flatMap(({ errors }) => errors)).toEqual([]);
   expect(passes.flatMap(({ changes }) => changes)).toContain('created endpoints default/kubernetes: 10.9.8.7');
-  // One for each cluster of the process, not one for each pass or request.
+  // A process requests one token for each cluster, not for each pass or request.
   expect(aws.calls.map(({ action }) => action)).toEqual(['GetWebIdentityToken']);
 });
 
-test('an API server that trusts AWS STS by --authentication-config refuses an expired token, and the pass continues with a new one', async () => {
+test('an API server with --authentication-config for AWS STS refuses an expired token, and the next call uses a new one', async () => {
   const clock = { nowMs: 0 };
   const { get, close } = connections(() => clock.nowMs);
   claims = () => ({ sub: ROLE, exp: nowSeconds() - 60 });
@@ -95,7 +95,7 @@ test.each([
   ['for another audience', { sub: ROLE, aud: 'https://203.0.113.99:6443' }],
   ['of a role of another stack', { sub: 'arn:aws:iam::123456789012:role/admin' }],
   ['of a role of another account', { sub: ROLE.replace('123456789012', '210987654321') }],
-])('an API server that trusts AWS STS by --authentication-config refuses a token %s', async (_, refused) => {
+])('an API server with --authentication-config for AWS STS refuses a token %s', async (_, refused) => {
   claims = () => ({ exp: nowSeconds() + 300, ...refused });
   const { get, close } = connections(Date.now);
   await expect(get()).rejects.toMatchObject({

@@ -10,7 +10,7 @@ const kindOf = (kind: string, name: string, namespaced: boolean, shortName?: str
   ...(shortName !== undefined && { shortNames: [shortName] }),
 });
 
-/** The kinds that both serve, by API version. */
+/** The kinds that both API servers serve, by API version. */
 const KINDS = {
   v1: [
     kindOf('Namespace', 'namespaces', false, 'ns'),
@@ -28,7 +28,7 @@ interface Table {
   readonly rows: readonly { readonly cells: readonly unknown[]; readonly object: object }[];
 }
 
-/** What kubectl asks of an API server before and beside the objects: discovery, OpenAPI and tables. */
+/** Defines tests of kubectl's requests other than those for objects: discovery, OpenAPI and tables. */
 export function apiServerContract(name: string, connect: () => Promise<Transport>): void {
   describe(`requests of kubectl to ${name}`, () => {
     const namespace = `kubectl-${randomUUID().slice(0, 8)}`;
@@ -68,7 +68,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       }
     });
 
-    test('the API server lists its groups', async () => {
+    test('the API server lists its API groups', async () => {
       expect((await call('GET', '/api')).body).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
       const { body } = await call('GET', '/apis');
       const groups = body.groups.map((group: { name: string }) => group.name);
@@ -78,7 +78,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       }
     });
 
-    test('OpenAPI describes that a PATCH takes fieldValidation', async () => {
+    test('the OpenAPI document states that a PATCH accepts fieldValidation', async () => {
       const { body } = await call('GET', '/openapi/v3');
       const document = (await call('GET', body.paths['api/v1'].serverRelativeURL)).body;
       const { patch } = document.paths[`/api/v1/namespaces/{namespace}/services/{name}`];
@@ -90,7 +90,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       ['Namespace', ['Name', 'Status', 'Age']],
       ['Service', ['Name', 'Type', 'Cluster-IP', 'External-IP', 'Port(s)', 'Age']],
       ['Endpoints', ['Name', 'Endpoints', 'Age']],
-    ] as const)('answers with a table of a %s, if asked for one', async (kind, columns) => {
+    ] as const)('the API server returns %s objects as a table on request', async (kind, columns) => {
       const { columnDefinitions } = await tableOf(COLLECTIONS[kind]);
       expect(columnDefinitions.flatMap(({ name, priority }) => (priority > 0 ? [] : name))).toEqual(columns);
     });
@@ -111,7 +111,7 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
       ],
       ['Endpoints', 'empty', {}, ['empty', '<none>', AGE]],
       ['Endpoints', 'one', { subsets: [ip('10.9.8.7')] }, ['one', '10.9.8.7:6443', AGE]],
-    ])('shows a %s "%s" as kubectl prints it', async (kind, objectName, fields, cells) => {
+    ])('the API server returns the kubectl columns of %s "%s"', async (kind, objectName, fields, cells) => {
       await create(kind, { metadata: { name: objectName, namespace }, ...fields });
       const { columnDefinitions, rows } = await tableOf(`${COLLECTIONS[kind]}/${objectName}`);
       expect(rows).toEqual([
@@ -120,11 +120,11 @@ export function apiServerContract(name: string, connect: () => Promise<Transport
           object: expect.objectContaining({ kind: 'PartialObjectMetadata', metadata: expect.anything() }),
         },
       ]);
-      // Others are those of "kubectl get -o wide".
+      // The other columns are those of "kubectl get -o wide".
       expect(rows[0]?.cells.filter((_, index) => columnDefinitions[index]?.priority === 0)).toEqual(cells);
     });
 
-    test('the API server selects objects by the field of a name', async () => {
+    test('the API server applies a field selector for the name of an object', async () => {
       const { rows } = await tableOf(`/api/v1/namespaces?fieldSelector=metadata.name%3D${namespace}`);
       expect(rows.map(({ cells }) => cells[0])).toEqual([namespace]);
     });

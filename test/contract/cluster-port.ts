@@ -17,7 +17,7 @@ import type { Transport } from '../../lib/kubernetes/transport.ts';
 import { writeEvents } from '../../lib/kubernetes/write-events.ts';
 
 export interface ClusterUnderTest {
-  /** To an API server whose user may do everything, with the namespaces `default` and `kube-system`. */
+  /** The transport to an API server that has the namespaces `default` and `kube-system`, and whose user may do everything. */
   readonly transport: Transport;
   readonly tearDown: () => Promise<void>;
 }
@@ -38,9 +38,8 @@ interface Event extends KubernetesObject {
 }
 
 /**
- * What the loops rely on in an API server. It knows nothing that only one server has: a real kube-apiserver passes it,
- * and so must whatever stands in for one. Objects live in namespaces of their own, so that it can be run again on the
- * same server.
+ * Defines the contract of API servers on which the loops rely. A real kube-apiserver and every stand-in pass it, so it uses
+ * nothing that only one of them has. Its objects have their own namespaces, so it can run again on the same server.
  */
 export function clusterPortContract(contract: ClusterPortContract): void {
   describe(`the cluster port over ${contract.name}`, () => {
@@ -74,7 +73,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         );
       });
 
-      test('the version is returned', async () => {
+      test('the port returns the version of the API server', async () => {
         await expect(review().version()).resolves.toMatch(/^v1\.\d+\.\d+/);
       });
     });
@@ -97,18 +96,18 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         ['an object', { kind: 'Service', namespace, name: 'nothing' }],
         ['an object without a namespace', { kind: 'Namespace', name: `nothing-${run}` }],
         ['an object in a namespace', { kind: 'Service', namespace: `nothing-${run}`, name: 'nothing' }],
-      ])('%s that does not exist is read as undefined', async (_, ref) => {
+      ])('reading %s that does not exist returns undefined', async (_, ref) => {
         await expect(port.get(ref)).resolves.toBeUndefined();
       });
 
-      test('the second object with the same name already exists', async () => {
+      test('creating a second object with the same name returns alreadyExists', async () => {
         created(await port.create(service(namespace, 'taken')));
         await expect(port.create(service(namespace, 'taken'))).resolves.toEqual({ outcome: 'alreadyExists' });
         const again = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };
         await expect(port.create(again)).resolves.toEqual({ outcome: 'alreadyExists' });
       });
 
-      test('the second of two updates of one read is a conflict and changes nothing', async () => {
+      test('the second of two updates after the same read is a conflict and changes nothing', async () => {
         const made = created(await port.create(service(namespace, 'contested')));
         const first = updated(await port.update(labelled(made, { winner: 'first' })));
         expect(first.metadata).toMatchObject({ labels: { winner: 'first' }, uid: made.metadata.uid });
@@ -138,13 +137,13 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         await expect(port.get({ kind: 'Endpoints', namespace, name: 'gone' })).resolves.toBeUndefined();
       });
 
-      test('a Service that the API refuses is invalid', async () => {
+      test('creating a Service that the API refuses returns invalid', async () => {
         const noPorts = { ...service(namespace, 'no-ports'), spec: { ports: [] } };
         const result = await port.create(noPorts);
         expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
       });
 
-      test('an update that the API refuses is invalid and changes nothing', async () => {
+      test('an update that the API refuses returns invalid and changes nothing', async () => {
         const made = created(await port.create(service(namespace, 'stays-valid')));
         const result = await port.update({ ...made, spec: { ...made.spec, ports: [] } });
         expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
@@ -160,7 +159,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(after.spec).toEqual(made.spec);
       });
 
-      test('a merge patch of an object that does not exist is notFound', async () => {
+      test('a merge patch of an object that does not exist returns notFound', async () => {
         const ref = { kind: 'Service', namespace, name: 'never-there' } as const;
         await expect(port.mergePatch(ref, { metadata: { labels: { a: 'b' } } })).resolves.toEqual({
           outcome: 'notFound',
@@ -173,21 +172,21 @@ export function clusterPortContract(contract: ClusterPortContract): void {
 
       beforeAll(() => makeNamespace('deleting'));
 
-      test('the object that was read is deleted, once', async () => {
+      test('a delete removes the object that was read, and finds nothing the second time', async () => {
         const made = created(await port.create(service(namespace, 'once')));
         await expect(port.delete(made)).resolves.toBe('deleted');
         await expect(port.get({ kind: 'Service', namespace, name: 'once' })).resolves.toBeUndefined();
         await expect(port.delete(made)).resolves.toBe('notFound');
       });
 
-      test('an object that changed since it was read stays', async () => {
+      test('a delete keeps an object that changed since it was read', async () => {
         const made = created(await port.create(service(namespace, 'changed')));
         updated(await port.update(labelled(made, { changed: 'yes' })));
         await expect(port.delete(made)).resolves.toBe('conflict');
         await expect(port.get({ kind: 'Service', namespace, name: 'changed' })).resolves.toBeDefined();
       });
 
-      test('another object of the same name stays', async () => {
+      test('a delete keeps another object of the same name', async () => {
         const first = created(await port.create(endpoints(namespace, 'replaced', [])));
         await port.delete(first);
         const second = created(await port.create(endpoints(namespace, 'replaced', [])));
@@ -211,12 +210,12 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         });
       });
 
-      test('nothing is created in a missing namespace', async () => {
+      test('no object is created in a missing namespace', async () => {
         const result = await port.create(service(`nothing-${run}`, 'orphan'));
         expect(result).toEqual({ outcome: 'namespaceUnavailable', message: expect.stringContaining(`nothing-${run}`) });
       });
 
-      test('nothing is created in a namespace that is being deleted', async () => {
+      test('no object is created in a namespace that is being deleted', async () => {
         const made = await makeNamespace('ending');
         await expect(port.delete(made)).resolves.toBe('deleted');
         const result = await port.create(service(made.metadata.name, 'late'));
@@ -289,7 +288,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         ]);
       });
 
-      test('a claim has the fields of its object, among them addresses and node ports', async () => {
+      test('a claim has the addresses, node ports and other fields of its Service', async () => {
         const claims = here(await listAllServices(port));
         for (const claim of claims) {
           const read = await port.get<Service>({ kind: 'Service', namespace, name: claim.name });
@@ -355,7 +354,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(after.subsets?.[0]?.ports).toEqual([{ name: 'https', port: 6443, protocol: 'TCP' }]);
       });
 
-      test('Endpoints may be empty', async () => {
+      test('Endpoints may have no addresses', async () => {
         const made = created(await port.create(endpoints(namespace, 'empty', [])));
         expect(made.subsets ?? []).toEqual([]);
       });
@@ -372,7 +371,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(found[0]).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: ['10.9.8.7'] }] });
       });
 
-      test('the address type of an EndpointSlice does not change', async () => {
+      test('the address type of an EndpointSlice cannot change', async () => {
         const made = created(await port.create(slice(namespace, 'settled', '10.9.8.7')));
         const result = await port.update({ ...made, addressType: 'IPv6' });
         expect(result.outcome).toBe('invalid');
@@ -403,7 +402,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
 
       beforeAll(() => makeNamespace('events'));
 
-      test('an event is one object, whose series grows with its sightings', async () => {
+      test('a repeated event extends the series of the existing object', async () => {
         const first = plan(firstMs);
         await expect(writeEvents(port, first)).resolves.toMatchObject({ written: 1, dropped: 0, errors: [] });
         const [made, ...none] = await ours();
@@ -424,7 +423,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         expect(again?.eventTime).toBe('2026-01-02T03:04:05.678000Z');
       });
 
-      test('an event that exists but is in no run record continues as a series', async () => {
+      test('an event that exists but is missing in the run record is continued as a series', async () => {
         await expect(writeEvents(port, plan(firstMs + 600_000))).resolves.toMatchObject({ written: 1, errors: [] });
         const [event, ...others] = await ours();
         expect(others).toEqual([]);

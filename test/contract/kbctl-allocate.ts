@@ -7,7 +7,7 @@ import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
-/** `allocate` and `release` on a cluster at work. */
+/** Defines the tests of `allocate` and `release` for a cluster at work. */
 export function describeAllocate(world: () => KbctlWorld): void {
   const allocate = (...words: readonly string[]) => world().kbctl(['allocate', ...words]);
   const release = (...words: readonly string[]) => world().kbctl(['release', ...words]);
@@ -18,7 +18,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
   };
 
   describe('kbctl allocate, before any pass', () => {
-    test('kbctl allocate is refused with the message of upstream', async () => {
+    test('kbctl allocate fails with the message of upstream before any pass', async () => {
       await register();
       expect(await allocate('ip', CLUSTER)).toEqual({
         code: 3,
@@ -66,7 +66,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await lookUp('10.0.0.11')).toMatchObject({ taken: false });
     });
 
-    test('kbctl allocate prints the whole answer for programs, also for ports', async () => {
+    test('kbctl allocate -o json prints the whole answer of an allocation of ports', async () => {
       const { code, stdout } = await allocate('port', CLUSTER, '--count', '3', '--hold', '1h', '-o', 'json');
       expect(code).toBe(0);
       const { items, ...answer } = JSON.parse(stdout);
@@ -76,7 +76,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(await (await portsOf(world().table)).heldBy(answer.requestId)).toEqual(ports);
     });
 
-    test('kbctl allocate allocates nothing twice for one request id, also if it is repeated later', async () => {
+    test('kbctl allocate allocates only once for a request id that is repeated', async () => {
       const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'once'];
       const first = await allocate(...words);
       const again = await allocate(...words);
@@ -92,13 +92,13 @@ export function describeAllocate(world: () => KbctlWorld): void {
     test.each<[string, string[], number, string]>([
       ['an owner of 10 KB', ['--owner', 'x'.repeat(10_240)], 2, 'hold.owner is not 1 to 63 of'],
       [
-        'a count beside values',
+        'a count together with values',
         ['10.0.0.20', '--count', '2'],
         2,
         'Use either --count and --secondary, or the cluster IPs.',
       ],
-      ['an id that is none', ['--request-id', 'a/b'], 2, 'requestId is not 1 to 63 of'],
-      ['a second range where there is none', ['--secondary'], 3, 'it has no secondaryserviceips'],
+      ['an invalid request id', ['--request-id', 'a/b'], 2, 'requestId is not 1 to 63 of'],
+      ['--secondary for a cluster with one range', ['--secondary'], 3, 'it has no secondaryserviceips'],
     ])('kbctl allocate refuses %s', async (_, words, code, message) => {
       const ran = await allocate('ip', CLUSTER, ...words);
       expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
@@ -117,7 +117,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect(found).not.toHaveProperty('hold');
     });
 
-    test('kbctl release prints the items to release with --dry-run, and neither asks nor releases', async () => {
+    test('kbctl release --dry-run prints the items to release, and neither asks for confirmation nor releases them', async () => {
       expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
         code: 0,
         stdout: '10.0.0.1 released (dry run)\n',
@@ -125,7 +125,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl release releases with --owner only items of that owner', async () => {
+    test('kbctl release --owner releases only items of that owner', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
       const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
       expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toMatchObject({
@@ -157,7 +157,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
     test.each([
       ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
       ['API servers allocate without ServiceCIDRs', { allocator: 'apiserver' }, 'have no ServiceCIDRs'],
-    ])('nothing is allocated or released because %s', async (_, fields, message) => {
+    ])('kbctl allocates and releases nothing if %s', async (_, fields, message) => {
       await register(fields);
       for (const words of [
         ['allocate', 'ip', CLUSTER],
@@ -171,7 +171,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       }
     });
 
-    test('cluster IPs are held in the API server where it allocates, and shown until they are released', async () => {
+    test('kbctl holds cluster IPs in the API server if it allocates, and shows them until their release', async () => {
       await register({ allocator: 'apiserver' });
       const { store } = world().standIn;
       const metadata = { name: 'kubernetes', uid: 'cidr', resourceVersion: '1' };
@@ -199,7 +199,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       expect((await world().kbctl(['get', 'holds', CLUSTER])).stderr).toContain('There are no holds.');
     });
 
-    test('an API server that does not answer leaves the outcome unknown, and kbctl prints the command that completes it', async () => {
+    test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
       const kubeconfig = world().file('unreachable', kubeconfigTo('http://127.0.0.1:9'));
       expect(await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig)).toMatchObject({
         code: 4,

@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 const QUARTER_MS = 16 * MINUTE_MS;
 const ADDRESS = '203.0.113.10';
 
-/** Every command that writes what time decides, run where the clock of its host is wrong. */
+/** Defines the tests of all commands whose writes depend on the time, on a host whose clock is wrong. */
 export function describeClock(world: () => KbctlWorld): void {
   const stored = () => world().table.list(CLUSTER, '');
 
@@ -34,7 +34,7 @@ export function describeClock(world: () => KbctlWorld): void {
       expect(await stored()).toEqual(before);
     });
 
-    test('kbctl pauses until a time of the table, although the clock of the host is wrong', async () => {
+    test('kbctl pause uses the clock of the table if the clock of the host is wrong', async () => {
       const beforeMs = Date.now();
       const words = ['pause', '--all', '--for', '1h', '--reason', 'x'];
       const { code, stderr } = await world().kbctl(words, { aheadMs: -QUARTER_MS });
@@ -43,7 +43,7 @@ export function describeClock(world: () => KbctlWorld): void {
       expect(untilMs - beforeMs).toBeGreaterThan(50 * MINUTE_MS);
     });
 
-    test('kbctl shows ages by the time of the table', async () => {
+    test('kbctl shows ages by the clock of the table', async () => {
       const { stdout } = await world().kbctl(['get', 'leases', CLUSTER], { aheadMs: QUARTER_MS });
       expect(stdout).not.toMatch(/\dm ago/);
     });

@@ -8,7 +8,7 @@ import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
-/** `cluster apply`: what it changes, what it refuses, and what is left when it is interrupted. */
+/** Defines the tests of `cluster apply`: its changes, its refusals, and its state after an interruption. */
 export function describeClusterApply(world: () => KbctlWorld): void {
   const apply = (...words: string[]) => world().kbctl(['cluster', 'apply', ...words]);
   const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);
@@ -31,7 +31,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
     });
 
-    test('kbctl cluster apply shows each field that differs, also of a spec from standard input', async () => {
+    test('kbctl cluster apply shows each field that differs, even for a spec from standard input', async () => {
       const stdin = world().spec({ mode: 'observe', serviceNodePortRange: '30000-30100' });
       const ran = await world().kbctl(['cluster', 'apply', '-f', '-'], { stdin });
       expect(ran).toEqual({
@@ -47,7 +47,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl cluster apply prints one document for programs', async () => {
+    test('kbctl cluster apply -o json prints one document', async () => {
       const { code, stdout } = await apply('-f', 'cluster.yml', '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -74,7 +74,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       for (const name of ['one', 'two']) world().file(`wrong/${name}.yml`, world().spec({ name: 'twice' }));
     });
 
-    test('kbctl cluster apply lists every fault of every file without a table, and changes nothing', async () => {
+    test('kbctl cluster apply lists every fault of every file even without a table, and changes nothing', async () => {
       const { code, stdout, stderr } = await apply('-f', 'wrong', 'cluster.yml', '--table', 'no-such-table');
       expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
       expect(stderr).toContain('wrong/ten.yaml: 10 faults\n  mode: is "maybe"\n    write one of observe, enforce\n');
@@ -137,7 +137,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     let proxy: FaultProxy | undefined;
     let generation = 0;
 
-    /** Of three clusters, what happens once the first is written and before the command knows. */
+    /** Applies three clusters. After the first write, and before the command gets its reply, runs `meanwhile`. */
     const applyThree = async (meanwhile: (running: KbctlProcess) => Promise<unknown>): Promise<Ran> => {
       generation++;
       mkdirSync(join(world().folder, 'three'), { recursive: true });
@@ -160,7 +160,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       proxy = undefined;
     });
 
-    test('kbctl cluster apply ends at Ctrl-C after the present cluster, prints the finished steps, and can be run again', async () => {
+    test('kbctl cluster apply ends at Ctrl-C after the current cluster, prints the finished steps, and can be run again', async () => {
       const { code, stdout, stderr } = await applyThree(async (running) => {
         running.child.kill('SIGINT');
         await running.untilItPrints(/Ending after a/);
@@ -182,14 +182,14 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       expect(await generations()).toEqual([2, 100, 2]);
     });
 
-    test('kbctl cluster apply succeeds when another writer wrote the same', async () => {
+    test('kbctl cluster apply succeeds if another writer wrote the same registration', async () => {
       const same = specIn(world().spec({ name: 'b', maxEventsPerPass: 3 }));
       const { code } = await applyThree(() => registerCluster(world().table, same));
       expect(code).toBe(0);
       expect(await generations()).toEqual([3, 3, 3]);
     });
 
-    test('kbctl cluster apply writes all registrations also when its output is no longer read', async () => {
+    test('kbctl cluster apply writes all registrations even if its output is no longer read', async () => {
       await applyThree(async (running) => running.child.stdout?.destroy());
       expect(await generations()).toEqual([4, 4, 4]);
     });

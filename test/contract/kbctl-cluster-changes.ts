@@ -6,7 +6,7 @@ import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/r
 import { specIn } from '../support/a-cluster-spec.ts';
 import type { KbctlWorld } from '../support/kbctl-world.ts';
 
-/** `cluster set-mode`, `take-over`, `close-allocation` and `delete`. */
+/** Defines the tests of `cluster set-mode`, `take-over`, `close-allocation` and `delete`. */
 export function describeClusterChanges(world: () => KbctlWorld): void {
   const cluster = (...words: string[]) => world().kbctl(['cluster', ...words]);
   const registered = (name: string) => readCluster(world().table, name);
@@ -20,7 +20,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster set-mode', () => {
-    test('kbctl cluster set-mode requires that the last pass of every loop succeeded before it enforces', async () => {
+    test('kbctl cluster set-mode enforces only if the last pass of every loop succeeded', async () => {
       const { table } = world();
       const run = { passId: 'p', startedAtMs: 1, durationMs: 1, mode: 'observe', observed: true } as const;
       const record = { ...run, outcome: 'succeeded', counts: {}, findings: [], failuresInARow: 0, events: {} } as const;
@@ -40,7 +40,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       await unregisterCluster(table, 'd');
     });
 
-    test('kbctl cluster set-mode prints the change with --dry-run, and changes nothing', async () => {
+    test('kbctl cluster set-mode --dry-run prints the change and changes nothing', async () => {
       expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toMatchObject({
         code: 1,
         stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
@@ -48,7 +48,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
     });
 
-    test('kbctl cluster set-mode writes a new generation, once', async () => {
+    test('kbctl cluster set-mode writes a new generation only if the mode changes', async () => {
       const { code, stdout } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
       expect({ code, stdout }).toEqual({
         code: 0,
@@ -62,7 +62,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
     });
 
-    test('kbctl cluster set-mode reads all clusters first, and reports everything that is wrong', async () => {
+    test('kbctl cluster set-mode changes no cluster if one of them is not registered', async () => {
       expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual({
         code: 3,
         stdout: '',
@@ -92,7 +92,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   describe('kbctl cluster close-allocation', () => {
-    test('kbctl cluster close-allocation closes the ranges of clusters that allocate here, in a later generation', async () => {
+    test('kbctl cluster close-allocation closes the ranges of a cluster until a pass of the next generation', async () => {
       const { table, spec } = world();
       await registerCluster(table, specIn(spec({ name: 'closing' })));
       const { generation = 0 } = (await registered('closing')) ?? {};
@@ -126,12 +126,12 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toContain('a');
     });
 
-    test('kbctl cluster delete accepts neither a star for all clusters nor an invalid name', async () => {
+    test('kbctl cluster delete refuses a star and invalid names', async () => {
       for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
       expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
     });
 
-    test('kbctl cluster delete ends the passes, and prints the remaining items', async () => {
+    test('kbctl cluster delete removes registrations, and prints that endpoints and items stay', async () => {
       expect(await cluster('delete', 'a', '--dry-run')).toMatchObject({
         code: 1,
         stdout: expect.stringMatching(/^a: deleted.*\(dry run\)\n$/),
@@ -142,7 +142,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await registeredNames()).toEqual(['c', 'owned']);
     });
 
-    test('kbctl cluster delete prints one document for programs', async () => {
+    test('kbctl cluster delete -o json prints one document', async () => {
       const { stdout } = await cluster('delete', 'c', '-o', 'json');
       const items = [{ name: 'c', changed: true, deleted: true }];
       expect(JSON.parse(stdout)).toMatchObject({ kind: 'ChangedClusterList', dryRun: false, items });

@@ -3,14 +3,14 @@ import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
-/** `cluster get`, and what every command prints of a cluster or a table that is not there. */
+/** Defines the tests of `cluster get`, and of all commands for a cluster or a table that does not exist. */
 export function describeClusterGet(world: () => KbctlWorld): void {
-  describe('kbctl cluster get and list', () => {
+  describe('kbctl cluster get', () => {
     beforeAll(async () => {
       await registerCluster(world().table, specIn(world().spec()));
     });
 
-    test('kbctl cluster get and list print the registered clusters', async () => {
+    test('kbctl cluster get prints the registered clusters', async () => {
       expect(await world().kbctl(['cluster', 'get'])).toEqual({
         code: 0,
         stdout: [
@@ -22,7 +22,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl cluster get and list print a whole spec as JSON', async () => {
+    test('kbctl cluster get -o json prints the whole spec', async () => {
       const { code, stdout } = await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']);
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -35,18 +35,15 @@ export function describeClusterGet(world: () => KbctlWorld): void {
     });
 
     test.each([
-      ['one', 'yaml', [CLUSTER]],
-      ['one', 'json', [CLUSTER]],
-      ['all', 'yaml', []],
-      ['all', 'json', []],
-    ])(
-      'kbctl cluster get and list print the registration of %s as %s that changes nothing when it is applied again',
-      async (_, format, names) => {
-        const { stdout: stdin } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);
-        const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin });
-        expect(applied).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
-      },
-    );
+      ['one cluster', 'yaml', [CLUSTER]],
+      ['one cluster', 'json', [CLUSTER]],
+      ['all clusters', 'yaml', []],
+      ['all clusters', 'json', []],
+    ])('kbctl cluster get prints %s as %s, and applying the output changes nothing', async (_, format, names) => {
+      const { stdout: stdin } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);
+      const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin });
+      expect(applied).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
+    });
 
     test.each([
       [['cluster', 'get', 'prod-eu']],
@@ -58,7 +55,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       [['deregister', 'prod-eu', '203.0.113.10']],
       [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],
       [['doctor', 'prod-eu']],
-    ])('a command suggests the nearest name for a cluster that is not registered: %j', async (words) => {
+    ])('kbctl %j suggests the nearest name for a cluster that is not registered', async (words) => {
       expect(await world().kbctl(words)).toEqual({
         code: 3,
         stdout: '',
@@ -66,7 +63,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl cluster get and list print the resolution when the table does not answer', async () => {
+    test('kbctl cluster get prints the resolution if the table does not answer', async () => {
       const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
       const { code, stderr } = await world().kbctl(['cluster', 'get'], { env });
       expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('try again') });

@@ -10,7 +10,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const [FIRST, SECOND, THIRD] = ['203.0.113.10', '203.0.113.20', '203.0.113.30'] as const;
 
-/** `deregister`: removes an API server before it is stopped, and its refusals. */
+/** Defines the tests of `deregister`, which removes an API server before it stops, and of its refusals. */
 export function describeDeregister(world: () => KbctlWorld): void {
   const deregister = (...words: string[]) => world().kbctl(['deregister', CLUSTER, ...words]);
   const leases = async () => (await readLeases(world().table, CLUSTER)).leases;
@@ -32,7 +32,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
     test.each([
       ['203.0.113.11', `203.0.113.11 is not an API server of ${CLUSTER}: it has ${FIRST}, ${SECOND}, ${THIRD}.`],
       ['web', '"web" is not an IP address'],
-    ])('kbctl deregister refuses %s, also to end a withdrawal', async (address, says) => {
+    ])('kbctl deregister refuses %s, even with --undo', async (address, says) => {
       const before = await leases();
       const refused = { code: 3, stdout: '', stderr: expect.stringContaining(says) };
       expect(await deregister(address)).toMatchObject(refused);
@@ -47,7 +47,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl deregister prints with --dry-run what it would write, and writes nothing', async () => {
+    test('kbctl deregister --dry-run prints what it would write, and writes nothing', async () => {
       const before = await leases();
       const { code, stdout } = await deregister(FIRST, '--dry-run');
       expect(code).toBe(1);
@@ -68,7 +68,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(await endOfWithdrawal(FIRST)).toBeGreaterThan(Date.now() + 3_600_000);
     });
 
-    test('kbctl deregister can be repeated, and prints one document for programs', async () => {
+    test('kbctl deregister can be repeated, and with -o json prints one document', async () => {
       const { code, stdout } = await deregister(FIRST, '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toEqual({
@@ -78,13 +78,13 @@ export function describeDeregister(world: () => KbctlWorld): void {
         address: FIRST,
         until: expect.stringMatching(/Z$/),
         stillPublished: false,
-        // Which a tick that began before can no longer write.
+        // A tick that began before can no longer write a fenced object.
         changes: ['fenced endpoints default/kubernetes', 'fenced endpointslice default/kubernetes'],
         wouldWrite: [],
       });
     });
 
-    test('kbctl deregister withdraws the address before it waits for an API server that does not answer, and prints that at Ctrl-C', async () => {
+    test('kbctl deregister withdraws the address before it waits for the API server, and reports the withdrawal at Ctrl-C', async () => {
       const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
       const running = world().start(['deregister', CLUSTER, SECOND, '--kubeconfig', file]);
       await running.untilItPrints(/prod-eu-1: http/);
@@ -94,7 +94,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
       expect(stdout).toMatch(/^203\.0\.113\.20 is withdrawn until \S+Z, and still published\n/);
     });
 
-    test('kbctl deregister reports that the address is still published when the API server is not reached', async () => {
+    test('kbctl deregister reports that the address is still published if it cannot reach the API server', async () => {
       const file = world().file('no-cluster', '{}');
       const { code, stdout, stderr } = await deregister(SECOND, '--kubeconfig', file);
       expect(code).toBe(1);

@@ -6,10 +6,10 @@ import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
-/** `doctor`: what is well, what is not, and what to do about it. */
+/** Defines the tests of `doctor`: successful checks, failed checks and resolutions. */
 export function describeDoctor(world: () => KbctlWorld): void {
   describe('kbctl doctor', () => {
-    test('kbctl doctor prints how to register a cluster when none is registered', async () => {
+    test('kbctl doctor prints how to register a cluster if none is registered', async () => {
       const { code, stdout } = await world().kbctl(['doctor']);
       expect(code).toBe(1);
       expect(stdout).toContain(
@@ -31,7 +31,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       expect(stdout).not.toContain('queue');
     });
 
-    test('kbctl doctor prints one document for programs', async () => {
+    test('kbctl doctor -o json prints one document', async () => {
       const { stdout } = await world().kbctl(['doctor', '-o', 'json']);
       expect(JSON.parse(stdout)).toMatchObject({
         apiVersion: 'kbctl/v1',
@@ -65,7 +65,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
       }
     });
 
-    test('kbctl doctor uses a kubeconfig only for a cluster that is named', async () => {
+    test('kbctl doctor refuses --kubeconfig without the name of a cluster', async () => {
       const stderr = expect.stringContaining('--kubeconfig needs the name of a cluster.');
       expect(await world().kbctl(['doctor', '--kubeconfig', 'x'])).toMatchObject({ code: 2, stdout: '', stderr });
     });

@@ -14,7 +14,7 @@ const OWN = '203.0.113.10';
 const OTHER = '203.0.113.20';
 const HELD = /203\.0\.113\.10 has a valid lease \(its API server answered 200\)/;
 
-/** `heartbeat`: a lease that a host keeps itself, from its start to its end, and what stands in its way. */
+/** Defines the tests of `heartbeat`: the life of a lease that its host refreshes, and all failures. */
 export function describeHeartbeat(world: () => KbctlWorld): void {
   const started: RunningKbctl[] = [];
   const heartbeat = (...words: string[]) => world().kbctl(['heartbeat', CLUSTER, ...words]);
@@ -47,8 +47,8 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     await Promise.all(started.splice(0).map((running) => running.end('SIGKILL')));
   });
 
-  describe('the life of a kbctl heartbeat', () => {
-    test('kbctl heartbeat has its own lease, which the loops publish and do not probe', async () => {
+  describe('the life of a kbctl heartbeat process', () => {
+    test('kbctl heartbeat refreshes a lease of its own, and the loops publish its address', async () => {
       const running = start('spawn');
       await running.untilItPrints(HELD);
       await world().runAllLoops();
@@ -65,14 +65,14 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       expect(stderr).toContain(`${OWN} is removed from the endpoints.\n`);
     });
 
-    test('an ended agent has left the endpoints, and no tick of the loops publishes it again', async () => {
+    test('the address of an ended agent is removed from the endpoints, and no tick publishes it again', async () => {
       expect(published()).not.toContain(OWN);
       expect(await leaseOf(OWN)).toMatchObject({ source: 'agent', seenDown: true });
       await world().runAllLoops();
       expect(published()).not.toContain(OWN);
     });
 
-    test('a restarted agent is published again', async () => {
+    test('the address of a restarted agent is published again', async () => {
       const running = start('spawn');
       await running.untilItPrints(HELD);
       await world().runAllLoops();
@@ -109,7 +109,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     });
 
     test('kbctl heartbeat does not refresh its lease while its API server shuts down', async () => {
-      // Killed in the end, and not withdrawn.
+      // The agent is killed at the end, so it does not withdraw its address.
       const running = start('spawn');
       await running.untilItPrints(HELD);
       world().standIn.ready = false;
@@ -177,17 +177,17 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl heartbeat for an address without its own lease', () => {
+  describe('refusals of kbctl heartbeat', () => {
     test.each([
       [['--address', '203.0.113.11'], 3, `it has ${OWN}, ${OTHER}, 203.0.113.30. To add it, list it in apiServers`],
       [['--address', '203.0.113.30'], 3, 'is shared by several API servers'],
       [['--address', 'here'], 2, '--address here is not an IP address'],
       [['--address', OWN, '--every', '10m'], 2, 'use at most 400s, or increase endpoints.leaseSeconds'],
-    ])('kbctl heartbeat for an address without its own lease refuses %j', async (words, code, says) => {
+    ])('kbctl heartbeat refuses %j', async (words, code, says) => {
       expect(await heartbeat(...words)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(says) });
     });
 
-    test('kbctl heartbeat for an address without its own lease names --no-readyz where the CA of the API server is missing', async () => {
+    test('kbctl heartbeat suggests --no-readyz if the CA of the API server is missing', async () => {
       await register({ apiServers: [{ address: OWN }], kubeconfig: { file: './nowhere' } });
       expect(await heartbeat('--address', OWN)).toMatchObject({
         code: 3,
@@ -195,7 +195,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl heartbeat for an address without its own lease refuses a cluster without leases', async () => {
+    test('kbctl heartbeat refuses a cluster without leases', async () => {
       await register({ endpoints: { reconciler: 'none' } });
       const { code, stderr } = await heartbeat('--address', OWN);
       expect(code).toBe(3);

@@ -7,7 +7,7 @@ import type { KbctlWorld } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** `pause` and `resume`, of one cluster and of all. */
+/** Defines the tests of `pause` and `resume`, for one cluster and for all. */
 export function describePause(world: () => KbctlWorld): void {
   const kbctl = (...words: string[]) => world().kbctl(words);
   const pausedOf = async (name: string) => (await readCluster(world().table, name))?.paused;
@@ -28,7 +28,7 @@ export function describePause(world: () => KbctlWorld): void {
       expect(pause?.untilMs).toBeGreaterThanOrEqual(beforeMs + 24 * HOUR_MS);
     });
 
-    test('kbctl pause pauses several clusters for a time, in another name', async () => {
+    test('kbctl pause pauses several clusters for the time of --for, in the name of --by', async () => {
       const { code } = await kbctl('pause', 'a', 'b', '--for', '2h', '--reason', 'more', '--by', 'the night shift');
       expect(code).toBe(0);
       for (const name of ['a', 'b']) expect(await pausedOf(name)).toMatchObject({ by: 'the night shift' });
@@ -36,7 +36,7 @@ export function describePause(world: () => KbctlWorld): void {
       expect((await kbctl('cluster', 'get')).stdout).toMatch(/\na .* more\nb .* more\n$/);
     });
 
-    test('kbctl pause pauses nothing with --dry-run, and prints that', async () => {
+    test('kbctl pause --dry-run prints the pause, and pauses nothing', async () => {
       await kbctl('resume', 'b');
       const { code, stdout } = await kbctl('pause', 'b', '--reason', 'x', '--dry-run');
       expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/: x \(dry run\)\n$/) });
@@ -46,8 +46,8 @@ export function describePause(world: () => KbctlWorld): void {
     test.each([
       ['an empty reason', ['pause', 'a', '--reason', ' '], '--reason is empty'],
       ['no clusters', ['pause', '--reason', 'x'], 'Name the clusters, or use --all.'],
-      ['names beside --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
-      ['a time without end', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
+      ['names with --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
+      ['a pause of more than a year', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
     ])('kbctl pause refuses %s', async (_, words, reason) => {
       expect(await kbctl(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
     });
@@ -60,7 +60,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   describe('kbctl resume', () => {
-    test('kbctl resume resumes a cluster, once', async () => {
+    test('kbctl resume resumes a paused cluster, and reports a cluster that was not paused', async () => {
       expect(await kbctl('resume', 'a', 'b')).toEqual({
         code: 0,
         stdout: 'a: resumed\nb: was not paused\n',
@@ -71,7 +71,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   describe('kbctl pause --all', () => {
-    test('kbctl pause --all pauses all clusters, and is printed wherever one of them is resumed or shown', async () => {
+    test('kbctl pause --all pauses all clusters, and commands that resume or show one of them print the pause', async () => {
       const { stdout } = await kbctl('pause', '--all', '--for', '30m', '--reason', 'a move', '-o', 'json');
       expect(JSON.parse(stdout)).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason: 'a move' } });
       expect(await readPauseOfAll(world().table)).toMatchObject({ reason: 'a move' });
@@ -86,7 +86,7 @@ export function describePause(world: () => KbctlWorld): void {
       }
     });
 
-    test('kbctl pause --all ends with resume --all, once', async () => {
+    test('kbctl resume --all ends a pause of all clusters, and reports if there is none', async () => {
       expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
       expect(await readPauseOfAll(world().table)).toBeUndefined();
       expect(await kbctl('resume', '--all')).toMatchObject({

@@ -6,7 +6,7 @@ import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** The holds of a cluster at work. */
+/** Defines the tests of the holds of a cluster at work. */
 export function describeRanges(world: () => KbctlWorld): void {
   const untilMs = Date.now() + HOUR_MS;
 
@@ -19,7 +19,7 @@ export function describeRanges(world: () => KbctlWorld): void {
       expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'There are no holds.\n' });
     });
 
-    test('kbctl get holds lists the held items, their owners and their ends', async () => {
+    test('kbctl get holds lists the held items, their owners and the ends of the holds', async () => {
       await holdSome(world(), untilMs);
       const { stdout } = await world().kbctl(['get', 'holds', '-o', 'json']);
       const until = new Date(untilMs).toISOString();

@@ -12,7 +12,7 @@ import { startSilentServer } from '../support/silent-server.ts';
 
 const KEY = RANGE_KEYS.primary;
 
-/** `run-once`: a pass that a person runs, and what a dry run leaves alone. */
+/** Defines the tests of `run-once`, with which a person runs a pass, and of its dry run. */
 export function describeRunOnce(world: () => KbctlWorld): void {
   const repair = (...words: string[]) => world().kbctl(['run-once', 'cluster-ip-repair', ...words]);
   const snapshot = async () => {
@@ -24,7 +24,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     await world().table.list(CLUSTER, ''),
     world().standIn.store.list(SERVICES, undefined, () => true),
   ];
-  /** Takes 10.0.0.10 without a Service, as a create that was never finished leaves it. */
+  /** Takes 10.0.0.10 without a Service, as an unfinished creation of a Service does. */
   const leak = async () => {
     const { stored, item } = await snapshot();
     await saveRange(world().table, CLUSTER, KEY, { ...stored, data: union(stored.data, fromBits([9])) }, item);
@@ -47,7 +47,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(after?.record.startedAtMs).toBeGreaterThan(before?.record.startedAtMs ?? 0);
     });
 
-    test('kbctl run-once prints the changes of a pass, and writes nothing', async () => {
+    test('kbctl run-once --dry-run prints the changes of a pass, and writes nothing', async () => {
       await leak();
       const before = await everything();
       const { code, stdout } = await repair(CLUSTER, '--dry-run');
@@ -58,7 +58,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(await everything()).toEqual(before);
     });
 
-    test('kbctl run-once gives a leak one strike, and prints how many strikes free it', async () => {
+    test('kbctl run-once gives a leak one strike, and prints that the third strike frees it', async () => {
       expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service; the third pass in a row');
       const { code, stdout } = await repair(CLUSTER, '-o', 'json');
       expect(code).toBe(0);
@@ -71,7 +71,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl run-once frees a leak at its third strike, records an unknown Service, and prints both', async () => {
+    test('kbctl run-once frees a leak at its third strike, records an unrecorded address, and prints both', async () => {
       const { stored, item } = await snapshot();
       const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
       await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
@@ -100,7 +100,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       expect(stderr).toContain('error: unable to refresh the service IP block: ');
       expect(await everything()).toEqual(before);
 
-      // A pass over namespaces tries each, and has a report.
+      // A pass of system-namespaces tries each namespace, so it has a report.
       const record = () => world().table.get(CLUSTER, 'runs/system-namespaces');
       const recorded = await record();
       const ran = await world().kbctl(['run-once', 'system-namespaces', CLUSTER, '--kubeconfig', file]);
@@ -134,7 +134,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
       await pauseCluster(world().table, CLUSTER, undefined);
     });
 
-    test('kbctl run-once acts for the stack that owns the cluster, and prints that', async () => {
+    test('kbctl run-once runs for the stack that owns the cluster, and prints the name of the stack', async () => {
       await takeOverCluster(world().table, CLUSTER, 'kbc-prod');
       world().restore('api', '10.0.0.78');
       const { stderr, stdout } = await repair(CLUSTER);

@@ -8,7 +8,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** `show ip` and `show port` on a cluster at work. */
+/** Defines the tests of `show ip` and `show port` for a cluster at work. */
 export function describeShow(world: () => KbctlWorld): void {
   const show = (...words: readonly string[]) => world().kbctl(['show', ...words]);
   const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
@@ -28,7 +28,7 @@ export function describeShow(world: () => KbctlWorld): void {
       await world().runAllLoops();
     });
 
-    test('kbctl show ip names the Service that has an address, as the API server answers', async () => {
+    test('kbctl show ip prints which Service has the address in the API server', async () => {
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n +range +10\.0\.0\.0\/24 \(serviceips\), static band/);
@@ -36,7 +36,7 @@ export function describeShow(world: () => KbctlWorld): void {
       expect(stderr).toContain(`${CLUSTER}: ${world().server} (kubeconfig from file`);
     });
 
-    test('kbctl show ip reports that an address is free, in any form of its text', async () => {
+    test('kbctl show ip reports a free address, in any notation of the address', async () => {
       const { code, stdout } = await show('ip', CLUSTER, '::ffff:10.0.0.200', '-o', 'json');
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -52,7 +52,7 @@ export function describeShow(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl show ip prints a hold, and asks no API server with --no-services', async () => {
+    test('kbctl show ip --no-services prints a hold without a request to the API server', async () => {
       const untilMs = Date.now() + HOUR_MS;
       const hold = { owner: 'ci', untilMs, takenUpBy: 'owner' } as const;
       await (await addressesOf(world().table)).allocate([{ value: '10.0.0.9' }], { hold });
@@ -68,7 +68,7 @@ export function describeShow(world: () => KbctlWorld): void {
       await (await addressesOf(world().table)).allocateOne('10.0.0.50');
       await world().runAllLoops();
       const { code, stdout } = await show('ip', CLUSTER, '10.0.0.50');
-      // The pass before has found it.
+      // The pass has reported the leak.
       expect(code).toBe(1);
       expect(stdout).toMatch(/leak +1 of 3 strikes; 2 more enforcing passes of cluster-ip-repair/);
       expect(stdout).toMatch(/last pass mayHaveLeaked: the cluster IP 10\.0\.0\.50 may have leaked/);
@@ -123,14 +123,14 @@ export function describeShow(world: () => KbctlWorld): void {
 
     test.each([
       [
-        'an address outside',
+        'an address outside the range',
         '10.0.1.1',
         1,
         'the provided IP (10.0.1.1) is not in the valid range. The range of valid IPs is',
       ],
       ['the broadcast address', '10.0.0.255', 1, 'the provided IP (10.0.0.255) is not in the valid range.'],
       ['another family', 'fd00::1', 1, `Cluster ${CLUSTER} has no IPv6 range, only 10.0.0.0/24.`],
-      ['what is no address', 'web', 2, '"web" is not an IP address.'],
+      ['text that is not an address', 'web', 2, '"web" is not an IP address.'],
     ])('kbctl show ip refuses %s', async (_, value, code, message) => {
       expect(await show('ip', CLUSTER, value)).toEqual({
         code,

@@ -5,10 +5,10 @@ import { NAMESPACES } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
-/** `status` and `get` on a cluster at work, in which then one address is used twice. */
+/** Defines the tests of `status` and `get` for a cluster at work, in which two Services later have one address. */
 export function describeStatus(world: () => KbctlWorld): void {
-  describe('kbctl status, before anything ran', () => {
-    test('kbctl status prints how to register a cluster when none is registered', async () => {
+  describe('kbctl status, before any pass', () => {
+    test('kbctl status prints how to register a cluster if none is registered', async () => {
       const { code, stdout, stderr } = await world().kbctl(['status']);
       expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
       expect(stderr).toContain('Register one with "kbctl cluster apply -f FILE"');
@@ -37,13 +37,13 @@ export function describeStatus(world: () => KbctlWorld): void {
       expect(stdout).not.toContain('Needs attention');
     });
 
-    test('kbctl status prints a line for each cluster when none is named', async () => {
+    test('kbctl status without a name prints a line for each cluster', async () => {
       const { code, stdout } = await world().kbctl(['status']);
       expect(code).toBe(0);
       expect(stdout).toMatch(/^NAME +HEALTH .*\nprod-eu-1 +good +enforce +1\/1 /);
     });
 
-    test('kbctl status prints one document for programs', async () => {
+    test('kbctl status -o json prints one document', async () => {
       const { stdout } = await world().kbctl(['status', CLUSTER, '-o', 'json']);
       expect(JSON.parse(stdout)).toMatchObject({
         apiVersion: 'kbctl/v1',
@@ -54,7 +54,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       });
     });
 
-    test('kbctl status shows the reason of a pause as text, whatever it contains', async () => {
+    test('kbctl status prints the reason of a pause without control characters', async () => {
       const reason = 'x\u001b]52;c;cm0=\u0007\u202e\nerror: all is lost';
       await world().kbctl(['pause', CLUSTER, '--for', '1h', '--reason', reason]);
       for (const words of [['status', CLUSTER], ['status'], ['cluster', 'get'], ['status', CLUSTER, '-o', 'yaml']]) {
@@ -68,7 +68,7 @@ export function describeStatus(world: () => KbctlWorld): void {
   });
 
   describe('kbctl page', () => {
-    test('kbctl page writes a file of one cluster or of all, and reports one that cannot be written', async () => {
+    test('kbctl page writes a file for one cluster or for all, and reports a file that it cannot write', async () => {
       const file = world().file('status.html', '');
       expect(await world().kbctl(['page', CLUSTER, '-f', file])).toMatchObject({ code: 0, stdout: '' });
       expect(readFileSync(file, 'utf8')).toMatch(/<h1>prod-eu-1<\/h1>[\s\S]*203\.0\.113\.10/);
@@ -102,7 +102,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     });
   });
 
-  test('kbctl status shows the writes of passes, also pending ones', async () => {
+  test('kbctl status shows the last writes of passes, and the writes that an observing pass would make', async () => {
     const status = async () => (await world().kbctl(['status', CLUSTER])).stdout;
     expect(await status()).toMatch(/\nLast changes\n(- .*\n)*- kubernetes-service, \S+ ago: created service /);
     await registerCluster(world().table, specIn(world().spec({ mode: 'observe' })));

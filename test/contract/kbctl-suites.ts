@@ -16,7 +16,7 @@ import { describeStatus } from './kbctl-status.ts';
 
 type Suite = (world: () => KbctlWorld) => void;
 
-/** Every command, in groups that can be run side by side. */
+/** The tests of all commands, in groups that can run at the same time. */
 const SUITES = {
   clusters: [describeClusterGet, describeClusterApply, describeClusterChanges, describePause],
   looking: [describeStatus, describeShow, describeDoctor],
@@ -28,8 +28,8 @@ export type SuiteGroup = keyof typeof SUITES;
 export const SUITE_GROUPS = Object.keys(SUITES) as readonly SuiteGroup[];
 
 /**
- * The suites of a group, each in a world of its own.
- * @param endpoint where the tables are; asked once the tests run.
+ * Defines the tests of a group, each suite in a world of its own.
+ * @param endpoint returns the endpoint of the tables, once tests run
  */
 export function describeKbctl(group: SuiteGroup, endpoint: () => string): void {
   describe.each(SUITES[group].map((suite: Suite) => ({ suite })))('in a world of its own', ({ suite }) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Item, KeyValueTable, TableError, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
 
 export interface TableUnderTest {
-  /** A view of the one table, whose clock stands at `NOW_MS` and whose calls the signal ends. */
+  /** Opens a view of the same table. Its clock stands at `NOW_MS`, and the signal ends its calls. */
   readonly open: (deadline?: AbortSignal) => KeyValueTable;
 }
 
@@ -10,7 +10,7 @@ export const NOW_MS = Date.UTC(2026, 10, 21, 3, 0, 0, 123);
 
 let clusters = 0;
 
-/** A partition that no other test writes to. */
+/** Returns a partition that no other test writes to. */
 export function newCluster(): string {
   clusters += 1;
   return `cluster-${clusters}`;
@@ -21,7 +21,7 @@ export function won<Written>(result: WriteResult<Written>): Written {
   return result.item;
 }
 
-/** What every `KeyValueTable` promises, whatever holds it. */
+/** Defines the tests that every implementation of `KeyValueTable` passes. */
 export function describeKeyValueTable(name: string, { open }: TableUnderTest): void {
   describe(name, () => {
     const put = async (cluster: string, key: string, value: TableValue, previous?: Item): Promise<Item> =>
@@ -60,7 +60,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
-      test('a put keeps six bytes for each of the 64 writes before it, the latest last', async () => {
+      test('an item keeps six bytes for each of the last 64 writes before it, with the latest last', async () => {
         const cluster = newCluster();
         let item = await put(cluster, 'a', 0);
         expect(item).not.toHaveProperty('earlierWrites');
@@ -131,7 +131,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().list(cluster, '')).toEqual([written]);
       });
 
-      test('a put drops the expiry when the next write has none', async () => {
+      test('a put without an expiry removes the expiry of the item', async () => {
         const cluster = newCluster();
         const content = { cluster, key: 'a', value: 1, schema: 1 };
         const first = won(await open().put({ ...content, expiresAtMs: NOW_MS }, undefined));
@@ -139,7 +139,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).not.toHaveProperty('expiresAtMs');
       });
 
-      test('a put refuses an item that is too large and keeps the present one', async () => {
+      test('a put refuses an item that is too large and keeps the stored one', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const large = { cluster, key: 'a', value: new Uint8Array(410 * 1024), schema: 1 };
@@ -148,7 +148,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
       });
 
       test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])(
-        'a put refuses the number %p, which a read would not return',
+        'a put refuses the number %p, which the table cannot store exactly',
         async (value) => {
           const cluster = newCluster();
           await expect(put(cluster, 'a', { value })).rejects.toMatchObject({ code: 'Unexpected' });
@@ -197,7 +197,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
     });
 
     describe('get', () => {
-      test('a get finds nothing that was not written, and nothing of other clusters', async () => {
+      test('a get finds neither a missing item nor an item of another cluster', async () => {
         const cluster = newCluster();
         await put(cluster, 'a', 1);
         expect(await open().get(cluster, 'b')).toBeUndefined();
@@ -213,7 +213,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toBeUndefined();
       });
 
-      test('a delete is lost when the item was written since', async () => {
+      test('a delete is lost if the item was written since it was read', async () => {
         const cluster = newCluster();
         const first = await put(cluster, 'a', 1);
         const second = await put(cluster, 'a', 2, first);
@@ -221,7 +221,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await open().get(cluster, 'a')).toEqual(second);
       });
 
-      test('a delete is lost when the item was deleted', async () => {
+      test('a delete is lost if the item is already deleted', async () => {
         const item = await put(newCluster(), 'a', 1);
         won(await open().delete(item));
         expect(await open().delete(item)).toEqual({ outcome: 'lost' });
@@ -263,7 +263,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(await keysOf(cluster, 'nothing/')).toEqual([]);
       });
 
-      test('a list returns all pages of items that do not fit one reply', async () => {
+      test('a list returns all items even if they do not fit into one reply', async () => {
         const cluster = newCluster();
         const keys = Array.from({ length: 12 }, (_, index) => `page/${String(index).padStart(2, '0')}`);
         const bytes = new Uint8Array(250 * 1024).fill(1);
@@ -281,7 +281,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         expect(waits).toBe(Math.max(0, pages - 1));
       });
 
-      test('a list keeps clusters apart', async () => {
+      test('a list returns no items of other clusters', async () => {
         const [one, other] = [newCluster(), newCluster()];
         await put(one, 'a', 1);
         await put(other, 'b', 1);
@@ -297,7 +297,7 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
         ['delete', (table, item) => table.delete(item)],
       ];
 
-      test.each(calls)('a deadline that is over ends %s before it starts', async (_, call) => {
+      test.each(calls)('a %s does not start after its deadline', async (_, call) => {
         const item = await put(newCluster(), 'a', 1);
         const over = AbortSignal.abort(new Error('the pass is over'));
         const expected: Partial<TableError> = { name: 'TableError', code: 'DeadlineExceeded' };

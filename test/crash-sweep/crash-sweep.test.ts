@@ -4,7 +4,7 @@ import { PASSES } from './passes.ts';
 import { ALLOCATIONS, DEREGISTRATIONS, REVIEWS } from './requests.ts';
 import { runUncut, type Subject, sweep, type Uncut } from './sweep.ts';
 
-const ended = 'ends as it does uncut when any one call is %s, and it is made again';
+const ended = 'a repetition after a call that %s ends in the state of an uncut run';
 
 function swept<World>(subjects: readonly Subject<World>[]): void {
   describe.each(subjects)('$what', (subject) => {

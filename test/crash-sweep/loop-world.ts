@@ -23,12 +23,12 @@ import { pickLowest } from '../support/ranges.ts';
 
 export const CLUSTER = 'demo';
 const STACK = 'prod';
-/** Marks of passes that got no answer: they end by themselves. */
+/** The partition of marks of passes that got no answer. The marks expire. */
 const UNREACHABLE = '#fleet';
-/** Pauses within a pass are no longer than this, and are over at once. Deadlines are longer, and never end. */
+/** The longest pause within a pass. Pauses end at once in this world, and longer deadlines never end. */
 const LONGEST_PAUSE_MS = 1_000;
 
-/** One registered cluster whose functions are invoked: every call to its table, cluster, secret and queue can be cut. */
+/** One registered cluster and its functions. Every call to its table, API server, secret and queue can be cut. */
 export class LoopWorld {
   store: MemoryStore = memoryStore();
   stack = STACK;
@@ -38,7 +38,7 @@ export class LoopWorld {
   readonly answers = new Map<string, ProbeReply>();
   readonly records = new Map<string, readonly string[]>();
   services: readonly ServiceClaim[] = [];
-  /** Happens when a pass has listed the Services. */
+  /** Called when a pass has listed the Services. */
   whileListing: () => Promise<unknown> = () => Promise.resolve();
   table: KeyValueTable;
   readonly #world = aDispatchWorld();
@@ -50,7 +50,7 @@ export class LoopWorld {
     this.table = this.#openTable();
   }
 
-  /** From now on the table is this one: another, or a copy of an earlier time. */
+  /** Replaces the table, for example by an older copy. */
   useTable(store: MemoryStore): void {
     this.store = store;
     this.table = this.#openTable();
@@ -66,7 +66,7 @@ export class LoopWorld {
     return this;
   }
 
-  /** One invocation of a loop's function. Default: a request for the pass, whether or not it is due. */
+  /** Invokes the function of a loop once. Default event: a request for the pass, even if it is not due. */
   invoke(loop: LoopDefinition, calls = new CutCalls(), event: unknown = { force: true }): Promise<unknown> {
     return this.#world.dispatch(loop, event, { environment: this.#environment(calls) });
   }
@@ -79,7 +79,7 @@ export class LoopWorld {
     return deregistration()({ cluster: CLUSTER, ...request }, this.#context(calls));
   }
 
-  /** A request to allocate, with an id of its own. */
+  /** Sends a request to allocate with an id of its own. */
   allocate(items: AllocateRequest['items']): Promise<Answer> {
     this.#requests += 1;
     const request = {
@@ -92,7 +92,7 @@ export class LoopWorld {
     return handler(request, this.#context(new CutCalls()));
   }
 
-  /** The clock an interval further, and a pass, several times. */
+  /** Advances the clock by an interval and runs a pass, several times. */
   async later(loop: LoopDefinition, passes: number, intervalMs: number): Promise<void> {
     for (let pass = 0; pass < passes; pass++) {
       this.clock.nowMs += intervalMs;
@@ -104,7 +104,7 @@ export class LoopWorld {
     return this.cluster.find<EndpointsObject>(ENDPOINTS_REF);
   }
 
-  /** Table, cluster and queue, without what counts or names single writes. */
+  /** Returns the table, the cluster and the queue, without fields that count or name single writes. */
   async state(): Promise<object> {
     const partitions = [...this.store].filter(([cluster]) => cluster !== UNREACHABLE);
     const items = partitions.flatMap(([, partition]) => [...partition.values()]).map(itemState);
@@ -113,11 +113,11 @@ export class LoopWorld {
   }
 
   async #objects(): Promise<unknown[]> {
-    // No Events: of a finding that is over, a pass that was killed between its save and its Event leaves none.
+    // Events are left out: a pass that is killed between its save and its Event leaves none for a finding that is over.
     const kinds = ['Namespace', 'Service', 'Endpoints', 'EndpointSlice', 'ServiceCIDR'] as const;
     const lists = await Promise.all(kinds.map((kind) => this.cluster.port.list(kind, undefined)));
     return lists.flat().map(({ metadata, ...object }) => {
-      // A deregistration that is made again raises the version by an annotation once more.
+      // A repeated deregistration writes an annotation again, which changes the version.
       const { resourceVersion: _, uid: __, managedFields: ___, annotations: ____, ...rest } = metadata;
       return { ...object, metadata: rest };
     });
@@ -169,7 +169,7 @@ export function serversAt(...addresses: readonly string[]) {
   return addresses.map((address) => aServer(address));
 }
 
-/** A world of API servers that answer, registered with them. */
+/** Returns a world with a registered cluster, all of whose API servers answer. */
 export async function endpointsWorld(
   addresses: readonly string[],
   spec: SpecFields = {},
@@ -181,11 +181,11 @@ export async function endpointsWorld(
 
 function itemState({ cluster, key, value }: Item): unknown {
   if (key.startsWith('runs/')) {
-    // What the last pass found depends on which one that was.
+    // The findings in a run record depend on which pass was the last.
     const { outcome, mode } = fieldsIn(value) ?? {};
     return { cluster, key, value: { outcome, mode } };
   }
-  // A lease counts its refreshes and quotes its last probe, and a range names the pass of its last strike.
+  // A lease counts its refreshes and quotes its last probe, and a range contains the id of the pass of its last strike.
   const names = key === LEASES ? ['generation', 'lastProbe'] : ['passId'];
   return { cluster, key, value: without(value, new Set(names)) };
 }

@@ -18,11 +18,11 @@ import { putLease, withdraw } from '../support/put-lease.ts';
 import { CLUSTER, endpointsWorld, LoopWorld, serversAt } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
 
-/* The passes of the four loops, each in the worlds in which it has the most to do. */
+/* The passes of the four loops, each in the worlds in which it makes the most calls. */
 
 const INTERVAL_MS = aClusterSpec().intervalSeconds['kubernetes-service'] * 1000;
 
-/** The pass is requested again at the same time, and the next four follow at their interval. */
+/** Returns a pass that is requested again at the same time. The next four passes follow at their interval. */
 function pass(loop: LoopDefinition, what: string, world: () => Promise<LoopWorld>): Subject<LoopWorld> {
   return {
     what: `${loop.id}: ${what}`,
@@ -45,7 +45,7 @@ const namespaces = [
   ),
 ];
 
-/** The Service as it is in a cluster, with another port than the spec has. */
+/** The Service of a cluster whose port differs from that of the spec. */
 const ANOTHER_PORT: ServiceObject = {
   apiVersion: 'v1',
   kind: 'Service',
@@ -57,7 +57,7 @@ const ANOTHER_PORT: ServiceObject = {
   },
 };
 
-/** After its first pass, and an interval later. */
+/** Returns a world after two passes, one interval later. */
 async function settledWorld(addresses: readonly string[], spec: SpecFields = {}): Promise<LoopWorld> {
   const world = await endpointsWorld(addresses, spec);
   await world.later(kubernetesService, 2, INTERVAL_MS);
@@ -65,7 +65,9 @@ async function settledWorld(addresses: readonly string[], spec: SpecFields = {})
   return world;
 }
 
-/** An API server that refuses the Service until there is a ServiceCIDR, as one with its hooks off does. */
+/**
+ * Returns a world whose API server refuses the Service until there is a ServiceCIDR, as one without its start-up hooks does.
+ */
 async function hooksOff(): Promise<LoopWorld> {
   const world = await endpointsWorld([A, B]);
   const { cluster } = world;
@@ -100,8 +102,8 @@ const endpoints: readonly Subject<LoopWorld>[] = [
   pass(kubernetesService, 'a server that shuts down', async () =>
     (await settledWorld([A, B, C])).answer(SHUTTING_DOWN, B),
   ),
-  pass(kubernetesService, 'silence of all', async () => (await settledWorld([A, B, C])).answer(SILENT, A, B, C)),
-  pass(kubernetesService, 'a server that is back', async () => {
+  pass(kubernetesService, 'no API server answers', async () => (await settledWorld([A, B, C])).answer(SILENT, A, B, C)),
+  pass(kubernetesService, 'a server that answers again', async () => {
     const world = (await settledWorld([A, B, C])).answer(SILENT, B);
     await world.later(kubernetesService, 4, INTERVAL_MS);
     return world.answer(READY, B);
@@ -184,7 +186,7 @@ const heldItem = (items: readonly string[], untilMs: number) => ({
 });
 const ENDED_MS = Date.parse('2026-01-01T11:00:00Z');
 
-/** Another writer allocates for a Service while the pass lists the others, once. */
+/** Makes another writer allocate for a new Service once, while the pass lists the Services. */
 async function allocatedMeanwhile(world: LoopWorld, key: RangeKey, service: ServiceClaim): Promise<LoopWorld> {
   let isFirst = true;
   world.whileListing = async () => {
@@ -208,7 +210,7 @@ const repairs = [
     repairWorld({ services: services.flatMap((each) => [each, { ...each, name: `${each.name}-2` }]) }),
   ),
   {
-    ...pass(loop, 'leaks, of which one has two strikes', () =>
+    ...pass(loop, 'leaks, one of them with two strikes', () =>
       repairWorld({ services, stored: all({ strikes: TWICE }) }),
     ),
     mayDiffer: {
@@ -217,10 +219,10 @@ const repairs = [
       why: 'a pass that cannot confirm its control plane frees nothing: the pass of the next interval does',
     },
   },
-  pass(loop, 'strikes of a Service that is back', () =>
+  pass(loop, 'strikes of an item that a Service has again', () =>
     repairWorld({ services, stored: all({ strikes: { once: fromBits([4]), twice: fromBits([]) } }) }),
   ),
-  pass(loop, 'a hold that is over', () =>
+  pass(loop, 'a hold that has ended', () =>
     repairWorld({
       services,
       stored: {
@@ -237,14 +239,14 @@ const repairs = [
     }),
   ),
   pass(loop, 'a range of an older generation', () => repairWorld({ services, stored: all({ generation: 0 }) })),
-  pass(loop, 'an allocation while it lists', async () =>
+  pass(loop, 'an allocation while the pass lists the Services', async () =>
     allocatedMeanwhile(await repairWorld({ services, stored: all({}) }), key, arriving),
   ),
   pass(loop, 'the audit of another allocator', () => repairWorld({ services, spec: { allocator: 'apiserver' } })),
   pass(loop, 'mode observe', () => repairWorld({ services, stored: all({}), spec: { mode: 'observe' } })),
 ]);
 
-/** The invocation of a minute, which claims the clusters and queues the ticks; the next minute's follows it. */
+/** The scheduled invocation of a minute, which claims the clusters and queues their ticks. That of the next minute follows. */
 const minute: Subject<LoopWorld> = {
   what: 'the invocation of a minute',
   world: async () => (await endpointsWorld([A, B])).register({ name: 'other', endpoints: { reconciler: 'none' } }),
@@ -252,10 +254,10 @@ const minute: Subject<LoopWorld> = {
   again: async (world) => {
     world.clock.nowMs += 60_000;
     await world.invoke(kubernetesService, undefined, world.schedule());
-    // A cluster whose last pass got no answer has its tick in the queue.
+    // The tick of a cluster whose last pass got no answer is in the queue.
     for (const event of world.queue.receive()) await world.invoke(kubernetesService, undefined, event);
   },
-  // The ticks of a minute that was cut are lost, or are in the queue twice.
+  // The ticks of a minute that was cut are lost or are in the queue twice.
   state: async (world) => ({ ...(await world.state()), messages: 'of two minutes' }),
 };
 

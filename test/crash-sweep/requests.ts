@@ -15,7 +15,7 @@ import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { CLUSTER, endpointsWorld, type LoopWorld, serversAt } from './loop-world.ts';
 import type { Subject } from './sweep.ts';
 
-/* The requests of people, pipelines and API servers. A caller that gets no answer sends its request again. */
+/* The requests of people, pipelines and API servers. A client without an answer sends its request again. */
 
 type Request = Parameters<AllocateWorld['ask']>[0];
 
@@ -40,7 +40,7 @@ const TAKEN: Request = {
   ],
 };
 
-/** `10.0.0.1` and port 30001 are taken. */
+/** Returns a world in which `10.0.0.1` and port 30001 are taken. */
 async function takenWorld(): Promise<AllocateWorld> {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.primary, { data: fromBits([0]) });
@@ -48,7 +48,7 @@ async function takenWorld(): Promise<AllocateWorld> {
   return world;
 }
 
-/** An invocation that may still run is followed until it has no time left. */
+/** Sends the request again. If the first invocation may still run, waits until its time is over and repeats the request. */
 async function askAgain(world: AllocateWorld, request: Request): Promise<unknown> {
   const answer = await world.ask(request);
   if (answer.error?.code !== 'InProgress') return answer;
@@ -62,12 +62,12 @@ function asked(what: string, request: Request, world: () => Promise<AllocateWorl
     world,
     run: (started, calls) => started.ask(request, calls.table(started.table)),
     again: (started) => askAgain(started, request),
-    // It is asked once more, and its answer is replayed.
+    // The request is sent once more, and its answer is replayed.
     state: async (started) => ({ taken: await started.taken(), answer: await started.ask(request) }),
   };
 }
 
-/** The caller does not ask again: its hold ends, and a pass of each repair follows. */
+/** Returns a request that is not sent again: its hold ends, and a pass of each repair follows. */
 function abandoned(what: string, request: Request, world: () => Promise<AllocateWorld>): Subject<AllocateWorld> {
   return {
     ...asked(what, request, world),
@@ -88,7 +88,7 @@ const claimingRefused: Request = {
   takeUp: { holdOwner: 'team-a' },
 };
 
-/** What the request is to claim is held for its owner, and port 30001 is taken. */
+/** Returns a world in which the items to claim are held for their owner, and port 30001 is taken. */
 async function heldWorld(): Promise<AllocateWorld> {
   const world = await anAllocateWorld();
   await world.store(RANGE_KEYS.nodePorts, { data: fromBits([1]) });
@@ -103,7 +103,7 @@ export const ALLOCATIONS: readonly Subject<AllocateWorld>[] = [
   abandoned('an allocation in three ranges that is not sent again', THREE_RANGES, () => anAllocateWorld()),
   abandoned('a refused allocation that is not sent again', REFUSED_LAST, takenWorld),
   asked('an allocation that claims a hold', claiming, heldWorld),
-  asked('an allocation that claims a hold, and that the last range refuses', claimingRefused, heldWorld),
+  asked('an allocation that claims a hold and is refused by the last range', claimingRefused, heldWorld),
   {
     ...asked('a release in two ranges', TAKEN, takenWorld),
     mayDiffer: {
@@ -114,7 +114,7 @@ export const ALLOCATIONS: readonly Subject<AllocateWorld>[] = [
   },
 ];
 
-/** A request to withdraw an API server, and two ticks after it. */
+/** Returns a request to withdraw an API server. Two ticks follow it. */
 function deregistered(what: string, request: object, world: () => Promise<LoopWorld>): Subject<LoopWorld> {
   return {
     what,
@@ -161,11 +161,11 @@ export const DEREGISTRATIONS: readonly Subject<LoopWorld>[] = [
   },
 ];
 
-/** Three strikes, and the pass that no longer counts anything as unclaimed. */
+/** Three passes with strikes, and those after which no item counts as unclaimed. */
 const REPAIRS = 5;
 const REPAIR_MS = 180_000;
 
-/** Services are created with the last answers; which items those have depends on how many reviews there were. */
+/** Returns a review. Services are created with the last answers, and only the number of their items is compared. */
 function reviewed(what: string, review: ReviewFields): Subject<AdmissionWorld> {
   const OTHER: ReviewFields = { name: 'other', uid: 'u-2', spec: { type: 'NodePort' } };
   return {
@@ -190,7 +190,7 @@ function reviewed(what: string, review: ReviewFields): Subject<AdmissionWorld> {
   };
 }
 
-/** The Service that an API server creates after the answer. */
+/** Returns the Service that an API server creates after the answer. */
 function created({ name = 'web', spec = {} }: ReviewFields, { allowed, patch = [] }: Answered): ServiceClaim {
   if (!allowed) throw new Error(`expected that ${name} is allowed`);
   const whole = { ...spec, ...Object.fromEntries(patch.map(({ path, value }) => [path, value])) };

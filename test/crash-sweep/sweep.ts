@@ -1,21 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CutCalls, type End } from '../support/cut-calls.ts';
 
-/** One pass, request or review, and the world that it starts in. */
+/** One pass, request or review, and the world in which it starts. */
 export interface Subject<World> {
   readonly what: string;
   readonly world: () => Promise<World>;
-  /** One invocation. All its calls go through `calls`. */
+  /** Runs one invocation. All its calls go through `calls`. */
   readonly run: (world: World, calls: CutCalls) => Promise<unknown>;
-  /** What happens after the cut instead of the same invocation again. */
+  /** Runs after the cut. Default: the same invocation again. */
   readonly again?: (world: World) => Promise<unknown>;
-  /** Everything that must be the same in the end. */
+  /** Returns everything that must be equal in the end. */
   readonly state: (world: World) => Promise<unknown>;
-  /** Calls after which another end state is right when the run is cut there, and why. */
+  /** Calls after whose cut another end state is correct, and the reason. */
   readonly mayDiffer?: { readonly at: RegExp; readonly ends: readonly End[]; readonly why: string };
 }
 
-/** A cut after which the next run did not end as after an uncut one. */
+/** A cut whose end state differs from that of an uncut run. */
 export interface Difference {
   readonly at: string;
   readonly found: unknown;
@@ -30,8 +30,8 @@ export interface Swept {
 const TABLE_WRITES = /^(put|delete) [^A-Z]/;
 const WRITES = /^(put|delete|create|update|patch|queue)/;
 /**
- * The calls that can end in each way, where not all can. A read changes nothing: one that is cut after it happened ends like one
- * that is cut before, and a late one has failed. Only the table proves writes by their trace.
+ * The calls that can end in each way, if not all can. A read has no effect, so only some ends make a difference for it. Only
+ * writes of the table get unclear replies, because only the table can prove writes later.
  */
 const ENDS_OF: { readonly [Each in End]?: RegExp } = {
   killedAfter: WRITES,
@@ -53,7 +53,7 @@ export async function runUncut<World>(subject: Subject<World>): Promise<Uncut> {
   return { calls: calls.made, expected };
 }
 
-/** Cuts one run after the other, each at its next call, and compares what the next run ends with. */
+/** Cuts one run at each of its calls, and compares the end states with that of the uncut run. */
 export async function sweep<World>(
   subject: Subject<World>,
   end: End,

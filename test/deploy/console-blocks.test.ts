@@ -4,13 +4,13 @@ import { type ConsoleBlock, consoleBlocks, fencedBlocks, pages, showsThat } from
 import { startWorld, type World } from './world.ts';
 
 const texts = pages(join(import.meta.dirname, '../..'));
-/** These have worlds of their own: test/docs. */
+/** The pages that the tests in test/docs cover. */
 const ELSEWHERE = /^(?:README\.md|docs\/allocating\.md|docs\/tasks\/.*)$/;
 const blocks: ConsoleBlock[] = [...texts]
   .filter(([page]) => !ELSEWHERE.test(page))
   .flatMap(([page, text]) => consoleBlocks(page, text));
 
-/** What a reader is to copy or look at without running it here, and what is a file and no command. */
+/** The languages of blocks that the test does not run: text to read, and contents of files. */
 const NOT_RUN = new Set(['text', 'yaml', 'json', 'hcl']);
 
 let world: World | undefined;
@@ -28,8 +28,8 @@ test('every fenced block of the pages has a language', () => {
   }
 });
 
-/* In the order of the pages, in one copy of the project: a page begins with nothing deployed, and each block continues from the one before. */
-test('every console block of the pages prints what the page shows', async () => {
+/* Runs all blocks in order in a copy of the project. Nothing is deployed before a page. Blocks of a page build on each other. */
+test('every console block of the pages prints the output on the page', async () => {
   for (const { commands } of blocks) {
     for (const { at, command, output } of commands) {
       const ran = await world?.project.run(command);

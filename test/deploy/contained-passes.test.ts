@@ -14,16 +14,16 @@ import { startFleetTable } from './fleet-functions.ts';
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;
 const INTERVAL_MS = 10_000;
-/** Shorter than deployed, so that the test is: 55 s and 65 s. */
+/** The time limit of a function. With the deployed values, 55 s and 65 s, the test would take too long. */
 const FUNCTION_TIMEOUT_MS = 15_000;
 const HIDDEN_MS = 18_000;
 const SLOTS = 10;
-/** The second schedule comes after 25 s instead of 60. */
+/** The time between two scheduled events. It is 60 s in production. */
 const MINUTE_MS = 25_000;
 const CLUSTERS = Array.from({ length: 16 }, (_, index) => `c-${String(index).padStart(2, '0')}`);
 const [HOSTILE = '', ...HEALTHY] = CLUSTERS;
 
-/** What no bound catches, planted into the process at its first connection to the hostile cluster. */
+/** Code that no limit stops. The process runs it at its first connection to the hostile cluster. */
 const ATTACKS = {
   'an endless loop': 'for (;;);',
   'a heap bomb': 'const kept = []; for (;;) kept.push(new Array(10_000).fill(kept.length));',
@@ -31,7 +31,7 @@ const ATTACKS = {
 
 const folder = temporaryFolder();
 const clusters = new Map<string, MisbehavingCluster>();
-/** When each API server was called. */
+/** The times of all calls to each API server. */
 const calledMs = new Map<string, number[]>();
 const stops: (() => Promise<unknown>)[] = [];
 
@@ -60,7 +60,7 @@ interface Message {
   readonly receives: number;
 }
 
-/** The queue of the loop: takes messages over HTTP as SQS does, and hands them out as Lambda does. */
+/** The queue of the loop. It accepts messages over HTTP like SQS, and returns them one at a time. */
 class Queue {
   #messages: Message[] = [];
 
@@ -121,7 +121,7 @@ async function startFunction(attack: string, cpuShare: number, queue: Queue): Pr
   });
 }
 
-/** Invokes the function with its schedule and the messages of its queue until a time. */
+/** Invokes the function with scheduled events and the messages of its queue until `endMs`. */
 async function run(queue: Queue, running: RunningFunction, schedulesMs: readonly number[], endMs: number) {
   const left = [...schedulesMs];
   let busy = 0;
@@ -145,7 +145,7 @@ async function run(queue: Queue, running: RunningFunction, schedulesMs: readonly
   }
 }
 
-/** The longest time within the span without a call to the API server of some healthy cluster. */
+/** Returns the longest time without a call to the API server of a healthy cluster, from `fromMs` to `toMs`. */
 function longestSilenceMs(fromMs: number, toMs: number): number {
   const gaps = HEALTHY.flatMap((name) => {
     const times = [fromMs, ...(calledMs.get(name) ?? []).filter((ms) => ms >= fromMs && ms <= toMs), toMs];
@@ -154,12 +154,12 @@ function longestSilenceMs(fromMs: number, toMs: number): number {
   return Math.max(...gaps);
 }
 
-describe('a pass that no bound catches, beside fifteen healthy clusters and with the CPU share of Lambda', () => {
+describe('a pass that no limit stops, beside fifteen healthy clusters and with the CPU share of Lambda', () => {
   test.each([
     { attack: 'an endless loop', cpuShare: 0.145 },
     { attack: 'a heap bomb', cpuShare: 0.29 },
   ] as const)(
-    'a pass with $attack at $cpuShare of a core costs other clusters the ticks of two minutes at most',
+    'a pass with $attack at $cpuShare of a core costs other clusters at most the ticks of two minutes',
     async ({ attack, cpuShare }) => {
       for (const name of CLUSTERS) calledMs.set(name, []);
       const queue = new Queue();

@@ -12,7 +12,7 @@ const { Statement: statements }: { readonly Statement: readonly Statement[] } = 
 const STACK = 'kube-bootstrap-controller-prod';
 const arn = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:123456789012:${resource}`;
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-allocate';
-/** CloudFormation cuts the stack's part of a long name to 24 or 25 characters. */
+/** The first part of a generated name. CloudFormation cuts the name of the stack to 24 or 25 characters there. */
 const CUT = STACK.slice(0, 24);
 const BUCKET = `arn:aws:s3:::${CUT}-serverlessdeploymentbuck-abc`;
 const PACKAGE = `${BUCKET}/a.zip`;
@@ -20,7 +20,7 @@ const LAYER = arn('lambda', `layer:${STACK}-allocator:1`);
 const FUNCTION = arn('lambda', `function:${STACK}-admission`);
 const API = 'arn:aws:apigateway:eu-west-1::/restapis/a';
 
-/** Each type of resource in a stack, with the ARNs that CloudFormation calls AWS about when it makes one. */
+/** The ARNs that the calls of CloudFormation concern when it creates a resource, by the type of the resource. */
 const CONCERNS: Readonly<Record<string, readonly string[]>> = {
   'AWS::ApiGateway::Deployment': [`${API}/deployments`, `${API}/deployments/b`],
   'AWS::ApiGateway::Method': [`${API}/resources/b/methods/POST`],
@@ -47,7 +47,7 @@ const CONCERNS: Readonly<Record<string, readonly string[]>> = {
   'AWS::SQS::Queue': [arn('sqs', `${CUT}-a`)],
 };
 
-/** What CloudFormation would call for properties that the template does not have, and to delete the table, which stays. */
+/** Calls that CloudFormation makes only for properties that the template lacks, or to delete the table, which is retained. */
 const NOT_CALLED = [
   /^(elasticfilesystem|firehose|kinesis|s3files|s3tables):/,
   /^dynamodb:(DeleteTable|CreateTableReplica|AssociateTableReplica|ImportTable|(Batch)?(Get|Put|Update|Delete|Write)Item|Query|Scan) /,
@@ -64,7 +64,7 @@ const NOT_CALLED = [
   /^s3:.*(Abac|Accelerate|Acl|Analytics|Cors|CORS|IntelligentTiering|Inventory|Lifecycle|Logging|Metadata|Metrics|Notification|ObjectLock|Ownership|Replication|Versioning|Website)/,
 ];
 
-/** cfn-lint ships the schemas of CloudFormation's own handlers, which list what each calls. */
+/** The folder of cfn-lint with the schemas of CloudFormation's handlers, which list the calls of each handler. */
 const schemas = join(
   execFileSync('bash', [join(import.meta.dirname, 'install-emulator.sh'), '--folder'], { encoding: 'utf8' }).trim(),
   'lib/python3*/site-packages/cfnlint/data/schemas',
@@ -82,17 +82,20 @@ interface Schema {
   readonly handlers: Readonly<Record<string, { readonly permissions: readonly string[] }>>;
 }
 
-test('every type of resource in the template is in the list', () => {
+test('the list of types contains every type of resource in the template', () => {
   const types = Object.values(uncompiledTemplate().Resources).map(({ Type }) => Type);
   expect([...new Set(types)].filter((type) => !(type in CONCERNS))).toEqual([]);
 });
 
-test.each(Object.entries(CONCERNS))('a deployer may do all that CloudFormation does for %s', (type, arns) => {
-  const isAllowed = (action: string) => {
-    const own = arns.filter((one) => one.startsWith(`arn:aws:${action.split(':')[0]}:`));
-    return (own.length === 0 ? ['*'] : own).some((resource) => isGranted({ action, resource }, statements));
-  };
-  const refused = permissionsOf(type).filter((action) => !isAllowed(action));
-  const called = refused.filter((action) => !NOT_CALLED.some((pattern) => pattern.test(`${action} for ${type}`)));
-  expect(called).toEqual([]);
-});
+test.each(Object.entries(CONCERNS))(
+  'the policy of deployers allows all calls of CloudFormation for %s',
+  (type, arns) => {
+    const isAllowed = (action: string) => {
+      const own = arns.filter((one) => one.startsWith(`arn:aws:${action.split(':')[0]}:`));
+      return (own.length === 0 ? ['*'] : own).some((resource) => isGranted({ action, resource }, statements));
+    };
+    const refused = permissionsOf(type).filter((action) => !isAllowed(action));
+    const called = refused.filter((action) => !NOT_CALLED.some((pattern) => pattern.test(`${action} for ${type}`)));
+    expect(called).toEqual([]);
+  },
+);

@@ -3,20 +3,20 @@ import { buffer } from 'node:stream/consumers';
 import { ACCOUNT, REGION } from '../support/emulator-aws.ts';
 import { serve } from '../support/serve.ts';
 
-/** One call of the AWS SDK, as IAM sees it. */
+/** A call of the AWS SDK in the terms of IAM. */
 export interface AwsCall {
-  /** The access key id that it was signed with: the name of the function that made it. */
+  /** The access key id of the signature. It is the name of the calling function. */
   readonly caller: string;
-  /** `dynamodb:GetItem` */
+  /** The action, such as `dynamodb:GetItem`. */
   readonly action: string;
-  /** The ARN that it concerns, `*` where the action has none. */
+  /** The ARN of the resource, or `*` if the action has no resource. */
   readonly resource: string;
 }
 
-/** Whether the emulator answers a call. */
+/** Defines whether the emulator answers a call. */
 type Fate = 'answered' | 'unanswered';
 
-/** Stands between the functions and the emulator, and writes down every call. */
+/** Starts a proxy between the functions and the emulator, which records every call. */
 export async function startCallRecorder(emulator: string) {
   const { hostname, port } = new URL(emulator);
   const agent = new Agent({ keepAlive: true });
@@ -38,14 +38,14 @@ export async function startCallRecorder(emulator: string) {
 
   const { url: endpoint, close } = await serve((request, response) => {
     forward(request, response).catch((error: unknown) => {
-      // Also seen by the function, as a call that nobody answers well.
+      // The function sees this error too, as a failed call.
       response.writeHead(500).end(String(error));
     });
   });
   return {
     endpoint,
     calls: calls as readonly AwsCall[],
-    /** From now on; by default every call is answered. */
+    /** Sets the function that decides about each call from now on. By default every call is answered. */
     decide(fate: (call: AwsCall) => Fate) {
       decide = fate;
     },
@@ -88,7 +88,7 @@ const S3_ACTIONS: Readonly<Record<string, string>> = {
   'PUT object': 'PutObject',
 };
 
-/** A REST request to `/<bucket>/<key>`; what is not in the list is granted by no policy. */
+/** Returns the action of a REST request to `/<bucket>/<key>`. No policy grants an action that is not in the list. */
 function s3Call(method: string, { pathname, searchParams }: URL): Omit<AwsCall, 'caller'> {
   const [, bucket = '', key = ''] = /^\/([^/]*)\/?(.*)$/.exec(pathname) ?? [];
   const sub = ['location', 'versions', 'delete', 'policy', 'tagging'].filter((name) => searchParams.has(name));
@@ -110,7 +110,7 @@ function lambdaCall(method: string, url: string): Omit<AwsCall, 'caller'> {
   return { action: `lambda:${operation ?? `${method} ${url}`}`, resource };
 }
 
-/** IAM knows no batches of SQS, but each of their entries. */
+/** Returns the permission for an operation. IAM has no permission for a batch of SQS, only for each entry. */
 function permissionFor(operation: string): string {
   return operation.replace(/^(SendMessage|DeleteMessage)Batch$/, '$1');
 }

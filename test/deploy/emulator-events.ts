@@ -11,8 +11,8 @@ interface Rule {
 }
 
 /**
- * The enabled schedules of a stack's functions, by the name of the function in `serverless.yml`: each invokes it once with what
- * EventBridge sends.
+ * Returns the enabled schedules of a stack by the name of the function in `serverless.yml`. A schedule invokes its function once
+ * with the event that EventBridge sends.
  */
 export async function readSchedules(aws: Aws, functions: Functions) {
   const schedules: Record<string, () => Promise<Invocation>> = {};
@@ -33,7 +33,7 @@ export async function readSchedules(aws: Aws, functions: Functions) {
   return schedules;
 }
 
-/** https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html */
+/** See https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html */
 function scheduledEvent(ruleArn: string): object {
   return {
     version: '0',
@@ -62,13 +62,13 @@ interface Message {
   readonly Attributes?: Readonly<Record<string, string>>;
 }
 
-/** What one message led to. */
+/** One delivery of a message, and its invocation. */
 interface Delivery {
   readonly body: string;
   readonly invocation: Invocation;
 }
 
-/** Feeds every queue that is mapped to a function of the stack to it, as Lambda's event source does. */
+/** Delivers the messages of each queue to its function, as an event source of Lambda does. */
 export async function startEventSources(aws: Aws, functions: Functions) {
   const { EventSourceMappings: mappings }: { EventSourceMappings: EventSourceMapping[] } = JSON.parse(
     (await aws.get('lambda', '/2015-03-31/event-source-mappings/')).toString(),
@@ -89,9 +89,9 @@ export async function startEventSources(aws: Aws, functions: Functions) {
     return url;
   };
   return {
-    /** In order of their ends. */
+    /** All deliveries in the order in which they ended. */
     deliveries: deliveries as readonly Delivery[],
-    /** Counts the messages in the queue of a function, delayed ones too. */
+    /** Counts the messages in the queue of a function, including delayed ones. */
     async waiting(name: string) {
       const { Attributes } = await aws.json<{ Attributes: Record<string, string> }>(
         'sqs',
@@ -102,13 +102,13 @@ export async function startEventSources(aws: Aws, functions: Functions) {
         Number(Attributes['ApproximateNumberOfMessages']) + Number(Attributes['ApproximateNumberOfMessagesDelayed'])
       );
     },
-    /** Takes away what waits, and waits for what is under way. */
+    /** Removes the messages of the queue, and waits until all deliveries have ended. */
     async purge(name: string) {
       await aws.json('sqs', 'AmazonSQS.PurgeQueue', { QueueUrl: urlOf(name) });
-      // A message that was received before is still to be delivered.
+      // Messages that were already received are still delivered.
       await Promise.all(turns);
     },
-    /** Waits for what is under way. */
+    /** Stops all event sources, and waits until all deliveries have ended. */
     async stop() {
       ended.abort();
       await Promise.all(pollers);
@@ -121,7 +121,7 @@ interface Poller {
   readonly mapping: EventSourceMapping;
   readonly target: DeployedFunction;
   readonly deliveries: Delivery[];
-  /** What is under way for any queue: from asking for messages to the end of what they led to. */
+  /** The running turns of all queues. A turn lasts from the request for messages to the end of their delivery. */
   readonly turns: Set<Promise<void>>;
   readonly signal: AbortSignal;
 }
@@ -135,7 +135,7 @@ async function poll(poller: Poller): Promise<void> {
   while (!signal.aborted) {
     await sleep(POLL_MS);
     if (own.size >= atOnce) continue;
-    // The emulator gives a message to each of two requests that meet, as if its first process had ended.
+    // Requests run one after the other, because the emulator returns a message to both of two simultaneous requests.
     const received = receive(poller);
     const turn = received
       .then((messages) => (messages.length > 0 ? deliver(poller, messages) : undefined))
@@ -159,14 +159,14 @@ async function receive({ aws, mapping }: Poller): Promise<readonly Message[]> {
   return messages;
 }
 
-/** What the handler took is deleted; what it failed to take comes again when its visibility timeout is over. */
+/** Delivers messages, and deletes them after a success. After a failure, they are visible again at the end of their timeout. */
 async function deliver({ aws, mapping, target, deliveries }: Poller, messages: readonly Message[]): Promise<void> {
   const { EventSourceArn: arn } = mapping;
   const invocation = await target.invoke({ Records: messages.map((message) => record(counted(message), arn)) });
   for (const { Body: body, ReceiptHandle } of messages) {
     deliveries.push({ body, invocation });
     if (invocation.error === undefined) {
-      // SQS accepts this of a message that was purged meanwhile, and the emulator does not.
+      // SQS accepts the deletion of a message that was purged meanwhile. The emulator does not.
       await aws
         .json('sqs', 'AmazonSQS.DeleteMessage', { QueueUrl: queueUrl(aws, arn), ReceiptHandle })
         .catch((error: unknown) => {
@@ -178,14 +178,14 @@ async function deliver({ aws, mapping, target, deliveries }: Poller, messages: r
 
 const receives = new Map<string, number>();
 
-/** With the receives of this event source: the emulator counts some of its own, too. */
+/** Returns the message with the number of its receives by this event source. The emulator's number includes its own receives. */
 function counted(message: Message): Message {
   const count = (receives.get(message.MessageId) ?? 0) + 1;
   receives.set(message.MessageId, count);
   return { ...message, Attributes: { ...message.Attributes, ApproximateReceiveCount: String(count) } };
 }
 
-/** https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
+/** See https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html */
 function record({ MessageId, ReceiptHandle, Body, Attributes }: Message, arn: string): object {
   return {
     messageId: MessageId,

@@ -5,26 +5,26 @@ import { fileURLToPath } from 'node:url';
 
 const RUNTIME = fileURLToPath(new URL('./emulator-runtime.ts', import.meta.url));
 
-/** A function as it is to be run. */
+/** A function and the settings of its processes. */
 export interface Runnable {
-  /** Where its zip is unpacked. */
+  /** The folder of the unpacked code. */
   readonly folder: string;
-  /** Where its layers are unpacked, for what it imports from `/opt`. */
+  /** The folder of the unpacked layers. It replaces `/opt` in imports. */
   readonly opt: string;
-  /** `functions/doctor.handler` */
+  /** The handler, such as `functions/doctor.handler`. */
   readonly handler: string;
   readonly limitMs: number;
   readonly environment: Readonly<Record<string, string>>;
-  /** The share of a core that each process has, as with less memory in Lambda. Default: all of it. */
+  /** The share of a core for each process. Lambda gives a smaller share to a function with less memory. Default: a whole core. */
   readonly cpuShare?: number;
 }
 
-/** For so long a process runs before it is stopped. */
+/** The time that a process runs before it is stopped. */
 const SLICE_MS = 50;
-/** While a process starts, it has a whole core. */
+/** The time after the start of a process in which it has a whole core. */
 const START_MS = 1_000;
 
-/** Stops and continues a process, so that it has its share of a core. @returns what ends that */
+/** Stops and continues a process, so that it gets its share of a core. @returns a function that ends this */
 function throttle(child: ChildProcess, share: number): () => void {
   const periodMs = SLICE_MS / share;
   let timer = setTimeout(() => {
@@ -36,24 +36,24 @@ function throttle(child: ChildProcess, share: number): () => void {
   return () => clearInterval(timer);
 }
 
-/** One invocation. */
+/** The result of an invocation. */
 export interface Invocation {
-  /** The answer's JSON, when the handler answered. */
+  /** The answer from its JSON, if the handler answered. */
   readonly answer?: unknown;
-  /** The most that the process had until then, when the handler answered. */
+  /** The largest memory of the process so far, if the handler answered. */
   readonly peakMemoryMb?: number;
-  /** What the handler threw, or that Lambda ended it. */
+  /** The error that the handler threw, or the error of Lambda if the process ended. */
   readonly error?: { readonly errorType: string; readonly errorMessage: string };
-  /** Lines of its standard output and standard error. */
+  /** The lines that the invocation wrote to standard output and standard error. */
   readonly lines: readonly string[];
 }
 
 interface InvokeOptions {
-  /** When the process is killed. Default: at the deployed limit, which is what the function is told in any case. */
+  /** The time after which the process is killed. Default: the deployed limit, which the function gets in any case. */
   readonly killedAfterMs?: number;
 }
 
-/** One deployed function, in as many processes as it has invocations at the same time. */
+/** A deployed function, with one process for each simultaneous invocation. */
 export type RunningFunction = ReturnType<typeof runFunction>;
 type Instance = ReturnType<typeof startInstance>;
 
@@ -67,7 +67,7 @@ export function runFunction(runnable: Runnable) {
     return instance;
   };
   return {
-    /** Every line that it ever wrote. */
+    /** All lines that the function has written. */
     lines: lines as readonly string[],
     async invoke(event: unknown, options: InvokeOptions = {}) {
       const instance = idle.pop() ?? start();
@@ -84,7 +84,7 @@ export function runFunction(runnable: Runnable) {
   };
 }
 
-/** It ends with this process: its standard input does. */
+/** Starts a process of a function. It ends with this process, because its standard input is then closed. */
 function startInstance({ folder, opt, handler, environment, limitMs, cpuShare = 1 }: Runnable, allLines: string[]) {
   const mark = `${randomUUID()} `;
   const child = spawn(process.execPath, [RUNTIME, mark, handler, opt], {

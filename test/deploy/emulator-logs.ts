@@ -26,7 +26,7 @@ export function readLines(lines: readonly string[]) {
   return { logs, metrics };
 }
 
-/** The sum of a metric's values where its dimensions are (at least) those; `undefined` when there is no value. */
+/** Returns the sum of a metric's values that have these dimensions, or `undefined` if there is no value. */
 export function sumOf(
   metrics: readonly Metric[],
   name: string,
@@ -52,7 +52,7 @@ function objectIn(line: string): Fields {
     const value: unknown = JSON.parse(line);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
   } catch {
-    // Reported below.
+    // The error below reports the line.
   }
   throw new Error(`The line is not a JSON object: ${line}`);
 }

@@ -1,6 +1,6 @@
-// What Lambda's own runtime does, no more: reads invocations from standard input, a line each, and tells each end by a
-// line on standard output that begins with the word in the first argument. What the handler writes are its logs. Layers
-// are where the third argument says.
+// Runs a handler as Lambda's runtime does. Reads one invocation from each line of standard input, and reports its end with a line
+// on standard output that begins with the first argument. All other lines are logs of the handler. The third argument is the
+// folder of the layers.
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';

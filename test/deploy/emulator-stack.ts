@@ -10,7 +10,7 @@ import type { Emulator } from './emulator.ts';
 import { type Runnable, runFunction } from './emulator-function.ts';
 
 export type DeployedFunction = Awaited<ReturnType<typeof readFunction>>;
-/** By the name of the function in `serverless.yml`. */
+/** The functions by their names in `serverless.yml`. */
 export type Functions = Readonly<Record<string, DeployedFunction>>;
 
 interface FunctionConfiguration {
@@ -24,7 +24,7 @@ interface FunctionConfiguration {
   readonly Environment?: { readonly Variables: Readonly<Record<string, string>> };
 }
 
-/** Reads a stack back from the emulator and unpacks its functions, ready to run. */
+/** Reads a stack from the emulator and unpacks its functions, so that they can run. */
 export async function readStack(emulator: Emulator, name: string, codeBucket?: string) {
   const { aws } = emulator;
   const resources = await stackResources(aws, name);
@@ -32,7 +32,7 @@ export async function readStack(emulator: Emulator, name: string, codeBucket?: s
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-stack-'));
   const unpackFromBucket = async (key: string, into: string) => unpack(await aws.get('s3', `/${bucket}/${key}`), into);
 
-  // All functions have all layers; the emulator forgets which.
+  // Each function gets all layers, because the emulator does not store the layers of a function.
   const opt = join(folder, 'opt');
   const template = resolveTemplate(await stackTemplate(aws, name));
   const layers = Object.values(template.Resources).filter(({ Type }) => Type === 'AWS::Lambda::LayerVersion');
@@ -62,7 +62,7 @@ async function stackTemplate(aws: Aws, name: string): Promise<object> {
   return JSON.parse(texts(await aws.form('cloudformation', fields), 'TemplateBody')[0] ?? '');
 }
 
-/** Empty when there is no such stack. */
+/** Returns the resources of a stack, or an empty list if the stack does not exist. */
 export async function stackResources(aws: Aws, name: string) {
   const xml = await aws.form('cloudformation', {
     Action: 'DescribeStackResources',
@@ -79,13 +79,13 @@ export async function stackResources(aws: Aws, name: string) {
 }
 
 interface FunctionPlace {
-  /** As the emulator has it. */
+  /** The name of the function in the emulator. */
   readonly name: string;
-  /** The same, with the alias that callers invoke, if there is one. */
+  /** The name with the alias that callers invoke, if there is an alias. */
   readonly invoked: string;
-  /** A folder for every function's own. */
+  /** The folder that contains the folders of all functions. */
   readonly folder: string;
-  /** Where the layers are. */
+  /** The folder of the layers. */
   readonly opt: string;
   readonly unpackFromBucket: (key: string, into: string) => Promise<void>;
 }
@@ -116,17 +116,17 @@ async function readFunction({ aws, recorder }: Emulator, place: FunctionPlace) {
     runnable,
     name,
     arn: configuration.FunctionArn,
-    /** Every statement of every policy of its role. */
+    /** The statements of all policies of the function's role. */
     statements: await roleStatements(aws, configuration.Role.split('/').at(-1) ?? ''),
   };
 }
 
-/** The emulator names another bucket than the one of the deployment, which really holds the zip. */
+/** The place of the code. The emulator returns a wrong bucket here: the zip is in the bucket of the deployment. */
 interface Code {
   readonly Location: string;
 }
 
-/** https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html, as far as anything reads them. */
+/** Returns the variables of https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html that some code reads. */
 function lambdaVariables(configuration: FunctionConfiguration, folder: string): Record<string, string> {
   const { FunctionName: name, MemorySize: memory, Handler: handler, Runtime: runtime } = configuration;
   return {

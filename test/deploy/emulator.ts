@@ -8,7 +8,7 @@ import { startCallRecorder } from './emulator-calls.ts';
 
 const deployTests = import.meta.dirname;
 
-/** An AWS of one's own on a loopback port, empty. It does not outlive this process. */
+/** An empty AWS emulator on a loopback port, which ends with this process. */
 export type Emulator = Awaited<ReturnType<typeof startEmulator>>;
 
 /** Starts moto's server. @throws Error when `test/deploy/install-emulator.sh` has not installed it. */
@@ -25,13 +25,13 @@ export async function startEmulator() {
     const server = await startServer(python, [join(deployTests, 'emulator.py'), '-p', String(port)], folder, isReady);
     const recorder = await startCallRecorder(endpoint);
     return {
-      /** Past the recorder. */
+      /** The client of the emulator. Its calls are not recorded. */
       aws: awsCalls(endpoint),
-      /** What deployed functions talk to. */
+      /** The recording proxy that deployed functions call. */
       recorder,
       async stop() {
         await recorder.close();
-        await server.kill(); // it has nothing to lose
+        await server.kill(); // it has no state to save
         remove();
       },
     };

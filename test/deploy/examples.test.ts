@@ -15,10 +15,10 @@ const examples = join(import.meta.dirname, '../../examples');
 
 const folder = temporaryFolder();
 let python: string;
-/** Lambda's Invoke API. */
+/** A server with the Invoke API of Lambda. */
 let api: FaultServer;
 let world: AllocateWorld;
-/** Fails the next invocation in the middle. */
+/** If true, invocations fail before they are finished. */
 let fails = false;
 
 beforeAll(async () => {
@@ -80,18 +80,18 @@ describe.each<{ language: string; call: (requestId: string) => Promise<Ran> }>([
 ])('the caller in $language', ({ call }) => {
   const GIVEN = 'serviceips 10.0.0.17\nservicenodeports 30016\nservicenodeports 30017\n';
 
-  test('the caller gets the requested items, and the same again under the same id', async () => {
+  test('the caller gets the requested items, and gets the same items again with the same id', async () => {
     expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
     expect(await call('one')).toEqual({ code: 0, output: GIVEN, errors: '' });
     expect(await world.taken()).toEqual({ '10.0.0.17': 'one', '30016': 'one', '30017': 'one' });
   });
 
-  test('the caller ends with the refusal', async () => {
+  test('the caller prints the refusal and ends with code 1', async () => {
     await world.store(RANGE_KEYS.primary, { data: fromBits(Array(254).keys()) });
     expect(await call('one')).toEqual({ code: 1, output: '', errors: 'Full: range is full\n' });
   });
 
-  test('the caller prints the resolution when the function could not finish, and a second call with the same id gets the items', async () => {
+  test('the caller prints the resolution if the function cannot finish, and a second call with the same id gets the items', async () => {
     fails = true;
     expect(await call('one')).toEqual({
       code: 1,

@@ -15,12 +15,12 @@ const TABLE_NAME = 'fleet';
 
 interface FunctionOptions extends Pick<Runnable, 'folder' | 'limitMs' | 'cpuShare'> {
   readonly memoryMb: number;
-  /** Of Node, besides the size of the heap. */
+  /** Options of Node.js in addition to the size of the heap. */
   readonly nodeOptions?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Starts the table of a fleet on loopback. `stops` gets what ends it, and what ends the functions. */
+/** Starts the table of a fleet on loopback. Adds functions to `stops` that stop the table and the functions that it runs. */
 export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
   const server = await startTableServer({ key: 'local' });
   const client = tableServerClient(server);
@@ -33,13 +33,13 @@ export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
   const newWriteId = countedWriteIds();
   const table = dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId });
   return {
-    /** @param url of its API server */
+    /** Registers a cluster. @param url The URL of its API server. */
     register: (name: string, file: string, url: string, spec: Partial<ClusterSpec> = {}) => {
       const probe = { url: `${url}/readyz`, path: '/readyz', authenticate: false };
       const apiServers = [{ address: ADDRESS, kind: 'server', probe } as const];
       return registerCluster(table, aClusterSpec({ name, kubeconfig: { file }, apiServers, ...spec }));
     },
-    /** Runs the function of a loop, which is bundled in the folder, with the heap of its memory. */
+    /** Runs the function of a loop from its bundle in `folder`, with the heap size for its memory. */
     run: (loop: Loop, { memoryMb, nodeOptions = '', environment, folder, ...options }: FunctionOptions) => {
       const running = runFunction({
         ...{ folder, opt: '', handler: `functions/${loop}.handler` },

@@ -40,11 +40,11 @@ describe('the check of policies', () => {
       [allow('secretsmanager:GetSecretValue', `${SECRETS}kbc/*`)],
     ],
     ['a policy need not grant what each identity may do', true, 'sts:GetCallerIdentity', '*', []],
-  ])('%s', (_, granted, action, resource, statements) => {
+  ])('the check finds that %s', (_, granted, action, resource, statements) => {
     expect(isGranted({ action, resource }, statements)).toBe(granted);
   });
 
-  test('a missing call is reported once, with the caller and the action', () => {
+  test('notGranted reports a call that is not granted once, with the caller and the action', () => {
     const call = { caller: 'doctor', action: 'dynamodb:Scan', resource: TABLE };
     expect(notGranted([call, call], [allow('dynamodb:GetItem', '*')])).toEqual([
       `doctor called dynamodb:Scan on ${TABLE}`,
@@ -58,9 +58,9 @@ describe('the output of a page', () => {
     ['a page with another order of lines is wrong', false, 'a\nb', ['b', 'a']],
     ['a page with half a line is wrong', false, 'deployed well', ['deployed']],
     ['a page may show other numbers', true, 'in 31.5 s', ['in 7 s']],
-    ['dots of a page stand for any text', true, 'table kbc-dev is there', ['table ... is there', '...']],
+    ['three dots of a page match any text', true, 'table kbc-dev is there', ['table ... is there', '...']],
     ['a page with a line that was not printed is wrong', false, '', ['deployed']],
-  ])('%s', (_, said, printed, expected) => {
+  ])('the comparison finds that %s', (_, said, printed, expected) => {
     expect(showsThat(printed, expected)).toBe(said);
   });
 });

@@ -10,12 +10,12 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
 import { ADDRESS, startFleetTable } from './fleet-functions.ts';
 
-/** Of the endpoints loop, whose interval is the shortest. */
+/** The interval of the kubernetes-service loop, which is the shortest. */
 const INTERVAL_MS = 10_000;
-/** The hostile API server, by whether its URL is `https://`. */
+/** The names of the clusters of the hostile API server, by the scheme of its URL. */
 const HOSTILE = { http: 'hostile', https: 'hostile-tls' } as const;
 const HEALTHY = Array.from({ length: 15 }, (_, index) => `healthy-${index}`);
-/** `memorySize` in serverless.yml. */
+/** The values of `memorySize` in serverless.yml. */
 const MEMORY_MB = { 'kubernetes-service': 256, 'cluster-ip-repair': 512 } as const;
 type TestedLoop = keyof typeof MEMORY_MB;
 
@@ -23,7 +23,7 @@ const folder = temporaryFolder();
 let table: Awaited<ReturnType<typeof startFleetTable>>;
 let hostile: HostileApiServer;
 const clusters = new Map<string, MisbehavingCluster>();
-/** When a pass last called a healthy API server. */
+/** The time of the last call of a pass to each healthy API server. */
 const lastRequestMs = new Map<string, number>();
 const functions = new Map<TestedLoop, RunningFunction>();
 const stops: (() => Promise<unknown>)[] = [];
@@ -32,7 +32,7 @@ beforeAll(async () => {
   table = await startFleetTable(stops);
   await Promise.all(HEALTHY.map(registerHealthy));
   await registerHostile();
-  // As serverless.yml has them built, and each in one process.
+  // The functions are bundled as serverless.yml does, and each runs in one process.
   const loops = Object.keys(MEMORY_MB) as TestedLoop[];
   await bundleFunctions(folder, loops);
   for (const loop of loops) {
@@ -79,7 +79,7 @@ async function published(cluster: MisbehavingCluster): Promise<string> {
   return subsets.flatMap(({ addresses = [] }) => addresses.map(({ ip }) => ip)).join();
 }
 
-/** One tick with all clusters; the hostile one's pass is the only one that fails, and no other notices it. */
+/** Runs one tick with all clusters. Expects that only the pass of the hostile cluster fails, and that no other is delayed. */
 async function tick(loop: TestedLoop): Promise<void> {
   const startedAtMs = Date.now();
   const { answer, error, peakMemoryMb } = (await functions.get(loop)?.invoke({
@@ -100,11 +100,11 @@ async function tick(loop: TestedLoop): Promise<void> {
 
 describe('a hostile API server beside fifteen healthy clusters, in functions with the memory of Lambda', () => {
   test.each(ATTACKS)(
-    'an API server with $name costs no other cluster an address, a pass or its interval',
+    'an API server with $name causes no lost address and no failed or late pass of another cluster',
     async (attack: Attack) => {
       hostile.attack = attack;
       await tick('kubernetes-service');
-      // A list that only drips is given a minute, which is its own cluster's alone.
+      // Skipped for replies that arrive slowly: the list gets a minute, which delays only its own cluster.
       if (attack.everyMs === undefined) await tick('cluster-ip-repair');
     },
   );

@@ -5,7 +5,7 @@ import { describeKbctl, SUITE_GROUPS } from '../contract/kbctl-suites.ts';
 import { notGranted } from '../support/emulator-policy.ts';
 import { type Emulator, startEmulator } from './emulator.ts';
 
-describe('kbctl, on an emulator of AWS', () => {
+describe('kbctl on an emulator of AWS', () => {
   let emulator: Emulator;
 
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe('kbctl, on an emulator of AWS', () => {
     const { Statement } = JSON.parse(
       readFileSync(join(import.meta.dirname, '../../deploy/policies/operator.json'), 'utf8'),
     );
-    // The suites make tables, and name one that nothing makes.
+    // The suites create tables, and name a table that does not exist. The policy does not cover these calls.
     const made = emulator.recorder.calls.filter(
       ({ action, resource }) => !/CreateTable|no-such-table/.test(action + resource),
     );

@@ -35,9 +35,9 @@ let second: KubeApiserver;
 let world: World;
 let deployed: Deployment;
 
-/* In order, each from where the one before ended: a stack is deployed once, and works for a while. */
+/* The tests run in order in one deployed stack: each starts with the state that the previous test left. */
 beforeAll(async () => {
-  // One after the other: what has started is stopped, also when the next one does not start.
+  // Started one after the other, so that the first one is stopped if the second one does not start.
   world = await startWorld();
   controlPlane = await startControlPlane();
   ({ first, second } = controlPlane);
@@ -50,7 +50,7 @@ afterAll(async () => {
   await controlPlane?.etcd.stop();
 });
 
-test('the first minute publishes the API servers of a registered cluster', async () => {
+test('the first scheduled event publishes the API servers of a registered cluster', async () => {
   const { answer, logs, metrics } = await deployed.fire('kubernetes-service');
 
   expect(answer).toMatchObject({ passes: 1, failed: 0 });
@@ -111,7 +111,7 @@ test('the other loops create the missing namespace, and report wrong claims of S
 test('the ticks of one invocation probe an API server every ten seconds', async () => {
   const sources = await deployed.startEventSources();
   try {
-    // What the tests before queued.
+    // Removes the messages of the previous tests.
     await sources.purge('kubernetes-service');
     const seen = sources.deliveries.length;
     await second.kill();
@@ -192,9 +192,9 @@ describe('failures of AWS', () => {
   });
 
   test.each<[string, () => unknown]>([
-    ['is not there', () => world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
-    ['is not answered for', () => world.emulator.recorder.decide(unansweredSecrets)],
-  ])('an error names a secret that %s, and the next tick succeeds', async (_, spoil) => {
+    ['does not exist', () => world.emulator.aws.json('secretsmanager', 'secretsmanager.DeleteSecret', deletion)],
+    ['cannot be read in time', () => world.emulator.recorder.decide(unansweredSecrets)],
+  ])('an error names the secret if it %s, and the next tick succeeds', async (_, spoil) => {
     const cold = () => deployed.function('kubernetes-service').stop();
     await spoil();
     await cold();
@@ -208,7 +208,7 @@ describe('failures of AWS', () => {
   });
 });
 
-test('a target group and a Service of a management cluster give addresses, which stay while both are unreachable', async () => {
+test('addresses of a target group and of a Service in a management cluster stay published after both are deleted', async () => {
   const aws = (fields: Readonly<Record<string, string>>) =>
     world.emulator.aws.form('elasticloadbalancing', { Version: '2015-12-01', ...fields });
   const networks = await world.emulator.aws.form('ec2', { Action: 'DescribeVpcs', Version: '2016-11-15' });
@@ -255,7 +255,7 @@ async function exposeByService(address: string): Promise<void> {
   expect(created.map(({ status }) => status)).toEqual([201, 201]);
 }
 
-test('no line of any invocation holds a credential, and each is a log line or metrics', () => {
+test('no line of an invocation contains a credential, and each line is a log line or a metric', () => {
   const lines = world.lines();
   const { logs, metrics } = readLines(lines);
 
@@ -272,7 +272,7 @@ test('no function makes a call that its role does not grant', () => {
   expect(world.callsNotGranted()).toEqual([]);
 });
 
-test('the check of roles notices each missing action that a function calls', () => {
+test('the check of roles reports each called action that is removed from the role', () => {
   const { name, statements } = deployed.function('kubernetes-service');
   const calls = world.emulator.recorder.calls.filter(({ caller }) => caller === name);
   const called = [...new Set(calls.map(({ action }) => action))];

@@ -9,11 +9,11 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 const REPOSITORY = join(import.meta.dirname, '../..');
 const { version }: { readonly version: string } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8'));
 
-/** Where the package is packed, and installed as `npm install --global` does. */
+/** The folder in which the test packs the package and installs it with `npm install --global`. */
 const folder = temporaryFolder();
 
 beforeAll(() => {
-  // Its own prepack alone, which .npmrc turns off with the scripts of dependencies.
+  // Runs only the prepack script of this package. The .npmrc turns off all scripts.
   npm('pack', '--ignore-scripts=false', '--pack-destination', folder);
   const [tarball = ''] = readdirSync(folder);
   npm('install', '--global', '--prefix', folder, '--prefer-offline', join(folder, tarball));
@@ -30,7 +30,7 @@ interface Ran {
   readonly errors: string;
 }
 
-/** Runs the installed command where nothing of the repository is, under the `node` of that folder. */
+/** Runs the installed command outside the repository, with the `node` of `nodeFolder`. */
 function kbctl(args: readonly string[], nodeFolder: string, nodeOptions = ''): Ran {
   const { status, stdout, stderr } = spawnSync(join(folder, 'bin/kbctl'), args, {
     cwd: folder,
@@ -54,7 +54,7 @@ test('the command of the installed package prints its usage', () => {
   });
 });
 
-test('the command of the installed package runs the loops with all that they need, and other commands find them', async () => {
+test('the run command of the installed package runs the loops, and other commands find its table', async () => {
   const env = { PATH: [current, '/usr/bin', '/bin'].join(delimiter) };
   const child = spawn(join(folder, 'bin/kbctl'), ['run'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
@@ -81,9 +81,9 @@ test('the command of the installed package runs the loops with all that they nee
 const pretence = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })";
 const pretend = `--import data:text/javascript,${encodeURIComponent(pretence)}`;
 test.each([
-  { node: 'one that pretends to be 20.20.2', at: current, options: pretend },
+  { node: 'a Node.js that pretends to be 20.20.2', at: current, options: pretend },
   ...oldNodes().map((at) => ({ node: join(at, 'node'), at, options: '' })),
-])('the command of the installed package reports in one line that Node is too old: $node', ({ at, options }) => {
+])('the command of the installed package prints one line if Node.js is too old: $node', ({ at, options }) => {
   expect(kbctl(['--version'], at, options)).toEqual({
     code: 1,
     output: '',
@@ -91,7 +91,7 @@ test.each([
   });
 });
 
-test('the package contains the parts of the command, and none of its sources', () => {
+test('the package contains the files of the command, and no source files', () => {
   const root = join(folder, 'lib/node_modules/kube-bootstrap-controller');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
     (file) => !file.startsWith('node_modules'),
@@ -102,7 +102,7 @@ test('the package contains the parts of the command, and none of its sources', (
   expect(files.filter((file) => /\.ts$|^(test|lib|local|functions)/.test(file))).toEqual([]);
 });
 
-/** Folders of the PATH whose `node` is older than what is needed. */
+/** Returns the folders of the PATH whose `node` is older than the required version. */
 function oldNodes(): string[] {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((at) => existsSync(join(at, 'node')));
   return [...new Set(folders.map((at) => realpathSync(at)))].filter((at) => {

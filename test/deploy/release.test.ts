@@ -10,7 +10,7 @@ import { type Deployment, messages, STACK, startWorld, type World } from './worl
 let world: World;
 let deployed: Deployment;
 
-/* In order: one release, deployed by CloudFormation as a user without Node.js or a clone does it. */
+/* The tests run in order. CloudFormation deploys one release, as for a user without Node.js and without a clone. */
 beforeAll(async () => {
   world = await startWorld();
   deployed = await world.deployRelease({ LogLevel: 'DEBUG', TickConcurrency: '50' });
@@ -20,7 +20,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-test('a release has the sums of all its files, and an SBOM', () => {
+test('a release contains the checksums of all its files, and an SBOM', () => {
   const { folder } = world.project.release();
   const lines = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n');
   for (const line of lines) {
@@ -44,7 +44,7 @@ test('a release has the sums of all its files, and an SBOM', () => {
   );
 });
 
-test('every loop of a stack that a release made runs on its schedule, with the parameters of the stack', async () => {
+test('every loop of a stack from a release runs on its schedule, with the parameters of the stack', async () => {
   for (const loop of LOOPS) {
     const { answer } = await deployed.fire(loop);
     expect(answer).toEqual({ passes: 0, failed: 0, skipped: 0 });
@@ -54,7 +54,7 @@ test('every loop of a stack that a release made runs on its schedule, with the p
   expect(Object.keys(deployed.functions)).not.toContain('admission');
 });
 
-test('the function allocate allocates, releases and looks up, under just its role', async () => {
+test('the function allocate allocates, releases and looks up items with the permissions of its role', async () => {
   const { taken, repair } = await anAllocateWorld({ table: world.table(), clock: { nowMs: Date.now() } });
   await repair(Date.now());
   const items = [
@@ -88,7 +88,7 @@ test('an update of the stack turns the webhook on, and keeps the table', async (
   expect(await world.table().list('#clusters', '')).toEqual(items);
 });
 
-test('an update of a parameter alone moves the alias to a version with the new value, and an update back does the same', async () => {
+test('an update of only a parameter moves the alias to a version with the new value, and so does an update back', async () => {
   const level = () => deployed.function('allocate').runnable.environment['POWERTOOLS_LOG_LEVEL'];
   expect(level()).toBe('DEBUG');
   deployed = await world.deployRelease({ LogLevel: 'ERROR' });
@@ -97,8 +97,8 @@ test('an update of a parameter alone moves the alias to a version with the new v
   expect(level()).toBe('DEBUG');
 });
 
-/** Both releases are of this tree, the next one with another version in it. */
-test('an update to the next release and back to the old one runs the code of the release with the parameters of the stack', async () => {
+/** Both releases contain this source code. The next release only has another version number. */
+test('an update to the next release and back runs the code of that release with the parameters of the stack', async () => {
   const running = async () => {
     const { answer } = await deployed.fire('kubernetes-service');
     expect(answer).toMatchObject({ passes: expect.any(Number) });

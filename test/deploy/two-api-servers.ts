@@ -24,9 +24,9 @@ export async function startControlPlane() {
     const { token } = await applyShippedRbac(first, 'platform');
     return {
       ...{ etcd, first, second },
-      /** Of the service account that is shipped. */
+      /** The token of the service account in deploy/rbac.yaml. */
       token,
-      /** With that token; it trusts both API servers. */
+      /** A kubeconfig with that token and the CAs of both API servers. */
       kubeconfigYaml: kubeconfigTo(first.url, { ca: first.ca + second.ca, user: { token } }),
       async expectPublished(...addresses: readonly string[]) {
         expect(await published(first)).toEqual({ endpoints: addresses, slice: addresses });
@@ -38,7 +38,7 @@ export async function startControlPlane() {
   }
 }
 
-/** Puts the kubeconfig into its secret, and registers the cluster, with more entries of `apiServers` if given. */
+/** Writes the kubeconfig to its secret, and registers the cluster. Adds `others` to `apiServers`. */
 export async function registerWith(
   world: World,
   { first, second, kubeconfigYaml }: ControlPlane,

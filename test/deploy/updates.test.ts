@@ -15,14 +15,14 @@ let world: World;
 let controlPlane: ControlPlane;
 let deployed: Deployment;
 
-/* In order, each from where the one before ended: the life of one stack. */
+/* The tests run in order with one stack: each starts with the state that the previous test left. */
 beforeAll(async () => {
-  // One after the other: what has started is stopped, also when the next one does not start.
+  // Started one after the other, so that the first one is stopped if the second one does not start.
   world = await startWorld();
   controlPlane = await startControlPlane();
   deployed = await world.deploy();
   await registerWith(world, controlPlane);
-  // This loop alone claims a cluster for the stack.
+  // Only this loop claims a cluster for the stack.
   await deployed.fire(LOOP);
   await expectAllLoopsWork();
 });
@@ -41,7 +41,7 @@ async function expectAllLoopsWork(): Promise<void> {
   await controlPlane.expectPublished(FIRST, SECOND);
 }
 
-/** What the table must not lose, by key. */
+/** Returns the items that the table must not lose, by key. */
 async function kept(): Promise<Record<string, Item['value']>> {
   const table = world.table();
   const lists = [
@@ -59,10 +59,10 @@ const environment = () => {
 };
 
 /**
- * Both builds are of this tree, the new one with another version in it: what is compared is that a deployment replaces
- * what runs, that a rollback brings it back with the parameters of the stack, and that each uses the table that the other wrote.
+ * Both builds contain this source code. The new build only has another version number. The test verifies that a deployment
+ * replaces the code, that a rollback restores it and keeps the parameters, and that each build uses the table of the other.
  */
-test('a new build continues with the state of the one before, and so does a rollback, which keeps the parameters', async () => {
+test('a new build and a rollback continue with the state of the previous build, and the rollback keeps the parameters', async () => {
   const file = join(world.project.folder, 'lib/runtime/version.ts');
   const [, version = ''] = /'([^']+)'/.exec(readFileSync(file, 'utf8')) ?? [];
   const agents = async () => {
@@ -101,7 +101,7 @@ test("a deployment keeps the stack's parameters, and prints them", async () => {
   expect(await world.emulator.aws.form('cloudformation', stack)).toMatch(/<Key>team<\/Key>\s*<Value>platform</);
 });
 
-test('a stack that is removed and deployed again with its table still has all content of the table', async () => {
+test('a table keeps all its items when its stack is removed and deployed again with it', async () => {
   const before = await kept();
   const versions = await versionsOf(controlPlane.first);
   const generation = async () => (await readLeases(world.table(), CLUSTER)).leases[0]?.generation ?? 0;

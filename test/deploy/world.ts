@@ -14,7 +14,7 @@ import { type DeployedFunction, readStack } from './emulator-stack.ts';
 
 export const STACK = 'kube-bootstrap-controller-dev';
 
-/** A project, the AWS that it is deployed to, and what runs there. */
+/** A copy of the project, an AWS emulator, and the deployments of the project there. */
 export type World = Awaited<ReturnType<typeof startWorld>>;
 export type Deployment = Awaited<ReturnType<typeof openDeployment>>;
 
@@ -30,7 +30,7 @@ export async function startWorld() {
 
   const missing: string[] = [];
   let judged = 0;
-  /** By the policies of the deployment that is at its end. */
+  /** Checks the new calls against the policies of the last deployment. */
   const judgeCalls = () => {
     const calls = emulator.recorder.calls.slice(judged);
     judged += calls.length;
@@ -38,7 +38,7 @@ export async function startWorld() {
       const own = calls.filter(({ caller }) => caller === name);
       missing.push(...notGranted(own, statements));
     }
-    // osls does not need this one.
+    // The policy omits this action, because osls works without it.
     const ofDeployer = calls.filter((call) => call.caller === DEPLOYER && call.action !== 'ecr:DescribeRepositories');
     missing.push(...notGranted(ofDeployer, deployerStatements));
   };
@@ -52,9 +52,9 @@ export async function startWorld() {
   return {
     emulator,
     project,
-    /** Reads back the stack after another kind of change. */
+    /** Reads the stack after a change that another function made. */
     readBack: () => readBack(),
-    /** Builds a release and deploys it with CloudFormation alone, or updates the stack with it, which keeps its parameters. */
+    /** Builds a release, and creates or updates the stack with CloudFormation. An update keeps the other parameters. */
     async deployRelease(parameters: Readonly<Record<string, string>> = {}, version?: string) {
       const release = project.release(version);
       await uploadRelease(emulator, release);
@@ -62,7 +62,7 @@ export async function startWorld() {
       const deployed = await emulator.aws
         .form('cloudformation', { Action: 'DescribeStacks', ...stack })
         .catch(() => '');
-      // What UsePreviousValue does, which "aws cloudformation deploy" sends and moto knows only of values that were given.
+      // Sends all values, because moto supports UsePreviousValue only for given values. "aws cloudformation deploy" sends it.
       const pairs = deployed
         .split('<member>')
         .map((member) => [texts(member, 'ParameterKey')[0] ?? '', texts(member, 'ParameterValue')[0] ?? '']);
@@ -81,12 +81,12 @@ export async function startWorld() {
       });
       return readBack(RELEASE_BUCKET);
     },
-    /** Deploys, or deploys again, and reads the stack back; its functions of before end. */
+    /** Deploys the project, and reads the stack. Stops the functions of the previous deployment. */
     async deploy(...args: readonly string[]) {
       await project.serverless(['deploy', ...args]);
       return readBack();
     },
-    /** Makes or changes a secret. */
+    /** Creates or changes a secret. */
     async putSecret(id: string, text: string) {
       const secret = { SecretString: text, ClientRequestToken: randomUUID() };
       await emulator.aws
@@ -98,9 +98,9 @@ export async function startWorld() {
       const { signal } = new AbortController();
       return dynamoDbTable({ client, tableName: STACK, deadline: signal, nowMs: Date.now, newWriteId: randomUUID });
     },
-    /** Every line of every function of every deployment. */
+    /** Returns all lines of all functions of all deployments. */
     lines: () => deployments.flatMap(({ functions }) => Object.values(functions).flatMap(({ lines }) => lines)),
-    /** Every call that the role of its function, or the policy of deployers, does not allow. */
+    /** Returns the calls that neither the role of the function nor the policy of deployers allows. */
     callsNotGranted() {
       judgeCalls();
       return missing;
@@ -139,15 +139,15 @@ async function openDeployment(emulator: Emulator, codeBucket: string | undefined
   };
   return {
     ...stack,
-    /** The function of a name, which must be there. */
+    /** Returns the function with this name. @throws Error if it was not deployed */
     function: find,
-    /** The minute's invocation of a loop. */
+    /** Invokes a loop with its scheduled event. */
     async fire(loop: Loop) {
       const fire = schedules[loop];
       if (fire === undefined) throw new Error(`${loop} has no schedule`);
       return answered(await fire());
     },
-    /** An invocation by hand, of one that must answer. */
+    /** Invokes a function with an event, and expects an answer. */
     run: async (name: string, event: object) => answered(await find(name).invoke(event)),
     startEventSources: () => startEventSources(emulator.aws, stack.functions),
   };
@@ -158,7 +158,7 @@ function answered({ answer, error, lines }: Awaited<ReturnType<DeployedFunction[
   return { answer, ...readLines(lines) };
 }
 
-/** The texts of a field of all log lines, such as `changes`, `errors` or `findings`. */
+/** Returns the texts of a field of all log lines, such as `changes`, `errors` or `findings`. */
 export function textsIn(logs: readonly LogLine[], field: string): string[] {
   return logs.flatMap((line) => {
     const value = line[field];
@@ -166,7 +166,7 @@ export function textsIn(logs: readonly LogLine[], field: string): string[] {
   });
 }
 
-/** Messages of all log lines. */
+/** Returns the messages of all log lines. */
 export function messages(logs: readonly LogLine[]): string[] {
   return logs.map(({ message }) => message);
 }

@@ -12,7 +12,7 @@ const serviceRef = { namespace: 'tenants', name: 'prod', kubeconfig };
 const fromService: SharedHostSpec = { host: 'service tenants/prod', serviceRef, kind: 'shared', probe };
 const metadata = { namespace: 'tenants', name: 'prod', labels: { 'kubernetes.io/service-name': 'prod' } };
 
-/** Looks up a source, with these objects in the management cluster. */
+/** Looks up a source with these objects in the management cluster and these targets in the target group. */
 function lookUp(source: SharedHostSpec, objects: readonly KubernetesObject[], targets: readonly string[] = []) {
   const deadline = new AbortController().signal;
   const sources: Parameters<typeof addressLookUp>[0] = {
@@ -51,7 +51,7 @@ describe('the addresses of a source', () => {
     await expect(lookUp(group, [])).rejects.toThrow('arn has no healthy target');
   });
 
-  test('the addresses of a Service with a load balancer are those of the load balancer, by name or address', async () => {
+  test('the addresses of a Service with a load balancer are those of the load balancer, which has host names or addresses', async () => {
     const objects = [service('LoadBalancer', [{ ip: '203.0.113.9' }, { hostname: 'lb.example' }, {}])];
     expect(await lookUp(fromService, objects)).toEqual(['203.0.113.9', 'address of lb.example']);
   });

@@ -33,10 +33,10 @@ type Change = (table: KeyValueTable, pause: Pause) => Promise<unknown>;
 
 const CHANGES: readonly [string, Change][] = [
   ['all clusters were paused', (table, pause) => pauseAllClusters(table, pause)],
-  ['it was paused', (table, pause) => pauseCluster(table, 'demo', pause)],
-  ['it was set to observe', (table) => setClusterMode(table, 'demo', 'observe')],
-  ['it was unregistered', (table) => unregisterCluster(table, 'demo')],
-  ['another stack took it over', (table) => takeOverCluster(table, 'demo', 'second')],
+  ['the cluster was paused', (table, pause) => pauseCluster(table, 'demo', pause)],
+  ['the cluster was set to observe', (table) => setClusterMode(table, 'demo', 'observe')],
+  ['the cluster was unregistered', (table) => unregisterCluster(table, 'demo')],
+  ['another stack took over the cluster', (table) => takeOverCluster(table, 'demo', 'second')],
 ];
 const NEW_SPEC: Change = (table) => registerCluster(table, aClusterSpec({ ...SPEC, maxEventsPerPass: 7 }));
 
@@ -46,14 +46,14 @@ const casesOf = (changes: typeof CHANGES) =>
 
 let world: DispatchWorld;
 let cluster: MemoryCluster;
-/** Ranges that were written, by key. */
+/** The keys of the ranges that were written. */
 let ranges: string[];
-/** Runs at the first read of a pass from the API server. */
+/** A function that runs at the first read of a pass from the API server. */
 let whileReading: (() => Promise<unknown>) | undefined;
 
 const pause = () => ({ untilMs: world.clock.nowMs + 60 * MINUTE, reason: 'upgrade', by: 'ops' });
 
-/** A cluster in which every loop has something to write. */
+/** Returns the port of a cluster in which every loop has something to write. */
 function connected(): ClusterPort {
   const { port } = cluster;
   const reading = async () => {
@@ -99,8 +99,8 @@ beforeEach(async () => {
 });
 
 describe('a pass under way', () => {
-  test.each(casesOf([...CHANGES, ['its spec was changed', NEW_SPEC]]))(
-    'of $id writes nothing to the cluster and no range once $what',
+  test.each(casesOf([...CHANGES, ['the spec of the cluster was changed', NEW_SPEC]]))(
+    'a running pass of $id writes nothing to the cluster and no range after $what',
     async ({ loop, change }) => {
       whileReading = () => change(world.table, pause());
       const summary = await world.dispatch(loop, world.schedule(), { environment: environment() });
@@ -110,14 +110,17 @@ describe('a pass under way', () => {
     },
   );
 
-  test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))('of $id writes while nothing changes', async ({ loop }) => {
-    await world.dispatch(loop, world.schedule(), { environment: environment() });
-    expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
-  });
+  test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
+    'a pass of $id writes if nothing changes during the pass',
+    async ({ loop }) => {
+      await world.dispatch(loop, world.schedule(), { environment: environment() });
+      expect(cluster.writes.length + ranges.length).toBeGreaterThan(0);
+    },
+  );
 });
 
 test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
-  'a pass of $id that a person starts although the cluster is paused writes',
+  'a pass of $id writes if a user starts it although the cluster is paused',
   async ({ loop }) => {
     await pauseAllClusters(world.table, pause());
     await pauseCluster(world.table, 'demo', pause());
@@ -129,9 +132,9 @@ test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
   },
 );
 
-describe('a pass by a cluster list that is minutes old, because it cannot be read again', () => {
+describe('a pass with a cluster list that is minutes old, because the list cannot be read again', () => {
   test.each(casesOf(CHANGES))(
-    'of $id writes nothing to the cluster and no range once $what',
+    'a pass of $id with an old cluster list writes nothing to the cluster and no range after $what',
     async ({ loop, change }) => {
       const memory = new ClusterListMemory();
       await world.dispatch(

@@ -43,7 +43,7 @@ describe('changes of a cluster', () => {
     };
   });
 
-  /** Runs a pass, and returns what was published of it. */
+  /** Runs a pass, and returns the published events. */
   async function pass(run: () => Promise<PassReport> | PassReport, overrides: Partial<Environment> = {}) {
     const loop: LoopDefinition = { id: 'node-port-repair', run: async () => run() };
     published = [];
@@ -70,7 +70,7 @@ describe('changes of a cluster', () => {
     expect(await pass(well)).toMatchObject([{ change: 'healthy' }]);
   });
 
-  test('changes of a cluster are published for each finding that opens and closes, also when passes fail meanwhile', async () => {
+  test('an event is published for each finding that opens or closes, even if passes fail in between', async () => {
     await pass(well);
     const finds = (...findings: ReturnType<typeof duplicate>[]) => pass(() => aReport({ findings }));
     expect(await finds(duplicate('a/a'))).toMatchObject([{ change: 'findingOpened', finding: duplicate('a/a') }]);
@@ -90,7 +90,7 @@ describe('changes of a cluster', () => {
     expect((await pass(many)).filter(({ change }) => change === 'findingClosed')).toEqual([]);
   });
 
-  test('changes of a cluster do not repeat a finding whose item is too long to be recorded whole', async () => {
+  test('an open finding is not published again if its item is too long to be recorded in full', async () => {
     const long = () => aReport({ findings: [{ ...duplicate('a/a'), item: 'x'.repeat(500) }] });
     await pass(long);
     expect(await pass(long)).toEqual([]);
@@ -110,7 +110,7 @@ describe('changes of a cluster', () => {
     expect(world.telemetry.lines.map(({ message }) => message)).toContain('cluster events not published');
   });
 
-  test('a change of the endpoints is published, whether a pass or a deregistration made it', async () => {
+  test('a change of the endpoints by a pass or a deregistration is published', async () => {
     const { port } = memoryCluster();
     const connect: Environment['connect'] = async () => ({
       kubernetes: port,
@@ -135,11 +135,11 @@ describe('changes of a cluster', () => {
 });
 
 describe('the documentation of events', () => {
-  test('docs/cluster-event.schema.json is what npm run docs writes', () => {
+  test('docs/cluster-event.schema.json is up to date: npm run docs writes it', () => {
     expect(JSON.parse(read('docs/cluster-event.schema.json'))).toEqual(clusterEventJsonSchema());
   });
 
-  test('the page has an event of the schema, and each change', () => {
+  test('the page contains an event that matches the schema, and all types of changes', () => {
     const page = read('docs/events.md');
     const example = JSON.parse(/```json\n([\s\S]+?)```/.exec(page)?.[1] ?? '');
     expect(example).toMatchObject({ source: EVENT_SOURCE, 'detail-type': EVENT_TYPE });

@@ -8,7 +8,7 @@ import { aDispatchWorld } from '../support/dispatch-world.ts';
 
 const PAGES = 10;
 
-/** A table whose list of clusters has ten pages, and when each of them is read. */
+/** Reads a cluster list of ten pages. @returns the time of each read */
 async function pagedTable(loop: Loop): Promise<readonly number[]> {
   const { table } = aDispatchWorld();
   for (let at = 0; at < PAGES; at += 1) await registerCluster(table, aClusterSpec({ name: `c-${at}` }));
@@ -29,12 +29,12 @@ async function pagedTable(loop: Loop): Promise<readonly number[]> {
   return readAtMs;
 }
 
-test('the loops of 10,000 clusters, which begin at once, read at most 3,000 read units of registrations in a second', async () => {
+test('loops of 10,000 clusters that begin at once use at most 3,000 read units per second for registrations', async () => {
   const all = (await Promise.all(LOOPS.map(pagedTable))).flat();
   const UNITS_OF_A_PAGE = 256;
   for (let second = 0; second < 12; second += 1) {
     const read = all.filter((ms) => Math.floor(ms / 1000) === second).length * UNITS_OF_A_PAGE;
-    // What the ticks of the minute before read.
+    // The ticks of the previous minute use 1,000 units.
     expect(read + 1_000).toBeLessThan(3_000);
   }
 });

@@ -18,7 +18,7 @@ async function minutes(fleet: FleetModel, count: number): Promise<void> {
   for (let minute = 0; minute < count; minute += 1) await fleet.minute();
 }
 
-/** The longest time between two completed passes of each cluster that is not hostile. */
+/** Returns the longest time between two completed passes, for each cluster that is not hostile. */
 function longestGaps(fleet: FleetModel, count: number, fromMs: number): number[] {
   return names(count)
     .filter((name) => !fleet.hostile.has(name))
@@ -33,7 +33,7 @@ const ATTACKS: readonly Attack[] = ['ends', 'hangs', 'blocks'];
 
 describe('clusters that share a message with a hostile cluster', () => {
   test.each(ATTACKS.flatMap((attack) => [1, 2].map((hostile) => ({ attack, hostile }))))(
-    'clusters beside $hostile whose pass $attack their process miss the ticks of two minutes at most',
+    'with $hostile hostile of 16 clusters, the others miss at most the ticks of two minutes if a hostile pass $attack the process',
     async ({ attack, hostile }) => {
       const fleet = await aFleetOf(16);
       await fleet.minute();
@@ -47,7 +47,7 @@ describe('clusters that share a message with a hostile cluster', () => {
 });
 
 describe('a cluster that attacks its process', () => {
-  test('a cluster that attacks only shared processes runs alone after each attack, for twice as long as the last time', async () => {
+  test('a cluster that attacks only shared processes runs alone after each attack, each time for twice as long', async () => {
     const fleet = await aFleetOf(16);
     const attack = async () => {
       fleet.hostile.set('c-003', 'ends');
@@ -68,7 +68,7 @@ describe('a cluster that attacks its process', () => {
     expect(hours).toEqual([1, 2, 4, 8]);
   });
 
-  test('sixteen clusters that attack together cost other clusters no tick from the fifth minute on', async () => {
+  test('other clusters miss no tick from the fifth minute on if sixteen clusters attack together', async () => {
     const fleet = await aFleetOf(48);
     await fleet.minute();
     const attackers = names(48).slice(0, 16);
@@ -87,7 +87,7 @@ describe('a cluster that attacks its process', () => {
     }
   });
 
-  test('a cluster that attacked its process has all its ticks again after it stops', async () => {
+  test('a cluster that stops attacking its process has all its ticks again', async () => {
     const fleet = await aFleetOf(16);
     fleet.hostile.set('c-003', 'ends');
     await minutes(fleet, 4);
@@ -99,7 +99,7 @@ describe('a cluster that attacks its process', () => {
   });
 });
 
-test('after the rollback of a version that ended every process, every cluster has its ticks', async () => {
+test('every cluster has its ticks after the rollback of a version that ended every process', async () => {
   const fleet = await aFleetOf(48);
   for (const name of names(48)) fleet.hostile.set(name, 'ends');
   await minutes(fleet, 5);

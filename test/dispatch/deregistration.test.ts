@@ -34,7 +34,7 @@ function ask(world: DispatchWorld, event: unknown) {
   return handler(event, { getRemainingTimeInMillis: () => 25_000, environment: world.environment });
 }
 
-/** When the address may come back, for the table. */
+/** Returns the end of the withdrawal of the address in the table. */
 async function endOfWithdrawal(world: DispatchWorld, address: string): Promise<number | undefined> {
   const lease = leaseOf(await readLeases(world.table, 'demo'), address);
   return lease && withdrawnUntil(lease, 0);
@@ -57,7 +57,7 @@ describe('the deregister function', () => {
     expect(world.telemetry.flushes.count).toBe(1);
   });
 
-  test('a refusal is an answer, and nothing is withdrawn', async () => {
+  test('the deregister function answers with a refusal and withdraws nothing if the address is the last live one', async () => {
     const world = await aWorld();
     expect(await ask(world, { cluster: 'demo', address: '10.9.8.7' })).toMatchObject({
       outcome: 'refused',
@@ -83,7 +83,7 @@ describe('the deregister function', () => {
     });
   });
 
-  test('the deregister function withdraws an address although the kubeconfig cannot be read, and is bounded in time', async () => {
+  test('the deregister function withdraws an address within its time limit although the kubeconfig cannot be read', async () => {
     const world = await aWorld({ connect: () => new Promise(() => {}) });
     const answer = ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true });
     while ((await endOfWithdrawal(world, '10.9.8.7')) === undefined) await turn();
@@ -105,7 +105,7 @@ describe('the deregister function', () => {
   });
 
   describe('an address in the endpoints', () => {
-    /** The kubernetes Service's endpoints in memory, and a world of two API servers that both live. */
+    /** Returns a world of two live API servers, and the endpoints of the kubernetes Service in memory. */
     async function aPublishedWorld() {
       const cluster = memoryCluster([anEndpoints(ADDRESSES), aSlice(ADDRESSES)]);
       const probe = async () => ({ kind: 'silence', message: 'nobody is asked' }) as const;
@@ -148,7 +148,7 @@ describe('the deregister function', () => {
       expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
     });
 
-    test('the deregister function retries every second while another writer is always faster', async () => {
+    test('the deregister function retries every second while its writes conflict with those of another writer', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
       const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
@@ -167,7 +167,7 @@ describe('the deregister function', () => {
       const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
       while (world.deadlines[2] === undefined) await turn();
       const { spec } = (await readCluster(table, 'demo')) as RegisteredCluster;
-      // The clock of the person who undoes it is ahead.
+      // The clock of the user who undoes the deregistration is ahead.
       const nowMs = () => clock.nowMs + 1_500;
       await undoDeregister({ spec, table, address: '10.9.8.7', nowMs });
       cluster.beforeWrite = undefined;
@@ -204,7 +204,7 @@ describe('the deregister function', () => {
     expect(await ask(world, { ...asked, callerKey: 'a'.repeat(64) })).not.toMatchObject({ reason: 'callerRefused' });
   });
 
-  test("another stack's cluster is left to that stack", async () => {
+  test('the deregister function refuses a cluster of another stack', async () => {
     const world = await aWorld({ stack: 'ours' });
     await claimCluster(world.table, 'demo', 'theirs');
     expect(await ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true })).toMatchObject({
@@ -215,7 +215,7 @@ describe('the deregister function', () => {
     expect(await endOfWithdrawal(world, '10.9.8.7')).toBeUndefined();
   });
 
-  test('a cluster that is not registered is named in the error', async () => {
+  test('the error names a cluster that is not registered', async () => {
     const asked = ask(await aWorld(), { cluster: 'nowhere', address: '10.9.8.7' });
     await expect(asked).rejects.toMatchObject({ code: 'NotRegistered', message: expect.stringContaining('nowhere') });
   });

@@ -5,10 +5,10 @@ import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registra
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { aDispatchWorld, aDispatchWorldOf, aReport } from '../support/dispatch-world.ts';
 
-/** What a loop does in each cluster, by name; the rest have nothing to do. */
+/** The pass of each cluster, by name. A pass of any other cluster does nothing. */
 type Script = Readonly<Record<string, (context: PassContext) => Promise<PassReport>>>;
 
-/** A loop that follows a script and remembers whom it ran for. */
+/** Returns a loop that runs the passes of a script, and the contexts of its passes. */
 function aLoop(script: Script = {}, id: LoopDefinition['id'] = 'system-namespaces') {
   const contexts: PassContext[] = [];
   const run = (context: PassContext) => {
@@ -30,7 +30,7 @@ describe('the selection of clusters', () => {
     expect(names()).toEqual(['a', 'b']);
   });
 
-  test('the selection of clusters has only those whose interval is over', async () => {
+  test('only clusters whose interval is over have a pass', async () => {
     const world = aDispatchWorld();
     const intervalSeconds = { 'system-namespaces': 300 };
     await world.register({ name: 'every-five-minutes', intervalSeconds }, { name: 'every-minute' });
@@ -80,7 +80,7 @@ describe('the selection of clusters', () => {
     expect(world.telemetry.lines.at(-1)?.fields['paused']).toHaveLength(2);
   });
 
-  test('the selection of clusters reports a requested cluster that is not registered as a failure', async () => {
+  test('a request for a cluster that is not registered is reported as a failure', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     const { loop, names } = aLoop();
     expect(await world.dispatch(loop, { clusters: ['a', 'nowhere'] })).toEqual({ passes: 2, failed: 1, skipped: 0 });
@@ -114,7 +114,7 @@ describe('the selection of clusters', () => {
 });
 
 describe('one cluster among others', () => {
-  test('a pass that throws is recorded as failed with code and message, and the others are done', async () => {
+  test('a pass that throws an error is recorded as failed with code and message, and the other passes run', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const { loop } = aLoop({ a: fail(new ClusterError('Forbidden', 'namespaces is forbidden')) });
     expect(await world.dispatch(loop)).toEqual({ passes: 2, failed: 1, skipped: 0 });
@@ -134,7 +134,7 @@ describe('one cluster among others', () => {
     );
   });
 
-  test('failures that did not stop the pass make it a failed one', async () => {
+  test('a pass that reports failures is recorded as failed, even if the failures did not stop it', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     const errors = [new ClusterError('Rejected', 'one of four')];
     const { loop } = aLoop({ a: async () => aReport({ errors, changes: ['created namespace b'] }) });
@@ -151,7 +151,7 @@ describe('one cluster among others', () => {
     const done = world.dispatch(loop);
     await settled(async () => (await world.recordOf('works'))?.outcome === 'succeeded');
     expect(await world.recordOf('hangs')).toBeUndefined();
-    // The first deadline is that of listing the clusters.
+    // The first deadline is for the list of clusters.
     world.deadlines[1]?.expire();
     expect(await done).toEqual({ passes: 2, failed: 1, skipped: 0 });
     expect(await world.recordOf('hangs')).toMatchObject({ outcome: 'failed', error: { code: 'DeadlineExceeded' } });
@@ -168,7 +168,7 @@ describe('one cluster among others', () => {
     expect(await world.recordOf('a')).toMatchObject({ error: { code: 'DeadlineExceeded' } });
   });
 
-  test('a fault of our own is logged with its stack', async () => {
+  test('an unexpected error is logged with its stack trace', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     await world.dispatch(aLoop({ a: fail(new TypeError('x is not a function')) }).loop);
     const line = world.telemetry.lines.find(({ message }) => message === 'pass failed');
@@ -192,7 +192,7 @@ describe('the time of a pass', () => {
     },
   );
 
-  test('a cluster whose pass could not begin in time is logged and counted as failed, without a record', async () => {
+  test('a pass that cannot begin in time is logged and counted as failed, and gets no record', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
     const { loop, contexts } = aLoop();
     const remaining = [60_000, 4_000].values();
@@ -230,7 +230,7 @@ describe('a failure for all clusters fails the invocation', () => {
   });
 });
 
-/** Lets everything that is ready run, until the condition holds. */
+/** Waits until the condition holds, and lets pending work run. */
 async function settled(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let turn = 0; turn < 1000; turn += 1) {
     if (await condition()) return;

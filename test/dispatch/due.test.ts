@@ -12,29 +12,17 @@ const specWith = (loop: Loop, seconds: number) => aClusterSpec({ intervalSeconds
 const started = (startedAtMs: number) => ({ startedAtMs });
 
 describe('isDue', () => {
-  test.each<{ when: string; loop: Loop; interval: number; since: number | undefined; due: boolean }>([
-    { when: 'a loop that never ran', loop: 'system-namespaces', interval: 60, since: undefined, due: true },
-    { when: 'a minute later, a little early', loop: 'system-namespaces', interval: 60, since: 59.2, due: true },
-    { when: 'the same tick delivered twice', loop: 'system-namespaces', interval: 60, since: 1.5, due: false },
-    { when: 'the tick before the one that is due', loop: 'system-namespaces', interval: 120, since: 60.8, due: false },
-    { when: 'ten seconds later', loop: 'kubernetes-service', interval: 10, since: 9.4, due: true },
-    {
-      when: 'every third tick of ten seconds, at the second',
-      loop: 'kubernetes-service',
-      interval: 30,
-      since: 20.3,
-      due: false,
-    },
-    {
-      when: 'every third tick of ten seconds, at the third',
-      loop: 'kubernetes-service',
-      interval: 30,
-      since: 29.6,
-      due: true,
-    },
-    { when: 'three minutes later', loop: 'cluster-ip-repair', interval: 180, since: 179, due: true },
-    { when: 'a clock that was put back', loop: 'node-port-repair', interval: 180, since: -5, due: true },
-  ])('a pass is due, $when: $due', ({ loop, interval, since, due }) => {
+  test.each<[string, Loop, interval: number, since: number | undefined, due: boolean]>([
+    ['a loop that never ran is due', 'system-namespaces', 60, undefined, true],
+    ['a loop whose last pass was nearly a minute ago is due', 'system-namespaces', 60, 59.2, true],
+    ['a second delivery of the same tick is not due', 'system-namespaces', 60, 1.5, false],
+    ['the first tick of an interval of two minutes is not due', 'system-namespaces', 120, 60.8, false],
+    ['the next tick of an interval of ten seconds is due', 'kubernetes-service', 10, 9.4, true],
+    ['the second tick of an interval of three ticks is not due', 'kubernetes-service', 30, 20.3, false],
+    ['the third tick of an interval of three ticks is due', 'kubernetes-service', 30, 29.6, true],
+    ['a repair whose last pass was three minutes ago is due', 'cluster-ip-repair', 180, 179, true],
+    ['a loop whose last pass is in the future is due', 'node-port-repair', 180, -5, true],
+  ])('isDue returns that %s', (_, loop, interval, since, due) => {
     const nowMs = 1_000_000;
     const last = since === undefined ? undefined : started(nowMs - since * 1000);
     expect(isDue(loop, specWith(loop, interval), { nowMs, last, backsOff: true })).toBe(due);
@@ -48,7 +36,7 @@ describe('isDue', () => {
     { withoutAnswer: 4, dueAfterSeconds: 60 },
     { withoutAnswer: 90, dueAfterSeconds: 60 },
   ])(
-    'after $withoutAnswer passes in a row without an answer, the next is due after $dueAfterSeconds s',
+    'after $withoutAnswer passes in a row without an answer, the next pass is due after $dueAfterSeconds s',
     ({ withoutAnswer, dueAfterSeconds }) => {
       const last = { startedAtMs: 0, withoutAnswer };
       const spec = specWith('kubernetes-service', 10);
@@ -60,14 +48,19 @@ describe('isDue', () => {
   );
 
   test.each([
-    ['the API server gives no answer', new ClusterError('Unavailable', 'refused'), false, true],
-    ['the time of the pass is over', new DispatchError('DeadlineExceeded', 'over'), false, true],
-    ['a probe was answered', new ClusterError('Unavailable', 'refused'), true, false],
-    ['the API server refuses the pass', new ClusterError('Forbidden', '403'), false, false],
-    ['the table gives no answer', new TableError('Unavailable', 'no answer'), false, false],
-    ['the table is slow', new TableError('DeadlineExceeded', 'over'), false, false],
-    ['nothing failed', undefined, false, false],
-  ])('a pass in which %s', (_, error, isAnyProbeAnswered, expected) => {
+    ['is without an answer if the API server gives no answer', new ClusterError('Unavailable', 'refused'), false, true],
+    ['is without an answer if its deadline expired', new DispatchError('DeadlineExceeded', 'over'), false, true],
+    ['is not without an answer if a probe was answered', new ClusterError('Unavailable', 'refused'), true, false],
+    ['is not without an answer if the API server refuses it', new ClusterError('Forbidden', '403'), false, false],
+    ['is not without an answer if only the table gives none', new TableError('Unavailable', 'no answer'), false, false],
+    [
+      'is not without an answer if its deadline expired during a call to the table',
+      new TableError('DeadlineExceeded', 'over'),
+      false,
+      false,
+    ],
+    ['is not without an answer if nothing failed', undefined, false, false],
+  ])('a pass %s', (_, error, isAnyProbeAnswered, expected) => {
     expect(isWithoutAnswer(error, isAnyProbeAnswered)).toBe(expected);
   });
 
@@ -78,7 +71,7 @@ describe('isDue', () => {
     { withoutAnswer: 5, sinceSeconds: 60, spacingSeconds: 60 },
     { withoutAnswer: 5, sinceSeconds: 3_600, spacingSeconds: 120 },
   ])(
-    'after $withoutAnswer passes without an answer, the last $sinceSeconds s ago, tries are $spacingSeconds s apart',
+    'passes run every $spacingSeconds s after $withoutAnswer passes without an answer, if the last was $sinceSeconds s ago',
     ({ withoutAnswer, sinceSeconds, spacingSeconds }) => {
       const timing = { nowMs: sinceSeconds * 1000, last: { startedAtMs: 0, withoutAnswer }, backsOff: true };
       const spec = specWith('kubernetes-service', 10);
@@ -112,7 +105,7 @@ describe('isDue', () => {
   });
 });
 
-test('only an interval as short as the schedule is due at every tick', () => {
+test('a loop is due at every tick only if its interval equals that of the schedule', () => {
   expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 10))).toBe(true);
   expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 20))).toBe(false);
 });
@@ -120,12 +113,12 @@ test('only an interval as short as the schedule is due at every tick', () => {
 describe('pauseInForce', () => {
   const pause = (untilMs: number) => ({ untilMs, reason: 'an upgrade', by: 'ops' });
 
-  test('a pause is in force until its end, and not at it', () => {
+  test('a pause is in force before its end, but not at its end', () => {
     expect(pauseInForce([pause(100)], 99)).toEqual(pause(100));
     expect(pauseInForce([pause(100)], 100)).toBeUndefined();
   });
 
-  test('the first pause in force is returned', () => {
+  test('pauseInForce returns the first pause that is in force', () => {
     expect(pauseInForce([pause(50), undefined, pause(200)], 100)).toEqual(pause(200));
     expect(pauseInForce([undefined, undefined], 100)).toBeUndefined();
   });

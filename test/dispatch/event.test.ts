@@ -40,8 +40,8 @@ describe('parseEvent', () => {
     ['a schedule without a time', { ...scheduled, time: 'noon' }, 'detail-type'],
     ['an unknown word', { cluster: 'a' }, '"cluster"'],
     ['an empty list of clusters', { clusters: [] }, 'clusters names no cluster'],
-    ['a name that no cluster can have', { clusters: ['a', 'B!'] }, 'clusters.1 is not the name of a cluster'],
-    ['a force that is no yes or no', { force: 'yes' }, 'force is not of type boolean'],
+    ['an invalid cluster name', { clusters: ['a', 'B!'] }, 'clusters.1 is not the name of a cluster'],
+    ['a force that is not a boolean', { force: 'yes' }, 'force is not of type boolean'],
     ['an event of an unknown source', { Records: [{ body: '{}' }] }, '"Records"'],
     ['a queue event without a message', { Records: [] }, '"Records"'],
   ])('%s is refused with a valid example', (_, event, fault) => {
@@ -58,7 +58,7 @@ describe('a tick in a message', () => {
   const tick = { loop: LOOP, dueAtMs: DUE, clusters: ['a', 'b'] } as const;
   const body = (overrides: object = {}) => JSON.stringify({ schema: 1, ...tick, ...overrides });
 
-  /** The ticks that are due, and the log line of a message that was dropped. */
+  /** Returns the ticks of a message that are due, the log lines and the counters. */
   function receive(text: string, nowMs: number, loop: Loop = LOOP) {
     const telemetry = recordingTelemetry();
     const { ticks } = receivedTicks(loop, [{ body: text, isRedelivered: false }], nowMs, telemetry);
@@ -70,7 +70,7 @@ describe('a tick in a message', () => {
     expect(receive(tickBody(tick), DUE)).toEqual({ ticks: [tick], lines: [], counters: {} });
   });
 
-  test.each(LOOPS)('a tick of %s is late once the next one was due', (loop) => {
+  test.each(LOOPS)('a tick of %s is late after the next tick was due', (loop) => {
     const intervalMs = SCHEDULE_SECONDS[loop] * 1000;
     expect(receive(body({ loop }), DUE + intervalMs, loop).ticks).toEqual([{ ...tick, loop }]);
     const fields = { lateMs: intervalMs + 1, clusters: tick.clusters };
@@ -89,17 +89,17 @@ describe('a tick in a message', () => {
 
   const NOT_A_TICK = 'Not a tick message: ';
   test.each([
-    ['no JSON', '{"schema":1', `${NOT_A_TICK}the event is not of type object`],
+    ['not JSON', '{"schema":1', `${NOT_A_TICK}the event is not of type object`],
     ['of another kind', '[]', `${NOT_A_TICK}the event is not of type object`],
     ['of another version', body({ schema: 2 }), `${NOT_A_TICK}schema is not 1, the one that this version reads`],
     ['of another loop', body({ loop: 'x' }), 'A tick of the loop x, but this is kubernetes-service'],
     ['without a cluster', body({ clusters: [] }), `${NOT_A_TICK}clusters names no cluster`],
     [
-      'for a name that no cluster can have',
+      'for an invalid cluster name',
       body({ clusters: ['#clusters'] }),
       `${NOT_A_TICK}clusters.0 is not the name of a cluster`,
     ],
-    ['due at no time', body({ dueAtMs: 'noon' }), `${NOT_A_TICK}dueAtMs is not of type number`],
+    ['without a valid due time', body({ dueAtMs: 'noon' }), `${NOT_A_TICK}dueAtMs is not of type number`],
   ])('a message that is %s is unreadable, and the reason is logged', (_, text, reason) => {
     expect(receive(text, DUE)).toEqual({
       ticks: [],

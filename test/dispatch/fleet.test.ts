@@ -22,16 +22,16 @@ describe('the health of a cluster', () => {
   const all = (record: RunRecord) => Object.fromEntries(LOOPS.map((loop) => [loop, record]));
 
   test.each([
-    { name: 'all is well', seconds: 60, overdue: [] },
-    // The endpoints loop records its success once a minute: that minute is no sign of trouble.
+    { name: 'no loop is overdue', seconds: 60, overdue: [] },
+    // The kubernetes-service loop records its success only once a minute, so it is not overdue during that minute.
     {
-      name: 'the endpoints loop has not succeeded for three periods after its last record',
+      name: 'kubernetes-service is overdue',
       seconds: 91,
       overdue: ['kubernetes-service'],
     },
-    { name: 'neither has the one of namespaces', seconds: 241, overdue: ['system-namespaces', 'kubernetes-service'] },
-    { name: 'nor any', seconds: 601, overdue: LOOPS },
-  ])('after $seconds s a cluster is: $name', ({ seconds, overdue }) => {
+    { name: 'system-namespaces is overdue too', seconds: 241, overdue: ['system-namespaces', 'kubernetes-service'] },
+    { name: 'every loop is overdue', seconds: 601, overdue: LOOPS },
+  ])('$seconds s after the last record, $name', ({ seconds, overdue }) => {
     expect(healthOf(ENTRY, all(RECORD), at(seconds)).overdue).toEqual(overdue);
   });
 
@@ -40,7 +40,7 @@ describe('the health of a cluster', () => {
     expect(healthOf(ENTRY, all(failing(3)), at(30))).toMatchObject({ overdue: LOOPS, failing: LOOPS });
   });
 
-  test('the time until a cluster is overdue begins with its registration, or with the end of its last pause', () => {
+  test('the time until a cluster is overdue begins at its registration or at the end of its last pause', () => {
     expect(healthOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(660)).overdue).toEqual([]);
     expect(healthOf({ ...ENTRY, writtenAtMs: 600_000 }, {}, at(700)).overdue).toEqual(['kubernetes-service']);
     const paused = { untilMs: 590_000, reason: 'r', by: 'b' };
@@ -48,17 +48,17 @@ describe('the health of a cluster', () => {
     expect(healthOf(ENTRY, all(RECORD), { nowMs: 600_000, pausedAll: paused }).overdue).toEqual([]);
   });
 
-  test('a paused cluster counts as paused, and neither as overdue nor as failing', () => {
+  test('a paused cluster counts only as paused, not as overdue or failing', () => {
     const paused = { untilMs: 700_000, reason: 'r', by: 'b' };
     const standing = { paused: true, overdue: [], failing: [], withoutLiveLease: false };
     expect(healthOf({ ...ENTRY, paused }, all(failing(9)), at(600))).toMatchObject(standing);
   });
 
   test.each([
-    { name: 'holds a lease', counts: { activeLeases: 1 }, publishes: true, without: false },
-    { name: 'holds none', counts: { activeLeases: 0 }, publishes: true, without: true },
-    { name: 'did not get as far as to know', counts: {}, publishes: true, without: false },
-    { name: 'publishes nothing', counts: { activeLeases: 0 }, publishes: false, without: false },
+    { name: 'counts an active lease', counts: { activeLeases: 1 }, publishes: true, without: false },
+    { name: 'counts no active lease', counts: { activeLeases: 0 }, publishes: true, without: true },
+    { name: 'ended before it counted leases', counts: {}, publishes: true, without: false },
+    { name: 'does not publish endpoints', counts: { activeLeases: 0 }, publishes: false, without: false },
   ])('a cluster whose last pass $name has no active lease: $without', ({ counts, publishes, without }) => {
     const records = { 'kubernetes-service': { ...RECORD, counts: counts as RunRecord['counts'] } };
     expect(healthOf({ ...ENTRY, publishes }, records, at(10)).withoutLiveLease).toBe(without);
@@ -80,13 +80,13 @@ describe('the figures of a cluster for the alarms', () => {
       { counts: { credentialsEnding: 1 } },
     ],
     [
-      'how full its fullest range is',
+      'the usage of its fullest range',
       { fullestRangePercent: 90 },
       'node-port-repair',
       { counts: { allocated: 9, capacity: 10 } },
     ],
     ['nothing', { withFindings: false, withTwoOwners: false, fullestRangePercent: 0 }, 'cluster-ip-repair', {}],
-  ])('the figures report %s, from one pass to the next', (_, expected, loop, record) => {
+  ])('the figures of a cluster report %s until the next pass', (_, expected, loop, record) => {
     expect(judge(loop, record)).toMatchObject(expected);
     expect(judge(loop, record, 3_600)).toMatchObject(expected);
   });
@@ -113,7 +113,7 @@ describe('the figures of a stack', () => {
     return world.dispatch(loop, event, { environment: { stack: 'prod', ...overrides } });
   }
 
-  test('the figures count registered, paused, failing and leaseless clusters, and name the unhealthy ones', async () => {
+  test('the figures count registered, paused and failing clusters and those without a lease, and the log names unhealthy ones', async () => {
     await world.register({ name: 'fails' }, { name: 'paused' }, { name: 'well' }, { name: 'without' });
     await pauseCluster(world.table, 'paused', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
@@ -146,7 +146,7 @@ describe('the figures of a stack', () => {
     });
   });
 
-  test('the figures are not logged while all clusters are healthy', async () => {
+  test('no line about unhealthy clusters is logged while all clusters are healthy', async () => {
     await world.register({ name: 'well' });
     await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 1, clustersFailing: 0 });
@@ -174,15 +174,15 @@ describe('the figures of a stack', () => {
   });
 
   test.each([
-    { name: 'by another loop', event: () => world.schedule(), loop: 'system-namespaces' as const },
-    { name: 'upon a request', event: () => ({}), loop: 'kubernetes-service' as const },
+    { name: 'in another loop', event: () => world.schedule(), loop: 'system-namespaces' as const },
+    { name: 'after a direct request', event: () => ({}), loop: 'kubernetes-service' as const },
   ])('the figures are not calculated $name', async ({ event, loop }) => {
     await world.register({ name: 'a' });
     await invoke(event(), {}, { ...kubernetesService, id: loop });
     expect(figures()).toEqual({});
   });
 
-  test('missing figures are logged when the records cannot be read', async () => {
+  test('an error about missing figures is logged if the records cannot be read', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     const list: typeof world.table.list = (cluster, prefix) =>
       prefix === 'runs/' ? Promise.reject(new TableError('Throttled', 'too much')) : world.table.list(cluster, prefix);
@@ -195,7 +195,7 @@ describe('the figures of a stack', () => {
     });
   });
 
-  test('the figures of more than 250 clusters are counted in parts by other processes, in the middle of the minute', async () => {
+  test('other processes count the figures of more than 250 clusters in parts in the middle of the minute', async () => {
     await world.register(...Array.from({ length: 501 }, (_, at) => ({ name: `c-${at}` })));
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     await pauseCluster(world.table, 'c-7', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });

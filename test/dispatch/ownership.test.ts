@@ -31,7 +31,7 @@ function tick(
   return world.dispatch(loop, {}, { environment: { ...(stack !== undefined && { stack }) } });
 }
 
-/** Writes everything that a pass may write, and looks at it. */
+/** Writes an object, a lease and a range, and reads the leases. */
 async function writesAll({ table, kubernetes, spec, nowMs }: PassContext): Promise<PassReport> {
   await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
   const lease = { address: '10.0.0.9', source: 'probe', expiresAtMs: nowMs() + 15_000, state: 'leased' } as const;
@@ -49,14 +49,14 @@ async function outcomeOfWrite(context: PassContext | undefined): Promise<string>
 const keys = async () => (await world.table.list('demo', '')).map(({ key }) => key);
 const passLines = () => world.telemetry.lines.filter(({ message }) => message.startsWith('pass '));
 
-test('a cluster without an owner is claimed by the first stack with a pass for it, in the same generation', async () => {
+test('the first stack with a pass for a cluster without an owner claims it, and the generation stays the same', async () => {
   await world.register({});
   await tick('prod');
   expect(await readCluster(world.table, 'demo')).toMatchObject({ generation: 1, owner: { stack: 'prod' } });
   expect(await outcomeOfWrite(seen)).toBe('created');
 });
 
-test('a cluster without an owner is claimed by one of two simultaneous stacks, and the other observes', async () => {
+test('one of two simultaneous stacks claims a cluster without an owner, and the other observes it', async () => {
   await world.register({});
   const outcomes: string[] = [];
   const run = async (context: PassContext) => {
@@ -78,7 +78,7 @@ test.each(['system-namespaces', 'cluster-ip-repair', 'node-port-repair'] as cons
   },
 );
 
-test('a cluster without an owner gets none without stacks', async () => {
+test('a cluster without an owner gets no owner from a process without a stack', async () => {
   await world.register({});
   await tick(undefined);
   expect(await readCluster(world.table, 'demo')).not.toHaveProperty('owner');
@@ -92,7 +92,7 @@ describe('a cluster of another stack', () => {
     world.telemetry.lines.length = 0;
   });
 
-  test('a cluster of another stack is only observed: neither it nor its part of the table is written', async () => {
+  test('a pass only observes a cluster of another stack, and writes neither to the cluster nor to its items', async () => {
     const before = await world.table.list('demo', '');
     expect(await tick('second', writesAll)).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(await world.table.list('demo', '')).toEqual(before);
@@ -110,31 +110,31 @@ describe('a cluster of another stack', () => {
     ]);
   });
 
-  test('the health of a cluster of another stack is computed as if the pass had written', async () => {
+  test('the metrics of a pass for a cluster of another stack are those of a pass that writes', async () => {
     await tick('second', writesAll);
     expect(world.telemetry.samples).toContainEqual({ name: 'activeLeases', value: 1 });
     expect((await readLeases(world.table, 'demo')).leases).toEqual([]);
   });
 
-  test("a cluster of another stack is shown with its owner's state, and passes run independently of the owner's", async () => {
+  test('a pass for a cluster of another stack gets the state of the owner, and runs even if a pass of the owner has just run', async () => {
     await tick('prod', () => aReport({ state: 'of the owner' }), 'cluster-ip-repair');
     world.clock.nowMs -= 170_000;
     await tick('second', undefined, 'cluster-ip-repair');
     expect(seen).toMatchObject({ previous: { state: 'of the owner' } });
   });
 
-  test("a cluster of another stack does not lose its owner's record to a pass that fails", async () => {
+  test('a failed pass for a cluster of another stack does not overwrite the record of the owner', async () => {
     const summary = await tick('second', () => Promise.reject(new Error('no way in')));
     expect(summary).toEqual({ passes: 1, failed: 1, skipped: 0 });
     expect(await world.recordOf('demo', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('a process without a stack does not write to a cluster of another stack either', async () => {
+  test('a process without a stack does not write to a cluster of a stack', async () => {
     await tick(undefined);
     expect(await outcomeOfWrite(seen)).toBe('withheld');
   });
 
-  test('a cluster of another stack is written by the stack that takes it over, and no longer by the one before', async () => {
+  test('only the new stack writes to a cluster after it takes the cluster over', async () => {
     await takeOverCluster(world.table, 'demo', 'second');
     await tick('second', writesAll);
     expect(await keys()).toEqual(['masterleases', 'ranges/serviceips', 'runs/kubernetes-service']);

@@ -10,7 +10,7 @@ import { aDispatchWorld, aDispatchWorldOf, aReport, type DispatchWorld } from '.
 
 const MINUTE = 60_000;
 
-/** Runs the loop for the cluster `demo`, whether it is due or not. */
+/** Runs a forced pass for the cluster `demo`. @returns its context */
 async function pass(
   world: DispatchWorld,
   run: (context: PassContext) => Promise<PassReport> | PassReport,
@@ -47,7 +47,7 @@ const found: Finding = {
 };
 
 describe('the input of a pass', () => {
-  test('the first pass of a cluster has no earlier state, and a later one has that of the last success', async () => {
+  test('the first pass of a cluster gets no state, and later passes get the state of the last successful pass', async () => {
     const world = await aDispatchWorldOf({});
     const first = await pass(world, () => aReport({ state: { backOffUntilMs: 7 } }));
     expect(first).toMatchObject({ rangesGeneration: 1, passId: 'pass-1' });
@@ -57,7 +57,7 @@ describe('the input of a pass', () => {
     expect(await pass(world, nothing)).toMatchObject(unchanged);
   });
 
-  test('the record counts findings to act on and credentials that end, and a pass that failed leaves them', async () => {
+  test('the record counts the findings that require action, and a failed pass keeps this count', async () => {
     const world = await aDispatchWorldOf({});
     const found = {
       findings: [{ type: 'duplicate', message: 'm' } as const],
@@ -71,7 +71,7 @@ describe('the input of a pass', () => {
     expect((await world.recordOf('demo'))?.counts).toEqual({});
   });
 
-  test('after a pass that only observed, the previous mode is observe, until an enforcing pass has succeeded', async () => {
+  test('the previous mode stays observe after an observing pass until an enforcing pass succeeds', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, nothing);
     await registerCluster(world.table, aClusterSpec({ mode: 'enforce' }));
@@ -89,7 +89,7 @@ describe('mode observe', () => {
     return aReport({ changes: ['took lease 10.0.0.1'], wouldWrite: ['remove 10.0.0.2 from the endpoints'] });
   };
 
-  test('the cluster and the ranges of an allocating table stay unchanged, and each write is reported', async () => {
+  test('a pass in mode observe changes neither the cluster nor the ranges, and reports each write that it would make', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe', allocator: 'table' });
     await pass(world, writes);
     expect(world.created.get('demo')).toEqual([]);
@@ -109,7 +109,7 @@ describe('mode observe', () => {
     });
   });
 
-  test('a pass with the same writes as the last one is not logged', async () => {
+  test('an observing pass is not logged if it would make the same writes as the last one', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     const lines = () => world.telemetry.lines.filter(({ message }) => message === 'pass succeeded').length;
     const create = (name: string) => async (context: PassContext) => {
@@ -124,7 +124,7 @@ describe('mode observe', () => {
     expect(logged).toEqual([1, 1, 2]);
   });
 
-  test('an observing pass writes no event either', async () => {
+  test('an observing pass writes no events', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     expect(world.created.get('demo')).toEqual([]);
@@ -132,7 +132,7 @@ describe('mode observe', () => {
 });
 
 describe('the findings of a pass', () => {
-  test('a finding becomes an event, a log line and a count, and is recorded', async () => {
+  test('a finding is written as an event, logged, counted and recorded', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
     expect(world.created.get('demo')).toMatchObject([
@@ -152,7 +152,7 @@ describe('the findings of a pass', () => {
     expect(Object.values(record?.events ?? {})).toMatchObject([{ count: 1 }]);
   });
 
-  test('the count of findings includes those that a pass does not list and those that are not recorded', async () => {
+  test('the count of findings includes unlisted findings and findings that are not recorded', async () => {
     const world = await aDispatchWorldOf({});
     const unlisted = new Map([['invalid', 7] as const, ['repair', 3] as const]);
     const findings = Array.from({ length: 25 }, () => found);
@@ -204,7 +204,7 @@ test('the record of a pass counts failures in a row and keeps the last success',
   expect(await world.recordOf('demo')).toMatchObject({ failuresInARow: 0, lastSuccessAtMs: world.clock.nowMs });
 });
 
-test('a failed write of the record makes the pass a failed one', async () => {
+test('a pass fails if the write of its record fails', async () => {
   const world = await aDispatchWorldOf({});
   const put = () => Promise.reject(new TableError('AccessDenied', 'not allowed to write'));
   await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
@@ -212,7 +212,7 @@ test('a failed write of the record makes the pass a failed one', async () => {
   expect(world.telemetry.lines[0]?.fields['errors']).toEqual(['AccessDenied: not allowed to write']);
 });
 
-test('the record of a pass is not written over that of another pass that was faster, which is no failure', async () => {
+test('a pass succeeds without a record if another pass wrote the record first', async () => {
   const world = await aDispatchWorldOf({});
   const put = () => Promise.resolve({ outcome: 'lost' } as const);
   await pass(world, nothing, 'system-namespaces', { table: () => ({ ...world.table, put }) });
@@ -227,10 +227,10 @@ test('a record of a later version stays unchanged, and no pass runs', async () =
   expect((await world.table.get('demo', 'runs/system-namespaces'))?.schema).toBe(99);
 });
 
-describe('the record of the endpoints loop', () => {
+describe('the record of the kubernetes-service loop', () => {
   const quiet = () => aReport({ counts: { activeLeases: 3 } });
 
-  /** Start of the recorded pass after each of these passes, ten seconds apart. */
+  /** Runs these passes, ten seconds apart. Returns the start of the recorded pass after each of them. */
   async function recordedAfter(...runs: (() => PassReport | Promise<PassReport>)[]): Promise<(number | undefined)[]> {
     const world = await aDispatchWorldOf({});
     const startMs = world.clock.nowMs;
@@ -244,24 +244,24 @@ describe('the record of the endpoints loop', () => {
     return recorded;
   }
 
-  test('the record of the endpoints loop is written once a minute while nothing happens', async () => {
+  test('the record of the kubernetes-service loop is written once a minute while nothing changes', async () => {
     expect(await recordedAfter(...Array.from({ length: 8 }, () => quiet))).toEqual([0, 0, 0, 0, 0, 0, 60, 60]);
   });
 
   test.each([
-    { name: 'changed something', run: () => aReport({ changes: ['published 10.0.0.1'] }) },
-    { name: 'found something', run: () => aReport({ findings: [{ type: 'oddProbe', message: 'teapot' }] }) },
-    { name: 'failed', run: trouble },
-    { name: 'has something else to remember', run: () => aReport({ state: { since: 1 } }) },
+    { name: 'changes something', run: () => aReport({ changes: ['published 10.0.0.1'] }) },
+    { name: 'has a finding', run: () => aReport({ findings: [{ type: 'oddProbe', message: 'teapot' }] }) },
+    { name: 'fails', run: trouble },
+    { name: 'returns another state', run: () => aReport({ state: { since: 1 } }) },
   ])(
-    'the record of the endpoints loop is written at once when the pass $name, and when that is over',
+    'the record of the kubernetes-service loop is written at once when a pass $name, and when a later pass no longer does',
     async ({ name, run }) => {
-      const back = name === 'changed something' ? 10 : 20;
+      const back = name === 'changes something' ? 10 : 20;
       expect(await recordedAfter(quiet, run, quiet)).toEqual([0, 10, back]);
     },
   );
 
-  test('a pass without news has no line, but is counted', async () => {
+  test('a pass without changes and findings is counted, but not logged', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, quiet, 'kubernetes-service');
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
@@ -273,7 +273,7 @@ describe('the record of the endpoints loop', () => {
     { ends: 'soon', credentialEndsSoon: true, counted: { credentialsEnding: 1 } },
     { ends: 'late', credentialEndsSoon: false, counted: {} },
   ])(
-    'a pass counts a credential that ends $ends, whether or not the pass succeeds',
+    'a failed pass with a credential that ends $ends counts the right number of ending credentials',
     async ({ credentialEndsSoon, counted }) => {
       const plain = aDispatchWorld();
       const world = aDispatchWorld({

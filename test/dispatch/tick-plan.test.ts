@@ -13,7 +13,7 @@ function clusters(count: number) {
   return Array.from({ length: count }, (_, index) => ({ name: `c-${index}`, intervalSeconds }));
 }
 
-/** Seconds from the minute on at which ticks are due, each once. */
+/** Returns the seconds of the minute at which ticks are due, each once. */
 function dueSeconds(plan: ReturnType<typeof planTicks>): number[] {
   return [...new Set(plan.map(({ tick }) => (tick.dueAtMs - MINUTE) / 1000))];
 }
@@ -21,7 +21,7 @@ function dueSeconds(plan: ReturnType<typeof planTicks>): number[] {
 const namesOf = ({ tick }: ReturnType<typeof planTicks>[number]) => tick.clusters;
 
 describe('planTicks', () => {
-  test('the ticks of 10,000 clusters are spread over each ten seconds, by the name alone', () => {
+  test('the ticks of 10,000 clusters are spread over ten seconds, and the second depends only on the name of the cluster', () => {
     const fleet = clusters(10_000);
     const plan = planTicks('kubernetes-service', fleet, AT);
     const bySecond = Map.groupBy(plan, ({ tick }) => (tick.dueAtMs - MINUTE) / 1000);
@@ -40,17 +40,17 @@ describe('planTicks', () => {
     for (const [name, second] of smaller) expect(second).toBe(larger.get(name));
   });
 
-  test('a first tick whose second has passed is due now, and the others keep their seconds', () => {
+  test('a first tick whose second has passed is sent now, and the others keep their seconds', () => {
     const plan = planTicks('kubernetes-service', clusters(1_000), { ...AT, nowMs: MINUTE + 5_000 });
     const delays = plan.filter(({ isFirst }) => isFirst).map(({ delaySeconds }) => delaySeconds);
     expect([...new Set(delays)].toSorted()).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test('a fleet whose messages are all processed at once is not spread, and has no more messages', () => {
+  test('the ticks of a fleet are not spread if all its messages can be processed at once', () => {
     expect(planTicks('kubernetes-service', clusters(160), AT)).toHaveLength(6 * 10);
   });
 
-  test('clusters that give no answer share one message of the minute, after the first of the others', () => {
+  test('clusters without an answer share one message per minute, after the first messages of the other clusters', () => {
     const unreachable = new Set(['c-1', 'c-18']);
     const fleet = planTicks('kubernetes-service', clusters(20), { ...AT, apart: { ...NONE_APART, unreachable } });
     expect(fleet.slice(0, 3).map(({ tick, isFirst }) => [tick.clusters.length, isFirst])).toEqual([
@@ -74,7 +74,7 @@ describe('planTicks', () => {
     return { ...NONE_APART, suspects: new Map(names.map((name) => [name, suspect])) };
   };
 
-  test('each suspect has its own message, whose next tick is queued when it ended, and the other clusters share theirs', () => {
+  test('each suspect has its own message, which queues the next one when it ends, and the other clusters share messages', () => {
     const plan = planTicks('kubernetes-service', clusters(5), { ...AT, apart: suspects(['c-1', 'c-3'], 'again') });
     const alone = plan.filter(({ tick }) => tick.followedUntilMs !== undefined);
     expect(alone.map((tick) => [tick.isFirst, tick.tick.followedUntilMs, ...namesOf(tick)])).toEqual([
@@ -91,11 +91,11 @@ describe('planTicks', () => {
   });
 
   test.each<[number, Suspect['state'], string]>([
-    [30, 'again', 'take turns in the eight processes that the others do not need'],
-    [30, 'unproven', 'take turns in the eight processes that the others do not need'],
+    [30, 'again', 'take turns in the eight processes that other clusters do not need'],
+    [30, 'unproven', 'take turns in the eight processes that other clusters do not need'],
     [30, 'proven', 'have a tick each'],
-    [41, 'unproven', 'have a tick each, as so many at once are no fault of a tenant'],
-  ])('%i suspects of 100 clusters that are %s %s', (count, state, _what) => {
+    [41, 'unproven', 'have a tick each, because a tenant does not cause so many'],
+  ])('%i suspects of 100 clusters in the state "%s" %s', (count, state, _what) => {
     const names = clusters(count).map(({ name }) => name);
     const ticked = Array.from({ length: 10 }, (_, minute) => {
       const nowMs = MINUTE + minute * 60_000;
@@ -116,37 +116,43 @@ describe('planTicks', () => {
     { name: 'on time', lateMs: 0, due: [10, 20, 30, 40, 50], delays: [10, 20, 30, 40, 50] },
     { name: 'a little late', lateMs: 400, due: [10, 20, 30, 40, 50], delays: [10, 20, 30, 40, 50] },
     { name: 'two seconds late', lateMs: 2000, due: [10, 20, 30, 40, 50], delays: [8, 18, 28, 38, 48] },
-    { name: 'so late that ticks have passed', lateMs: 25_000, due: [30, 40, 50], delays: [5, 15, 25] },
+    { name: 'later than some ticks', lateMs: 25_000, due: [30, 40, 50], delays: [5, 15, 25] },
     { name: 'later than a minute', lateMs: 70_000, due: [], delays: [] },
-  ])('the endpoints loop has five more ticks in the minute; an event $name', ({ lateMs, due, delays }) => {
-    const plan = planTicks('kubernetes-service', clusters(1), { ...AT, nowMs: MINUTE + lateMs });
-    expect(dueSeconds(plan)).toEqual(due);
-    expect(plan.map(({ delaySeconds }) => delaySeconds)).toEqual(delays);
-    expect(plan.every(({ isFirst }) => !isFirst)).toBe(true);
-  });
+  ])(
+    'after an event $name, the kubernetes-service loop has the remaining ticks of the minute',
+    ({ lateMs, due, delays }) => {
+      const plan = planTicks('kubernetes-service', clusters(1), { ...AT, nowMs: MINUTE + lateMs });
+      expect(dueSeconds(plan)).toEqual(due);
+      expect(plan.map(({ delaySeconds }) => delaySeconds)).toEqual(delays);
+      expect(plan.every(({ isFirst }) => !isFirst)).toBe(true);
+    },
+  );
 
-  test('an event that is ahead of the clock delays no tick beyond the minute', () => {
+  test('no tick is delayed beyond the minute if the time of the event is ahead of the clock', () => {
     const plan = planTicks('kubernetes-service', clusters(1), { ...AT, dueAtMs: MINUTE + 900_000 });
     expect(dueSeconds(plan)).toEqual([10, 20, 30, 40, 50]);
   });
 
-  test.each(LOOPS.filter((loop) => loop !== 'kubernetes-service'))('%s has none, but for several clusters', (loop) => {
-    expect(planTicks(loop, clusters(1), AT)).toEqual([]);
-    const plan = planTicks(loop, clusters(AT.clustersPerTick + 1), AT);
-    expect(plan.map(({ tick, isFirst, delaySeconds }) => [tick.clusters.length, isFirst, delaySeconds])).toEqual([
-      [AT.clustersPerTick, true, 0],
-      [1, true, 0],
-    ]);
-  });
+  test.each(LOOPS.filter((loop) => loop !== 'kubernetes-service'))(
+    'the loop %s has messages only for more than one cluster',
+    (loop) => {
+      expect(planTicks(loop, clusters(1), AT)).toEqual([]);
+      const plan = planTicks(loop, clusters(AT.clustersPerTick + 1), AT);
+      expect(plan.map(({ tick, isFirst, delaySeconds }) => [tick.clusters.length, isFirst, delaySeconds])).toEqual([
+        [AT.clustersPerTick, true, 0],
+        [1, true, 0],
+      ]);
+    },
+  );
 
-  test('a cluster that is due once a minute has one tick a minute', () => {
+  test('a cluster with an interval of one minute has one tick per minute', () => {
     const seldom = { name: 'seldom', intervalSeconds: { ...intervalSeconds, 'kubernetes-service': 60 } };
     const plan = planTicks('kubernetes-service', [...clusters(1), seldom], AT);
     const later = plan.filter(({ isFirst }) => !isFirst);
     expect(new Set(later.flatMap(namesOf))).toEqual(new Set(['c-0']));
   });
 
-  test('every cluster is in exactly one message of each tick, and no message has more clusters than run at the same time', () => {
+  test('every cluster is in exactly one message of each tick, and no message has more clusters than the number of simultaneous passes', () => {
     fc.assert(
       fc.property(fc.nat(200), fc.nat(59_999), fc.integer({ min: 1, max: 16 }), (count, lateMs, clustersPerTick) => {
         const plan = planTicks('kubernetes-service', clusters(count), {

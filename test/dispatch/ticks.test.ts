@@ -17,7 +17,7 @@ let world: DispatchWorld;
 let queue: ReturnType<typeof memoryQueue>;
 let memory: ClusterListMemory;
 let ran: string[];
-/** What the loop does in a cluster, if it is not nothing. */
+/** The pass of each cluster, by name. A pass of any other cluster does nothing. */
 let scripts: Record<string, (context: PassContext) => Promise<PassReport>>;
 
 const loop: LoopDefinition = {
@@ -45,7 +45,7 @@ beforeEach(() => {
   scripts = {};
 });
 
-/** Reads of the registry, by the key that is read. */
+/** Returns a table, and the keys of the registrations that are read from it. */
 function registryReads(): { readonly keys: string[]; readonly table: Environment['table'] } {
   const keys: string[] = [];
   const table: Environment['table'] = (signal) => {
@@ -59,7 +59,7 @@ function registryReads(): { readonly keys: string[]; readonly table: Environment
   return { keys, table };
 }
 
-/** Receives what is due every ten seconds for as long as a minute. */
+/** Invokes the messages that are due every ten seconds until the end of the minute. */
 async function restOfMinute(): Promise<Summary[]> {
   const summaries: Summary[] = [];
   for (let tick = 0; tick < 5; tick += 1) {
@@ -70,7 +70,7 @@ async function restOfMinute(): Promise<Summary[]> {
 }
 
 describe('a few clusters', () => {
-  test('a few clusters have six passes by messages in each minute', async () => {
+  test('messages cause six passes per minute for a few clusters', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
     expect(queue.sent.map(({ delaySeconds }) => delaySeconds)).toEqual([0, 10, 20, 30, 40, 50]);
@@ -80,13 +80,13 @@ describe('a few clusters', () => {
     expect(queue.sent).toHaveLength(6);
   });
 
-  test('a single cluster has its pass by the schedule, alone in its process', async () => {
+  test('the scheduled event runs the first pass of a single cluster', async () => {
     await world.register({ name: 'a' });
     expect(await invoke(schedule())).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(queue.sent.map(({ delaySeconds }) => delaySeconds)).toEqual([10, 20, 30, 40, 50]);
   });
 
-  test('the messages of a minute are queued before the first pass, which may hang', async () => {
+  test('the messages of a minute are queued before the first pass, because the pass may hang', async () => {
     await world.register({ name: 'a' });
     let queuedByThen = 0;
     scripts['a'] = async () => {
@@ -111,31 +111,34 @@ describe('passes that keep the event loop busy for longer than the time limit of
   test.each([
     [9_000, [] as string[]],
     [9_001, ['a', 'b']],
-  ])('passes that take %i ms of a warm process make their clusters suspects: %j', async (spentMs, clusters) => {
-    await world.register({ name: 'a' }, { name: 'b' });
-    let busy = 0;
-    const pass = async () => {
-      busy += spentMs / 2;
-      return aReport();
-    };
-    scripts = { a: pass, b: pass };
-    const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
-    const tick = async () => {
-      await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'], dueAtMs: world.clock.nowMs })), {
-        environment,
-        telemetry: world.telemetry,
-        remainingMs: () => 60_000,
-      });
-      world.clock.nowMs += 10_000;
-    };
-    await tick();
-    expect(lines('process lost')).toEqual([]);
-    await tick();
-    expect(lines('suspects run alone').flatMap(({ fields }) => fields['clusters'])).toEqual(clusters);
-    expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
-  });
+  ])(
+    'after passes that keep the event loop of a warm process busy for %i ms, the suspects are: %j',
+    async (spentMs, clusters) => {
+      await world.register({ name: 'a' }, { name: 'b' });
+      let busy = 0;
+      const pass = async () => {
+        busy += spentMs / 2;
+        return aReport();
+      };
+      scripts = { a: pass, b: pass };
+      const environment = { ...world.environment, stack: 'prod', tickQueue: queue.queue, busyMs: () => busy };
+      const tick = async () => {
+        await dispatch(loop, queueEvent(tickOf({ clusters: ['a', 'b'], dueAtMs: world.clock.nowMs })), {
+          environment,
+          telemetry: world.telemetry,
+          remainingMs: () => 60_000,
+        });
+        world.clock.nowMs += 10_000;
+      };
+      await tick();
+      expect(lines('process lost')).toEqual([]);
+      await tick();
+      expect(lines('suspects run alone').flatMap(({ fields }) => fields['clusters'])).toEqual(clusters);
+      expect(queue.sent.map(({ body }) => JSON.parse(body).clusters)).toEqual(clusters.map((name) => [name]));
+    },
+  );
 
-  test('an invocation that only queues makes no suspects, however long it keeps the event loop busy', async () => {
+  test('an invocation that only queues messages makes no cluster a suspect, however long it keeps the event loop busy', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     let busy = 0;
     await invoke(schedule(), { stack: 'prod', busyMs: () => (busy += 60_000) });
@@ -143,7 +146,7 @@ describe('passes that keep the event loop busy for longer than the time limit of
   });
 });
 
-test('a fleet has its first tick by messages too, each cluster once', async () => {
+test('the first tick of a fleet runs from messages, with each cluster in one message', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
   expect(await invoke(schedule())).toEqual({ passes: 0, failed: 0, skipped: 0 });
   expect(queue.sent).toHaveLength(3 * 6);
@@ -158,7 +161,7 @@ test('a fleet has its first tick by messages too, each cluster once', async () =
 test.each([
   ['a queue', () => queue.queue],
   ['a queue that is down', () => downQueue],
-])('a fleet with %s never has two clusters in one process at once', async (_what, tickQueue) => {
+])('a fleet with %s and clustersPerTick 1 never runs two clusters in one process at once', async (_what, tickQueue) => {
   const alone = { clustersPerTick: 1 };
   await world.register(...FLEET.map((name) => ({ name })));
   let running = 0;
@@ -178,7 +181,7 @@ test.each([
   expect(new Set(together)).toEqual(new Set([1]));
 });
 
-test('a fleet without a queue has passes by the schedule alone', async () => {
+test('the scheduled event runs all passes of a fleet without a queue', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
   await world.dispatch(loop, schedule());
   expect(ran.toSorted()).toEqual(FLEET);
@@ -190,7 +193,7 @@ describe('a cluster list that cannot be read', () => {
     return { table: () => ({ ...world.table, list }) };
   };
 
-  test('a process uses its last cluster list for 15 minutes if none can be read, and logs and counts that', async () => {
+  test('a process uses its last cluster list for 15 minutes if it cannot read a new one, and logs and counts this', async () => {
     await world.register({ name: 'a' }, { name: 'b' });
     await invoke(schedule());
     world.clock.nowMs += 15 * 60_000;
@@ -208,7 +211,7 @@ describe('a cluster list that cannot be read', () => {
     await expect(invoke(schedule(), tableThatFails('Unavailable'))).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('an unreadable cluster list fails the invocation if the process has read none before, or if the table denies access', async () => {
+  test('an unreadable cluster list fails the invocation if the process has no earlier list or the table denies access', async () => {
     await world.register({ name: 'a' });
     await expect(invoke(schedule(), tableThatFails('Throttled'))).rejects.toMatchObject({ code: 'Throttled' });
     await invoke(schedule());
@@ -260,7 +263,7 @@ test('a scheduled event older than a minute is dropped and counted: EventBridge 
 });
 
 describe('a message', () => {
-  test('a message reads the pause of all clusters once, and each registration once: one partition serves a whole fleet', async () => {
+  test('a message reads the pause of all clusters and each registration once, because one partition serves the whole fleet', async () => {
     const names = FLEET.slice(0, CONCURRENT_PASSES);
     await world.register(...names.map((name) => ({ name })));
     const { keys, table } = registryReads();
@@ -268,14 +271,14 @@ describe('a message', () => {
     expect(keys.toSorted()).toEqual(['*', ...names]);
   });
 
-  test('an unreadable message is logged, counted and dropped; others are processed', async () => {
+  test('an unreadable message is logged, counted and dropped, and other messages are processed', async () => {
     await world.register({ name: 'a' });
     expect(await invoke(queueEvent('garbage', tickOf()))).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(world.telemetry.counters).toMatchObject({ unreadableTicks: 1 });
     expect(lines('message dropped')).toMatchObject([{ level: 'error' }]);
   });
 
-  test('a message that is delivered twice does its work twice without harm', async () => {
+  test('a message that is delivered twice runs its passes twice without harm', async () => {
     await world.register({ name: 'a' });
     const event = queueEvent(tickOf());
     const both = await Promise.all([invoke(event), invoke(event)]);
@@ -283,7 +286,7 @@ describe('a message', () => {
     expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded' });
   });
 
-  test('a cluster in a message that is no longer registered is logged, and is no failure', async () => {
+  test('a cluster of a message that is no longer registered is logged, and does not count as a failure', async () => {
     await world.register({ name: 'a' }, { name: 'gone' });
     await unregisterCluster(world.table, 'gone');
     expect(await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })))).toEqual({
@@ -295,7 +298,7 @@ describe('a message', () => {
     expect(lines('invocation ended')[0]?.fields).toMatchObject({ unregistered: ['gone', 'never'] });
   });
 
-  test('a registration of a later version fails that cluster alone', async () => {
+  test('a registration of a later version fails only the pass of its cluster', async () => {
     await world.register({ name: 'a' });
     await world.table.put({ cluster: '#clusters', key: 'newer', value: {}, schema: 2 }, undefined);
     const summary = await invoke(queueEvent(tickOf({ clusters: ['newer', 'a'] })));
@@ -313,7 +316,7 @@ describe('a message', () => {
   });
 });
 
-test('a schedule that is delivered twice at once queues more messages without harm', async () => {
+test('two simultaneous deliveries of a scheduled event queue more messages without harm', async () => {
   await world.register({ name: 'a' });
   await Promise.all([invoke(schedule()), invoke(schedule())]);
   expect(queue.sent).toHaveLength(10);
@@ -322,7 +325,7 @@ test('a schedule that is delivered twice at once queues more messages without ha
   expect(await world.recordOf('a', 'kubernetes-service')).toMatchObject({ outcome: 'succeeded', failuresInARow: 0 });
 });
 
-test('a registration with an invalid key does not cost the other clusters of its message their tick', async () => {
+test('the other clusters of a message have their tick despite a registration with an invalid key', async () => {
   await world.register(...FLEET.map((name) => ({ name })));
   const { value, schema } = (await world.table.get(CLUSTERS, 'c-00')) ?? {};
   const name = 'c-00.by-hand';

@@ -20,7 +20,7 @@ const contentOf = (language: string) =>
     .filter((block) => block.language === language)
     .map(({ lines }) => lines.join('\n'));
 
-describe('The console blocks of allocating.md', () => {
+describe('the console blocks of allocating.md', () => {
   const [serviceFile = ''] = contentOf('yaml');
   const story = allocatingStory(serviceFile);
   let server: TableServer;
@@ -37,12 +37,12 @@ describe('The console blocks of allocating.md', () => {
     await server?.close();
   });
 
-  test('every command prints what the page shows', async () => {
+  test('every command prints the output on the page', async () => {
     expect(blocks.length).toBeGreaterThan(5);
     for (const block of blocks) await playBlock(PAGE, block, story, world);
   });
 
-  test('the page has every command of its story', () => {
+  test('the page contains every command of its story', () => {
     const commands = [...Object.keys(story.elsewhere ?? {}), ...Object.keys(story.random ?? {})];
     expect(commands.filter((command) => !text.includes(command))).toEqual([]);
   });
@@ -53,7 +53,7 @@ test('each request on the pages succeeds with the answer on the page', async () 
   const exchanges = shown.flatMap((request, index) =>
     'operation' in request && !('outcome' in request) ? [{ request, answer: shown[index + 1] }] : [],
   );
-  // An hour before the end of the first hold of the page.
+  // The time is an hour before the end of the first hold on the page.
   const clock = { nowMs: Date.parse('2026-01-31T11:00:00Z') };
   const world = await anAllocateWorld({ clock, spec: { serviceNodePortRange: '30000-32767' } });
   for (const { request, answer } of exchanges)
@@ -68,7 +68,7 @@ test('the reference and the schema have the same codes of refusals', () => {
   expect(documented.toSorted()).toEqual(codes.match(/[A-Z]\w+/g)?.toSorted());
 });
 
-test('the static bands of the page are those of the code', () => {
+test('the page documents the same static bands as the code', () => {
   expect(text).toContain(`\`10.0.0.1\` to \`10.0.0.${reservedAddresses(2 ** 8)}\` of a /24`);
   expect(text).toContain(`${reservedAddresses(2 ** 16)} of a /16`);
   expect(text).toContain(`30000 to ${29_999 + reservedPorts(2768)} of the usual`);

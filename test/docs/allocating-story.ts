@@ -7,7 +7,7 @@ const nothing: Action = () => undefined;
 
 /**
  * Returns the story of a cluster that allocates through the table and has one Service.
- * @param serviceFile that the page shows.
+ * @param serviceFile The file of a Service on the page.
  */
 export function allocatingStory(serviceFile: string): Story {
   return {

@@ -10,7 +10,7 @@ const texts = new Map(pages(REPOSITORY));
 for (const page of ['CHANGELOG.md', 'CONTRIBUTING.md']) texts.set(page, readFileSync(join(REPOSITORY, page), 'utf8'));
 const kbctl = program(() => () => Promise.resolve());
 
-test.each([...texts])('%s names only commands and options that kbctl has', (_page, text) => {
+test.each([...texts])('page %s names only commands and options that kbctl has', (_page, text) => {
   const lines = [...text.matchAll(/(?<=^|[\s`])(?<!^#.*)kbctl ((?!\.)[a-z-][^`|&;\n]*)(?=[`|&;\n])/gm)].map(
     ([, line = '']) => line,
   );

@@ -5,15 +5,15 @@ const LEASES = 'ADDRESS   ENDS\n10.0.0.1   in 9m58s\n';
 
 describe('a correct page has the printed output', () => {
   test.each([
-    ['to the letter', 'nothing to do\n', ['nothing to do']],
+    ['with exactly the printed text', 'nothing to do\n', ['nothing to do']],
     ['with other ages and column widths', LEASES, ['ADDRESS  ENDS', '10.0.0.1  in 14s']],
     ['with other times', 'until 2026-11-21T08:22:12.891Z\n', ['until 2026-01-01T00:00:00Z']],
     ['with other loopback ports', 'at http://127.0.0.1:34009/', ['at http://127.0.0.1:1/']],
-    ['where ... stands for the rest of a line', 'prod-eu-1: http://a (b)\n', ['prod-eu-1: ...']],
-    ['where ... stands for lines', 'a\nb\nc\nd\n', ['a', '...', 'd']],
-    ['where ... stands for no line', 'a\nd\n', ['a', '...', 'd']],
-    ['without its empty lines', 'a\n\nb\n', ['a', 'b']],
-  ])('%s', (_title, printed, page) => {
+    ['with ... for the rest of a line', 'prod-eu-1: http://a (b)\n', ['prod-eu-1: ...']],
+    ['with ... for several lines', 'a\nb\nc\nd\n', ['a', '...', 'd']],
+    ['with ... for no line', 'a\nd\n', ['a', '...', 'd']],
+    ['without the empty lines', 'a\n\nb\n', ['a', 'b']],
+  ])('a page is correct %s', (_title, printed, page) => {
     expect(isWhatIsPrinted(printed, page)).toBe(true);
   });
 });
@@ -27,7 +27,7 @@ describe('a stale page', () => {
     ['has an extra line', 'a\n', ['a', 'b']],
     ['shows no output where there is some', 'a\n', []],
     ['has an age where none is printed', 'none\n', ['4s ago']],
-  ])('%s', (_title, printed, page) => {
+  ])('a page is stale if it %s', (_title, printed, page) => {
     expect(isWhatIsPrinted(printed, page)).toBe(false);
   });
 });

@@ -9,11 +9,11 @@ const pages = ['', 'docs', 'docs/adr', 'docs/tasks', 'test'].flatMap((folder) =>
     .map((file) => path.join(folder, file)),
 );
 
-test.each(pages)('in %s every relative link leads to a file, and every anchor to a heading', (page) => {
+test.each(pages)('every relative link in %s leads to a file, and every anchor to a heading', (page) => {
   expect(deadLinks(page, readFileSync(path.join(REPOSITORY, page), 'utf8'))).toEqual([]);
 });
 
-test('every path in CONTRIBUTING.md exists, and its picture has every folder of lib', () => {
+test('every path in CONTRIBUTING.md exists, and its diagram contains every folder of lib', () => {
   const text = readFileSync(path.join(REPOSITORY, 'CONTRIBUTING.md'), 'utf8');
   const paths = [...text.matchAll(/(?<=[`\s])(?:lib|functions|cli|test|local|tools|deploy)\/[\w./-]*/g)].map(
     ([name]) => name,
@@ -32,7 +32,7 @@ test('a dead link is reported with its line', () => {
   expect(deadLinks('README.md', lines.join('\n'))).toEqual(['README.md:2: #none', 'README.md:3: none.md']);
 });
 
-/** Relative links of a page whose file or heading does not exist. */
+/** Returns the relative links of a page whose file or heading does not exist. */
 function deadLinks(page: string, text: string): string[] {
   return text.split('\n').flatMap((line, index) =>
     [...line.matchAll(/\]\((?!\w+:)([^)\s]+)\)/g)]
@@ -49,7 +49,7 @@ function exists(page: string, text: string, link: string): boolean {
   return anchor === undefined || anchorsOf(file === '' ? text : readFileSync(target, 'utf8')).has(anchor);
 }
 
-/** The anchors that GitHub gives to the headings of a page. */
+/** Returns the anchors of GitHub for the headings of a page. */
 function anchorsOf(text: string): ReadonlySet<string> {
   const withoutCode = text.replaceAll(/^ *```[\s\S]*?^ *```/gm, '');
   const titles = [...withoutCode.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);

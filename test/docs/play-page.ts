@@ -6,11 +6,11 @@ export type Action = (world: TaskWorld) => unknown;
 
 /** The events in a cluster while a reader follows a page. */
 export interface Story {
-  /** Puts the cluster into the state that the page is about. */
+  /** Puts the cluster into the state at the beginning of the page. */
   readonly begins: Action;
-  /** Effects of lines that are not run here, such as `kubectl` and flags of API servers. */
+  /** The effects of lines that the test does not run, such as `kubectl` and flags of API servers. */
   readonly elsewhere?: Readonly<Record<string, Action>>;
-  /** What happens after a command, by the command. */
+  /** The events after a command, by the command. */
   readonly after?: Readonly<Record<string, Action>>;
   /** The random part of a command's output, by the command. */
   readonly random?: Readonly<Record<string, RegExp>>;

@@ -16,7 +16,7 @@ const folder = temporaryFolder();
 let start: ReturnType<typeof spawn>;
 let printed = '';
 
-/* Like a clone, in a folder of its own, as another run may use the repository's folder. */
+/* Runs npm start in a copy of the repository, because another process may use the folder of the repository. */
 beforeAll(() => {
   for (const name of ['cli', 'package.json']) symlinkSync(join(REPOSITORY, name), join(folder, name));
   mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true });
@@ -36,12 +36,12 @@ beforeAll(() => {
 
 afterAll(async () => {
   const ended = start.exitCode === null ? once(start, 'exit') : undefined;
-  // The group: npm and the processes that it started.
+  // The signal goes to the process group, which contains npm and the processes that it started.
   if (start.pid !== undefined && ended !== undefined) process.kill(-start.pid, 'SIGINT');
   await ended;
 });
 
-test('npm start prints what README.md shows', async () => {
+test('npm start prints the output in README.md', async () => {
   const at = blocks.findIndex(({ lines }) => lines.join('\n') === INSTALL_AND_START);
   const shown = blocks[at + 1]?.lines ?? [];
   await eventually(() => {
@@ -49,7 +49,7 @@ test('npm start prints what README.md shows', async () => {
   });
 });
 
-test('kbctl beside it prints what README.md shows', async () => {
+test('kbctl prints the output in README.md while npm start runs', async () => {
   const commands = consoleBlocks('README.md', text).flatMap((block) => block.commands);
   expect(commands).not.toEqual([]);
   for (const { at, command, output } of commands) {
@@ -61,7 +61,7 @@ test('kbctl beside it prints what README.md shows', async () => {
   }
 });
 
-test('README.md has fewer than 150 lines, and its two commands come first', () => {
+test('README.md has fewer than 150 lines, and begins with its two npm commands', () => {
   expect(text.trimEnd().split('\n').length).toBeLessThan(150);
   const commands = blocks.map(({ lines }) => lines.join('\n')).filter((block) => block.startsWith('np'));
   expect(commands.slice(0, 2)).toEqual([INSTALL_AND_START, 'npm test']);
@@ -75,7 +75,7 @@ function run(command: string): Promise<string> {
   });
 }
 
-/** Without npm's variables for this process. */
+/** Returns the environment without the variables that npm sets for this process. */
 function environment(): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
   return {

@@ -21,7 +21,7 @@ afterAll(async () => {
   await server.close();
 });
 
-test('each page by task has a story, and each story a page', () => {
+test('each task page has a story, and each story has a page', () => {
   expect(tasks.map(([page]) => page.slice(FOLDER.length)).sort()).toEqual(Object.keys(STORIES).sort());
 });
 
@@ -42,14 +42,14 @@ describe.each(Object.entries(STORIES))('docs/tasks/%s', (page, story) => {
     await world?.close();
   });
 
-  test('every command prints what the page shows', async () => {
+  test('every command prints the output on the page', async () => {
     const path = `${FOLDER}${page}`;
     const blocks = fencedBlocks(texts.get(path) ?? '');
     expect(blocks).not.toEqual([]);
     for (const block of blocks) await playBlock(path, block, story, world);
   });
 
-  test('the page has every command of its story', () => {
+  test('the page contains every command of its story', () => {
     const text = texts.get(`${FOLDER}${page}`) ?? '';
     const commands = [...Object.keys(story.elsewhere ?? {}), ...Object.keys(story.after ?? {})];
     expect(commands.filter((command) => !text.includes(command))).toEqual([]);

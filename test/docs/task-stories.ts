@@ -7,7 +7,7 @@ const OLD_ONES = ALL.slice(1);
 const nothing: Action = () => undefined;
 const tick: Action = ({ tick }) => tick();
 
-/** By the page in `docs/tasks`. */
+/** The stories by page in `docs/tasks`. */
 export const STORIES: Readonly<Record<string, Story>> = {
   'address-conflict.md': {
     async begins(world) {
@@ -104,7 +104,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
       world.writeSpec({ mode: 'observe' });
     },
     elsewhere: {
-      // The restarted server leaves, the loop adds it, and the servers that still reconcile remove it.
+      // The restarted server removes its address, the loop adds it again, and the servers that still reconcile remove it.
       '--endpoint-reconciler-type=none': async (world) => {
         await world.publish(BUILT_IN, OLD_ONES);
         await world.tick(40_000);
@@ -121,7 +121,7 @@ export const STORIES: Readonly<Record<string, Story>> = {
       'kubectl -n default get endpoints kubernetes -o yaml --show-managed-fields': nothing,
     },
     after: {
-      // The first one makes the cluster the stack's.
+      // The first pass claims the cluster for the stack.
       'kbctl cluster apply -f prod-eu-1.yml': async (world) => {
         await world.tick(10_000);
         await world.tick();

@@ -14,11 +14,11 @@ import { IDENTITY } from '../support/stand-in.ts';
 
 /** The three API servers of the cluster. */
 const ADDRESSES = ['203.0.113.10', '203.0.113.11', '203.0.113.12'] as const;
-/** One that the cluster gets for another: it runs from the beginning. */
+/** The address of an API server that replaces another one. The server runs from the beginning. */
 const NEW_ADDRESS = '203.0.113.13';
-/** Whose passes run. */
+/** The stack whose passes run. */
 const STACK = 'kube-bootstrap-controller-prod';
-/** More than the lease of a {@link KbctlWorld}. */
+/** A time longer than a lease of a {@link KbctlWorld}. */
 const LONG_AGO_MS = 700_000;
 
 /** A command that needs no shell. */
@@ -31,23 +31,23 @@ const ENDPOINTS_PATH = `${ENDPOINTS_LIST}/kubernetes`;
 export type TaskWorld = Awaited<ReturnType<typeof openTaskWorld>>;
 
 /**
- * Opens a control plane that something happens to, and a shell beside it.
- * @param endpoint of the table server
+ * Opens a control plane for the events of a page, and a shell for its commands.
+ * @param endpoint The endpoint of the table server.
  */
 export async function openTaskWorld(endpoint: string) {
   const world = await openKbctlWorld(endpoint);
   const { standIn, folder, table } = world;
   const apiServers = await startApiServers(standIn, IDENTITY, [...ADDRESSES, NEW_ADDRESS]);
-  /** API servers as the spec names them. */
+  /** Returns the entries of `apiServers` in a spec for these addresses. */
   const listed = (...addresses: string[]) =>
     addresses.map((address) => ({ address, probe: { url: `${apiServers.urlOf(address)}/readyz` } }));
   const usual = { allocator: 'apiserver', apiServers: listed(...ADDRESSES) };
   const specText = (fields: object) => world.spec({ ...usual, ...fields });
-  /** Writes `prod-eu-1.yml`, with these fields in place of its own. */
+  /** Writes `prod-eu-1.yml` with these fields and the default values of the others. */
   const writeSpec = (fields: object = {}): void => {
     world.file('prod-eu-1.yml', specText(fields));
   };
-  /** @throws Error when the API server does not do it. */
+  /** Sends a request to the API server. @throws Error if it is refused */
   const call = async (method: string, path: string, body?: object, manager = 'kubectl') => {
     const text = body === undefined ? {} : { body: JSON.stringify(body) };
     const { status, body: answer } = await standIn.handle({
@@ -69,9 +69,9 @@ export async function openTaskWorld(endpoint: string) {
     listed,
     writeSpec,
     call,
-    /** Every loop runs. `agoMs`: by a clock that is so much behind. */
+    /** Runs every loop, with a clock that is `agoMs` behind. */
     tick: (agoMs = 0) => world.runAllLoops({ agoMs, stack: STACK }),
-    /** Writes the spec, registers it, and runs every loop: so long ago that leases from then have expired. */
+    /** Writes the spec, registers it, and runs every loop in the past, so that the leases have expired now. */
     async begin(fields: object = {}) {
       writeSpec(fields);
       await registerCluster(table, specIn(specText(fields)));
@@ -79,25 +79,25 @@ export async function openTaskWorld(endpoint: string) {
       await world.runAllLoops({ agoMs: LONG_AGO_MS, stack: STACK });
       await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
     },
-    /** As if the cluster had never been registered. */
+    /** Deletes all items of the cluster and its Endpoints, as if it had never been registered. */
     async forget() {
       const items = [...(await table.list(CLUSTER, '')), ...(await table.list('#clusters', ''))];
       for (const item of items) await table.delete(item);
       await call('DELETE', ENDPOINTS_PATH);
     },
-    /** Every loop runs twice: an API server that is down is missed twice. */
+    /** Runs every loop twice, so that a server that is down misses two probes. */
     async wait() {
       for (const agoMs of [10_000, 0]) await world.runAllLoops({ agoMs, stack: STACK });
     },
-    /** As it comes out of a backup: nothing validates it, and nothing allocates what it claims. */
+    /** Stores a Service as a restored backup does, without validation and allocation. */
     restoreService: world.restore,
-    /** Another client publishes these: writes over the Endpoints, or makes them where there are none. */
+    /** Creates or overwrites the Endpoints as another client with these addresses. */
     async publish(manager: string, addresses: readonly string[]) {
       const body = { ...endpoints, subsets: [subsetOf(addresses)] };
       const isThere = standIn.store.find(ENDPOINTS, 'default', 'kubernetes') !== undefined;
       await (isThere ? call('PUT', ENDPOINTS_PATH, body, manager) : call('POST', ENDPOINTS_LIST, body, manager));
     },
-    /** As in a shell with `kbctl` on the path, on the table of this world. Never fails. */
+    /** Runs a command in a shell, in which `kbctl` uses the table of this world. Returns the code and never throws. */
     async run(command: string) {
       if (!PLAIN_KBCTL.test(command)) return runIn(folder, endpoint, command);
       const [, ...words] = command.trim().split(/ +/);
@@ -112,7 +112,7 @@ export async function openTaskWorld(endpoint: string) {
   };
 }
 
-/** As API servers do that allocate by themselves: here they find everything free, and the same each time. */
+/** Returns an allocator like that of API servers. Every item is free, and the results are the same in each run. */
 function ownAllocation(): ServiceAllocator {
   let next = 20;
   return {
@@ -137,7 +137,7 @@ function subsetOf(addresses: readonly string[]) {
   return { addresses: addresses.map((ip) => ({ ip })), ports: [{ name: 'https', port: 6443, protocol: 'TCP' }] };
 }
 
-/** `kbctl` as an alias would be that names the table. */
+/** Adds a script `kbctl` to the path that adds the name of the table. */
 function putKbctlOnPath({ file, folder, tableName }: KbctlWorld): void {
   mkdirSync(join(folder, 'bin'));
   const node = `"${process.execPath}" --disable-warning=ExperimentalWarning`;

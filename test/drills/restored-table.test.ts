@@ -8,14 +8,14 @@ import { withAddresses } from '../repair/services.ts';
 import { A, B, READY } from '../support/endpoints-world.ts';
 import { type MemoryStore, memoryStore } from '../support/memory-table.ts';
 
-/* docs/backup.md, "Restore": no address of a Service is allocated again after any loss or restore of the table. */
+/* docs/backup.md, "Restore": after any loss or restore of the table, no address of a Service is allocated again. */
 
 const SPEC = { allocator: 'table', serviceClusterIPRanges: ['10.0.0.0/28'], apiServers: serversAt(A, B) } as const;
-/** Addresses of the range that anything may have. */
+/** The number of addresses in the range that can be allocated. */
 const CAPACITY = 14;
 const MINUTE_MS = 60_000;
 
-/** A cluster at work, with an address allocated for each of two Services. */
+/** Returns a cluster at work with two Services that each have an allocated address. */
 async function atWork(): Promise<LoopWorld> {
   const world = await new LoopWorld().answer(READY, A, B).register(SPEC);
   await passes(world);
@@ -28,7 +28,7 @@ async function passes(world: LoopWorld): Promise<void> {
   for (const loop of [kubernetesService, clusterIpRepair, nodePortRepair]) await world.invoke(loop);
 }
 
-/** Allocates so many addresses, or none if fewer are free. */
+/** Allocates `count` addresses, or none if fewer are free. */
 async function allocate(world: LoopWorld, count = 1): Promise<readonly string[]> {
   const { items } = await world.allocate([{ range: 'serviceips', next: true, count }]);
   return items.flatMap(({ outcome, value }) => (outcome === 'allocated' ? String(value) : []));
@@ -44,24 +44,24 @@ function copyOf(store: MemoryStore): MemoryStore {
   return new Map([...store].map(([cluster, items]) => [cluster, new Map(items)]));
 }
 
-/** Allocates until nothing is left, and fails for an address that a Service has. */
+/** Allocates as many addresses as possible, and fails if a Service has one of them. */
 async function allocatesNothingUsed(world: LoopWorld): Promise<number> {
   const allocated: string[] = [];
-  // Up to fifteen: more than there are.
+  // These are fifteen addresses, more than the range has.
   for (const count of [8, 4, 2, 1]) allocated.push(...(await allocate(world, count)));
   const used = new Set(world.services.flatMap(({ clusterIPs }) => clusterIPs));
   expect(allocated.filter((address) => used.has(address))).toEqual([]);
   return allocated.length;
 }
 
-/** Nothing before the passes, and after them everything that no Service has. */
+/** Checks that nothing can be allocated before the passes, and after them everything that no Service has. */
 async function opensWithItsPasses(world: LoopWorld): Promise<void> {
   expect(await allocatesNothingUsed(world)).toBe(0);
   await passes(world);
   expect(await allocatesNothingUsed(world)).toBe(CAPACITY - world.services.length);
 }
 
-test('an empty table that replaces a lost one allocates nothing before its first passes, and no used address after them', async () => {
+test('an empty table that replaces a lost one allocates nothing before its first passes, and afterwards no used address', async () => {
   const world = await atWork();
   const endpoints = world.published()?.subsets;
   world.useTable(memoryStore());
@@ -71,7 +71,7 @@ test('an empty table that replaces a lost one allocates nothing before its first
   expect(world.published()?.subsets).toEqual(endpoints);
 });
 
-test('a backup of an hour ago allocates nothing before its next passes, although allocation was not closed', async () => {
+test('a backup from an hour ago allocates nothing before its next passes even if allocation was not closed', async () => {
   const world = await atWork();
   const backup = copyOf(world.store);
   world.clock.nowMs += 60 * MINUTE_MS;
@@ -81,7 +81,7 @@ test('a backup of an hour ago allocates nothing before its next passes, although
   await opensWithItsPasses(world);
 });
 
-test('a backup of five minutes ago allocates nothing before its next passes once allocation is closed', async () => {
+test('a backup from five minutes ago allocates nothing before its next passes if allocation was closed', async () => {
   const world = await atWork();
   const backup = copyOf(world.store);
   world.clock.nowMs += 5 * MINUTE_MS;
@@ -92,7 +92,7 @@ test('a backup of five minutes ago allocates nothing before its next passes once
   await opensWithItsPasses(world);
 });
 
-test('a backup in a table of another stack allocates nothing before that stack takes over and its passes end', async () => {
+test('a backup in the table of another stack allocates nothing before that stack takes over and completes its passes', async () => {
   const world = await atWork();
   const backup = copyOf(world.store);
   await createService(world, 'c');

@@ -16,7 +16,7 @@ const someAddresses = fc.array(
 const somePorts = fc.constantFrom([HTTPS], [{ ...HTTPS, port: 1 }], [HTTPS, { name: 'b', port: 2, protocol: 'TCP' }]);
 const aSubset = fc.record({ addresses: someAddresses, ports: somePorts });
 
-/** Each server by itself, for more sequences than could matter. */
+/** Adds each server in turn, in more rounds than are necessary. */
 function oneByOne(
   current: EndpointsObject | undefined,
   live: readonly string[],

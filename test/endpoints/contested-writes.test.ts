@@ -13,7 +13,7 @@ interface Tick {
   readonly version?: string;
 }
 
-/** Each tick writes unless it has to withhold; a write leaves version `own`, the other leaves `other`. */
+/** Runs ticks, which write unless they withhold. Our writes leave the version `own`, and those of the other writer `other`. */
 function run(ticks: readonly Tick[], before: ContestState = {}) {
   let state = before;
   const outcomes = ticks.map(({ atMs, differs, wanted = 'a', urgent = false, version = differs ? 'other' : 'own' }) => {
@@ -36,12 +36,12 @@ function run(ticks: readonly Tick[], before: ContestState = {}) {
   return { outcomes, state };
 }
 
-/** Somebody puts back whatever is written, from one tick to the next. */
+/** Returns ticks between which another writer reverts each write. */
 function contested(count: number): Tick[] {
   return Array.from({ length: count }, (_, index) => ({ atMs: index * INTERVAL_MS, differs: true }));
 }
 
-/** What a pass leaves that wanted `a` and found it. */
+/** The state after a pass that wanted `a` and found it published. */
 const SETTLED: ContestState = { wanted: 'a' };
 
 function quietTicks(count: number): Tick[] {
@@ -53,7 +53,7 @@ describe('two owners of the endpoints', () => {
     expect(run([{ atMs: 0, differs: true }], SETTLED).outcomes).toEqual(['writes']);
   });
 
-  test('a pass corrects a change right after it created the objects at once, too', () => {
+  test('a pass corrects a change at once if the pass before created the objects', () => {
     const { outcomes } = run([
       { atMs: 0, differs: true },
       { atMs: 10_000, differs: true },
@@ -61,7 +61,7 @@ describe('two owners of the endpoints', () => {
     expect(outcomes).toEqual(['writes', 'writes']);
   });
 
-  test('a pass corrects a change right after an address was added or removed at once', () => {
+  test('a pass corrects a change at once if the pass before added or removed an address', () => {
     const { outcomes } = run(
       [
         { atMs: 0, differs: true, wanted: 'b' },
@@ -76,7 +76,7 @@ describe('two owners of the endpoints', () => {
     { name: 'at the next tick', quiet: 0, owners: true },
     { name: 'two ticks later', quiet: 1, owners: true },
     { name: 'three ticks later', quiet: 2, owners: false },
-  ])('another writer repeats its change $name: the finding of two owners is $owners', ({ quiet, owners }) => {
+  ])('the finding of two owners is $owners if another writer repeats its change $name', ({ quiet, owners }) => {
     const last = { atMs: (quiet + 1) * INTERVAL_MS, differs: true };
     const { outcomes } = run([{ atMs: 0, differs: true }, ...quietTicks(quiet), last], SETTLED);
     expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
@@ -119,12 +119,12 @@ describe('two owners of the endpoints', () => {
     expect(outcomes).toEqual(['writes', 'waits, two owners', 'writes, two owners']);
   });
 
-  test('objects with the resourceVersion of our own write are not changed by another writer', () => {
+  test('a difference is no contest if the objects still have the resourceVersion of our own write', () => {
     const { outcomes } = run([contested(1), { atMs: 10_000, differs: true, version: 'own' }].flat(), SETTLED);
     expect(outcomes).toEqual(['writes', 'writes']);
   });
 
-  test('a contest ends after ten minutes without a change, and not before', () => {
+  test('a contest ends only after ten minutes without a change', () => {
     const { state } = run(contested(2), SETTLED);
     const quietFor = (ms: number) => run([{ atMs: 10_000 + ms, differs: false }], state).state.contest;
     expect(quietFor(10 * MINUTES_MS - 1)).toBeDefined();
@@ -148,7 +148,7 @@ describe('two owners of the endpoints', () => {
   });
 });
 
-test('the state of a contest is read as it was saved', () => {
+test('the state of a contest is read back unchanged', () => {
   const { state } = run(contested(3), SETTLED);
   expect(contestStateFrom(JSON.parse(JSON.stringify(state)))).toEqual(state);
 });

@@ -22,13 +22,13 @@ describe('the finding that no API server is live', () => {
 
   test.each([
     {
-      name: 'no address that is known',
+      name: 'a spec without an address',
       outcomes: [],
       withdrawn: [],
       why: 'no address is known to probe. Name the API servers in the spec (apiServers)',
     },
     {
-      name: 'a withdrawn address, and another that does not answer',
+      name: 'a withdrawn and a silent address',
       outcomes: ['10.0.0.1', '10.0.0.2'],
       withdrawn: ['10.0.0.1'],
       why: `10.0.0.1 is withdrawn until 1970-01-01T02:46:40.001Z; 10.0.0.2 timed out. The endpoints stay unchanged. ${UNDO}. ${UNREACHED}`,
@@ -68,9 +68,9 @@ describe('the finding of an unfinished withdrawal', () => {
 
 describe('the finding of a probe', () => {
   test.each<{ readonly name: string; readonly other: Partial<ProbeOutcome>; readonly finding: readonly Finding[] }>([
-    { name: 'a miss is no finding', other: {}, finding: [] },
+    { name: 'a miss causes no finding', other: {}, finding: [] },
     {
-      name: 'an answer that cannot be from an API server is a finding with the settings to check',
+      name: 'an answer that cannot be from an API server causes a finding with the settings to check',
       other: { odd: true },
       finding: [
         {
@@ -81,18 +81,18 @@ describe('the finding of a probe', () => {
       ],
     },
     {
-      name: 'a probe of a busy process is a finding',
+      name: 'a probe of a busy process causes a finding',
       other: { late: true, odd: true },
       finding: [
         { type: 'other', message: 'this process was busy while it probed 10.0.0.1: timed out', item: '10.0.0.1' },
       ],
     },
     {
-      name: 'a probe that was cut off is a finding',
+      name: 'a probe that was cut off causes a finding',
       other: { verdict: 'unknown' },
       finding: [{ type: 'other', message: 'not probed to the end 10.0.0.1: timed out', item: '10.0.0.1' }],
     },
-  ])('$name', ({ other, finding }) => {
+  ])('the rules for findings of a probe: $name', ({ other, finding }) => {
     expect(probeFindings(new Map([['10.0.0.1', { ...miss, ...other }]]))).toEqual(finding);
   });
 });
@@ -113,7 +113,7 @@ describe('the finding of a foreign slice', () => {
       why: 'is managed by mirror',
     },
     { name: 'reports a slice with another name', slice: named('other'), why: 'is not ours' },
-  ])('$name', ({ slice, why }) => {
+  ])('the check for foreign slices $name', ({ slice, why }) => {
     const item = slice.metadata.name;
     const message = `EndpointSlice default/${item} of the kubernetes Service ${why}; this pass does not delete it`;
     expect(foreignSlice(slice)).toEqual(why === undefined ? [] : [{ type: 'foreignSlice', message, item }]);

@@ -49,11 +49,11 @@ describe('the kubernetes Service', () => {
     expect(desiredService(aClusterSpec({ serviceClusterIPRanges: [range] })).spec.clusterIP).toBe(first);
   });
 
-  test('no kubernetes Service is made from a spec that was not validated', () => {
+  test('desiredService throws an error for a spec that was not validated', () => {
     expect(() => desiredService(aClusterSpec({ serviceClusterIPRanges: ['none'] }))).toThrow('"none" is not a CIDR');
   });
 
-  test('its endpoints have the port of the API servers and the extra ones', () => {
+  test('the endpoints of the kubernetes Service have the port of the API servers and the extra ports', () => {
     const extra = { name: 'extra', protocol: 'UDP', port: 1000 } as const;
     expect(endpointPorts(aClusterSpec({ endpoints: { extraPorts: [extra] } }))).toEqual([
       { name: 'https', port: 6443, protocol: 'TCP' },
@@ -88,7 +88,7 @@ describe('correcting the kubernetes Service', () => {
     { name: 'an application protocol', ports: [{ ...HTTPS, appProtocol: 'http' }, second] },
     { name: 'a node port', ports: [{ ...HTTPS, nodePort: 30443 }, second] },
     { name: 'a wrong type', ports: right, type: 'NodePort' },
-  ])('a correction replaces $name, and keeps all other fields', ({ ports, type }) => {
+  ])('a correction of the Service replaces $name, and keeps all other fields', ({ ports, type }) => {
     const current = found(ports, type);
     const object = { ...current, spec: { ...current.spec, type: 'ClusterIP', ports: right } };
     expect(planService(spec, current)).toEqual({ verb: 'update', object, fields: 'type and ports' });
@@ -97,7 +97,7 @@ describe('correcting the kubernetes Service', () => {
   test.each([
     { name: 'the same ports and type', ports: right },
     { name: 'a protocol that is left to its default', ports: [{ name: 'https', port: 443, targetPort: 6443 }, second] },
-  ])('a correction changes nothing for $name', ({ ports }) => {
+  ])('no correction of the Service is necessary for $name', ({ ports }) => {
     expect(planService(spec, found(ports))).toBeUndefined();
   });
 });

@@ -28,7 +28,7 @@ function outcome(verdict: ProbeOutcome['verdict']): ProbeOutcome {
 const ready = outcome('ready');
 const alive = outcome('alive');
 const miss = outcome('silence');
-/** A 5xx. */
+/** The outcome of an answer with a status of 500 or more. */
 const error = outcome('error');
 const shutsDown = outcome('shuttingDown');
 const unknown = outcome('unknown');
@@ -38,7 +38,7 @@ function expecting(kind: ApiServerKind = 'server', address = ADDRESS): ExpectedA
   return { address, kind };
 }
 
-/** Of both addresses. */
+/** Returns the outcomes of both addresses. */
 function answers(own: ProbeOutcome, other: ProbeOutcome) {
   return new Map([
     [ADDRESS, own],
@@ -46,7 +46,7 @@ function answers(own: ProbeOutcome, other: ProbeOutcome) {
   ]);
 }
 
-/** One address of the spec and the answer of its probe; another address answers. */
+/** Returns the decisions for one address of the spec and the answer of its probe, while another address answers. */
 function decide(
   known: Lease | undefined,
   answer: ProbeOutcome,
@@ -65,14 +65,14 @@ function decide(
   return [...changes];
 }
 
-/** An outage of ours. */
+/** The outcomes during an outage of our own network. */
 const silent = answers(miss, miss);
 
 const PAST_MS = NOW_MS - 1;
 const missed = (misses: number, agoMs = 0) => ({ misses, missedAtMs: NOW_MS - agoMs });
 const left = (given: Partial<LeaseFields>) => [[ADDRESS, lease(given)]] as const;
 const refreshed = (generation: number) => left({ generation, expiresAtMs: NOW_MS + LEASE_MS });
-/** Whatever is written carries what the probe said. */
+/** Returns the changes with the detail of the answer as the last probe. */
 const saying = (answer: ProbeOutcome, changes: readonly (readonly [string, Lease])[]) =>
   changes.map(([address, written]) => [address, { ...written, lastProbe: answer.detail }]);
 
@@ -85,7 +85,7 @@ describe('the decision about a lease after a probe', () => {
     { triesEveryMs: 60_000, agoMs: 180_001, misses: 1 },
     { triesEveryMs: 120_000, agoMs: 300_000, misses: 2 },
   ])(
-    'with passes every $triesEveryMs ms, a miss $agoMs ms after the last one makes the count $misses',
+    'with passes every $triesEveryMs ms, the count is $misses after a miss that follows another one after $agoMs ms',
     ({ triesEveryMs, agoMs, misses }) => {
       const [change] = decide(lease(missed(1, agoMs)), miss, { triesEveryMs });
       expect(change?.[1]).toMatchObject({ misses });
@@ -98,7 +98,7 @@ describe('the decision about a lease after a probe', () => {
     { title: 'the third late answer is a miss', known: { lateSinceMs: NOW_MS - 15_000 }, answer: late, misses: [1] },
     { title: 'the second late answer is no miss', known: { lateSinceMs: NOW_MS - 14_999 }, answer: late, misses: [] },
     { title: 'a probe that the pass cut off is no miss', known: { lateSinceMs: 0 }, answer: unknown, misses: [] },
-  ])('$title', ({ known, answer, misses }) => {
+  ])('the count of misses follows the rule that $title', ({ known, answer, misses }) => {
     expect(decide(lease(known), answer).map(([, written]) => written?.misses)).toEqual(misses);
   });
 
@@ -107,7 +107,7 @@ describe('the decision about a lease after a probe', () => {
     expect(decide(known, late, { outcomes: answers(late, late) })).toEqual([]);
   });
 
-  test('the shutdown of one server refreshes the lease of a shared address', () => {
+  test('an answer that reports a shutdown refreshes the lease of a shared address', () => {
     expect(decide(lease(), shutsDown, {}, 'shared')).toEqual(saying(shutsDown, refreshed(4)));
   });
 
@@ -167,7 +167,7 @@ describe('the decision about a lease after a probe', () => {
     expect(decide(lease(), miss, { outcomes })).toMatchObject([[ADDRESS, missed(1)]]);
   });
 
-  test('the lease of a record stores its host name', () => {
+  test('the lease of a DNS record stores its host name', () => {
     const expected = [{ ...expecting('shared'), host: 'api.example.com' }];
     expect(decide(undefined, ready, { expected })).toMatchObject([[ADDRESS, { host: 'api.example.com' }]]);
   });
@@ -222,7 +222,7 @@ describe('the deletion of leases', () => {
   });
 });
 
-test('the known addresses are those of the spec, and the records of its host names', () => {
+test('the known addresses are the addresses of the spec and the known records of its host names', () => {
   const spec = aClusterSpec({ apiServers: [aServer(ADDRESS), aHost('api.example.com')] });
   const leases = [
     lease({ host: 'api.example.com' }),
@@ -236,7 +236,7 @@ test('the known addresses are those of the spec, and the records of its host nam
 });
 
 describe('leases over many ticks', () => {
-  /** The lease and whether it is published after each tick, `gapMs` apart. */
+  /** Runs ticks that are `gapMs` apart. Returns whether the address is published after each tick. */
   function live(ticks: readonly { answer: ProbeOutcome; gapMs: number }[]): boolean[] {
     let known: Lease | undefined;
     let nowMs = NOW_MS;
@@ -275,7 +275,7 @@ describe('leases over many ticks', () => {
     );
   });
 
-  test('after any history, a 200 publishes a server, and two silent probes remove it', () => {
+  test('an answer 200 publishes a server and two silent probes remove it after any earlier answers', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ answer: anyAnswer, gapMs: gap })), (before) => {
         const silent = { answer: miss, gapMs: LEASE_MS };

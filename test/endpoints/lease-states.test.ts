@@ -13,7 +13,7 @@ function lease(given: Partial<LeaseFields> = {}): Lease {
   return aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
 }
 
-/** An answer of each kind to a probe of the tick, with the interval of 10 s. */
+/** Returns an answer of this kind to a probe of a tick, with an interval of 10 s. */
 function probed(answer: ServerAnswer['answer'], given: Partial<ServerAnswer> = {}): ServerAnswer {
   const miss = { shortestMs: 5_000, longestMs: 30_000 };
   const proof = { provesEnd: answer === 'silence' || answer === 'late', miss, lateAfterMs: 15_000 };
@@ -29,7 +29,7 @@ const alive = probed('alive');
 const shutsDown = probed('shuttingDown');
 const error = probed('error');
 const silence = probed('silence');
-/** Silence of all addresses, which may be our own network's. */
+/** The silence of all addresses. It may be caused by our own network, so it does not prove that the server is down. */
 const unproven: ServerAnswer = {
   answer: 'silence',
   source: 'probe',
@@ -70,7 +70,7 @@ const PROBED: readonly Row[] = [
   ['a miss more than three intervals ago is forgotten', lease(missed(1, 30_001)), silence, missed(1)],
   ['a miss without a date is forgotten', lease({ misses: 1 }), silence, missed(1)],
   ['a miss by a clock far ahead is forgotten', lease(missed(1, -30_001)), silence, missed(1)],
-  ['a third miss is dated while the lease is active', lease(missed(2, 10_000)), silence, missed(2)],
+  ['a third miss gets a new date while the lease is active', lease(missed(2, 10_000)), silence, missed(2)],
   [
     'a miss after the expiry follows two misses before it',
     lease({ ...missed(2, 10_000), ...expired }),
@@ -83,15 +83,20 @@ const PROBED: readonly Row[] = [
     silence,
     { ...missed(1), ...expired },
   ],
-  ['a removed address that misses again is not written', lease(downFor(HALF_HOUR_MS)), silence, 'unchanged'],
+  ['another miss of a removed address is not stored', lease(downFor(HALF_HOUR_MS)), silence, 'unchanged'],
   [
     'a shutdown ends an active lease at once',
     lease(),
     shutsDown,
     { ...missed(2), expiresAtMs: NOW_MS, state: 'shuttingDown' },
   ],
-  ['a shutdown is written once', shuttingDown, shutsDown, 'unchanged'],
-  ['a shutdown is written once at the expiry, too', { ...shuttingDown, expiresAtMs: NOW_MS }, shutsDown, 'unchanged'],
+  ['a repeated shutdown is not stored again', shuttingDown, shutsDown, 'unchanged'],
+  [
+    'a repeated shutdown at the expiry of the lease is not stored again',
+    { ...shuttingDown, expiresAtMs: NOW_MS },
+    shutsDown,
+    'unchanged',
+  ],
   [
     'a shutdown of a removed address is stored',
     lease(downFor(5_000)),
@@ -105,18 +110,23 @@ const PROBED: readonly Row[] = [
     { ...missed(2), ...expired, state: 'shuttingDown' },
   ],
   ['a 200 refreshes the lease of a server that shut down', shuttingDown, ready, refreshed(4)],
-  ['a 401 does not bring back a server that shuts down', shuttingDown, alive, 'unchanged'],
-  ['a server that shuts down and answers an error still does', shuttingDown, error, 'unchanged'],
+  ['a 401 does not end a shutdown', shuttingDown, alive, 'unchanged'],
+  ['an error does not end a shutdown', shuttingDown, error, 'unchanged'],
   ['silence ends a shutdown', shuttingDown, silence, { ...expired, ...missed(2), state: 'leased' }],
   ['unproven silence does not end a shutdown', shuttingDown, unproven, 'unchanged'],
   ['a 200 does not end a withdrawal', lease(until), ready, 'unchanged'],
   ['a 401 does not end a withdrawal', lease(until), alive, 'unchanged'],
-  ['a shutdown is seen during a withdrawal', lease(until), shutsDown, { ...until, seenDown: true }],
-  ['an error is seen during a withdrawal', lease(until), error, { ...until, seenDown: true }],
-  ['silence is seen during a withdrawal', lease(until), silence, { ...until, seenDown: true }],
+  ['a shutdown during a withdrawal is stored as seen down', lease(until), shutsDown, { ...until, seenDown: true }],
+  ['an error during a withdrawal is stored as seen down', lease(until), error, { ...until, seenDown: true }],
+  ['silence during a withdrawal is stored as seen down', lease(until), silence, { ...until, seenDown: true }],
   ['unproven silence does not count during a withdrawal', lease(until), unproven, 'unchanged'],
   ['a late answer does not count during a withdrawal', lease({ ...until, lateSinceMs: 0 }), late, 'unchanged'],
-  ['a withdrawn server is seen down once', lease({ ...until, seenDown: true }), silence, 'unchanged'],
+  [
+    'another silence of a withdrawn server that was seen down is not stored',
+    lease({ ...until, seenDown: true }),
+    silence,
+    'unchanged',
+  ],
   [
     'a 200 ends the withdrawal of a server that was seen down',
     lease({ ...until, seenDown: true }),
@@ -155,7 +165,12 @@ const LATE: readonly Row[] = [
     late,
     { lateSinceMs: NOW_MS - 30_000, ...missed(2), ...expired },
   ],
-  ['an answer ends the lateness', lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1) }), ready, refreshed(4)],
+  [
+    'an answer in time ends a series of late answers',
+    lease({ lateSinceMs: NOW_MS - 30_000, ...missed(1) }),
+    ready,
+    refreshed(4),
+  ],
   [
     'late answers end a shutdown as silence does',
     lease({ ...expired, ...missed(2), seenDown: true, lateSinceMs: 0 }),
@@ -166,14 +181,17 @@ const LATE: readonly Row[] = [
 ];
 
 describe('a probe of the tick', () => {
-  test.each([...PROBED, ...LATE])('%s', (_title, before = newLease(ADDRESS), answer, after) => {
-    const next = nextLease(before, answer, NOW_MS);
-    if (after === 'unchanged') expect(next).toBe(before);
-    else {
-      const isDated = after.lateSinceMs === NOW_MS;
-      expect(next).toEqual(lease({ ...after, ...(!isDated && { lastProbe: answer.lastProbe ?? '' }) }));
-    }
-  });
+  test.each([...PROBED, ...LATE])(
+    'a lease follows the rule that %s',
+    (_title, before = newLease(ADDRESS), answer, after) => {
+      const next = nextLease(before, answer, NOW_MS);
+      if (after === 'unchanged') expect(next).toBe(before);
+      else {
+        const isDated = after.lateSinceMs === NOW_MS;
+        expect(next).toEqual(lease({ ...after, ...(!isDated && { lastProbe: answer.lastProbe ?? '' }) }));
+      }
+    },
+  );
 
   test('a probe of the tick keeps the host name of the address', () => {
     expect(nextLease(newLease(ADDRESS), { ...ready, host: 'api.example.com' }, NOW_MS).host).toBe('api.example.com');
@@ -187,14 +205,19 @@ describe('an agent', () => {
 
   test.each<readonly [string, Lease | undefined, ServerAnswer['answer'], Partial<LeaseFields> | 'unchanged']>([
     ['takes a lease with a 200', undefined, 'ready', refreshed(1)],
-    ['takes over a lease that was probed', lease({ lastProbe: 'answered 200' }), 'ready', refreshed(4)],
+    ['takes over the lease of a probed server', lease({ lastProbe: 'answered 200' }), 'ready', refreshed(4)],
     ['does not end a withdrawal with a 200', agents(until), 'ready', 'unchanged'],
-    ['sees the silence of its server during a withdrawal', agents(until), 'silence', { ...until, seenDown: true }],
+    [
+      'stores the silence of its server during a withdrawal as seen down',
+      agents(until),
+      'silence',
+      { ...until, seenDown: true },
+    ],
     ['lets its lease expire when its server is silent', held, 'silence', 'unchanged'],
     ['lets its lease expire when its server answers an error', held, 'error', 'unchanged'],
     ['ends its lease at a shutdown', held, 'shuttingDown', { ...missed(2), expiresAtMs: NOW_MS, seenDown: true }],
-    ['forgets a shutdown when its server is silent', down, 'silence', { ...expired, misses: 2, state: 'leased' }],
-  ])('%s', (_title, before = newLease(ADDRESS), answer, after) => {
+    ['ends the shutdown state when its server is silent', down, 'silence', { ...expired, misses: 2, state: 'leased' }],
+  ])('an agent %s', (_title, before = newLease(ADDRESS), answer, after) => {
     const next = nextLease(before, ofAgent(answer), NOW_MS);
     if (after === 'unchanged') expect(next).toBe(before);
     else expect(next).toEqual(agents(after));
@@ -208,16 +231,16 @@ describe('a withdrawal', () => {
     ['keeps the counted misses', lease(missed(1)), { ...missed(1), ...until }],
     ['stores a lease for an unknown address', newLease(ADDRESS), { generation: 0, expiresAtMs: 0, ...until }],
     [
-      'keeps that the server was seen down if it is repeated',
+      'that is repeated keeps the mark that the server was seen down',
       lease({ ...until, seenDown: true }),
       { ...until, seenDown: true },
     ],
+    ['that is repeated keeps a later end', lease({ withdrawnUntilMs: untilMs + 1 }), { withdrawnUntilMs: untilMs + 1 }],
     [
-      'keeps a later end if it is repeated',
-      lease({ withdrawnUntilMs: untilMs + 1 }),
-      { withdrawnUntilMs: untilMs + 1 },
+      'removes the mark that the server was seen down during an earlier withdrawal',
+      lease({ ...over, seenDown: true }),
+      until,
     ],
-    ['forgets that the server was seen down during an earlier withdrawal', lease({ ...over, seenDown: true }), until],
     [
       'does not count an earlier shutdown of the server as seen down',
       shuttingDown,
@@ -233,8 +256,8 @@ describe('a withdrawal', () => {
       lease({ ...missed(2), expiresAtMs: PAST_MS - 2, missedAtMs: PAST_MS - 1 }),
       { ...missed(2), ...until, expiresAtMs: PAST_MS - 1, missedAtMs: PAST_MS - 1 },
     ],
-    ['keeps the end of the lease if it is repeated', lease({ ...until, ...expired }), { ...until, ...expired }],
-  ])('%s', (_title, before, after) => {
+    ['that is repeated keeps the end of the lease', lease({ ...until, ...expired }), { ...until, ...expired }],
+  ])('a withdrawal %s', (_title, before, after) => {
     expect(withdrawn(before, { untilMs }, NOW_MS)).toEqual(lease(after));
   });
 
@@ -253,39 +276,45 @@ describe('the published addresses', () => {
 
   test.each<[string, Partial<LeaseFields>]>([
     ['an address with a valid lease', {}],
-    ['a valid lease with two misses', { misses: 2 }],
-    ['an expired lease with one miss: our own network may have failed', { ...expired, misses: 1 }],
-    ['an expired lease without a miss: our own network may have failed', { expiresAtMs: PAST_MS - 2 * HALF_HOUR_MS }],
-    ['an expired lease with two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
-    ["an agent's valid lease", agent],
-    ["an agent's valid lease after its withdrawal", { ...agent, withdrawnUntilMs: NOW_MS }],
-    ["an agent's expired lease without a miss", { ...agent, ...expired }],
+    ['an address with a valid lease and two misses', { misses: 2 }],
+    [
+      'an address with an expired lease and one miss, because our own network may have failed',
+      { ...expired, misses: 1 },
+    ],
+    [
+      'an address with an expired lease without a miss, because our own network may have failed',
+      { expiresAtMs: PAST_MS - 2 * HALF_HOUR_MS },
+    ],
+    ['an address with an expired lease and two misses from before the expiry', { ...missed(2, 10_000), ...expired }],
+    ['an address with a valid lease of an agent', agent],
+    ['an address with a valid lease of an agent after its withdrawal', { ...agent, withdrawnUntilMs: NOW_MS }],
+    ['an address with an expired lease of an agent without a miss', { ...agent, ...expired }],
     ['an address that left the spec while its lease is valid', { address: OTHER }],
   ])('the published addresses contain %s', (_name, given) => expect(isPublished(given)).toBe(true));
 
   test.each<[string, Partial<LeaseFields>]>([
-    ['an expired lease with two misses', { ...expired, misses: 2 }],
-    ['an expired lease with two misses, the last after the expiry', { ...missed(2), ...expired }],
-    ['a lease that was never refreshed', { generation: 0, ...expired }],
+    ['an address with an expired lease and two misses', { ...expired, misses: 2 }],
+    ['an address with an expired lease and two misses, one of them after the expiry', { ...missed(2), ...expired }],
+    ['an address whose lease was never refreshed', { generation: 0, ...expired }],
     ['a withdrawn address', { withdrawnUntilMs: NOW_MS + 1 }],
-    ['an address after its withdrawal by the lease from before it', { withdrawnUntilMs: NOW_MS }],
+    ['an address after its withdrawal because of a lease from before the withdrawal', { withdrawnUntilMs: NOW_MS }],
     ['an address after its withdrawal with an expired lease', { ...expired, withdrawnUntilMs: NOW_MS }],
     [
-      'an address after its withdrawal that never answered',
+      'an address that never answered after its withdrawal',
       { generation: 0, expiresAtMs: 0, withdrawnUntilMs: NOW_MS },
     ],
-    ["an agent's expired lease with two misses", { ...agent, ...expired, misses: 2 }],
-    ["an agent's withdrawn address", { ...agent, withdrawnUntilMs: NOW_MS + 1 }],
-    ["an agent's expired lease of an address outside the spec", { address: OTHER, ...agent, ...expired }],
+    ['an address with an expired lease of an agent and two misses', { ...agent, ...expired, misses: 2 }],
+    ['a withdrawn address of an agent', { ...agent, withdrawnUntilMs: NOW_MS + 1 }],
+    ['an address outside the spec with an expired lease of an agent', { address: OTHER, ...agent, ...expired }],
     ['an address that left the spec after its lease expired', { address: OTHER, ...expired }],
   ])('the published addresses do not contain %s', (_name, given) => expect(isPublished(given)).toBe(false));
 
-  test('the addresses are in byte order', () => {
+  test('the published addresses are in byte order', () => {
     const leases = ['10.0.0.2', '10.0.0.10', '10.0.0.1'].map((address) => lease({ address }));
     expect(publishedAddresses(leases, [], NOW_MS)).toEqual(['10.0.0.1', '10.0.0.10', '10.0.0.2']);
   });
 
-  test('the published addresses exclude those without a live lease; with the master-count reconciler, only those that reported their shutdown', () => {
+  test('the reconciler lease excludes addresses without a live lease, and master-count only those that reported a shutdown', () => {
     const leases = [lease(), lease({ address: OTHER, misses: 2 }), lease({ address: '10.0.0.3', seenDown: true })];
     expect(excludedAddresses(leases, [ADDRESS], 'lease', NOW_MS)).toEqual([OTHER, '10.0.0.3']);
     expect(excludedAddresses(leases, [ADDRESS], 'master-count', NOW_MS)).toEqual(['10.0.0.3']);

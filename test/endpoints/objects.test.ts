@@ -18,11 +18,11 @@ test.each<[unknown, unknown, boolean]>([
   [0, null, false],
   [false, {}, false],
   ['1', 1, false],
-])('the API reads %j and %j as the same: %s', (one, other, same) => {
+])('sameJson compares %j and %j as the API does: %s', (one, other, same) => {
   expect([sameJson(one, other), sameJson(other, one)]).toEqual([same, same]);
 });
 
-test('a port without a name is the same as one with an empty name', () => {
+test('samePort treats an absent name of a port like an empty name', () => {
   expect(samePort({ port: 1 }, { name: '', port: 1 })).toBe(true);
 });
 
@@ -36,6 +36,6 @@ test.each([
     text: ' with no address',
   },
   { name: 'another object', object: { ...anEndpoints(['10.0.0.1']), kind: 'Service' }, text: '' },
-])('what $name publish is printed as "$text"', ({ object, text }) => {
+])('describePublished returns "$text" for $name', ({ object, text }) => {
   expect(describePublished(object)).toBe(text);
 });

@@ -27,7 +27,7 @@ describe('the answer of a probe', () => {
     [301, '', 'odd error'],
     [204, '', 'odd error'],
     [600, '', 'odd error'],
-  ])('status %d with the body %j has the verdict: %s', (status, body, expected) => {
+  ])('an answer with the status %d and the body %j has the verdict: %s', (status, body, expected) => {
     const outcome = probeOutcome({ kind: 'status', status, body });
     const { verdict, odd, detail } = outcome;
     expect([odd ? `odd ${verdict}` : verdict, hasAnswered(outcome)]).toEqual([expected, true]);
@@ -42,11 +42,11 @@ describe('the answer of a probe', () => {
       body: ['a', 'b', 'c', 'd', 'e', 'f'].map((check) => `[-]${check} failed`).join('\n'),
       detail: 'answered 500: a, b, c, d, e',
     },
-  ])('the answer of a probe lists $name in the detail', ({ body, detail }) => {
+  ])('the detail of an answer lists $name', ({ body, detail }) => {
     expect(probeOutcome({ kind: 'status', status: 500, body }).detail).toBe(detail);
   });
 
-  test('a probe that was answered too late has the verdict unknown', () => {
+  test('a probe with a late answer has the verdict unknown', () => {
     expect(probeOutcome({ kind: 'unknown', message: 'busy', late: true })).toEqual({
       verdict: 'unknown',
       odd: false,
@@ -64,14 +64,9 @@ describe('the answer of a probe', () => {
   });
 
   test.each([
-    { kind: 'silence', message: 'connect ECONNREFUSED', odd: false, detail: 'no answer: connect ECONNREFUSED' },
-    {
-      kind: 'tlsFailure',
-      message: 'self-signed certificate',
-      odd: true,
-      detail: 'TLS failed: self-signed certificate',
-    },
-  ] as const)('$kind counts as a miss; it is reported as odd: $odd', ({ kind, message, odd, detail }) => {
+    ['silence', 'connect ECONNREFUSED', false, 'no answer: connect ECONNREFUSED'],
+    ['tlsFailure', 'self-signed certificate', true, 'TLS failed: self-signed certificate'],
+  ] as const)('a probe with %s is a miss, and only a TLS failure is reported as odd', (kind, message, odd, detail) => {
     expect(probeOutcome({ kind, message })).toEqual({ verdict: 'silence', odd, detail });
   });
 });

@@ -9,7 +9,7 @@ import { runs } from '../support/properties.ts';
 const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 const EXTRA = { name: 'extra', port: 1000, protocol: 'TCP' } as const;
 
-/** Endpoints and slice publish A, which is live. */
+/** Returns an observation in which Endpoints and slice publish A, and A is live. */
 function observed(given: Partial<FamilyObservation> = {}): FamilyObservation {
   const objects = { Endpoints: anEndpoints([A]), EndpointSlice: aSlice([A]) };
   return { spec: aClusterSpec(), family: 'IPv4', objects, live: [A], excluded: [], ...given };
@@ -31,7 +31,7 @@ describe('the plan of the writes', () => {
     expect(planWrites(observed({ objects, spec: aClusterSpec({ endpoints }) }))).toEqual([]);
   });
 
-  test('the plan of the writes corrects wrong ports, and then the slice', () => {
+  test('the plan of the writes corrects wrong ports of the Endpoints, and then the slice', () => {
     const objects = { Endpoints: anEndpoints([A], [EXTRA]), EndpointSlice: aSlice([A]) };
     expect(planWrites(observed({ objects }))).toEqual([
       { verb: 'update', object: anEndpoints([A]) },
@@ -79,14 +79,14 @@ describe('the plan of the writes', () => {
 
   const both = { Endpoints: anEndpoints([A]), EndpointSlice: aSlice([A]) };
   test.each([
-    { what: 'missing Endpoints', objects: { ...both, Endpoints: undefined }, harmful: true },
-    { what: 'Endpoints without an address', objects: { ...both, Endpoints: anEndpoints([]) }, harmful: true },
-    { what: 'a slice without an address', objects: { ...both, EndpointSlice: aSlice([]) }, harmful: true },
-    { what: 'Endpoints with an excluded address', objects: { ...both, Endpoints: anEndpoints([A, B]) }, harmful: true },
-    { what: 'a slice with an excluded address', objects: { ...both, EndpointSlice: aSlice([A, B]) }, harmful: true },
-    { what: 'an unknown address', objects: { ...both, Endpoints: anEndpoints([A, C]) }, harmful: false },
-    { what: 'a live address alone', objects: both, harmful: false },
-  ])('clients must not see $what: $harmful', ({ objects, harmful }) => {
+    ['must not see missing Endpoints', { ...both, Endpoints: undefined }, true],
+    ['must not see Endpoints without an address', { ...both, Endpoints: anEndpoints([]) }, true],
+    ['must not see a slice without an address', { ...both, EndpointSlice: aSlice([]) }, true],
+    ['must not see Endpoints with an excluded address', { ...both, Endpoints: anEndpoints([A, B]) }, true],
+    ['must not see a slice with an excluded address', { ...both, EndpointSlice: aSlice([A, B]) }, true],
+    ['may see Endpoints with an unknown address', { ...both, Endpoints: anEndpoints([A, C]) }, false],
+    ['may see Endpoints and a slice with only live addresses', both, false],
+  ])('clients %s', (_name, objects, harmful) => {
     expect(isHarmful({ objects, excluded: [B] })).toBe(harmful);
   });
 });

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { addMaster, leaseEndpoints, removeMasters } from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
 
-/* The golden cases compare both reconcilers with the original. */
+/* The golden cases compare both reconcilers with upstream. */
 
 const RULES = { ports: [HTTPS], reconcilePorts: true };
 
@@ -27,12 +27,12 @@ test('the master-count reconciler adds the skip-mirror label to otherwise correc
   expect(addMaster(current, '1.2.3.4', { masterCount: 4, ...RULES })).toEqual({ ...rest, metadata });
 });
 
-test('the master-count reconciler removes even its own address from the middle of too many', () => {
+test('the master-count reconciler removes its own address if there are too many addresses', () => {
   const current = anEndpoints(['4.3.2.1', '4.3.2.2', '4.3.2.3', '4.3.2.4']);
   expect(addMaster(current, '4.3.2.25', { masterCount: 1, ...RULES })).toEqual(anEndpoints(['4.3.2.2']));
 });
 
-test('the master-count reconciler removes the last address, too, and nothing from Endpoints without subsets', () => {
+test('the master-count reconciler removes the last address, and changes nothing in Endpoints without subsets', () => {
   expect(removeMasters(anEndpoints(['1.2.3.4']), new Set(['1.2.3.4']))).toEqual(anEndpoints([]));
   expect(removeMasters(anEndpoints([]), new Set(['1.2.3.4']))).toBeUndefined();
 });

@@ -4,8 +4,8 @@ import type { EndpointSubset } from '../../lib/endpoints/objects.ts';
 import { repackedAddresses, repackSubsets } from '../../lib/endpoints/repack-subsets.ts';
 
 /**
- * Subsets as a text: their addresses, then their ports, with ` | ` between two subsets. `1.2.3.4/uid` stands for something,
- * `!1.2.3.4` is not ready, `a:93` is a port.
+ * Returns the subsets that a text describes. A subset has addresses, then ports. ` | ` separates two subsets. `1.2.3.4/uid` has a
+ * target with that uid, `!1.2.3.4` is not ready, and `a:93` is a port.
  */
 function subsets(text: string): EndpointSubset[] {
   return text.split(' | ').map((part) => {
@@ -92,7 +92,7 @@ describe('repacking subsets', () => {
     expect(repacked).toEqual([{ addresses: [first], ports: [port('a:111')] }]);
   });
 
-  // The order that the original's hash gives, taken from a run of it.
+  // The expected order is from a run of upstream.
   test('repacking sorts ports by the hash of their printed form', () => {
     const https = { name: 'https', port: 6443, protocol: 'TCP' };
     const extra = { name: 'extra', port: 1000, protocol: 'TCP' };
@@ -102,7 +102,7 @@ describe('repacking subsets', () => {
     ]);
   });
 
-  // What Go's spew prints of each, written out.
+  // The test builds the printed form of each subset like spew of Go.
   test('repacking sorts subsets by the hash of their printed form, which contains every field', () => {
     const ref = (n: number) => ({ kind: `K${n}`, namespace: 'ns', name: `n${n}`, uid: `u${n}`, apiVersion: 'v1' });
     const given = Array.from({ length: 24 }, (_, n) => {
@@ -164,13 +164,13 @@ describe('repacking subsets', () => {
   });
 });
 
-/** FNV-1a of 128 bits. */
+/** Returns the 128-bit FNV-1a hash of a text. */
 function fnv(text: string): bigint {
   const add = (hash: bigint, byte: number) => ((hash ^ BigInt(byte)) * (2n ** 88n + 0x13bn)) % 2n ** 128n;
   return [...Buffer.from(text)].reduce(add, 0x6c62272e07bb014262b821756295c58dn);
 }
 
-/** The order of ports and subsets is another test's: it is a hash's. */
+/** Returns the subsets sorted by content, because another test covers their order by hash. */
 function byContent(packed: readonly EndpointSubset[]): unknown {
   const sorted = packed.map(({ ports, ...rest }) => ({
     ...rest,

@@ -3,7 +3,7 @@ import { type EndpointSliceObject, type EndpointsObject, MANAGED_BY_LABEL } from
 import { sliceFromEndpoints, sliceWrites } from '../../lib/endpoints/slices.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 
-test('the slice of Endpoints has the target, the node and the readiness of each address, ready ones first', () => {
+test('the slice of Endpoints has the target, node and readiness of each address, and lists ready addresses first', () => {
   const targetRef = { kind: 'Pod', name: 'p' };
   const endpoints: EndpointsObject = {
     ...anEndpoints([]),
@@ -42,7 +42,7 @@ test('the slice of Endpoints contains only the addresses and ports of the first 
 });
 
 describe('the writes of the slice', () => {
-  test('the writes of the slice create it in the namespace default, also without an address', () => {
+  test('the slice is created in the namespace default even if it has no address', () => {
     const bare: EndpointsObject = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'kubernetes' } };
     const created = { verb: 'create', object: { ...aSlice([]), ports: [] } };
     expect(sliceWrites(sliceFromEndpoints(bare), undefined)).toEqual([created]);
@@ -54,7 +54,7 @@ describe('the writes of the slice', () => {
     metadata: { ...slice.metadata, uid: 'u', resourceVersion: '7', annotations: { mine: 'kept' } },
   });
 
-  test('the writes of the slice are none if endpoints, ports and labels are the same; an absent list is an empty one', () => {
+  test('the slice is not written if endpoints, ports and labels are the same, and an absent list equals an empty one', () => {
     expect(sliceWrites(desired, found(desired))).toEqual([]);
     const { endpoints: _, ports: __, ...empty } = aSlice([]);
     expect(sliceWrites(aSlice([]), found(empty))).toEqual([]);
@@ -72,7 +72,7 @@ describe('the writes of the slice', () => {
       name: 'a label of another writer',
       slice: { ...desired, metadata: { ...aSlice([]).metadata, labels: { other: 'x' } } },
     },
-  ])('the writes of the slice correct $name on the object that was read', ({ slice }) => {
+  ])('the update of a slice corrects $name, and keeps the other fields', ({ slice }) => {
     const current = found(slice);
     const { endpoints, ports, metadata } = desired;
     const object = { ...current, endpoints, ports, metadata: { ...current.metadata, labels: metadata.labels } };

@@ -23,7 +23,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map(({ stop }) => stop()));
 });
 
-/** An API server with a certificate of that CA, which accepts the token `new` alone. */
+/** Starts an API server with a certificate of that CA. It accepts all requests except those with the token `old`. */
 async function serverOf({ issue }: Authority): Promise<FaultServer> {
   const server = await startFaultServer(
     ({ headers }) => ({ status: headers['authorization'] === 'Bearer old' ? 401 : 200, body: NAMESPACE }),
@@ -33,7 +33,7 @@ async function serverOf({ issue }: Authority): Promise<FaultServer> {
   return server;
 }
 
-/** A process with a kubeconfig in a store. */
+/** Returns the connections of a process whose kubeconfig is in a store, and the stored kubeconfig. */
 function aProcess({ server, ca, token = 'new' }: { server: string; ca: string; token?: string }) {
   const clock = { nowMs: 0 };
   const stored = { server, ca, token, isThere: true };
@@ -49,7 +49,7 @@ function aProcess({ server, ca, token = 'new' }: { server: string; ca: string; t
       );
     },
   });
-  /** One pass after so many seconds. */
+  /** Opens the connection of a pass this many seconds after the last one. */
   const pass = async (seconds: number) => {
     clock.nowMs += seconds * 1000;
     return clusters.connect(aClusterSpec({ kubeconfig: STORE }), {
@@ -93,7 +93,7 @@ describe('the CA was rotated', () => {
     await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
   });
 
-  test('a kubeconfig that was read less than a minute before a server restarted does not decide about its certificate', async () => {
+  test('a certificate that does not verify has the result "unknown" until the kubeconfig is a minute old and is read again', async () => {
     const [first, second] = [await serverOf(after), await serverOf(stranger)];
     const { stored, pass, probe, reads } = aProcess({ server: first.url, ca: before.ca });
     await pass(0);
@@ -109,7 +109,7 @@ describe('the CA was rotated', () => {
 });
 
 describe('a server with a certificate that never verifies', () => {
-  test('a certificate that never verifies costs one read of the kubeconfig a minute, and counts as a miss from the first read on', async () => {
+  test('a certificate that never verifies causes one read of the kubeconfig per minute, and is a TLS failure after the first of them', async () => {
     const server = await serverOf(stranger);
     const { pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
     await pass(0);
@@ -119,7 +119,7 @@ describe('a server with a certificate that never verifies', () => {
     expect(reads()).toBe(1 + 10);
   });
 
-  test('a server with a certificate that never verifies counts at once in a pass that has just read the kubeconfig', async () => {
+  test('a certificate that does not verify is a TLS failure at once if the pass has just read the kubeconfig', async () => {
     const server = await serverOf(stranger);
     const { probe, reads } = aProcess({ server: server.url, ca: before.ca });
     for (const seconds of [0, 10, 10])
@@ -127,7 +127,7 @@ describe('a server with a certificate that never verifies', () => {
     expect(reads()).toBe(1);
   });
 
-  test('a server with a certificate that never verifies does not count while the store gives no answer, which is asked once a minute', async () => {
+  test('a certificate that does not verify has the result "unknown" while the store gives no answer, which is called once a minute', async () => {
     const server = await serverOf(stranger);
     const { stored, pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
     await pass(0);

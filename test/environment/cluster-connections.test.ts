@@ -8,7 +8,7 @@ import { type FaultServer, failure, startFaultServer } from '../support/api-faul
 
 const MINUTE = 60_000;
 
-/** Accepts the token `new` alone. */
+/** An API server that accepts only the token `new`. */
 let server: FaultServer;
 beforeAll(async () => {
   const namespace = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
@@ -30,7 +30,7 @@ function access(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
   };
 }
 
-/** A kubeconfig with a token from the first second until this one. */
+/** Returns the access of a kubeconfig whose token is valid from second 0 to second `exp`. */
 function accessUntil(exp: number): ApiServerAccess {
   const token = `x.${Buffer.from(JSON.stringify({ iat: 0, exp })).toString('base64url')}.x`;
   return access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
@@ -89,7 +89,7 @@ describe('the connections of a process', () => {
     expect(readsAt).toEqual([1, 1, 2, 2, 3, 3, 3]);
   });
 
-  test('the kubeconfigs of a fleet are read 16 at once after a deployment, then 20 a second', async () => {
+  test('a process reads the first 16 kubeconfigs at once, and then 20 per second', async () => {
     const { clock, connect, sleeps, reads } = aProcess();
     const specs = Array.from({ length: 20 }, (_, index) =>
       aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }),
@@ -101,7 +101,7 @@ describe('the connections of a process', () => {
     expect(sleeps).toHaveLength(4);
   });
 
-  test('at most four kubeconfigs are read a second for a minute after a throttled read', async () => {
+  test('a process reads at most four kubeconfigs per second for a minute after a throttled read', async () => {
     const { clock, connect, sleeps } = aProcess(async (name) => {
       if (name === 'first') throw new ClusterError('Throttled', 'too many reads');
       return access();
@@ -116,7 +116,7 @@ describe('the connections of a process', () => {
     expect(sleeps).toHaveLength(2);
   });
 
-  test('a read that has to wait longer than its pass is given up with the reason', async () => {
+  test('a read of a kubeconfig that would begin after the end of the pass fails with the reason', async () => {
     const clusters = new ClusterConnections({
       nowMs: () => 0,
       loadKubeconfig: async () => access(),
@@ -132,7 +132,7 @@ describe('the connections of a process', () => {
     });
   });
 
-  test('each cluster has its own connections, and another context is another kubeconfig', async () => {
+  test('a kubeconfig is read for each cluster, and again for another context', async () => {
     const { connect, reads } = aProcess();
     await connect(aClusterSpec({ name: 'a' }));
     await connect(aClusterSpec({ name: 'b' }));
@@ -140,14 +140,14 @@ describe('the connections of a process', () => {
     expect(reads()).toBe(3);
   });
 
-  test('a read that fails is tried again by the next pass', async () => {
+  test('the next pass reads a kubeconfig again after a failed read', async () => {
     const outcomes = [Promise.reject(new ClusterError('BadKubeconfig', 'cannot be read')), Promise.resolve(access())];
     const { connect } = aProcess(() => outcomes.shift() ?? Promise.resolve(access()));
     await expect(connect()).rejects.toMatchObject({ code: 'BadKubeconfig' });
     await expect(connect()).resolves.toBeDefined();
   });
 
-  test('a read that hangs does not delay the next pass', async () => {
+  test('a read of a kubeconfig that hangs does not delay the next pass', async () => {
     const outcomes = [new Promise<never>(() => {}), Promise.resolve(access())];
     const { connect } = aProcess(() => outcomes.shift() ?? Promise.resolve(access()));
     void connect();
@@ -183,7 +183,7 @@ describe('the connections of a process', () => {
     const withToken = (Authorization: string) => access({ authHeaders: async () => ({ Authorization }) });
     const read = { kind: 'Namespace', name: 'default' } as const;
 
-    test('a refused credential is read again once, and the pass continues with the new one', async () => {
+    test('a refused credential is read again once, and the pass continues with the new credential', async () => {
       const before = server.requests.length;
       const stored = ['old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
@@ -196,7 +196,7 @@ describe('the connections of a process', () => {
       await clusters.close();
     });
 
-    test('a credential that is refused again is read only by the next pass', async () => {
+    test('a credential that is refused twice is read again only by the next pass', async () => {
       const stored = ['old', 'old', 'new'];
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
       await connect();
@@ -209,7 +209,7 @@ describe('the connections of a process', () => {
       await clusters.close();
     });
 
-    test('a refused credential and a failed read are both reported', async () => {
+    test('the error reports both the refused credential and the failed read of a new one', async () => {
       const outcomes = [async () => withToken('old')];
       const { clusters, connect } = aProcess(async () => {
         const next = outcomes.shift();
@@ -244,7 +244,7 @@ describe('the connections of a process', () => {
     await clusters.close();
   });
 
-  test('the end of a credential is logged once, a third of its life before, and is part of every pass from then on', async () => {
+  test('a credential in the last third of its lifetime is logged once, and all passes report that it ends soon', async () => {
     const { clock, connect, warnings } = aProcess(async () => accessUntil(90 * 60));
     clock.nowMs = 59 * MINUTE;
     expect(await connect()).toMatchObject({ credentialEndsSoon: false });
@@ -258,7 +258,7 @@ describe('the connections of a process', () => {
     ]);
   });
 
-  test('a disabled verification is logged once, not at every read', async () => {
+  test('a process logs only once that a kubeconfig disables verification', async () => {
     const { clock, connect, warnings } = aProcess(async () => access({ skipTlsVerify: true }));
     await connect();
     clock.nowMs += 10 * MINUTE;

@@ -34,7 +34,7 @@ let table: KeyValueTable;
 let telemetry: RecordingTelemetry;
 let variables: NodeJS.ProcessEnv;
 
-/** By the clock of the table, which the host of the function is 16 minutes ahead of. */
+/** Returns the time of the table. The clock of the function is 16 minutes ahead. */
 const tableNowMs = () => Date.now() - 16 * MINUTE_MS;
 
 beforeEach(async () => {
@@ -59,7 +59,7 @@ afterEach(async () => {
   await server.close();
 });
 
-/** The first invocation of a process. */
+/** Runs the first invocation of a process. */
 function invoke(event: object): Promise<unknown> {
   const environment: Environment = {
     ...environmentFrom({ TABLE_NAME, REPORTING_INSTANCE: 'test', STACK: 'prod' }),
@@ -73,7 +73,7 @@ function invoke(event: object): Promise<unknown> {
   return loopHandler(clusterIpRepair)(event, { environment, getRemainingTimeInMillis: () => MINUTE_MS });
 }
 
-test('a function with a clock 16 minutes ahead of the table does not free the address of a hold that has ten minutes left', async () => {
+test('a function with a clock 16 minutes ahead does not free a held address ten minutes before the end of the hold', async () => {
   const hold = {
     items: ['10.0.0.9'],
     owner: 'shop',
@@ -87,7 +87,7 @@ test('a function with a clock 16 minutes ahead of the table does not free the ad
   expect([saved?.holds, saved !== undefined && hasBit(saved.data, BIT)]).toEqual([[hold], true]);
 });
 
-test('a function with a clock 16 minutes ahead of the table runs the passes of a schedule that is on time, and reports its clock', async () => {
+test('a function with a clock 16 minutes ahead runs the passes of a scheduled event that is on time, and logs the difference', async () => {
   const event = { 'detail-type': 'Scheduled Event', time: new Date(tableNowMs()).toISOString() };
   expect(await invoke(event)).toMatchObject({ passes: 1, failed: 0 });
   expect(telemetry.lines.map(({ message }) => message)).toContain("the clock differs from the table's");

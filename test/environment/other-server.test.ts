@@ -20,7 +20,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map(({ stop }) => stop()));
 });
 
-describe('the API servers to which a pass may turn', () => {
+describe('the other API servers that a pass may use', () => {
   const access = async (server = OWN, cluster: object = { 'tls-server-name': 'api.example.com' }) =>
     parseKubeconfig(kubeconfigTo(server, { cluster, user: { token: 'secret' } }), 'of the test');
   const spec = (apiServers: ClusterSpec['apiServers']) => aClusterSpec({ apiServers });
@@ -42,17 +42,17 @@ describe('the API servers to which a pass may turn', () => {
   });
 
   test.each([
-    { what: 'of a host that is no API server of the spec', url: 'https://10.0.0.9:6443/readyz', count: 0 },
-    { what: 'without TLS', url: 'http://10.0.0.2:8080/readyz', count: 0 },
-    { what: 'at another port of an API server', url: 'https://10.0.0.2:7443/readyz', count: 1 },
-  ])('a probe URL $what leads to $count other servers', async ({ url, count }) => {
+    ['may not use a probe URL at a host that is no API server of the spec', 'https://10.0.0.9:6443/readyz', 0],
+    ['may not use a probe URL without TLS', 'http://10.0.0.2:8080/readyz', 0],
+    ['may use a probe URL at another port of an API server', 'https://10.0.0.2:7443/readyz', 1],
+  ])('a pass %s', async (_, url, count) => {
     expect(otherServers(spec([aServer('10.0.0.2', url)]), await access())).toHaveLength(count);
   });
 
   test.each<[string, Partial<ApiServerAccess>]>([
-    ['a token for one server alone, as of a web identity', { isForServerAlone: true }],
-    ['verification that is off', { skipTlsVerify: true }],
-    ['a server behind a path, which only a proxy has', { basePath: '/k8s/clusters/a' }],
+    ['a token for only one server, as with webIdentity', { isForServerAlone: true }],
+    ['disabled verification', { skipTlsVerify: true }],
+    ['a server URL with a path, because the server is then a proxy', { basePath: '/k8s/clusters/a' }],
     ['a server without TLS', { server: 'http://10.0.0.1:8080' }],
   ])('a pass may use no other API server with %s', async (_, overrides) => {
     expect(otherServers(spec([aServer('10.0.0.2')]), { ...(await access()), ...overrides })).toEqual([]);
@@ -60,7 +60,7 @@ describe('the API servers to which a pass may turn', () => {
 });
 
 describe('a pass when the API server in its kubeconfig is down', () => {
-  /** The other API server of the spec, and what the pass gets. */
+  /** Runs a call of a pass whose own API server is down. Returns the other API server, the result and the warnings. */
   async function passBy(
     {
       react = () => ({ body: NAMESPACE }),
@@ -89,15 +89,18 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     return { other, got, warnings };
   }
 
-  test.each<Loop>(['kubernetes-service', 'system-namespaces'])('uses another one of the spec: %s', async (loop) => {
-    const { other, got, warnings } = await passBy({}, { loop });
-    expect(got).toMatchObject({ status: 'fulfilled', value: NAMESPACE });
-    expect(other.requests.map(({ path, headers }) => [path, headers['authorization']])).toEqual([
-      ['/readyz', undefined],
-      ['/api/v1/namespaces/default', 'Bearer secret'],
-    ]);
-    expect(warnings).toEqual([expect.stringMatching(/^https:\/\/127.0.0.1:1 does not answer: passes use https:/)]);
-  });
+  test.each<Loop>(['kubernetes-service', 'system-namespaces'])(
+    'a pass of %s uses another API server of the spec',
+    async (loop) => {
+      const { other, got, warnings } = await passBy({}, { loop });
+      expect(got).toMatchObject({ status: 'fulfilled', value: NAMESPACE });
+      expect(other.requests.map(({ path, headers }) => [path, headers['authorization']])).toEqual([
+        ['/readyz', undefined],
+        ['/api/v1/namespaces/default', 'Bearer secret'],
+      ]);
+      expect(warnings).toEqual([expect.stringMatching(/^https:\/\/127.0.0.1:1 does not answer: passes use https:/)]);
+    },
+  );
 
   test.each([
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1']), {}],
@@ -118,11 +121,14 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     expect(other.requests.map(({ path }) => path)).toEqual(['/readyz']);
   });
 
-  test.each<Loop>(['cluster-ip-repair', 'node-port-repair'])('waits for it in the repair %s', async (loop) => {
-    const { other, got } = await passBy({}, { loop });
-    expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
-    expect(other.requests).toEqual([]);
-  });
+  test.each<Loop>(['cluster-ip-repair', 'node-port-repair'])(
+    'a pass of %s fails and uses no other API server',
+    async (loop) => {
+      const { other, got } = await passBy({}, { loop });
+      expect(got).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
+      expect(other.requests).toEqual([]);
+    },
+  );
 });
 
 describe('a request of a pass that uses another API server', () => {
@@ -131,7 +137,7 @@ describe('a request of a pass that uses another API server', () => {
   const other: Transport = async () => answered;
   const get = { method: 'GET', path: '/', headers: {} } as const;
 
-  test('a request waits 3 s for the first answer of an API server that accepts connections and is silent', async () => {
+  test('a request uses another server if its own accepts the connection but gives no answer for 3 s', async () => {
     jest.useFakeTimers();
     const silent: Transport = (_, signal) =>
       new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -144,7 +150,7 @@ describe('a request of a pass that uses another API server', () => {
     await expect(transport(get, never)).resolves.toBe(answered);
   });
 
-  test('a write that may have been executed is not repeated; its caller decides', async () => {
+  test('a write that may have been executed is not sent to another server, but the next write is', async () => {
     const lost: Transport = () => Promise.reject(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
     const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
     const put = { ...get, method: 'PUT' } as const;
@@ -161,7 +167,7 @@ describe('a request of a pass that uses another API server', () => {
     await expect(transport(get, never)).resolves.toBe(answered);
   });
 
-  test('a request uses its own server if one search finds no other', async () => {
+  test('requests search only once for another server if there is none', async () => {
     const refused: Transport = () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }));
     const find = jest.fn(async () => undefined);
     const transport = orOther(refused, never, find);

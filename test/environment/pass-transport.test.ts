@@ -13,7 +13,7 @@ const access = (context: string): ApiServerAccess => ({
 });
 const [old, newer] = [access('old'), access('newer')];
 
-test('the body of a 401 is ended before the request is made again, so that its connection is free', async () => {
+test('the body of a reply 401 is closed before the request is repeated, so that its connection is free', async () => {
   const events: string[] = [];
   async function* refusal() {
     try {

@@ -23,7 +23,7 @@ test.each(['TABLE_NAME', 'REPORTING_INSTANCE', 'STACK'])(
   },
 );
 
-test('the environment of a deployed function reads kubeconfigs beside the code of the function', async () => {
+test('the environment of a deployed function reads kubeconfig files from the folder of its code', async () => {
   const { connect } = environmentFrom({ ...complete, LAMBDA_TASK_ROOT: '/var/task' });
   const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
   await expect(connect(aClusterSpec({ kubeconfig: { file: 'none.yml' } }), options)).rejects.toMatchObject({
@@ -32,7 +32,7 @@ test('the environment of a deployed function reads kubeconfigs beside the code o
   });
 });
 
-test('the environment of a deployed function refuses a kubeconfig of its own machine only in Lambda', async () => {
+test('the environment of a deployed function refuses a server on its own machine only in Lambda', async () => {
   const folder = temporaryFolder();
   await writeFile(path.join(folder, 'kubeconfig'), kubeconfigTo('http://127.0.0.1:9001'));
   const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
@@ -49,11 +49,14 @@ test.each([
   { url: undefined, queues: false },
   { url: '', queues: false },
   { url: 'https://sqs.eu-test-1.amazonaws.com/1/ticks', queues: true },
-])('the environment of a deployed function queues ticks only with a queue: $url', ({ url, queues }) => {
-  expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
-});
+])(
+  'the environment of a deployed function with the queue URL $url has a queue of ticks: $queues',
+  ({ url, queues }) => {
+    expect(environmentFrom({ ...complete, TICK_QUEUE_URL: url }).tickQueue !== undefined).toBe(queues);
+  },
+);
 
-test('the version that API servers see is that of the package', () => {
+test('VERSION is the version of the package', () => {
   const text = readFileSync(path.join(import.meta.dirname, '..', '..', 'package.json'), 'utf8');
   expect(JSON.parse(text)).toMatchObject({ version: VERSION });
 });

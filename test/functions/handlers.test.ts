@@ -7,7 +7,7 @@ import { aDispatchWorld } from '../support/dispatch-world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../functions');
 
-test.each(readdirSync(FOLDER))('the function %s fails with the variable that its environment lacks', async (file) => {
+test.each(readdirSync(FOLDER))('the function %s fails and names the missing variable TABLE_NAME', async (file) => {
   const { handler } = await import(join(FOLDER, file));
   const invocation = handler({}, { getRemainingTimeInMillis: () => 30_000 });
   await expect(invocation).rejects.toMatchObject({
@@ -16,7 +16,7 @@ test.each(readdirSync(FOLDER))('the function %s fails with the variable that its
   });
 });
 
-test.each(LOOPS)('the handler %s runs the loop of its name', async (loop) => {
+test.each(LOOPS)('the handler %s runs the loop with the same name', async (loop) => {
   const { environment, telemetry } = aDispatchWorld();
   const context = { getRemainingTimeInMillis: () => 30_000, environment };
   expect(await LOOP_HANDLERS[loop]({}, context)).toEqual({ passes: 0, failed: 0, skipped: 0 });

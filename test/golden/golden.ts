@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 
-/** What the original did with one scenario, run for real. */
+/** A scenario, and the results of upstream's code in this scenario. */
 export interface GoldenCase<Scenario, Expected> {
   readonly scenario: Scenario & { readonly name: string; readonly kind: string };
   readonly expected: Expected;
@@ -19,9 +19,9 @@ const KINDS = [
 type Kind = (typeof KINDS)[number];
 
 /**
- * A test for each case of one kind (`ip-range.jsonl` holds the kind `ip-range`) in the `*.jsonl` of `GOLDEN_DIR`, by
- * default `test/golden`. It throws when a file holds no case and when a case is of a kind that no test reads. A folder
- * of somebody else's may do without a kind; ours may not.
+ * Defines a test for each case of one kind in the `*.jsonl` files of `GOLDEN_DIR`. Default: `test/golden`. `ip-range.jsonl`
+ * contains the kind `ip-range`. Throws if a file has no case, or a case of a kind that no test reads. Another folder may lack a
+ * kind, but `test/golden` may not.
  */
 export function goldenTests<Scenario, Expected>(
   fileName: `${Kind}.jsonl`,

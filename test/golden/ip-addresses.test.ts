@@ -63,7 +63,10 @@ function recordOf({ name, labels, ageSeconds, parentRef }: NonNullable<Scenario[
   return [name, record] as const;
 }
 
-/** Upstream writes by name and without a precondition; what the product writes is in test/loops/repair-ip-addresses.test.ts. */
+/**
+ * Writes by name and without a precondition, as upstream does. test/loops/repair-ip-addresses.test.ts tests the product's
+ * writes.
+ */
 function written(addresses: Map<string, IPAddressRecord>, { item, service, correction }: AddressFault): void {
   if (correction === 'delete') addresses.delete(item);
   if (correction === 'none' || correction === 'delete') return;
@@ -84,7 +87,7 @@ function eventsOf(faults: readonly AddressFault[]): object[] {
   });
 }
 
-/** Texts of what may come in any order. */
+/** Returns texts of objects in a fixed order, because any order of the objects is correct. */
 function inOrder(objects: readonly object[] | null): string[] {
   return (objects ?? []).map((object) => JSON.stringify(object, Object.keys(object).sort())).sort();
 }
@@ -104,10 +107,10 @@ function expectedSummary({ name, labels, parentRef, kept }: NonNullable<Expected
   };
 }
 
-describe('the repair of IPAddresses answers as upstream', () => {
+describe('the repair of IPAddresses has the results of upstream', () => {
   goldenTests<Scenario, readonly ExpectedPass[]>(
     'repair-ip-addresses.jsonl',
-    '$scenario.name',
+    'the repair has the results of upstream: $scenario.name',
     ({ scenario, expected }) => {
       const cidrs = (scenario.serviceCIDRs ?? []).map(({ name, cidrs: texts }) => ({
         name,
@@ -118,7 +121,7 @@ describe('the repair of IPAddresses answers as upstream', () => {
         createdAtMs: NOW_MS - service.ageSeconds * 1000,
       }));
       const addresses = new Map((scenario.ipAddresses ?? []).map(recordOf));
-      // A pass lists Services with cluster IPs, and reads those that IPAddresses reference beside them.
+      // A pass lists Services with cluster IPs, and also reads those that IPAddresses reference.
       const referenced = new Set([...addresses.values()].map(({ parent }) => serviceKey(parent)));
       const isRead = (service: ServiceClaim) =>
         isSelected(service, 'withClusterIPs') || referenced.has(serviceKey(service));

@@ -39,21 +39,29 @@ function expectAnswers<Item>(
   if (!isRefused(range)) expect(answered(range, operations)).toEqual(withLists(expected));
 }
 
-describe('An IP range answers as the original does to', () => {
-  goldenTests<IpScenario, ExpectedRange>('ip-range.jsonl', '$scenario.name', ({ scenario, expected }) => {
-    const operations = scenario.ops.map(({ op, ip }) => ({ op, item: ip }));
-    expectAnswers(ipRangeOf(scenario.cidr, seededPick(1)), operations, expected);
-  });
+describe('An IP range has the results of upstream', () => {
+  goldenTests<IpScenario, ExpectedRange>(
+    'ip-range.jsonl',
+    'an IP range answers like upstream: $scenario.name',
+    ({ scenario, expected }) => {
+      const operations = scenario.ops.map(({ op, ip }) => ({ op, item: ip }));
+      expectAnswers(ipRangeOf(scenario.cidr, seededPick(1)), operations, expected);
+    },
+  );
 });
 
-describe('A range of node ports answers as the original does to', () => {
-  goldenTests<PortScenario, ExpectedRange>('port-range.jsonl', '$scenario.name', ({ scenario, expected }) => {
-    const operations = scenario.ops.map(({ op, port }) => ({ op, item: port }));
-    expectAnswers(portRangeOf(scenario.portRange, seededPick(1)), operations, expected);
-  });
+describe('A range of node ports has the results of upstream', () => {
+  goldenTests<PortScenario, ExpectedRange>(
+    'port-range.jsonl',
+    'a port range answers like upstream: $scenario.name',
+    ({ scenario, expected }) => {
+      const operations = scenario.ops.map(({ op, port }) => ({ op, item: port }));
+      expectAnswers(portRangeOf(scenario.portRange, seededPick(1)), operations, expected);
+    },
+  );
 });
 
-/** An absent list and an empty one are the same. */
+/** Returns the expectation with an empty list for an absent one. */
 function withLists(expected: ExpectedRange): ExpectedRange {
   return {
     ...expected,
@@ -61,7 +69,7 @@ function withLists(expected: ExpectedRange): ExpectedRange {
   };
 }
 
-/** What a range answers to a golden scenario, in the words of its expectation. */
+/** Returns the answers of a range to a golden scenario, in the form of the expectation. */
 function answered<Item>(range: RangeAllocator<Item>, ops: readonly RangeOperation<Item>[]): ExpectedRange {
   const answers = ops.map((operation) => answerTo(range, operation));
   const { range: text, data } = range.snapshot();

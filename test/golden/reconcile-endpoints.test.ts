@@ -49,10 +49,10 @@ const CLUSTER = 'demo';
 const NOW_MS = 1_000_000;
 const LEASE_MS = 15_000;
 
-describe('endpoints of the original', () => {
+describe('endpoints as upstream writes them', () => {
   goldenTests<Scenario, readonly Result[]>(
     'reconcile-endpoints.jsonl',
-    '$scenario.reconciler: $scenario.name',
+    'reconciler $scenario.reconciler writes the same as upstream: $scenario.name',
     async ({ scenario, expected }) => {
       const results = await run(scenario);
       expect(results.map(comparable)).toEqual(expected.map(comparable));
@@ -123,7 +123,7 @@ async function setLease(table: KeyValueTable, address: string, expiresAtMs: numb
   await putLease(table, CLUSTER, { address, expiresAtMs });
 }
 
-/** Without what the store adds; an absent list, field or object and an empty one are the same. */
+/** Returns the value without fields that the store adds. Absent and empty lists, fields and objects become equal. */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable);
   if (typeof value !== 'object' || value === null) return value;
@@ -136,17 +136,17 @@ function comparable(value: unknown): unknown {
   return Object.fromEntries(fields);
 }
 
-/** One reconciler of `pkg/controlplane/reconcilers`, where API servers start and stop one by one. */
+/** A reconciler of `pkg/controlplane/reconcilers`. API servers start and stop one after the other. */
 interface AddressReconciler {
   readonly type: EndpointReconcilerType;
   readonly table: KeyValueTable;
-  /** The cluster that the leases belong to. */
+  /** The cluster to which the leases belong. */
   readonly cluster: string;
   readonly kubernetes: ClusterPort;
   readonly leaseMs: number;
   readonly masterCount: number;
   readonly nowMs: number;
-  /** It publishes nothing any more, and with leases removes even the last address. */
+  /** A stopped reconciler publishes nothing. With leases, it removes even the last address. */
   stopped: boolean;
 }
 
@@ -156,7 +156,7 @@ interface Turn extends PublishingRules {
 
 type Refusal = Promise<{ readonly message: string } | undefined>;
 
-/** Refreshes the lease of the address and publishes it. Expected refusals are returned. */
+/** Refreshes the lease of the address and publishes it. @returns an expected refusal, if any */
 async function reconcileAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
   const { type, table, cluster, kubernetes, leaseMs, masterCount, nowMs, stopped } = reconciler;
   if (stopped || type === 'none') return undefined;
@@ -168,7 +168,7 @@ async function reconcileAddress(reconciler: AddressReconciler, { address, ...rul
   return publishActive(reconciler, rules);
 }
 
-/** Removes the address. Expected refusals are returned. */
+/** Removes the address. @returns an expected refusal, if any */
 async function removeAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
   const { type, table, cluster, kubernetes, nowMs } = reconciler;
   if (type === 'none') return undefined;
@@ -184,7 +184,9 @@ async function removeAddress(reconciler: AddressReconciler, { address, ...rules 
   return publishActive(reconciler, rules);
 }
 
-/** Without a live address the product's plan writes nothing either, unless the last one is deregistered. */
+/**
+ * Publishes the active leases. Without a live address nothing is written, as in the product, unless the reconciler is stopped.
+ */
 async function publishActive(
   { table, cluster, kubernetes, nowMs, stopped }: AddressReconciler,
   rules: PublishingRules,

@@ -20,7 +20,7 @@ interface GoldenRun {
   readonly services?: readonly ServiceJson[] | null;
 }
 
-/** A snapshot as scenarios give it: by its items, or literally. */
+/** The snapshot of a scenario: either the allocated items, or the range and its data. */
 interface GoldenSnapshot {
   readonly allocated?: readonly string[];
   readonly range?: string;
@@ -48,16 +48,16 @@ interface ExpectedRun {
   readonly snapshots: Readonly<Record<string, ExpectedSnapshot>>;
 }
 
-/** What tells one kind of scenario from the other. */
+/** The parts in which the two kinds of repair differ. */
 interface GoldenRepair {
   readonly loop: LoopDefinition;
   readonly cluster: RepairCluster;
-  /** By the name of the snapshot in what is expected. */
+  /** The keys of the ranges, by the name of the snapshot in the expectation. */
   readonly keys: Readonly<Record<string, RangeKey>>;
   readonly makeRange: MakeRange<string> | MakeRange<number>;
 }
 
-/** The labels of the original's counters; what else is found is ours alone. */
+/** The types that upstream counts. Other findings are only the product's. */
 const COUNTED: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown', 'invalid'];
 
 function snapshotOf(
@@ -75,7 +75,7 @@ function snapshotOf(
   return { range: range.spec, data: fromBits(bits) };
 }
 
-/** One pass after another, an interval apart, and what each reported and stored. */
+/** Runs one pass after the other, an interval apart. @returns the report and the stored ranges of each */
 async function answersTo(repair: GoldenRepair, runs: readonly GoldenRun[]): Promise<object[]> {
   const answers: object[] = [];
   for (const { services } of runs) {
@@ -86,10 +86,10 @@ async function answersTo(repair: GoldenRepair, runs: readonly GoldenRun[]): Prom
   return answers;
 }
 
-/** What is expected, in the form of {@link answersTo}: an absent list and an empty one are the same. */
+/** Returns the expectation in the form of {@link answersTo}. An absent list and an empty one are equal. */
 function expectedAnswers(runs: readonly ExpectedRun[]): object[] {
   return runs.map(({ error, events, counts, snapshots }) => ({
-    // The only errors that scenarios reach are of parsing, and of those only that there is one counts.
+    // Scenarios only cause parse errors. The tests compare whether there is an error, not its text.
     failed: (error ?? '') !== '',
     events: events ?? [],
     counts: counts ?? {},
@@ -154,10 +154,10 @@ async function clusterOf({ primary, secondary }: Scenario): Promise<RepairCluste
   return cluster;
 }
 
-describe('cluster IP repair answers as the original', () => {
+describe('cluster IP repair has the results of upstream', () => {
   goldenTests<Scenario, readonly ExpectedRun[]>(
     'repair-cluster-ips.jsonl',
-    '$scenario.name',
+    'the cluster IP repair has the results of upstream: $scenario.name',
     async ({ scenario, expected }) => {
       const repair = {
         loop: clusterIpRepair,
@@ -184,10 +184,10 @@ async function clusterOfPorts({ portRange: text, snapshot }: PortScenario): Prom
   return cluster;
 }
 
-describe('node port repair answers as the original', () => {
+describe('node port repair has the results of upstream', () => {
   goldenTests<PortScenario, readonly ExpectedRun[]>(
     'repair-node-ports.jsonl',
-    '$scenario.name',
+    'the node port repair has the results of upstream: $scenario.name',
     async ({ scenario, expected }) => {
       const repair = {
         loop: nodePortRepair,

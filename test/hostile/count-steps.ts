@@ -2,7 +2,7 @@ import { Session } from 'node:inspector/promises';
 import { pathToFileURL } from 'node:url';
 
 /*
- * Node runs this file: `count-steps.ts <file with SCENARIOS> <n>`. It prints how many steps each scenario takes with n and
+ * A script for Node.js: `count-steps.ts <file with SCENARIOS> <n>`. It prints how many steps each scenario takes with n and
  * with 2 n: how often each function and block of lib/ (and of that file) ran, and how many elements the built-in functions
  * walked.
  */

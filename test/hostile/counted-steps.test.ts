@@ -25,7 +25,7 @@ function growthIn(file: string): [name: string, growth: number][] {
 const slow = (growths: readonly [name: string, growth: number][]) =>
   growths.filter(([, growth]) => growth > MOST_GROWTH).map(([name]) => name);
 
-test('the counter of steps finds a walk that costs the product of two lists', () => {
+test('the counter finds walks whose steps grow with the product of two lists', () => {
   expect(slow(growthIn('planted-loops.ts'))).toEqual([
     'a loop within a loop',
     'a search of a list for each element of another',

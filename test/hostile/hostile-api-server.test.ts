@@ -42,7 +42,7 @@ async function portTo(attack: Attack) {
 /** Eight million chunks of one byte take long. test/deploy/hostile-neighbour.test.ts sends them in a list of Services. */
 const SLOW = 'a body without an end in chunks of one byte';
 
-describe.each(ATTACKS)('$name', (attack) => {
+describe.each(ATTACKS)('a hostile reply with $name', (attack) => {
   const calls = attack.name === SLOW ? (['get'] as const) : (['get', 'services'] as const);
   test.each(calls)('a hostile reply ends the call %s with its code and a short message', async (name) => {
     const { server, port } = await portTo(attack);
@@ -56,7 +56,7 @@ describe.each(ATTACKS)('$name', (attack) => {
 
 const LIMIT_BYTES = 100;
 
-test('one API server may use all the memory that others do not use', () => {
+test('one API server may use all memory for replies that others do not use', () => {
   const inFlight = new BytesInFlight(LIMIT_BYTES);
   inFlight.add('one', 100);
   expect(() => inFlight.add('one', 1)).toThrow('more bytes than this process has room for');

@@ -25,7 +25,7 @@ function endpoints(subsets: readonly EndpointSubset[]) {
 
 describe.each(KINDS)('an object of kind %s', (kind) => {
   test.each(Object.entries<number>({ ...BOUNDS['each object'], ...BOUNDS[kind] }))(
-    'the field %s may have %i entries, and an object with one more is refused by its field, number and limit',
+    'the field %s may have %i entries, and the refusal of one more names the field, the number and the limit',
     async (field, most) => {
       await expect(read(kind, objectOf(kind, field, most))).resolves.toMatchObject({ kind });
       await expect(read(kind, objectOf(kind, field, most + 1))).rejects.toMatchObject({
@@ -48,7 +48,7 @@ describe.each(KINDS)('an object of kind %s', (kind) => {
 });
 
 test.each(['EndpointSlice', 'ServiceCIDR'] as const)(
-  'a list of kind %s is refused with one item too many',
+  'a list of kind %s with one item above the limit is refused',
   async (kind) => {
     const list = (length: number) => ({
       kind: `${kind}List`,
@@ -94,7 +94,7 @@ describe('a list that is read while it arrives', () => {
     ['Services', (more: number) => services(0, most.Service + more), most.Service],
     ['ports of Services', (more: number) => services(25, most[PORTS] / 25 + more), most[PORTS]],
     ['IPAddresses', (more: number) => ipAddresses(most.IPAddress + more), most.IPAddress],
-  ])('a streamed list is refused with one too many of its %s', async (_, listed, limit) => {
+  ])('a streamed list with one more than the allowed number of %s is refused', async (_, listed, limit) => {
     await expect(listed(0)).resolves.not.toHaveLength(0);
     const message = expect.stringContaining(`more than ${limit} `);
     await expect(listed(1)).rejects.toMatchObject({ code: 'ReplyTooLarge', message });

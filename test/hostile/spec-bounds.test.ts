@@ -33,7 +33,7 @@ test.each(Object.entries<number>(BOUNDS['cluster spec']))(
   },
 );
 
-test('a cluster spec names as many host names as one EndpointSlice has room for', () => {
+test('a cluster spec may contain as many host names as one EndpointSlice has room for', () => {
   const apiServers = Array.from({ length: MOST_HOSTS + 1 }, (_, index) => ({ host: `api-${index}.example.com` }));
   expect(validateClusterSpec({ ...minimal, apiServers: apiServers.slice(1) })).toHaveProperty('spec');
   expect(validateClusterSpec({ ...minimal, apiServers })).toMatchObject({

@@ -16,7 +16,7 @@ const { signal } = new AbortController();
 let attacker: FaultServer;
 afterEach(() => attacker.stop());
 
-/** Starts a server with a certificate of the attacker's CA, and runs the probes of a spec whose `webIdentity.server` is given. */
+/** Starts a server with a certificate of the attacker's CA, and runs the probes of a spec. @returns the received credentials */
 async function authorizationSeen(
   serverOf: (origin: string) => string,
   probeOf: (origin: string) => { readonly url?: string; readonly serverName?: string } = () => ({}),
@@ -38,10 +38,10 @@ describe('a spec that names the API server of cluster B, with a CA and addresses
 
   test.each([
     ['an address of its own', ofB, undefined],
-    ['an address of its own, under the name of B', ofB, () => ({ serverName: 'b.example' })],
+    ['an address of its own and the server name of B', ofB, () => ({ serverName: 'b.example' })],
     ['a probe.url of its own', ofB, (origin: string) => ({ url: `${origin}/readyz` })],
     ['another port of the same host', () => 'https://127.0.0.1:6443', undefined],
-  ])('a spec of one cluster does not get the token for cluster B by %s', async (_, serverOf, probeOf) => {
+  ])('a spec of one cluster does not get the token for cluster B with %s', async (_, serverOf, probeOf) => {
     expect(await authorizationSeen(serverOf, probeOf)).toEqual([undefined]);
   });
 

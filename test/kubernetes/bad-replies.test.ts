@@ -24,7 +24,7 @@ interface Set {
   readonly deadline?: AbortSignal;
 }
 
-/** A server that answers so, and a port to it that waits for nothing. */
+/** Starts a server with these answers, and returns a port to it that does not wait between attempts. */
 async function portTo(
   react: (request: SeenRequest, index: number) => Reaction,
   { tls, kubeconfig, deadline = new AbortController().signal }: Set = {},
@@ -47,7 +47,7 @@ function trusting(tls: CertifiedKey, cluster: object = {}): Set {
   return { tls, kubeconfig: { ca: authority.ca, cluster, user: { token: 'secret' } } };
 }
 
-/** Every call of the port. */
+/** All calls of the port. */
 const calls: readonly (readonly [string, (port: ClusterPort) => Promise<unknown>])[] = [
   ['get', (port) => port.get(ref)],
   ['list', (port) => port.list('Service', 'default')],
@@ -71,8 +71,8 @@ describe.each<[string, (request: SeenRequest) => Reaction, string, RegExp]>([
   ['a login page', () => ({ body: '<html>please log in</html>' }), 'MalformedReply', /server URL in the kubeconfig/],
   ['an empty body', () => ({ body: '' }), 'MalformedReply', /unlike a Kubernetes API server/],
   ['half of a JSON', () => ({ body: '{"kind":"Service","apiVersion":"v1","meta' }), 'MalformedReply', /not all of it/],
-])('%s', (_, react, code, message) => {
-  test.each(calls)('the reply fails %s with a code and a message with the resolution', async (_name, call) => {
+])('a faulty reply (%s)', (_, react, code, message) => {
+  test.each(calls)('the call %s fails with a code and a message that contains the resolution', async (_name, call) => {
     const { port, server } = await portTo(react);
     await expect(call(port)).rejects.toMatchObject({
       name: 'ClusterError',
@@ -88,8 +88,8 @@ describe.each<[string, Reaction]>([
   ['503 without a Status', { status: 503, body: 'upstream connect error' }],
   ['a connection that is dropped', { reset: true }],
   ['a reply that is cut off', { cutOff: { ...service, padding: 'x'.repeat(5_000) } }],
-])('%s', (_, reaction) => {
-  test.each(calls)('a call that %s makes is tried five times, and is Unavailable then', async (_name, call) => {
+])('a temporary fault (%s)', (_, reaction) => {
+  test.each(calls)('the call %s is tried five times, and then fails with Unavailable', async (_name, call) => {
     const { port, server, waits } = await portTo(() => reaction);
     await expect(call(port)).rejects.toMatchObject({
       code: 'Unavailable',
@@ -106,18 +106,18 @@ describe('a reply of the wrong kind', () => {
   const named = (change: object) => ({ ...service, metadata: { ...service.metadata, ...change } });
   const listOf = (kind: string, fields: object) => ({ ...okOf(kind).body, ...fields });
   test.each<[string, (port: ClusterPort) => Promise<unknown>, object]>([
-    ['an object', get, { ...service, kind: 'Pod' }],
+    ['an object of another kind', get, { ...service, kind: 'Pod' }],
     ['an object of another version', get, { ...service, apiVersion: 'v2' }],
-    ['an object of another name', get, named({ name: 'x' })],
-    ['an object of another namespace', get, named({ namespace: 'x' })],
+    ['an object with another name', get, named({ name: 'x' })],
+    ['an object in another namespace', get, named({ namespace: 'x' })],
     ['a list instead of an object', get, okOf('ServiceList').body],
     ['an object instead of a list', list, service],
-    ['a list of others', list, okOf('PodList').body],
+    ['a list of another kind', list, okOf('PodList').body],
     ['a list without items', list, listOf('ServiceList', { items: undefined })],
-    ['a list of nothing', list, listOf('ServiceList', { items: [null] })],
-    ['a list of others for the Services', listAllServices, okOf('PodList').body],
+    ['a list with a null item', list, listOf('ServiceList', { items: [null] })],
+    ['a list of another kind for the Services', listAllServices, okOf('PodList').body],
     ['Services without a resourceVersion', listAllServices, listOf('ServiceList', { metadata: {} })],
-  ])('%s is not an accepted reply', async (_, call, body) => {
+  ])('a reply with %s is refused', async (_, call, body) => {
     const { port } = await portTo(() => ({ body }));
     await expect(call(port)).rejects.toMatchObject({ code: 'MalformedReply' });
   });
@@ -138,13 +138,13 @@ describe('429', () => {
     },
   );
 
-  test('a write is repeated, because nothing was done', async () => {
+  test('a write is repeated after a reply 429, because the server did not execute it', async () => {
     const { port, server } = await portTo((_, index) => (index === 0 ? throttled : { status: 201, body: service }));
     await expect(port.create(service)).resolves.toMatchObject({ outcome: 'created' });
     expect(server.requests.map((request) => request.method)).toEqual(['POST', 'POST']);
   });
 
-  test('if a server asks for a longer wait than the pass has time, the next pass retries', async () => {
+  test('a call fails at once if the server requests a longer wait than the time of the pass', async () => {
     const { port, waits } = await portTo(() => ({ status: 429, headers: { 'retry-after': '120' }, body: 'slow' }));
     await expect(port.get(ref)).rejects.toMatchObject({
       code: 'Throttled',
@@ -154,7 +154,7 @@ describe('429', () => {
   });
 });
 
-test('a finished pass sends nothing more', async () => {
+test('a call sends no request after the deadline of the pass', async () => {
   const { port, server } = await portTo(() => ({ body: service }), { deadline: AbortSignal.abort() });
   await expect(port.get(ref)).rejects.toMatchObject({ code: 'DeadlineExceeded' });
   expect(server.requests).toEqual([]);
@@ -180,19 +180,22 @@ describe('TLS', () => {
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
     ['for another name', authority.issue(['10.0.0.99'])],
     ['that expired', authority.issue(['127.0.0.1'], 2021)],
-  ])('a certificate %s gets no request and no credential, at once', async (_, certified) => {
-    const { port, server, waits } = await portTo(() => ({ body: service }), trusting(certified));
-    await expect(port.get(ref)).rejects.toMatchObject({
-      code: 'TlsFailure',
-      message: expect.stringMatching(/certificate-authority-data.*tls-server-name/),
-    });
-    expect(server.requests).toEqual([]);
-    expect(waits).toEqual([]);
-  });
+  ])(
+    'a server with a certificate %s gets no request and no credential, and the call is not retried',
+    async (_, certified) => {
+      const { port, server, waits } = await portTo(() => ({ body: service }), trusting(certified));
+      await expect(port.get(ref)).rejects.toMatchObject({
+        code: 'TlsFailure',
+        message: expect.stringMatching(/certificate-authority-data.*tls-server-name/),
+      });
+      expect(server.requests).toEqual([]);
+      expect(waits).toEqual([]);
+    },
+  );
 });
 
 test.each(calls.filter(([name]) => name === 'list' || name === 'services'))(
-  'a part of the list that was requested is malformed for %s',
+  'a reply with only a part of the list is malformed for the call %s',
   async (_name, call) => {
     const metadata = { resourceVersion: '9', continue: 'to/ken' };
     const { port, server } = await portTo(() => ({ body: { ...okOf('ServiceList').body, metadata } }));

@@ -5,7 +5,7 @@ import { dnsHostResolver, remoteLookup } from '../../lib/kubernetes/dns.ts';
 
 type Answer = readonly string[] | string;
 
-/** Lists of addresses, or the code of an error. */
+/** Returns a resolver whose look-ups return these addresses, or fail with this code. */
 function resolver(ipv4: Answer, ipv6: Answer) {
   const answer = (given: Answer) =>
     typeof given === 'string'
@@ -20,27 +20,27 @@ function resolver(ipv4: Answer, ipv6: Answer) {
 describe('the addresses of a host', () => {
   test.each<[string, Answer, Answer, readonly string[] | undefined]>([
     [
-      'are those of both kinds, each once and in order',
+      'are the addresses of both families, each once and in order',
       ['10.0.0.2', '10.0.0.1', '10.0.0.2'],
       ['2001:db8::1'],
       ['10.0.0.1', '10.0.0.2', '2001:db8::1'],
     ],
-    ['are in their canonical text', ['10.0.0.1'], ['2001:DB8:0:0::1'], ['10.0.0.1', '2001:db8::1']],
-    ['may be of one kind', ['10.0.0.1'], 'ENODATA', ['10.0.0.1']],
-    ['may be of the other kind', 'ENOTFOUND', ['2001:db8::1'], ['2001:db8::1']],
-    ['are unknown when one look-up failed', ['10.0.0.1'], 'ETIMEOUT', undefined],
-    ['are unknown when the server failed', 'ESERVFAIL', ['2001:db8::1'], undefined],
-    ['are unknown when there are none', 'ENOTFOUND', 'ENOTFOUND', undefined],
-  ])('%s', async (_, ipv4, ipv6, expected) => {
+    ['are in their canonical form', ['10.0.0.1'], ['2001:DB8:0:0::1'], ['10.0.0.1', '2001:db8::1']],
+    ['may be only IPv4 addresses', ['10.0.0.1'], 'ENODATA', ['10.0.0.1']],
+    ['may be only IPv6 addresses', 'ENOTFOUND', ['2001:db8::1'], ['2001:db8::1']],
+    ['are unknown if one look-up times out', ['10.0.0.1'], 'ETIMEOUT', undefined],
+    ['are unknown if the name server fails', 'ESERVFAIL', ['2001:db8::1'], undefined],
+    ['are unknown if no record exists', 'ENOTFOUND', 'ENOTFOUND', undefined],
+  ])('the addresses of a host %s', async (_, ipv4, ipv6, expected) => {
     await expect(resolver(ipv4, ipv6)('api.example.com')).resolves.toEqual(expected);
   });
 
-  test('the addresses of a host are at most 1,000 of each kind, as parsing many keeps the process busy', async () => {
+  test('a host has at most 1,000 addresses of each family, because parsing more would keep the process busy', async () => {
     const many = Array.from({ length: 4_000 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
     await expect(resolver(many, ['2001:db8::1'])('api.example.com')).resolves.toHaveLength(1_001);
   });
 
-  test('the addresses of a host are unknown when no name server answers before the time for look-ups is over', async () => {
+  test('the addresses of a host are unknown if no name server answers before the time for look-ups ends', async () => {
     const never = () => new Promise<never>(() => {});
     const resolve = dnsHostResolver({ resolve4: never as never, resolve6: never as never });
     await expect(resolve('api.example.com', AbortSignal.abort())).resolves.toBeUndefined();
@@ -55,7 +55,7 @@ describe('the address of a connection', () => {
     jest.restoreAllMocks();
   });
 
-  /** Name servers that answer so. A promise that never ends: they are silent. */
+  /** Replaces the answers of name servers. A promise that never ends simulates silence. */
   function nameServers(ipv4: (host: string) => Promise<string[]>, ipv6: () => Promise<string[]>): void {
     jest.spyOn(Resolver.prototype, 'resolve4').mockImplementation(ipv4 as never);
     jest.spyOn(Resolver.prototype, 'resolve6').mockImplementation(ipv6 as never);
@@ -63,7 +63,7 @@ describe('the address of a connection', () => {
   const failing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
   const find = promisify(remoteLookup);
 
-  test('names of a tenant whose name servers are silent delay no look-up of another cluster', async () => {
+  test('names of a tenant with silent name servers do not delay look-ups of other clusters', async () => {
     nameServers(
       (host) => (host.startsWith('silent') ? new Promise(() => {}) : Promise.resolve(['203.0.113.9', '127.0.0.1'])),
       failing('ENODATA'),
@@ -77,17 +77,17 @@ describe('the address of a connection', () => {
     ['ENOTFOUND', 'ENODATA', 'ENOTFOUND'],
     ['ENODATA', 'ESERVFAIL', 'EAI_AGAIN'],
     ['ETIMEOUT', 'ETIMEOUT', 'EAI_AGAIN'],
-  ])('the address of a connection is not found if the look-ups end with %s and %s: %s', async (ipv4, ipv6, code) => {
+  ])('a look-up for a connection whose two queries fail with %s and %s fails with %s', async (ipv4, ipv6, code) => {
     nameServers(failing(ipv4), failing(ipv6));
     await expect(find('api.example.com', { all: true })).rejects.toMatchObject({ code });
   });
 
-  test('the address of a connection is one of the other kind if the look-up of one kind fails', async () => {
+  test('a look-up for a connection returns addresses of one family if the query of the other family fails', async () => {
     nameServers(failing('ESERVFAIL'), () => Promise.resolve(['2001:db8::1']));
     expect(await find('api.example.com', { all: true })).toEqual([{ address: '2001:db8::1', family: 6 }]);
   });
 
-  test('the address of a connection is an address itself without a look-up', async () => {
+  test('a look-up for a connection returns an address unchanged without a query', async () => {
     expect(await find('203.0.113.9', {})).toBe('203.0.113.9');
   });
 });

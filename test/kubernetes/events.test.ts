@@ -32,7 +32,7 @@ function manyDrafts(count: number, prefix = 'item'): EventDraft[] {
   );
 }
 
-test("an event has upstream's text, under our reporting controller", () => {
+test('an event has the text of upstream and our reporting controller', () => {
   expect(plan([draft({ resourceVersion: '77' })]).writes[0]?.object).toEqual({
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
@@ -52,7 +52,7 @@ test('an event about an object without a namespace is in the namespace default',
   expect(plan([draft({ namespace: '' })]).writes[0]?.object.metadata.namespace).toBe('default');
 });
 
-test('an event has a note of 1,024 bytes at most, and never half a character', () => {
+test('the note of an event is cut to at most 1,024 bytes, but not within a character', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000 }), (note) => {
       const cut = plan([draft({ note })]).writes[0]?.object.note ?? '';
@@ -64,7 +64,7 @@ test('an event has a note of 1,024 bytes at most, and never half a character', (
   );
 });
 
-test('an event has a reporting instance of 128 bytes at most', () => {
+test('the reporting instance of an event has at most 128 bytes', () => {
   const instance = 'é'.repeat(100);
   const { writes } = plan([draft()], start, {}, 1, { instance });
   expect(writes[0]?.object.reportingInstance).toBe('é'.repeat(64));
@@ -82,7 +82,7 @@ test('the name of an event is always a DNS subdomain', () => {
   );
 });
 
-test('an event has the same name in every pass, and another one for another object, note, loop or stack', () => {
+test('the name of an event is the same in every pass, and differs for another object, note, loop or stack', () => {
   const nameOf = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
     plan([event], start, {}, 1, by).writes[0]?.object.metadata.name;
   const names = [
@@ -99,7 +99,7 @@ test('an event has the same name in every pass, and another one for another obje
 });
 
 describe('a repeated event', () => {
-  test('a repeated event is written at the first and second sighting, and every 30 minutes from then on', () => {
+  test('a repeated event is written at the first and second sighting, and then every 30 minutes', () => {
     const written: [minute: number, count: number | undefined][] = [];
     let previous: Readonly<Record<string, EventSighting>> = {};
     for (let minute = 0; minute <= 66; minute += 3) {
@@ -121,7 +121,7 @@ describe('a repeated event', () => {
     expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);
   });
 
-  test('an event that was not seen for an hour starts again', () => {
+  test('the count of an event that was not seen for an hour starts again', () => {
     const { sightings } = plan([draft()]);
     expect(plan([], start + 60 * MINUTE, sightings).sightings).toEqual(sightings);
     expect(plan([], start + 61 * MINUTE, sightings).sightings).toEqual({});
@@ -145,7 +145,7 @@ describe('many events', () => {
     expect(written.size).toBeGreaterThanOrEqual(30);
   });
 
-  test('events take no more room in the run record than three hundred sightings, and no more writes than the cap', () => {
+  test('the run record contains at most three hundred sightings of events, and a pass makes at most as many writes as the cap', () => {
     const passes = fc.array(
       fc.record({ count: fc.nat({ max: 600 }), prefix: fc.constantFrom('a', 'b'), minutes: fc.nat(90) }),
       {
@@ -169,7 +169,7 @@ describe('many events', () => {
     );
   });
 
-  test('present events replace those that are no longer seen', () => {
+  test('new events replace events that are no longer seen', () => {
     const old = plan(manyDrafts(300, 'old'), start, {}, 300);
     const { writes, sightings } = plan(manyDrafts(5, 'new'), start + MINUTE, old.sightings);
     expect(writes).toHaveLength(5);

@@ -39,16 +39,16 @@ describe('a stored kubeconfig cannot execute a command or read a file', () => {
     ['exec beside an auth provider', () => admin({ exec: touch(), 'auth-provider': { name: 'tokenFile' } })],
     ['exec beside a token', () => admin({ exec: touch(), token: 'x' })],
     ['exec in the configuration of an auth provider', () => provider('tokenFile', { exec: touch() })],
-    ['an auth provider of the name exec', () => provider('exec', { exec: touch() })],
+    ['an auth provider with the name exec', () => provider('exec', { exec: touch() })],
     [
       'the command of an auth provider',
       () => provider('gcp', { 'cmd-path': '/bin/sh', 'cmd-args': `-c "touch ${proof}"` }),
     ],
     ['a token file of an auth provider', () => provider('tokenFile', { tokenFile: secretFile })],
-    ['token-file, which no API server knows', () => admin({ 'token-file': secretFile })],
-    ['tokenFile', () => admin({ tokenFile: secretFile })],
-    ['the user twice, the second one with exec', () => [...admin({ token: 'x' }), ...admin({ exec: touch() })]],
-    ['exec of a user that is not used', () => [...admin({ token: 'x' }), { name: 'other', user: { exec: touch() } }]],
+    ['the unknown field token-file', () => admin({ 'token-file': secretFile })],
+    ['the field tokenFile', () => admin({ tokenFile: secretFile })],
+    ['a duplicate user that has exec', () => [...admin({ token: 'x' }), ...admin({ exec: touch() })]],
+    ['exec in a user that is not used', () => [...admin({ token: 'x' }), { name: 'other', user: { exec: touch() } }]],
   ])('a stored kubeconfig is refused with %s', async (_, users) => {
     const outcome: unknown = await parseKubeconfig(kubeconfig(users()), 'of a tenant').then(
       (access) => access.authHeaders(),
@@ -73,7 +73,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     ['aliases that multiply', ['a0: &a0 [x]', ...bomb, kubeconfig(admin({ token: '*a9' }))].join('\n')],
     ['deep nesting', `clusters: ${'['.repeat(20_000)}`],
     ['65 KiB of text', `${kubeconfig(admin({ token: 'x' }))}# ${'x'.repeat(65 * 1024)}`],
-    ['a billion keys', Array.from({ length: 7_000 }, (_, key) => `k${key}: 1`).join('\n')],
+    ['7,000 keys', Array.from({ length: 7_000 }, (_, key) => `k${key}: 1`).join('\n')],
   ])('a kubeconfig with %s is refused with a short message', async (_, text) => {
     const error: unknown = await parseKubeconfig(text, 'of a tenant').catch((reason: unknown) => reason);
     expect(error).toMatchObject({
@@ -83,7 +83,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     expect(String(error).length).toBeLessThan(600);
   });
 
-  test('64 KB of punctuation are not parsed', async () => {
+  test('a kubeconfig with 64 KB of punctuation is refused without parsing', async () => {
     await expect(parseKubeconfig(':\n'.repeat(32_000), 'of a tenant')).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringContaining('has more than 8000 line breaks and punctuation marks'),
@@ -91,11 +91,11 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
   });
 
   test.each([
-    ['that names any number of password rounds', (key: string) => key],
-    ['with a password, labelled as a plain key,', (key: string) => key.replaceAll('ENCRYPTED ', '')],
-  ])('a client key %s is refused without a round', async (_, changed) => {
+    ['with a password and any number of rounds', (key: string) => key],
+    ['with a password that is labelled as a plain key', (key: string) => key.replaceAll('ENCRYPTED ', '')],
+  ])('a client key %s is refused before a round is computed', async (_, changed) => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    // TLS tries the empty password by itself: a refusal proves that no round was made.
+    // TLS tries the empty password by default, so a refusal proves that no round was computed.
     const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: '' }).toString();
     const data = { 'client-key-data': Buffer.from(changed(key)).toString('base64') };
     await expect(parseKubeconfig(kubeconfig(admin(data)), 'of a tenant')).rejects.toMatchObject({
@@ -104,7 +104,7 @@ describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge
     });
   });
 
-  test('a client key that slows down a handshake by seconds is refused', async () => {
+  test('a client key that would slow down a handshake by seconds is refused', async () => {
     const number = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');
     const [whole, half] = [number(2048), number(1024)];
     const jwk = { kty: 'RSA', n: whole, e: 'AQAB', d: whole, p: half, q: half, dp: half, dq: half, qi: half };

@@ -22,20 +22,20 @@ afterEach(async () => {
 
 interface Set extends Partial<Omit<HttpsProberOptions, 'access'>> {
   readonly tls?: CertifiedKey;
-  /** Of the kubeconfig. */
+  /** The server of the kubeconfig. */
   readonly server?: string;
   readonly cluster?: object;
   readonly user?: object;
   readonly lagMs?: number;
 }
 
-/** Time that ends when the test says so. */
+/** Returns a timeout and the function that ends it. */
 function aTime() {
   const time = new AbortController();
   return { end: () => setImmediate(() => time.abort()), expire: () => time.signal };
 }
 
-/** A server that never answers, for a probe whose time ends when it was asked. */
+/** Starts a server that never answers. The timeout of the probe ends when the server gets the request. */
 async function hangingServerAnd(set: Set) {
   const { end, expire } = aTime();
   const react = (): Reaction => {
@@ -69,7 +69,7 @@ test.each([
   [302, 'elsewhere'],
   [401, 'Unauthorized'],
   [500, '[-]shutdown failed: reason withheld'],
-])('a probe reports the status %i and its body, and follows no redirect', async (status, body) => {
+])('a probe reports the status %i and the body, and follows no redirect', async (status, body) => {
   const { probe, target, server } = await serverAnd(() => ({ status, headers: { location: '/' }, body }));
   await expect(probe(target)).resolves.toEqual({ kind: 'status', status, body });
   expect(server.requests).toMatchObject([{ method: 'GET', path: '/readyz?verbose' }]);
@@ -95,7 +95,7 @@ test('a probe has its own connection', async () => {
 describe('a kept connection', () => {
   const OK = { body: 'ok' };
 
-  /** A prober that keeps connections, and its clock. */
+  /** Returns a prober that keeps connections, and its clock. */
   async function keepingServerAnd(react: (request: number) => Reaction = () => OK, set: Set = {}) {
     const clock = { nowMs: 0 };
     let requests = 0;
@@ -127,7 +127,7 @@ describe('a kept connection', () => {
     ['is dropped', { reset: true }, { status: 500, body: 'no' }, { status: 500, body: 'no' }],
     ['answers 500', { status: 500, body: 'no' }, { reset: true }, { kind: 'silence' }],
   ] as const)(
-    'a kept connection that %s is replaced by a new one, whose answer counts',
+    'a kept connection that %s is replaced by a new connection, and only the answer on the new one counts',
     async (_, onKept, onNew, reply) => {
       const { probe, target, server } = await keepingServerAnd((request) => [OK, onKept, onNew][request - 1] ?? OK);
       await probe(target);
@@ -137,8 +137,8 @@ describe('a kept connection', () => {
   );
 
   test.each([
-    { name: 'the server accepts a new one, and its answer counts', isDown: false, reply: { status: 200 } },
-    { name: 'the server refuses a new one, which is silence', isDown: true, reply: { kind: 'silence' } },
+    { name: 'the answer on a new connection counts', isDown: false, reply: { status: 200 } },
+    { name: 'a refused new connection is silence', isDown: true, reply: { kind: 'silence' } },
   ])('a kept connection without an answer is abandoned after a second: $name', async ({ isDown, reply }) => {
     const { end, expire } = aTime();
     const limits: number[] = [];
@@ -163,12 +163,12 @@ describe('a kept connection', () => {
 
   test.each([
     {
-      name: 'a server that accepts no new one',
+      name: 'a server that accepts no new connection',
       change: ({ refuse }: FaultServer) => refuse(),
       reply: { kind: 'silence' },
     },
     {
-      name: 'a certificate that was replaced',
+      name: 'a replaced certificate',
       change: ({ setCertificate }: FaultServer) => setCertificate(authority.issue(['10.0.0.99'])),
       reply: { kind: 'tlsFailure' },
     },
@@ -182,7 +182,7 @@ describe('a kept connection', () => {
     await expect(probe(target)).resolves.toMatchObject(reply);
   });
 
-  test('a kept connection is not reused when the clock was set back', async () => {
+  test('a kept connection is not reused after the clock was set back', async () => {
     const { probe, target, server, clock } = await keepingServerAnd();
     await probe(target);
     clock.nowMs = -1;
@@ -194,7 +194,7 @@ describe('a kept connection', () => {
     { name: 'a shared address', change: { isOneServer: undefined } },
     { name: 'a probe with the credential', change: { authenticate: true } },
     { name: 'a server that refuses the probe', react: () => ({ status: 401 }) },
-    { name: 'a server that took a second to answer', tookMs: 1_000 },
+    { name: 'a server that answers after a second', tookMs: 1_000 },
   ])('no connection is kept for $name', async ({ change, react = () => OK, tookMs = 0 }) => {
     const { probe, target, server, clock } = await keepingServerAnd(() => {
       clock.nowMs += tookMs;
@@ -218,7 +218,7 @@ describe('a kept connection', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('a process keeps at most 128 connections, and one more server closes none of them', async () => {
+  test('a process keeps at most 128 connections, and does not close one for another server', async () => {
     const plain = await startFaultServer(() => OK);
     stops.push(plain.stop);
     const kept = new KeptConnections(() => 0);
@@ -236,20 +236,20 @@ describe('a kept connection', () => {
   });
 });
 
-test('a server that only accepts post-quantum keys is probed with them', async () => {
+test('a probe uses post-quantum key exchange if the server accepts nothing else', async () => {
   const tls = { ...certified, ecdhCurve: 'X25519MLKEM768' } as CertifiedKey;
   const { probe, target } = await serverAnd(() => ({ body: 'ok' }), { tls });
   await expect(probe(target)).resolves.toMatchObject({ status: 200 });
 });
 
-test('the credential is not sent unless the target asks for it', async () => {
+test('a probe sends the credential only if the target requires it', async () => {
   const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }));
   await probe(target);
   await probe({ ...target, authenticate: true });
   expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
 });
 
-test('a probe sends the credential only to hosts of the spec and of the kubeconfig', async () => {
+test('a probe with atKubeconfigHost sends the credential only to the host of the kubeconfig', async () => {
   const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
     user: {
       'client-certificate-data': base64(certified.cert),
@@ -264,7 +264,7 @@ test('a probe sends the credential only to hosts of the spec and of the kubeconf
   expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual([undefined, 'Bearer secret']);
 });
 
-test('the credential is not sent where the certificate is not verified', async () => {
+test('a probe does not send the credential if the certificate is not verified', async () => {
   const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), {
     tls: makeAuthority('anyone').issue(['anything']),
     cluster: { 'insecure-skip-tls-verify': true },
@@ -278,13 +278,13 @@ describe('a certificate', () => {
     ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
     ['for another name', authority.issue(['10.0.0.99'])],
     ['that expired', authority.issue(['127.0.0.1'], 2021)],
-  ])('%s is a TLS fault, and no request is sent', async (_, tls) => {
+  ])('a certificate %s is a TLS failure, and no request is sent', async (_, tls) => {
     const { probe, target, server } = await serverAnd(() => ({ body: 'ok' }), { tls });
     await expect(probe({ ...target, authenticate: true })).resolves.toMatchObject({ kind: 'tlsFailure' });
     expect(server.requests).toEqual([]);
   });
 
-  test('a certificate is verified by the server name of the target', async () => {
+  test('the certificate is verified for the server name of the target', async () => {
     const { probe, target } = await serverAnd(() => ({ body: 'ok' }), { tls: authority.issue(['api.example.com']) });
     await expect(probe({ ...target, serverName: 'api.example.com' })).resolves.toMatchObject({ status: 200 });
     await expect(probe(target)).resolves.toMatchObject({ kind: 'tlsFailure' });
@@ -292,7 +292,7 @@ describe('a certificate', () => {
 });
 
 describe('silence', () => {
-  test('a missing server is silent, however late our own event loop was', async () => {
+  test('a refused connection is silence, however late our own event loop was', async () => {
     const { probe, target, server } = await serverAnd(() => ({}), { lagMs: 2_000 });
     await server.stop();
     stops = [];
@@ -304,13 +304,10 @@ describe('silence', () => {
     await expect(probe(target)).resolves.toMatchObject({ kind: 'silence' });
   });
 
-  test.each([0, 499])(
-    'no answer in the time of a probe is silence, with a lag of %i ms of our own event loop',
-    async (lagMs) => {
-      const { probe, target } = await hangingServerAnd({ lagMs });
-      await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
-    },
-  );
+  test.each([0, 499])('a missing answer is silence if our own event loop was late by %i ms', async (lagMs) => {
+    const { probe, target } = await hangingServerAnd({ lagMs });
+    await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
+  });
 
   test('a connection that is never established is silence', async () => {
     const { end, expire } = aTime();
@@ -328,14 +325,14 @@ describe('silence', () => {
   });
 });
 
-describe('a probe during which this process was busy, as with the reply of another server', () => {
-  /** The first reading of the clock is 0, and the others are 2 s later: only the first probe sees lag. */
+describe('a probe during which this process was busy', () => {
+  /** Returns a measurement of lag in which only the first probe sees lag, because the clock jumps once by 2 s. */
   function busyOnce() {
     const times = [0].values();
     return () => measureLag(() => times.next().value ?? 2_000);
   }
 
-  test('the probe is repeated at once, and the answer counts', async () => {
+  test('a probe of a busy process is repeated at once, and its answer counts', async () => {
     const { end, expire } = aTime();
     let requests = 0;
     const react = (): Reaction => {
@@ -354,14 +351,14 @@ describe('a probe during which this process was busy, as with the reply of anoth
     expect(limits).toEqual([3_000, 1_000]);
   });
 
-  test('the probe is repeated at once, and silence counts', async () => {
+  test('a probe of a busy process is repeated at once, and its silence counts', async () => {
     const { probe, target } = await hangingServerAnd({ measureLag: busyOnce() });
     await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 1000 ms', late: true });
   });
 });
 
 describe('a probe without information about the server', () => {
-  test('a probe has no result if its timeout expired while our own event loop was late', async () => {
+  test('a probe has no result if it timed out while our own event loop was late', async () => {
     const { probe, target } = await hangingServerAnd({ lagMs: 500 });
     const message = 'this process was busy for 500 ms while it waited for the answer';
     await expect(probe(target)).resolves.toEqual({ kind: 'unknown', message, late: true });
@@ -379,16 +376,16 @@ describe('a probe without information about the server', () => {
   });
 });
 
-/** The clock advances with each timer, and by `blockedMs` without one. */
+/** In these tests the clock advances with each timer, and additionally by `blockedMs`. */
 describe('the lag of the event loop', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
   test.each([
-    { name: 'is none while timers fire in time', blockedMs: 0, atEnd: false, lagMs: 0 },
-    { name: 'is how long a timer was late', blockedMs: 700, atEnd: false, lagMs: 700 },
+    { name: 'is zero while timers fire in time', blockedMs: 0, atEnd: false, lagMs: 0 },
+    { name: 'is the delay of a late timer', blockedMs: 700, atEnd: false, lagMs: 700 },
     { name: 'is known before the late timer fires', blockedMs: 700, atEnd: true, lagMs: 700 },
-  ])('$name', ({ blockedMs, atEnd, lagMs }) => {
+  ])('the lag of the event loop $name', ({ blockedMs, atEnd, lagMs }) => {
     let extraMs = 0;
     const worst = measureLag(() => jest.now() + extraMs);
     jest.advanceTimersByTime(1_000);

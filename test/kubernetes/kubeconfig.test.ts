@@ -50,7 +50,7 @@ test('a kubeconfig gives the server, the CA and the token of its current context
   await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
 });
 
-test('a kubeconfig gives the server, CA and token of another context when it is named', async () => {
+test('a kubeconfig gives the server, CA and token of another context if the spec names it', async () => {
   const access = await parseKubeconfig(kubeconfig({}, { token: SECRET }), 'of a test', { context: 'there' });
   expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
 });
@@ -70,7 +70,7 @@ test('a kubeconfig gives a client certificate and a server name', async () => {
   await expect(access.authHeaders()).resolves.toEqual({});
 });
 
-test('a kubeconfig reports that verification is to be skipped', async () => {
+test('a kubeconfig reports that it disables verification', async () => {
   const access = await parseKubeconfig(
     kubeconfig({ 'insecure-skip-tls-verify': true }, { token: SECRET }),
     'of a test',
@@ -85,7 +85,7 @@ test('a kubeconfig may name a server without TLS for a user without a credential
   await expect(access.authHeaders()).resolves.toEqual({});
 });
 
-test('a kubeconfig shows no credential when its access is printed', async () => {
+test('the printed access of a kubeconfig contains no credential', async () => {
   const user = { token: SECRET, 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
   const access = await parseKubeconfig(kubeconfig(withCa, user), 'of a test');
   const printed = inspect(access, { depth: 9 }) + JSON.stringify(access);
@@ -101,7 +101,7 @@ describe('a kubeconfig file', () => {
     await writeFile(join(folder, 'token'), `${SECRET}\n`);
   });
 
-  test('a kubeconfig file may name files beside it', async () => {
+  test('a kubeconfig file may name files in its folder', async () => {
     const file = join(folder, 'config');
     await writeFile(file, kubeconfig({ 'certificate-authority': 'ca.pem' }, { tokenFile: 'token' }));
     const access = await loadKubeconfigFile(file);
@@ -126,7 +126,7 @@ describe('a kubeconfig file', () => {
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
-  test('a missing file is named', async () => {
+  test('the error about a missing kubeconfig file names the file', async () => {
     const file = join(folder, 'missing');
     await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
       code: 'BadKubeconfig',

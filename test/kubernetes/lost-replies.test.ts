@@ -5,19 +5,19 @@ const lost = Object.assign(new Error('other side closed'), { code: 'ECONNRESET' 
 const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
 
 describe('a write with a lost reply is repeated', () => {
-  test('a create whose repetition finds the object answers alreadyExists', async () => {
+  test('a create returns alreadyExists if its repetition finds the object', async () => {
     const { port, requests } = portAnswering(lost, failed(409, 'AlreadyExists'));
     await expect(port.create(service)).resolves.toEqual({ outcome: 'alreadyExists' });
     expect(requests).toHaveLength(2);
     expect(requests[1]).toEqual(requests[0]);
   });
 
-  test('an update that is repeated after a lost reply, and then conflicts, is a conflict', async () => {
+  test('an update returns conflict if its repetition after a lost reply conflicts', async () => {
     const { port } = portAnswering(lost, failed(409, 'Conflict'));
     await expect(port.update(service)).resolves.toEqual({ outcome: 'conflict' });
   });
 
-  test('a merge patch is sent twice', async () => {
+  test('a merge patch is sent again after a timeout', async () => {
     const { port, requests } = portAnswering(failed(504, 'Timeout'), reply(200, service));
     await expect(port.mergePatch(ref, { series: { count: 3 } })).resolves.toEqual({
       outcome: 'updated',
@@ -28,11 +28,11 @@ describe('a write with a lost reply is repeated', () => {
   });
 
   test.each([
-    ['after a lost reply', lost, 'deleted'],
-    ['after a 500', failed(500, 'InternalError'), 'deleted'],
-    ['after a connection that was refused', refused, 'notFound'],
-    ['after a 429', failed(429, 'TooManyRequests'), 'notFound'],
-  ])('a repeated delete that finds nothing %s is reported as such', async (_, first, outcome) => {
+    ['deleted after a lost reply', lost, 'deleted'],
+    ['deleted after a reply 500', failed(500, 'InternalError'), 'deleted'],
+    ['notFound after a refused connection', refused, 'notFound'],
+    ['notFound after a reply 429', failed(429, 'TooManyRequests'), 'notFound'],
+  ])('a delete whose repetition finds nothing returns %s', async (_, first, outcome) => {
     const { port } = portAnswering(first, failed(404, 'NotFound'));
     await expect(port.delete(service)).resolves.toBe(outcome);
   });
@@ -42,10 +42,10 @@ describe('an unsafe write is not sent', () => {
   test.each([
     ['an update without a uid', { metadata: { ...service.metadata, uid: '' } }],
     ['an update without a resourceVersion', { metadata: { ...service.metadata, resourceVersion: '' } }],
-    ['an update of a kind that is not known here', { kind: 'Pod' }],
+    ['an update of an unknown kind', { kind: 'Pod' }],
     ['an update of another version of a kind', { apiVersion: 'v2' }],
     ['an update without a namespace', { metadata: { name: 'kubernetes', uid: 'u-1', resourceVersion: '7' } }],
-  ])('%s', async (_, change) => {
+  ])('the client refuses to send %s', async (_, change) => {
     const { port, requests } = portAnswering();
     await expect(port.update({ ...service, ...change })).rejects.toBeInstanceOf(TypeError);
     expect(requests).toEqual([]);
@@ -71,7 +71,7 @@ describe('a write has exact conditions', () => {
     });
   });
 
-  test('a create and an update name their field manager and send the object whole', async () => {
+  test('a create and an update name their field manager and send the whole object', async () => {
     const odd = { ...service, spec: { fieldOfTheFuture: { a: [1] } } };
     const { port, requests } = portAnswering(reply(201, odd), reply(200, odd));
     await port.create(odd);
@@ -84,7 +84,7 @@ describe('a write has exact conditions', () => {
   });
 });
 
-test('the end of the pass ends a wait with the last answer of the server', async () => {
+test('a call whose wait is ended by the deadline fails with the last answer of the server', async () => {
   const port = portOver(async () => failed(503, 'ServiceUnavailable'), {
     sleep: () => Promise.reject(new Error('aborted')),
   });
@@ -105,7 +105,7 @@ test('an attempt without an answer ends at its own timeout, and is retried', asy
   await expect(port.get(ref)).resolves.toEqual(service);
 });
 
-test('an address that drops all packets gets one connection attempt: a second one would take the time of other clusters', async () => {
+test('a call makes one connection attempt to an address that drops packets, because more would take the time of other clusters', async () => {
   const { port, requests } = portAnswering(
     Object.assign(new Error('no connection within 3000 ms'), { code: 'CONNECT_TIMEOUT' }),
   );

@@ -15,7 +15,7 @@ const TOKEN = 'opaque-0123456789';
 const read = async (body: Parameters<typeof readWhole>[0]) =>
   Buffer.from(await readWhole(body, 'the test', new BytesInFlight())).toString();
 
-test('an API server that repeats a credential in its reply gets it neither into an error, a header nor a probe', async () => {
+test('a credential that an API server repeats in its reply does not appear in errors, headers or probe results', async () => {
   const server = await startFaultServer(
     ({ headers }) => {
       const said = `you sent ${headers.authorization}`;
@@ -40,7 +40,7 @@ test('an API server that repeats a credential in its reply gets it neither into 
   expect(seen).not.toContain(TOKEN);
 });
 
-test('a CredentialMask finds the token however the reply is cut into pieces, and changes nothing else', async () => {
+test('a CredentialMask finds a token that is split between pieces of a reply, and changes nothing else', async () => {
   const token = 'opaque-0123456789';
   const word = fc.constantFrom(token, 'opaque-', '0123456789', '"', 'é');
   await fc.assert(
@@ -58,7 +58,7 @@ test('a CredentialMask finds the token however the reply is cut into pieces, and
   );
 });
 
-test('a CredentialMask finds a token whose characters are escaped in any way that JSON allows, also in JSON within JSON', async () => {
+test('a CredentialMask finds a token with any JSON escapes, even in JSON within JSON', async () => {
   const token = 'a/b"c<d>e&f-0123';
   const escapes = (character: string, how: number) => {
     const code = character.charCodeAt(0).toString(16).padStart(4, '0');

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { PERMISSION_GROUPS, permissionsOf, permissionText, selfReview } from '../../lib/kubernetes/permissions.ts';
 import { type RbacObject, shippedRbac } from '../support/shipped-rbac.ts';
 
-/** Every permission that a Role or ClusterRole grants, as text. */
+/** Returns every permission that a Role or ClusterRole grants, as text. */
 function granted({ metadata, rules = [] }: RbacObject): string[] {
   const { namespace } = metadata;
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
@@ -41,7 +41,7 @@ describe('deploy/rbac.yaml', () => {
   });
 });
 
-test('the reply to an anonymous user, who may not review itself, has its name', async () => {
+test('the name of an anonymous user is read from the refusal of its self-review', async () => {
   const message =
     'selfsubjectreviews.authentication.k8s.io is forbidden: User "system:anonymous" cannot create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope';
   const replied = (body: object) =>

@@ -16,7 +16,7 @@ export function failed(code: number, reason: string): OpenReply {
   return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message: reason });
 }
 
-/** A cluster port whose transport gives these answers in turn, and the last one from then on. It waits for nothing. */
+/** Returns a cluster port whose transport gives these answers in turn and repeats the last one. It does not really wait. */
 export function portAnswering(...answers: readonly (OpenReply | Error)[]) {
   const requests: ApiRequest[] = [];
   const waits: number[] = [];

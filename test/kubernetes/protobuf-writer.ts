@@ -1,6 +1,6 @@
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 
-/** A field of a protobuf message: text and messages by their bytes, numbers as varints. */
+/** A field of a protobuf message. Texts and messages are written as bytes, numbers as varints. */
 export type Field = readonly [number: number, value: string | number | Buffer];
 
 export function message(...fields: readonly Field[]): Buffer {
@@ -13,7 +13,7 @@ export function message(...fields: readonly Field[]): Buffer {
   );
 }
 
-/** A negative number is written with the ten bytes of its 64-bit form, as int32 fields are. */
+/** Returns a number as a varint. A negative number has ten bytes, as in int32 fields. */
 function varint(value: number): Buffer {
   const bytes: number[] = [];
   let rest = BigInt.asUintN(64, BigInt(value));
@@ -24,19 +24,19 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, Number(rest)]);
 }
 
-/** As the API sends it: four magic bytes and a `runtime.Unknown`. */
+/** Returns an object as the API sends it, with four magic bytes and a `runtime.Unknown`. */
 export function envelope(apiVersion: string, kind: string, raw: Buffer): Buffer {
   const unknown = message([1, message([1, apiVersion], [2, kind])], [2, raw], [3, ''], [4, '']);
   return Buffer.concat([Buffer.from('k8s\0', 'latin1'), unknown]);
 }
 
-/** The envelope until where `raw` begins, which is said to be of this length. */
+/** Returns the part of an envelope before `raw`, with this length of `raw`. */
 export function envelopeStart(apiVersion: string, kind: string, rawLength: number): Buffer {
   const typeMeta = message([1, message([1, apiVersion], [2, kind])]);
   return Buffer.concat([Buffer.from('k8s\0', 'latin1'), typeMeta, fieldStart(2, rawLength)]);
 }
 
-/** Tag and length of a field whose bytes follow. */
+/** Returns the tag and the length of a field whose bytes follow. */
 export function fieldStart(field: number, length: number): Buffer {
   return Buffer.concat([varint(field * 8 + 2), varint(length)]);
 }
@@ -49,7 +49,7 @@ export function serviceList(
   return envelope('v1', 'ServiceList', message([1, meta], ...services.map((each): Field => [2, service(each)])));
 }
 
-/** With fields that nobody asked for, some of them of a later version. */
+/** Returns a Service with additional fields, some of them of a later version. */
 function service(claim: ServiceClaim): Buffer {
   const timestamp = message([1, claim.createdAtMs / 1000], [2, 0]);
   const meta = message(

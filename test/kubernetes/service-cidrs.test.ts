@@ -28,7 +28,7 @@ test('an address is served if it is usable in any of the ServiceCIDRs, even if t
   );
 });
 
-test('every address is served where the ServiceCIDRs are unknown, and none that does not parse where they are known', () => {
+test('every address is served if the ServiceCIDRs are unknown, and an invalid address is not served if they are known', () => {
   expect(servedAddresses(undefined)('10.0.0.1')).toBe(true);
   expect(servedAddresses([])('no address')).toBe(false);
 });

@@ -40,7 +40,7 @@ describe('the Services of a cluster', () => {
     expect(requests[0]?.headers['accept']).toBe(`${PROTOBUF}, application/json`);
   });
 
-  test('Services with node ports are selected by the API server', async () => {
+  test('the client requests only Services that may have node ports with a field selector', async () => {
     const list = protobuf(serviceList([claim('a')]));
     const names = async (port: ClusterPort) => {
       const found: string[] = [];
@@ -53,7 +53,7 @@ describe('the Services of a cluster', () => {
     expect(requests.map((request) => request.path)).toEqual([path]);
   });
 
-  test('Services can be read from JSON with fields left out', async () => {
+  test('Services can be read from JSON without their optional fields', async () => {
     const { port } = portAnswering(
       jsonList([
         {
@@ -91,7 +91,7 @@ describe('the Services of a cluster', () => {
     ]);
   });
 
-  test('a Service names the owner whose holds it claims, in JSON as in protobuf', async () => {
+  test('the owner whose holds a Service claims is read from JSON and from protobuf', async () => {
     const labels = { app: 'web', 'kube-bootstrap-controller/hold-owner': 'team-a' };
     const { port } = portAnswering(
       jsonList([
@@ -104,7 +104,7 @@ describe('the Services of a cluster', () => {
     await expect(listAllServices(other)).resolves.toEqual([{ ...claim('a'), holdOwner: 'team-a' }, claim('b')]);
   });
 
-  test('the client requests Services again as JSON from a server without protobuf', async () => {
+  test('the client requests Services as JSON if the server does not support protobuf', async () => {
     const { port, requests } = portAnswering(failed(406, 'NotAcceptable'), jsonList([]));
     await expect(listAllServices(port)).resolves.toEqual([]);
     expect(requests.map(({ headers }) => headers['accept'])).toEqual([
@@ -113,7 +113,7 @@ describe('the Services of a cluster', () => {
     ]);
   });
 
-  test('the client reads 8 MiB of JSON, and no more', async () => {
+  test('the client reads at most 8 MiB of JSON', async () => {
     const ofMiB = (size: number) => {
       const annotations = { text: 'x'.repeat(1024) };
       const item = { metadata: { name: 'a', namespace: 'default', annotations }, spec: {} };
@@ -132,20 +132,20 @@ describe('the Services of a cluster', () => {
     ],
     ['401', protobuf(status(401, 'Unauthorized', 'Unauthorized', 0), 401), 'Unauthorized', /kubeconfig/],
     ['429', protobuf(status(429, 'TooManyRequests', 'busy', 60), 429), 'Throttled', /busy/],
-    ['500 of junk', protobuf(Buffer.from('junk'), 500), 'Unavailable', /500/],
-  ])('a protobuf error, %s, is reported as in JSON', async (_, answer, code, message) => {
+    ['500 without a Status', protobuf(Buffer.from('junk'), 500), 'Unavailable', /500/],
+  ])('the protobuf error %s is reported like an error in JSON', async (_, answer, code, message) => {
     const { port } = portAnswering(answer);
     await expect(listAllServices(port)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
-  test('retryAfterSeconds of a protobuf Status is waited for', async () => {
+  test('the client waits for retryAfterSeconds of a protobuf Status', async () => {
     const busy = protobuf(status(429, 'TooManyRequests', 'busy', 4), 429);
     const { port, waits } = portAnswering(busy, protobuf(serviceList([])));
     await expect(listAllServices(port)).resolves.toEqual([]);
     expect(waits).toEqual([4_000]);
   });
 
-  test('an incomplete protobuf list is not requested again, and throws, so that the consumer discards it', async () => {
+  test('an incomplete protobuf list throws an error, so that the caller discards it, and is not requested again', async () => {
     async function* breakingOff() {
       yield serviceList([claim('a'), claim('b')]).subarray(0, -20);
       throw Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
@@ -169,18 +169,18 @@ describe('the Services of a cluster', () => {
       'protobuf that calls itself JSON',
       { ...protobuf(serviceList([])), headers: { 'content-type': 'application/json' } },
     ],
-    ['an item that is no object', jsonList(['a'])],
+    ['an item that is not an object', jsonList(['a'])],
     ['labels that are a list', jsonList([{ metadata: { name: 'a', namespace: 'b', labels: ['x'] } }])],
     [
       'the owner of holds as a number',
       jsonList([{ metadata: { name: 'a', namespace: 'b', labels: { 'kube-bootstrap-controller/hold-owner': 1 } } }]),
     ],
     ['a node port that is text', jsonList([item({ ports: [{ nodePort: '30007' }] })])],
-    ['a node port that is no whole number', jsonList([item({ healthCheckNodePort: 1.5 })])],
-    ['clusterIPs that are no list', jsonList([item({ clusterIPs: '10.0.0.7' })])],
+    ['a node port that is not a whole number', jsonList([item({ healthCheckNodePort: 1.5 })])],
+    ['clusterIPs that are not a list', jsonList([item({ clusterIPs: '10.0.0.7' })])],
     ['a clusterIP that is a number', jsonList([item({ clusterIP: 10 })])],
-    ['ports of text', jsonList([item({ ports: ['80'] })])],
-  ])('%s is malformed, not a list with less in it', async (_, answer) => {
+    ['ports that are texts', jsonList([item({ ports: ['80'] })])],
+  ])('a list with %s is malformed, and is not read as a shorter list', async (_, answer) => {
     const { port } = portAnswering(answer);
     await expect(listAllServices(port)).rejects.toMatchObject({ code: 'MalformedReply' });
   });

@@ -39,7 +39,7 @@ async function readServices(bytes: Uint8Array, size = bytes.length || 1) {
 
 const malformed = { code: 'MalformedReply' };
 
-/** The outcome of bytes that a server may have chosen. */
+/** Expects that these bytes are read as a list or are malformed. */
 async function expectReadOrMalformed(bytes: Uint8Array): Promise<void> {
   const outcome: unknown = await readServices(bytes).catch((error: unknown) => error);
   if (!Array.isArray(outcome)) expect(outcome).toMatchObject(malformed);
@@ -58,7 +58,7 @@ describe('a list of Services in protobuf', () => {
     );
   });
 
-  test('a list of Services in protobuf is read the same from the middle of a larger buffer', async () => {
+  test('a list of Services in protobuf can be read from the middle of a larger buffer', async () => {
     const bytes = serviceList([]);
     const larger = Buffer.concat([Buffer.from('before'), bytes, Buffer.from('after')]);
     await expect(readServices(larger.subarray(6, 6 + bytes.length))).resolves.toEqual([]);
@@ -74,7 +74,7 @@ describe('a list of Services in protobuf', () => {
     );
   });
 
-  test('random bytes are malformed or a list, and reading always ends', async () => {
+  test('random bytes are read as malformed or as a list, and the read always ends', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (junk) => {
         for (const bytes of [junk, envelope('v1', 'ServiceList', Buffer.from(junk))])
@@ -84,7 +84,7 @@ describe('a list of Services in protobuf', () => {
     );
   });
 
-  test('changed bytes are malformed or another list, and reading always ends', async () => {
+  test('a changed list is read as malformed or as another list, and the read always ends', async () => {
     const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(fc.array(claim, { minLength: 1, maxLength: 3 }), changes, async (services, bytes) => {
@@ -100,7 +100,7 @@ describe('a list of Services in protobuf', () => {
     ['of another kind', envelope('v1', 'PodList', Buffer.alloc(0)), /no v1 ServiceList, but v1 PodList/],
     ['of another version', envelope('v2', 'ServiceList', Buffer.alloc(0)), /but v2 ServiceList/],
     ['without its magic bytes', serviceList([]).subarray(4), /does not start/],
-    ['of nothing', Buffer.alloc(0), /cut off/],
+    ['without bytes', Buffer.alloc(0), /cut off/],
     ['with text where a message belongs', envelope('v1', 'ServiceList', message([2, 5])), /wire type 0 instead of 2/],
     ['with a number of eleven bytes', envelope('v1', 'ServiceList', Buffer.alloc(11, 0xff)), /longer than 10 bytes/],
     ['with a field 0', envelope('v1', 'ServiceList', Buffer.of(2, 0)), /number 0/],
@@ -115,7 +115,7 @@ describe('a list of Services in protobuf', () => {
     await expect(readServices(bytes)).rejects.toMatchObject({ ...malformed, message });
   });
 
-  test('a list can have fixed-size numbers among the fields that are skipped', async () => {
+  test('fixed-size numbers in unknown fields of a list are skipped', async () => {
     const fixed = Buffer.concat([Buffer.of(0x79), Buffer.alloc(8, 0xff), Buffer.of(0x7d), Buffer.alloc(4, 0xff)]);
     const raw = Buffer.concat([fixed, message([1, message([2, '9'])])]);
     await expect(readServices(envelope('v1', 'ServiceList', raw))).resolves.toEqual([]);
@@ -133,7 +133,7 @@ describe('a Status in protobuf', () => {
     });
   });
 
-  test('random bytes are malformed or an empty Status', () => {
+  test('random bytes are read as malformed or as a Status', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (junk) => {
         try {

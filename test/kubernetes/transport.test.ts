@@ -28,7 +28,7 @@ function kubeconfigFor(server: string) {
   return parseKubeconfig(kubeconfigTo(server), 'of the test');
 }
 
-/** A transport to a server, whose end the test waits for. */
+/** Returns a transport to a server. The end of the test stops both. */
 async function transportTo(url: string, stop?: () => Promise<void>, kubeconfigOf = kubeconfigFor) {
   const connections = new ApiServerConnections();
   if (stop !== undefined) stops.push(stop);
@@ -41,16 +41,16 @@ async function serverAndTransport(prefix = '') {
   return { server, transport: await transportTo(server.url + prefix, server.stop) };
 }
 
-/** Of TLS 1.2, as IANA lists them: the ephemeral Diffie-Hellman groups of these are the server's own. */
+/** The IANA numbers of TLS 1.2 suites with ephemeral Diffie-Hellman. The server selects their group, which may be slow. */
 const DHE_SUITES = '009e 009f ccaa 0033 0039 0067 006b c09e c09f c0a2 c0a3 c052 c053'.split(' ');
 
-/** Notes the cipher suites of each ClientHello, and hangs up. */
+/** Starts a server that records the cipher suites of each ClientHello and closes the connection. */
 async function startHelloServer() {
   const hello: string[][] = [];
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', (bytes) => {
-      // Headers of the record and the handshake, version and random come before the session's id.
+      // The headers of the record and the handshake, the version and the random come before the session id.
       const lengthAt = 44 + (bytes[43] ?? 0);
       const suites = bytes.subarray(lengthAt + 2, lengthAt + 2 + bytes.readUInt16BE(lengthAt));
       hello.push(suites.toString('hex').match(/.{4}/g) ?? []);
@@ -89,7 +89,7 @@ describe('a transport', () => {
     expect(networkFaultOf(await transport(GET, signal).catch((error: unknown) => error))).toBe('tls');
   });
 
-  test('later passes reuse the few connections of a transport', async () => {
+  test('later passes reuse the connections of a transport, which are few', async () => {
     const server = await startFaultServer(() => ({ body: 'done' }));
     const connections = new ApiServerConnections();
     stops.push(server.stop, () => connections.close());
@@ -136,7 +136,7 @@ describe('a transport', () => {
       expect(await text((await list()).body)).toMatch(/^Bearer [^-]+ is refused$/);
     });
 
-    test('a connection that breaks within gzip fails the read with its error', async () => {
+    test('the read of a gzip reply fails with the error of the connection if the connection breaks', async () => {
       const server = await startHostileApiServer({
         wire: () => [
           Buffer.from('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 900000\r\n\r\n'),
@@ -148,7 +148,7 @@ describe('a transport', () => {
       await expect(text(body)).rejects.toMatchObject({ code: 'ECONNRESET' });
     });
 
-    test('the connection is returned when the reader stops early', async () => {
+    test('a request for a list releases its connection if the reader stops early', async () => {
       const { server, list } = await listFrom(gzipSync(LIST));
       for (let pass = 0; pass < 8; pass += 1) {
         for await (const piece of (await list()).body) {
@@ -173,7 +173,7 @@ describe('a transport', () => {
     }
   });
 
-  test('a request gives up a connection that is not established', async () => {
+  test('a request fails if its connection is not established within 3 s', async () => {
     jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     stops.push(async () => void jest.useRealTimers());
     const silent = await startSilentServer();
@@ -185,7 +185,7 @@ describe('a transport', () => {
     await failed;
   });
 
-  test('a request sets one timer for each new connection, and none for a connection that another request returns', async () => {
+  test('a request that waits for a connection of another request does not time out as a new connection does', async () => {
     jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
     stops.push(async () => void jest.useRealTimers());
     const authority = makeAuthority('the cluster');
@@ -223,7 +223,7 @@ describe('a transport', () => {
     }
   });
 
-  test('a request ends with its signal, also before there is a connection', async () => {
+  test('a request ends with its signal even before it has a connection', async () => {
     const silent = await startSilentServer();
     const transport = await transportTo(`https://${silent.authority}`, silent.close);
     const deadline = new AbortController();
@@ -243,7 +243,7 @@ describe('the description of a network error', () => {
     { address: '2001:db8::1', code: 'EAFNOSUPPORT', explains: true },
     { address: '2001:db8::1', code: 'ECONNREFUSED', explains: false },
     { address: '10.0.0.1', code: 'ENETUNREACH', explains: false },
-  ])('the description explains $code of $address by a missing IPv6 route: $explains', ({ address, code, explains }) => {
+  ])('the description of $code at $address suggests a missing IPv6 route: $explains', ({ address, code, explains }) => {
     const described = describeNetworkError(unreachable(address, code));
     expect(described).toMatch(new RegExp(`^connect ${code} ${address}:6443`));
     expect(described.includes('dual-stack subnets (vpcSubnetIds) with vpcIpv6=true')).toBe(explains);

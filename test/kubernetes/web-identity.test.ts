@@ -5,7 +5,7 @@ import { makeAuthority } from '../../local/stand-in/identity.ts';
 
 const certificateAuthorityData = Buffer.from(makeAuthority('test').ca).toString('base64');
 
-/** Requests are numbered; one whose number is in `failing` fails. */
+/** Returns a token that is renewed by numbered requests. Requests with a number in `failing` fail. */
 function issuer(failing: readonly number[] = []) {
   const clock = { seconds: 0 };
   let requests = 0;
@@ -17,7 +17,7 @@ function issuer(failing: readonly number[] = []) {
   return { clock, requests: () => requests, token: renewedToken(request, () => clock.seconds * 1000) };
 }
 
-test('a token that renews itself is kept for four fifths of its life of five minutes', async () => {
+test('a renewed token is kept for four fifths of its lifetime of five minutes', async () => {
   const { clock, token } = issuer();
   const tokens: string[] = [];
   for (const seconds of [0, 239, 240, 479, 480]) {
@@ -27,7 +27,7 @@ test('a token that renews itself is kept for four fifths of its life of five min
   expect(tokens).toEqual(['token-1', 'token-1', 'token-2', 'token-2', 'token-3']);
 });
 
-test('a token that renews itself is requested once by requests at the same time', async () => {
+test('simultaneous requests renew a token only once', async () => {
   const { clock, token, requests } = issuer();
   expect(await Promise.all([token(), token()])).toEqual(['token-1', 'token-1']);
   clock.seconds = 240;
@@ -35,7 +35,7 @@ test('a token that renews itself is requested once by requests at the same time'
   expect(requests()).toBe(2);
 });
 
-test('a token that renews itself is used until its end when a renewal fails, and no longer', async () => {
+test('a token is used until its end, but no longer, if its renewal fails', async () => {
   const { clock, token } = issuer([2, 3]);
   await token();
   clock.seconds = 299;
@@ -55,7 +55,7 @@ const STS = [
 describe('an API server that is reached by web identity', () => {
   const server = 'https://203.0.113.10:6443';
 
-  test('an API server that is reached by web identity gets the token, over TLS with its own CA', async () => {
+  test('an API server with webIdentity gets the token over TLS with its own CA', async () => {
     const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => 'a-token', {});
     expect(access).toMatchObject({ server, skipTlsVerify: false, renewsItself: true });
     expect(await access.authHeaders()).toEqual({ Authorization: 'Bearer a-token' });
@@ -64,21 +64,21 @@ describe('an API server that is reached by web identity', () => {
   });
 
   test.each([
-    ['over http', { server: 'http://203.0.113.10:6443' }, 'would send the credential'],
-    ['on this machine', { server: 'https://169.254.169.254' }, 'loopback, link-local or metadata address'],
-    ['of a name of this machine', { server: 'https://localhost:6443' }, 'loopback, link-local or metadata address'],
-    ['with a CA that does not parse', { server, certificateAuthorityData: 'AAAA' }, 'does not parse'],
-    ...STS.map((audience) => [`as ${audience}`, { server: audience }, 'AWS STS is the audience'] as const),
-  ])('a spec is refused %s, and no token of AWS STS is requested', async (_, webIdentity, problem) => {
+    ['with an http URL', { server: 'http://203.0.113.10:6443' }, 'would send the credential'],
+    ['with a link-local address', { server: 'https://169.254.169.254' }, 'loopback, link-local or metadata address'],
+    ['with the name localhost', { server: 'https://localhost:6443' }, 'loopback, link-local or metadata address'],
+    ['with an invalid CA', { server, certificateAuthorityData: 'AAAA' }, 'does not parse'],
+    ...STS.map((audience) => [`with ${audience}`, { server: audience }, 'AWS STS is the audience'] as const),
+  ])('a webIdentity.server %s is refused, and no token of AWS STS is requested', async (_, webIdentity, problem) => {
     const requestToken = jest.fn(async () => 'a-token');
     const access = webIdentityAccess(webIdentity, requestToken, { refuseLocal: true });
     await expect(access).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining(problem) });
     expect(requestToken).not.toHaveBeenCalled();
   });
 
-  test('a name that does not resolve is tried again later, and no token is requested', async () => {
+  test('a name that does not resolve fails with Unavailable, and no token is requested', async () => {
     const requestToken = jest.fn(async () => 'a-token');
-    // A label has at most 63 letters, so that no name server is asked.
+    // This label is longer than 63 letters, so that no name server gets a query.
     const unresolved = { server: `https://${'a'.repeat(64)}.example:6443` };
     const access = webIdentityAccess(unresolved, requestToken, { refuseLocal: true });
     await expect(access).rejects.toMatchObject({ code: 'Unavailable' });

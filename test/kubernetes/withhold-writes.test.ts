@@ -9,7 +9,7 @@ const stored = {
 };
 const ref = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
 
-/** Reads answer from one stored object; a write fails the test. */
+/** Returns a port that withholds writes. Its reads return one stored object, and a real write would fail the test. */
 function withholding() {
   const reported: string[] = [];
   const never = () => Promise.reject(new Error('nothing may be written'));
@@ -44,7 +44,7 @@ const slice = {
 };
 
 describe('a cluster port that withholds writes', () => {
-  test('a read is passed through', async () => {
+  test('a cluster port that withholds writes makes each read', async () => {
     const { port, reported } = withholding();
     await expect(port.get(ref)).resolves.toBe(stored);
     await expect(port.list('Service', 'default')).resolves.toEqual([stored]);
@@ -53,7 +53,7 @@ describe('a cluster port that withholds writes', () => {
     expect([names, reported]).toEqual([['kubernetes'], []]);
   });
 
-  test('a cluster port that withholds writes answers each write with the object as it would be', async () => {
+  test('a cluster port that withholds writes returns the object that a create or update would store', async () => {
     const { port } = withholding();
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
     await expect(port.create(namespace)).resolves.toEqual({ outcome: 'withheld', object: namespace });
@@ -62,7 +62,7 @@ describe('a cluster port that withholds writes', () => {
     await expect(port.mergePatch(ref, {})).resolves.toEqual({ outcome: 'withheld' });
   });
 
-  test('a cluster port that withholds writes reports each field of an object that it would create, patch or delete', async () => {
+  test('a cluster port that withholds writes reports each field that a create, patch or delete would change', async () => {
     const { port, reported } = withholding();
     const ipAddress = { apiVersion: 'networking.k8s.io/v1', kind: 'IPAddress' };
     const spec = { parentRef: { resource: 'services', name: 'shop' } };
@@ -84,7 +84,7 @@ describe('a cluster port that withholds writes', () => {
     ]);
   });
 
-  test('a cluster port that withholds writes reports which fields an update would change in the object that was read', async () => {
+  test('a cluster port that withholds writes reports the fields that differ between an update and the read object', async () => {
     const { port, reported } = withholding();
     await port.get(ref);
     await port.update({ ...stored, metadata: { ...stored.metadata, resourceVersion: '8', labels: { b: '3' } } });
@@ -113,7 +113,7 @@ describe('a cluster port that withholds writes', () => {
   );
 });
 
-/** Returns what the report of an update has of its fields. */
+/** Returns the fields in the report of an update. */
 async function difference(before: object, after: object): Promise<string> {
   const version = (fields: object, resourceVersion: string) => ({
     apiVersion: 'v1',
@@ -133,36 +133,46 @@ const httpsPort = { name: 'https', port: 443, targetPort: 6443 };
 const address = (ip: string) => ({ ip });
 
 test.each([
-  ['a field', { spec: { type: 'NodePort' } }, { spec: { type: 'ClusterIP' } }, 'spec.type "NodePort" -> "ClusterIP"'],
-  ['a field that goes', { spec: { nodePort: 30443 } }, { spec: {} }, 'spec.nodePort - 30443'],
-  ['a field that comes', { spec: {} }, { spec: { type: 'ClusterIP' } }, 'spec.type + "ClusterIP"'],
   [
-    'each field of an object that comes',
+    'a changed field',
+    { spec: { type: 'NodePort' } },
+    { spec: { type: 'ClusterIP' } },
+    'spec.type "NodePort" -> "ClusterIP"',
+  ],
+  ['a removed field', { spec: { nodePort: 30443 } }, { spec: {} }, 'spec.nodePort - 30443'],
+  ['a new field', { spec: {} }, { spec: { type: 'ClusterIP' } }, 'spec.type + "ClusterIP"'],
+  [
+    'each field of a new object',
     {},
     { spec: { type: 'ClusterIP', selector: { a: 'b' }, ports: [{ port: 1 }] } },
     'spec.type + "ClusterIP"; spec.selector.a + "b"; spec.ports + [{"port":1}]',
   ],
-  ['each field of an object that goes', { spec: { a: { b: 1 } } }, {}, 'spec.a.b - 1'],
+  ['each field of a removed object', { spec: { a: { b: 1 } } }, {}, 'spec.a.b - 1'],
   [
-    'one item of a list',
+    'a changed item of a list',
     { spec: { ports: [httpsPort] } },
     { spec: { ports: [{ ...httpsPort, targetPort: 8443 }] } },
     'spec.ports[0].targetPort 6443 -> 8443',
   ],
   [
-    'items of a list',
+    'changed and new items of a list',
     { addresses: ['10.0.0.1', '10.0.0.2'].map(address) },
     { addresses: ['10.0.0.2', '10.0.0.3', '10.0.0.4'].map(address) },
     'addresses[0].ip "10.0.0.1" -> "10.0.0.2"; addresses[1].ip "10.0.0.2" -> "10.0.0.3"; addresses[2].ip + "10.0.0.4"',
   ],
-  ['an order', { list: [1, 2] }, { list: [2, 1] }, 'list[0] 1 -> 2; list[1] 2 -> 1'],
-  ['nothing to the API', { subsets: null, a: { x: 1, y: 2 } }, { subsets: [], a: { y: 2, x: 1 } }, ''],
-  ['nothing that is ours', { status: { loadBalancer: {} } }, { status: {} }, ''],
-])('%s that differs is named with both values', async (_, before, after, text) => {
+  ['a changed order', { list: [1, 2] }, { list: [2, 1] }, 'list[0] 1 -> 2; list[1] 2 -> 1'],
+  [
+    'no field that the API treats as equal',
+    { subsets: null, a: { x: 1, y: 2 } },
+    { subsets: [], a: { y: 2, x: 1 } },
+    '',
+  ],
+  ['no field of the status', { status: { loadBalancer: {} } }, { status: {} }, ''],
+])('the report of an update contains %s', async (_, before, after, text) => {
   expect(await difference(before, after)).toBe(text);
 });
 
-test('the report names the first of many fields, cuts long values, and shows a deep object as one value', async () => {
+test('the report contains only the first of many fields, cuts long values, and prints a deep object as one value', async () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`f${n}`, 'x'.repeat(200)]));
   const text = await difference({ spec: {} }, { spec: many });
   expect(text).toMatch(/^spec\.f0 \+ "x{79}…; .*; and 12 more$/);

@@ -14,7 +14,7 @@ function plan(count: number, previous = {}, nowMs = start) {
   return planEvents({ drafts, loop: 'node-port-repair', instance: 'stack', previous, nowMs, cap: 100 });
 }
 
-/** Answers creates so in turn, the last one again and again, and patches as invalid. */
+/** Returns a port that answers creates with these outcomes in turn, repeats the last one, and answers patches as invalid. */
 function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErrorCode)[]) {
   let calls = 0;
   const create = async () => {
@@ -28,7 +28,7 @@ function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErro
 }
 
 describe('an event that cannot be written', () => {
-  test('an event that cannot be written does not keep the others from being written, and is due again', async () => {
+  test('other events are written after an event that cannot be written, which stays due', async () => {
     const { port, calls } = portAnswering('Forbidden', 'invalid', 'created');
     const report = await writeEvents(port, plan(12));
     expect(report).toMatchObject({ written: 10, dropped: 0, errors: [{ code: 'Forbidden' }, { code: 'Rejected' }] });
@@ -46,7 +46,7 @@ describe('an event that cannot be written', () => {
   });
 
   test.each<ClusterErrorCode>(['Unauthorized', 'Throttled', 'Unavailable', 'TlsFailure', 'DeadlineExceeded'])(
-    '%s ends the writing of events, never the pass',
+    'the error %s ends the writing of events, but does not fail the pass',
     async (code) => {
       const { port, calls } = portAnswering(code);
       const report = await writeEvents(port, plan(50));

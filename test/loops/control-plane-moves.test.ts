@@ -12,11 +12,11 @@ import { failure, startFaultServer } from '../support/api-fault-server.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 
 const RANGE = '10.0.0.0/24';
-/** The bit of 10.0.0.9. */
+/** The bit of the address 10.0.0.9. */
 const BIT = 8;
 const INTERVAL_MS = 180_000;
 
-/** An API server with these Services. */
+/** Starts an API server that lists the Services in `services`. */
 async function anApiServer() {
   const services: string[] = [];
   const server = await startFaultServer(({ path }) => {
@@ -34,7 +34,7 @@ type AnApiServer = Awaited<ReturnType<typeof anApiServer>>;
 
 let before: AnApiServer;
 let after: AnApiServer;
-/** What the kubeconfig in its store names. */
+/** Returns the API server that the stored kubeconfig names. */
 let named: () => AnApiServer;
 let reads: number;
 let connections: ClusterConnections;
@@ -87,7 +87,7 @@ async function stored(): Promise<StoredRange> {
   return read.stored;
 }
 
-/** The address 10.0.0.9 is taken in the table, for a Service that its caller creates. */
+/** Allocates the address 10.0.0.9 in the table for a Service that a caller will create. */
 async function allocate(holds: readonly Hold[] = []): Promise<void> {
   const read = await readRange(world.table, 'demo', RANGE_KEYS.primary);
   const range = storedRange({ range: RANGE, data: fromBits([BIT]), holds });
@@ -96,7 +96,7 @@ async function allocate(holds: readonly Hold[] = []): Promise<void> {
 
 const isTaken = async () => hasBit((await stored()).data, BIT);
 
-/** The control plane moves, and a caller creates the Service of its address in the new one. The old one answers all the same. */
+/** Moves the control plane. A caller creates a Service with the address in the new one. The former one still answers. */
 function move(): void {
   named = () => after;
   after.services.push('10.0.0.9');
@@ -123,7 +123,7 @@ describe('a repair pass after a control plane moved while its former API server 
     expect((await stored()).holds).toEqual([]);
   });
 
-  test('a repair pass does not count strikes from the Services of the former control plane', async () => {
+  test('a repair pass does not count strikes that are based on the Services of the former control plane', async () => {
     await allocate();
     await pass();
     await pass();
@@ -170,13 +170,13 @@ describe('a repair pass after a control plane moved while its former API server 
   });
 });
 
-test('a repair pass with a kubeconfig that was read long ago reads the kubeconfig again only before it frees an item', async () => {
+test('a repair pass with an old kubeconfig reads the kubeconfig again only before it frees an item', async () => {
   await allocate();
   expect([reads, await pass(), await pass(), reads]).toEqual([1, undefined, undefined, 1]);
   expect([await pass(), await isTaken(), reads]).toEqual([undefined, false, 2]);
 });
 
-test("a repair pass with a kubeconfig that was read long ago frees no item if the kubeconfig cannot be read again, and still records the Services' claims", async () => {
+test('a repair pass with an old kubeconfig that cannot be read again frees no item, and still records the claims of Services', async () => {
   await allocate([{ items: ['10.0.0.9'], owner: 'shop', takenUpBy: 'any', untilMs: world.clock.nowMs - 60_000 }]);
   before.services.push('10.0.0.20');
   named = () => {

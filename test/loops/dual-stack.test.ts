@@ -45,7 +45,7 @@ async function ticks(world: EndpointsWorld, count: number) {
   return reports;
 }
 
-test('a cluster of both families gets the second family in a slice of its own, and a Service that prefers both', async () => {
+test('a dual-stack cluster gets a second slice for the second family, and a Service with PreferDualStack', async () => {
   const world = await settledDual();
   expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6, W6] });
   expect(slice(world)).toMatchObject({ addressType: 'IPv6', metadata: { labels: LABELS }, ports: [{ port: 6443 }] });
@@ -54,7 +54,7 @@ test('a cluster of both families gets the second family in a slice of its own, a
   expect(world.cluster.writes).toEqual([]);
 });
 
-test('a cluster of both families gets the IPv4 addresses in the second slice where the first range is of IPv6', async () => {
+test('a dual-stack cluster gets the IPv4 addresses in the second slice if its first range is an IPv6 range', async () => {
   const world = dual(A, V6);
   world.spec = { ...world.spec, serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] };
   await world.tick();
@@ -62,7 +62,7 @@ test('a cluster of both families gets the IPv4 addresses in the second slice whe
   expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
 });
 
-test('a cluster of both families publishes the records of both families of a host name, each up to half of the limit', async () => {
+test('a dual-stack cluster publishes the records of a host name in each family, each up to half of the limit', async () => {
   const world = dual();
   world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
   const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
@@ -72,7 +72,7 @@ test('a cluster of both families publishes the records of both families of a hos
   expect(findings).toMatchObject([{ message: expect.stringContaining('40 addresses; 16 of them') }]);
 });
 
-test('a cluster of both families has an existing Service of one family changed, and its other fields kept', async () => {
+test('the tick changes an existing single-stack Service of a dual-stack cluster, and keeps its other fields', async () => {
   const world = await settledDual();
   const service = world.cluster.find<ServiceObject>(SERVICE_REF);
   if (service === undefined) throw new Error('no Service');
@@ -88,8 +88,8 @@ test('a cluster of both families has an existing Service of one family changed, 
   });
 });
 
-describe('each of two families', () => {
-  test('a family loses an address that is silent while another of the same family answers', async () => {
+describe('a family of a dual-stack cluster', () => {
+  test('an address of a family is removed if it is silent while another address of the same family answers', async () => {
     const world = await settledDual();
     const reports = await ticks(world.answer(SILENT, W6), 3);
     expect(published(world)).toEqual({ first: [A, B], mirror: [A, B], second: [V6] });
@@ -97,7 +97,7 @@ describe('each of two families', () => {
     expect(reports.flatMap(({ changes }) => changes)).toContainEqual(removed);
   });
 
-  test('a family keeps its addresses while all of them are silent: answers of the other family prove nothing', async () => {
+  test('a family keeps its addresses while all of them are silent, even if addresses of the other family answer', async () => {
     const world = await settledDual();
     const reports = await ticks(world.answer(SILENT, V6, W6), 20);
     expect(published(world).second).toEqual([V6, W6]);
@@ -116,7 +116,7 @@ describe('each of two families', () => {
     expect(reports.at(-1)).toMatchObject({ errors: [{ code: 'NoLiveLease' }] });
   });
 
-  test('a family stays published and is reported when its last address left the spec', async () => {
+  test('a family whose last address left the spec stays published and is reported', async () => {
     const world = await settledDual();
     world.spec = { ...world.spec, apiServers: [A, B].map((address) => aServer(address)) };
     const reports = await ticks(world, 4);
@@ -136,7 +136,7 @@ describe('each of two families', () => {
     expect(published(world)).toMatchObject({ first: [B], mirror: [B] });
   });
 
-  test('an address of the second family may be published while a tick creates its slice', async () => {
+  test('a deregistration reports that an address of the second family may be published if the second slice is missing', async () => {
     const world = await settledDual();
     world.cluster.remove(SECOND);
     expect(await world.deregister({ address: W6 })).toMatchObject({ outcome: 'deregistered', stillPublished: true });
@@ -145,7 +145,7 @@ describe('each of two families', () => {
     expect(published(world).second).toEqual([V6]);
   });
 
-  test('a server with an agent of each family is among the first probes when many silent servers use up the time', async () => {
+  test('a server with an agent is among the first probes in each family if many servers are silent', async () => {
     const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
     const world = dual(A, B, V6, ...silent);
     for (const address of [A, B, V6]) await world.setLease({ address, source: 'agent' });
@@ -166,7 +166,7 @@ describe('each of two families', () => {
 });
 
 describe('the second slice', () => {
-  test('the second slice is deleted when the spec asks for one family again', async () => {
+  test('the second slice is deleted when the spec has only one family again', async () => {
     const world = await settledDual();
     const { ipFamilyPolicy: _, ...service } = world.spec.service;
     world.spec = { ...world.spec, service, apiServers: [A, B].map((address) => aServer(address)) };
@@ -176,7 +176,7 @@ describe('the second slice', () => {
     expect(await world.tick()).toMatchObject({ changes: [], findings: [] });
   });
 
-  test('active leases of the second family do not get into the Endpoints when the spec asks for one family again', async () => {
+  test('addresses of the second family with active leases are not published when the spec has only one family again', async () => {
     const world = dual();
     world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
     world.records.set('api.example.com', [A, V6]);

@@ -4,13 +4,13 @@ import { A, B, type EndpointsWorld, SHUTTING_DOWN, settled, worldOf } from '../s
 
 const FOREIGN = '10.0.0.9';
 
-/** Another owner writes its own addresses. */
+/** The other owner writes its own addresses. */
 function overwrite(world: EndpointsWorld, ...addresses: readonly string[]): void {
   world.cluster.place(anEndpoints(addresses), 'kube-apiserver');
   world.cluster.place(aSlice(addresses), 'kube-apiserver');
 }
 
-/** Ticks, each after the other owner wrote; when ours wrote, in seconds from the start. */
+/** Runs ticks, each after a write of the other owner. Returns the seconds at which the ticks wrote. */
 async function contest(world: EndpointsWorld, ticks: number, ...addresses: readonly string[]): Promise<number[]> {
   const startMs = world.nowMs;
   const writtenAt: number[] = [];

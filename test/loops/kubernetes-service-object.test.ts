@@ -7,14 +7,14 @@ const SERVICE = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as
 const SERVICE_CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
 const NAMESPACE = { kind: 'Namespace', name: 'default' } as const;
 
-/** Another writer changes the type of the Service. */
+/** Changes the type of the Service as another writer. */
 function makeNodePort({ cluster }: EndpointsWorld): void {
   const { name, namespace } = SERVICE;
   const spec = { ...cluster.find<ServiceObject>(SERVICE)?.spec, type: 'NodePort' };
   cluster.place({ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec } as ServiceObject);
 }
 
-/** An API server that wants the namespace before the Service, and the ServiceCIDR before its address. */
+/** Makes the API server refuse the Service until its namespace and the ServiceCIDR exist. */
 function withHooksOff(world: EndpointsWorld): EndpointsWorld {
   world.cluster.beforeWrite = (_verb, { kind }) => {
     if (kind !== 'Service') return undefined;

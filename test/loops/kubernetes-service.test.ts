@@ -11,19 +11,19 @@ import { withdraw } from '../support/put-lease.ts';
 
 const HOST = 'api.example.com';
 
-/** The ports of an enforcing pass in that world. */
+/** Returns the ports of an enforcing pass in this world. */
 function guarded({ table, cluster }: EndpointsWorld, confirmWrites: () => Promise<void>) {
   const options = { nowMs: () => 0, wouldWrite: () => {}, confirmWrites };
   return portsFor('all', { table, kubernetes: cluster.port }, 'table', options);
 }
 
-/** In the Endpoints and in the slice. */
+/** Expects these addresses in the Endpoints and in the slice. */
 function expectPublished(world: EndpointsWorld, ...addresses: readonly string[]): void {
   expect([world.published(), world.inSlice()]).toEqual([addresses, addresses]);
 }
 
 describe('a tick of the kubernetes-service loop', () => {
-  test('a tick of the kubernetes-service loop creates the Service in an empty cluster, and Endpoints and a slice of the servers that answer', async () => {
+  test('a tick in an empty cluster creates the Service, and Endpoints and a slice with the servers that answer', async () => {
     const world = worldOf(A, B, C).answer(SILENT, C);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
@@ -38,7 +38,7 @@ describe('a tick of the kubernetes-service loop', () => {
     ]);
   });
 
-  test('a tick of the kubernetes-service loop reads three objects and writes none if nothing changes, reads the leases once and refreshes all with one write', async () => {
+  test('a tick without changes reads three objects, writes no object, and reads and writes the leases once', async () => {
     const world = await settled();
     const report = await world.tick();
     expect(world.cluster.reads.toSorted()).toEqual(['get endpoints', 'get services', 'list endpointslices']);
@@ -47,14 +47,14 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report).toMatchObject({ changes: [], findings: [], errors: [] });
   });
 
-  test('a tick of the kubernetes-service loop returns an equal state if nothing changes, so that its record need not be saved', async () => {
+  test('a tick without changes returns the same state, so that its record need not be saved', async () => {
     const world = await settled();
     const { state } = await world.tick();
     expect(state).toBeDefined();
     expect((await world.tick()).state).toEqual(state);
   });
 
-  test('a tick of the kubernetes-service loop removes a killed server at its second miss, and publishes it again when it answers', async () => {
+  test('a tick removes a killed server at its second miss, and publishes it again when it answers', async () => {
     const world = await settled();
     world.answer(SILENT, B);
     await world.tick();
@@ -104,7 +104,7 @@ describe('a tick of the kubernetes-service loop', () => {
     },
   );
 
-  test('a tick of the kubernetes-service loop refuses to erase all addresses, and reports why none is live', async () => {
+  test('a tick refuses to erase all addresses, and reports why no API server is live', async () => {
     const world = await settled();
     world.answer(SILENT, A, B).answer({ kind: 'status', status: 503, body: '' }, C);
     await world.tick();
@@ -115,7 +115,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings).toContainEqual({ type: 'noLiveLease', message });
   });
 
-  test('a tick of the kubernetes-service loop creates the Service before any server answers, and reports why the endpoints stay empty', async () => {
+  test('a tick creates the Service before any server answers, and reports why the endpoints stay empty', async () => {
     const world = new EndpointsWorld([aServer(A)]);
     const report = await world.tick();
     expect(world.cluster.writes).toEqual(['create services']);
@@ -123,7 +123,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(await world.lease(A)).toBeUndefined();
   });
 
-  test('a tick of the kubernetes-service loop creates a deleted Service and deleted endpoints again', async () => {
+  test('a tick creates a deleted Service and deleted endpoints again', async () => {
     const world = await settled();
     world.cluster.remove({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
     world.cluster.remove({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
@@ -132,7 +132,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.writes).toEqual(['create services', 'create endpoints', 'create endpointslices']);
   });
 
-  test('a tick of the kubernetes-service loop finds its own slice by name if the slice lost its label, and corrects it', async () => {
+  test('a tick finds its own slice by name if the slice lost its label, and corrects the label', async () => {
     const world = await settled();
     const slice = aSlice([A, B, C]);
     world.cluster.place({ ...slice, metadata: { namespace: 'default', name: 'kubernetes' } });
@@ -141,7 +141,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(world.cluster.find(SLICE_REF)?.metadata.labels).toEqual(slice.metadata.labels);
   });
 
-  test('a tick of the kubernetes-service loop reports slices of other owners, and leaves them unchanged', async () => {
+  test('a tick reports slices of other owners, and leaves them unchanged', async () => {
     const world = await settled();
     const labels = { [SERVICE_NAME_LABEL]: 'kubernetes', [MANAGED_BY_LABEL]: 'endpointslice-controller.k8s.io' };
     world.cluster.place({ ...aSlice([C]), metadata: { namespace: 'default', name: 'kubernetes-x7k', labels } });
@@ -151,7 +151,7 @@ describe('a tick of the kubernetes-service loop', () => {
     expect(report.findings[0]?.message).toContain('endpointslice-controller.k8s.io');
   });
 
-  test('a tick of the kubernetes-service loop only creates the Service with the reconciler none: it probes no address and reads no lease', async () => {
+  test('a tick with the reconciler none only creates the Service, without probes and without reads of leases', async () => {
     const world = worldOf(A, B, C).endpoints({ reconciler: 'none' });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);
@@ -175,7 +175,7 @@ describe('addresses of a host name', () => {
   });
 
   test.each(['127.0.0.1', '::1', '169.254.1.1', 'fe80::1'])(
-    'the tick never probes or publishes %s, reports it, and keeps the known addresses when the host name has no other',
+    'the tick never probes or publishes %s, reports it, and keeps the known addresses if the host name has no other record',
     async (record) => {
       const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, A, B, C, record);
       world.records.set(HOST, [A, B]);
@@ -202,7 +202,7 @@ describe('a change during a tick', () => {
     expect(await world.lease(B)).toMatchObject({ withdrawnUntilMs: expect.any(Number) });
   });
 
-  test('the API server refuses to add an address that was deregistered after the tick decided to add it', async () => {
+  test('the write of an address conflicts if the address was deregistered after the tick decided to add it', async () => {
     const world = await settled(worldOf(A, B, C).answer(SILENT, C));
     world.answer(READY, C);
     let gone: unknown;
@@ -281,7 +281,7 @@ describe('a change during a tick', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('the tick leaves Endpoints that another writer created first to the next tick', async () => {
+  test('the next tick corrects Endpoints that another writer created first', async () => {
     const world = worldOf(A, B, C);
     world.cluster.beforeWrite = (_verb, { kind }) => {
       if (kind === 'Endpoints') world.cluster.place(anEndpoints([A]));

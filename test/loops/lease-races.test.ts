@@ -13,7 +13,7 @@ import {
   worldOf,
 } from '../support/endpoints-world.ts';
 
-/** The port of the cluster, with `meanwhile` before the pass reads the Endpoints, once. */
+/** Returns the port of the cluster. It runs `meanwhile` once before the pass reads the Endpoints. */
 function beforeEndpoints(world: EndpointsWorld, meanwhile: () => Promise<unknown>): ClusterPort {
   const { port } = world.cluster;
   let done: Promise<unknown> | undefined;
@@ -28,7 +28,7 @@ function beforeEndpoints(world: EndpointsWorld, meanwhile: () => Promise<unknown
 }
 
 describe('concurrent writes of the leases, which share one table item', () => {
-  test('a tick and two agents that write at once lose no lease', async () => {
+  test('no lease is lost if a tick and two agents write at the same time', async () => {
     const world = await settled();
     world.nowMs += 10_000;
     await Promise.all([world.tick(0), world.heartbeat(B), world.heartbeat(C)]);
@@ -54,14 +54,14 @@ describe('concurrent writes of the leases, which share one table item', () => {
 });
 
 describe('a tick that wrote its leases', () => {
-  test('a tick that wrote its leases removes an address whose host reported its shutdown during the probes, although it answered them', async () => {
+  test('a tick removes an address whose agent reported a shutdown during the probes, although the server answered its probe', async () => {
     const world = await settled();
     world.whileProbing = () => world.heartbeat(B, { probe: async () => SHUTTING_DOWN });
     await world.tick();
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('a tick that wrote its leases does not publish an address that is deregistered before it reads the Endpoints', async () => {
+  test('a tick does not publish an address that is deregistered before the tick reads the Endpoints', async () => {
     const world = await settled();
     const kubernetes = beforeEndpoints(world, () => world.deregister({ address: B }));
     await world.tick(10_000, { kubernetes });
@@ -72,7 +72,7 @@ describe('a tick that wrote its leases', () => {
     ]);
   });
 
-  test('a tick that wrote its leases leaves an address to a deregistration that begins after the leases are written, and to the next tick if that fails', async () => {
+  test('a tick does not remove an address whose deregistration begins after the leases are written, but the next tick does', async () => {
     const world = await settled();
     const kubernetes = beforeEndpoints(world, () =>
       world.setLease({ address: B, withdrawnUntilMs: world.nowMs + 3_600_000 }),
@@ -83,7 +83,7 @@ describe('a tick that wrote its leases', () => {
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('a tick that wrote its leases keeps the addresses that it added if all are deregistered, because some deregistrations may be undone', async () => {
+  test('a tick keeps the addresses that it added if all of them are deregistered, because some deregistrations may be undone', async () => {
     const world = worldOf(A, B, C);
     const { port } = world.cluster;
     const kubernetes: ClusterPort = {
@@ -100,7 +100,7 @@ describe('a tick that wrote its leases', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('a tick that wrote its leases reads the leases again before it reports that none is valid', async () => {
+  test('a tick reads the leases again before it reports that no lease is valid', async () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
     await world.tick();
@@ -109,8 +109,8 @@ describe('a tick that wrote its leases', () => {
   });
 
   test.each([
-    ['made', true],
-    ['not made', false],
+    ['executed', true],
+    ['not executed', false],
   ])(
     'a tick writes nothing to the cluster if the reply to the write of the leases was lost and the write was %s',
     async (_, isMade) => {

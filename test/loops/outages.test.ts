@@ -11,7 +11,7 @@ import { A, B, C, EndpointsWorld, READY, SHUTTING_DOWN, SILENT, settled, worldOf
 const HOST = 'api.example.com';
 const DAY_MS = 24 * 3_600_000;
 
-/** A tick whose first write of leases is lost. */
+/** Runs a tick whose first write of leases is lost. */
 async function tickThatLoses(world: EndpointsWorld): Promise<void> {
   const { put } = world.table;
   let isLost = true;
@@ -25,7 +25,7 @@ async function tickThatLoses(world: EndpointsWorld): Promise<void> {
 }
 
 describe('an outage of our own network removes no healthy server', () => {
-  test('no healthy server is removed by an outage that lasts longer than lease items are kept', async () => {
+  test('an outage that lasts longer than lease items are kept removes no healthy server', async () => {
     const world = await settled();
     world.answer(SILENT, A, B, C);
     for (const afterMs of [10_000, 10_000, 3_700_000, DAY_MS + 3_700_000, 10_000]) await world.tick(afterMs);
@@ -108,14 +108,14 @@ describe('a published address without a lease', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('an address is removed at once when the server announces its shutdown or the spec lacks it', async () => {
+  test('an address is removed at once if its server announces a shutdown or the spec does not contain it', async () => {
     const world = worldOf(A, B, C).answer(SHUTTING_DOWN, B);
     world.cluster.place(anEndpoints([A, B, C, '10.0.0.4']));
     await world.tick();
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('an address stays while a host name that may have it is not resolved', async () => {
+  test('an address stays while a host name that may resolve to it cannot be resolved', async () => {
     const world = new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C);
     world.cluster.place(anEndpoints([A, C]));
     await world.tick();
@@ -135,8 +135,8 @@ describe('a published address without a lease', () => {
   });
 });
 
-describe('a published address whose restored lease is older than what is published', () => {
-  /** What a restored table says of B. */
+describe('a published address whose restored lease is older than the endpoints', () => {
+  /** Returns a world in which the restored table has this lease of B. */
   async function restored(given: (nowMs: number) => Partial<Lease>): Promise<EndpointsWorld> {
     const world = await settled();
     await world.setLease({ address: B, expiresAtMs: world.nowMs - 600_000, ...given(world.nowMs) });
@@ -146,21 +146,21 @@ describe('a published address whose restored lease is older than what is publish
   const withdrawnFor = (ms: number) => (nowMs: number) => ({ withdrawnUntilMs: nowMs + ms, seenDown: true });
 
   test.each([
-    ['a withdrawal that is over', withdrawnFor(-300_000)],
+    ['a withdrawal that has ended', withdrawnFor(-300_000)],
     ['two misses', missedTwice],
-  ])('an address that answers stays when the write over %s is lost', async (_, given) => {
+  ])('an address that answers stays if the write that replaces %s is lost', async (_, given) => {
     const world = await restored(given);
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('an address is removed when the write that would end its withdrawal is lost', async () => {
+  test('an address is removed if the write that would end its withdrawal is lost', async () => {
     const world = await restored(withdrawnFor(300_000));
     await tickThatLoses(world);
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('an address is removed when it is deregistered again during the probes', async () => {
+  test('an address is removed if it is deregistered again during the probes', async () => {
     const world = await restored(withdrawnFor(-300_000));
     const withdrawnUntilMs = world.nowMs + 300_000;
     world.whileProbing = () => world.setLease({ address: B, withdrawnUntilMs });
@@ -168,7 +168,7 @@ describe('a published address whose restored lease is older than what is publish
     expect(world.published()).toEqual([A, C]);
   });
 
-  test('an address that is no longer published returns only with its lease', async () => {
+  test('an address that is no longer published is published again only after its lease is written', async () => {
     const world = await settled();
     await world.answer(SHUTTING_DOWN, B).tick();
     await tickThatLoses(world.answer(READY, B));
@@ -197,7 +197,7 @@ describe('slow name servers and many records', () => {
     return { asked, tick };
   }
 
-  test('slow name servers leave time for probes, and for the reads and writes after them', async () => {
+  test('look-ups with slow name servers leave time for probes, and for the reads and writes after them', async () => {
     const world = await settled(new EndpointsWorld([aHost(HOST), aServer(C)]).answer(READY, C));
     const { asked, tick } = budgets(world, (ms) => ms < 3_000);
     const lookUp: LookUp = (_source, signal) =>
@@ -229,7 +229,7 @@ describe('slow name servers and many records', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('the known addresses of a host stay published while they answer, although it resolves to a hundred addresses', async () => {
+  test('the known addresses of a host name stay published while they answer, although it resolves to a hundred addresses', async () => {
     const [one, other] = ['10.0.0.98', '10.0.0.99'];
     const world = await settled(hostOf(one, other).answer(READY, one, other));
     world.records.set(HOST, records(100));
@@ -265,7 +265,10 @@ describe('more than 16 silent API servers', () => {
   const addresses = Array.from({ length: 40 }, (_, n) => `10.0.1.${n + 10}`);
   const STILL_OPEN = { kind: 'unknown', message: 'the time for probes was over' } as const;
 
-  /** Each takes 3 s of the 5 to 6 s for probes: the first 16 are known to be silent, others are not, and beyond 32 none is reached. */
+  /**
+   * Runs a tick in which each silent server takes 3 s of the 5 to 6 s for probes. The first 16 are found to be silent, the next
+   * 16 are cut off, and the others are not probed.
+   */
   async function tickInTime(world: EndpointsWorld, pass: number): Promise<void> {
     let silent = 0;
     const probe: PassContext['probe'] = async ({ url }) => {
@@ -293,7 +296,7 @@ describe('more than 16 silent API servers', () => {
 describe('a process that is too busy to receive the answers of probes', () => {
   const LATE = { kind: 'unknown', message: 'this process was busy', late: true } as const;
 
-  test('a process that is busy in each tick removes a dead API server in the fourth tick', async () => {
+  test('a process that is busy in each tick removes a dead API server at the fourth tick', async () => {
     const world = await settled();
     world.answer(LATE, B);
     for (let tick = 1; tick <= 3; tick++) {
@@ -306,7 +309,7 @@ describe('a process that is too busy to receive the answers of probes', () => {
     expect(world.published()).toEqual([A, B, C]);
   });
 
-  test('a busy process removes no API server that answers every third time', async () => {
+  test('a busy process does not remove an API server whose every third answer is in time', async () => {
     const world = await settled();
     for (const reply of [LATE, LATE, READY, LATE, LATE, READY, LATE, LATE, READY]) {
       await world.answer(reply, B).tick();
@@ -333,7 +336,7 @@ describe('an API server whose agent died', () => {
     expect(await world.lease(B)).toMatchObject({ source: 'probe', lastProbe: 'answered 200' });
   });
 
-  test('a silent server beside servers with agents is removed if one of them answers its probe', async () => {
+  test('a silent server is removed if a probe of a server with an agent is answered', async () => {
     const world = worldOf(A, B, C);
     for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });
     await world.tick();
@@ -344,7 +347,7 @@ describe('an API server whose agent died', () => {
     expect(await world.lease(B)).toMatchObject({ source: 'agent', misses: 0 });
   });
 
-  test('a server with an agent is among the first probes when many silent servers use up the time', async () => {
+  test('a server with an agent is among the first probes if many servers are silent', async () => {
     const silent = Array.from({ length: 16 }, (_, index) => `192.0.2.${100 + index}`);
     const world = worldOf(B, C, ...silent);
     for (const address of [B, C]) await world.setLease({ address, source: 'agent', expiresAtMs: world.nowMs + DAY_MS });

@@ -65,15 +65,15 @@ describe('with prune', () => {
   });
 
   test.each([
-    ['a subset has', [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }]],
+    ['the same subset', [{ addresses: [{ ip: A }], notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [HTTPS] }]],
     [
-      'another subset has',
+      'another subset',
       [
         { addresses: [{ ip: A }], ports: [HTTPS] },
         { notReadyAddresses: [{ ip: '10.0.0.9' }], ports: [{ ...HTTPS, port: 1 }] },
       ],
     ],
-  ])('addresses that are not ready are removed, which %s', async (_where, subsets) => {
+  ])('prune removes addresses that are not ready from %s', async (_where, subsets) => {
     const world = await settled(pruning(A));
     await writeSubsets(world, subsets);
     await world.tick();
@@ -81,7 +81,7 @@ describe('with prune', () => {
     expect(sameJson(after, anEndpoints([A]).subsets)).toBe(true);
   });
 
-  test('a writer that adds its slice again is named, and deletions are delayed, each twice as long', async () => {
+  test('prune reports a writer that adds its slice again, and waits twice as long before each further deletion', async () => {
     const world = await settled(pruning(A, B));
     const deletions: boolean[] = [];
     const found: (readonly string[])[] = [];
@@ -96,7 +96,7 @@ describe('with prune', () => {
     expect([first, second]).toEqual([[], ['foreignSlice kubernetes-x7k2p', 'twoOwners kube-controller-manager']]);
   });
 
-  test('a fight over another slice delays no correction of the Endpoints', async () => {
+  test('a contest over a slice of another writer does not delay corrections of the Endpoints', async () => {
     const world = await settled(pruning(A, B));
     for (let tick = 1; tick <= 3; tick++) {
       if (!isForeignThere(world)) await addForeign(world);
@@ -107,7 +107,7 @@ describe('with prune', () => {
     expect(world.published()).toEqual([A, B]);
   });
 
-  test('a slice stays while there is no live address', async () => {
+  test('prune keeps a slice of another writer while no address is live', async () => {
     const world = await settled(pruning(A));
     await world.answer(SILENT, A).tick();
     await world.tick(60_000);
@@ -116,7 +116,7 @@ describe('with prune', () => {
     expect(isForeignThere(world)).toBe(true);
   });
 
-  test('a slice of the second family stays while that family has no live address', async () => {
+  test('prune keeps a slice of the second family while that family has no live address', async () => {
     const world = pruning(A);
     const service = { ...world.spec.service, ipFamilyPolicy: 'PreferDualStack' } as const;
     world.spec = { ...world.spec, service, serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'] };
@@ -127,7 +127,7 @@ describe('with prune', () => {
     expect(findings.map(({ type }) => type)).toEqual(['foreignSlice', 'noLiveLease']);
   });
 
-  test('a slice stays when the Endpoints could not be written: it may be the only one with addresses', async () => {
+  test('prune keeps a slice if the Endpoints could not be written, because only the slice may contain addresses', async () => {
     const world = await settled(pruning(A, B));
     await addForeign(world);
     await writeSubsets(world, []);
@@ -138,7 +138,7 @@ describe('with prune', () => {
   });
 });
 
-test('without prune a slice and addresses of another writer stay', async () => {
+test('a slice and addresses of another writer stay without prune', async () => {
   const world = await settled(worldOf(A));
   await addForeign(world);
   expect(await world.tick()).toMatchObject({ changes: [], findings: [{ type: 'foreignSlice' }] });

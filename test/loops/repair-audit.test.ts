@@ -61,10 +61,15 @@ test('an audit checks node ports', async () => {
 });
 
 test.each([
-  { name: 'one', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.1.0.5' },
-  { name: 'two', cidrs: ['fd00:96::/112', '10.96.0.0/24'], addresses: ['fd00:96::5', '10.96.0.5'], out: 'fd00::5' },
-  { name: 'a wider', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
-])('an audit with the default range takes that of ServiceCIDR kubernetes: $name', async ({ cidrs, addresses, out }) => {
+  { name: 'one CIDR', cidrs: ['10.96.0.0/24'], addresses: ['10.96.0.5'], out: '10.1.0.5' },
+  {
+    name: 'two CIDRs',
+    cidrs: ['fd00:96::/112', '10.96.0.0/24'],
+    addresses: ['fd00:96::5', '10.96.0.5'],
+    out: 'fd00::5',
+  },
+  { name: 'a wider CIDR', cidrs: ['10.0.0.0/16'], addresses: ['10.0.9.5'], out: '10.1.0.5' },
+])('an audit with the default range uses the ServiceCIDR kubernetes with $name', async ({ cidrs, addresses, out }) => {
   const cluster = new RepairCluster({
     allocator: 'apiserver',
     services: [withAddresses('good', ...addresses), withAddresses('outside', out)],
@@ -76,7 +81,7 @@ test.each([
   expect(await cluster.stored(PRIMARY)).toMatchObject({ range: cidrs[0] });
 });
 
-test('an audit takes no narrower range from ServiceCIDR kubernetes', async () => {
+test('an audit does not use the ServiceCIDR kubernetes if it is narrower than the default range', async () => {
   const cluster = new RepairCluster({ allocator: 'apiserver' });
   const services = () => [withAddresses('first', '10.0.0.5'), withAddresses('later', '10.0.0.200')];
   const kubernetes = listing(services, { kubernetes: ['10.0.0.0/28', 'fd00::/112'] });
@@ -85,16 +90,19 @@ test('an audit takes no narrower range from ServiceCIDR kubernetes', async () =>
 });
 
 test.each([
-  { where: 'may not be listed', code: 'Forbidden', findings: [], outside: 1 },
+  { where: 'are forbidden', code: 'Forbidden', findings: [], outside: 1 },
   { where: 'are not served', code: 'Rejected', findings: [{ type: 'outOfRange', item: '10.9.0.5' }], outside: 0 },
-] as const)('an audit whose ServiceCIDRs $where counts $outside of an address beyond the range', async (given) => {
-  const cluster = new RepairCluster({ allocator: 'apiserver' });
-  const list = () => Promise.reject(new ClusterError(given.code, 'no'));
-  const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
-  const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
-  expect(report).toMatchObject({ findings: given.findings, errors: [], counts: { allocated: 1 } });
-  expect(report.counts['outside'] ?? 0).toBe(given.outside);
-});
+] as const)(
+  'an audit counts $outside addresses outside the range of the spec if ServiceCIDRs $where',
+  async (given) => {
+    const cluster = new RepairCluster({ allocator: 'apiserver' });
+    const list = () => Promise.reject(new ClusterError(given.code, 'no'));
+    const services = [withAddresses('good', '10.0.0.5'), withAddresses('unknown', '10.9.0.5')];
+    const report = await cluster.pass(clusterIpRepair, { kubernetes: { ...listing(() => services), list } });
+    expect(report).toMatchObject({ findings: given.findings, errors: [], counts: { allocated: 1 } });
+    expect(report.counts['outside'] ?? 0).toBe(given.outside);
+  },
+);
 
 test('an audit counts what Services claim, and frees nothing', async () => {
   const cluster = new RepairCluster({
@@ -118,19 +126,19 @@ describe.each(['apiserver', 'table'] as const)('an audit with ServiceCIDRs and a
   const TWO = { kubernetes: [RANGE], more: ['10.0.1.0/24'] };
 
   test.each([
-    { name: 'the range that contains both', range: '10.0.0.0/23', outside: 0 },
-    { name: 'the first range alone', range: RANGE, outside: 1 },
-    { name: 'a range within the first', range: '10.0.0.0/28', outside: 1 },
-    { name: 'a range that contains neither', range: '10.7.0.0/24', outside: 2 },
+    { name: 'a spec range that contains both ServiceCIDRs', range: '10.0.0.0/23', outside: 0 },
+    { name: 'a spec range equal to the first ServiceCIDR', range: RANGE, outside: 1 },
+    { name: 'a spec range within the first ServiceCIDR', range: '10.0.0.0/28', outside: 1 },
+    { name: 'a spec range outside both ServiceCIDRs', range: '10.7.0.0/24', outside: 2 },
   ])(
-    'an address of the spec or of a ServiceCIDR is not reported, and the range of the spec is kept: $name',
+    'an audit with $name reports no address of the range or a ServiceCIDR, and saves the range of the spec',
     async ({ range, outside }) => {
       const cluster = new RepairCluster({ allocator, serviceClusterIPRanges: [range] });
       const services = [withAddresses('first', '10.0.0.5'), withAddresses('second', '10.0.1.5')];
       const report = await cluster.pass(clusterIpRepair, { kubernetes: listing(() => services, TWO) });
       const inside = 2 - outside;
       expect(countsByType(report)).toEqual(allocator === 'table' && inside > 0 ? { repair: inside } : {});
-      // API servers allocate from both, whatever the spec has.
+      // API servers allocate from both ServiceCIDRs, whatever the spec contains.
       const counts = allocator === 'table' ? { allocated: inside } : { allocated: 2, capacity: 508 };
       expect(report).toMatchObject({ errors: [], counts: { ...counts, ...(outside > 0 && { outside }) } });
       expect(await cluster.stored(PRIMARY)).toMatchObject({ range });

@@ -11,7 +11,7 @@ import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 const { primary: PRIMARY, secondary: SECONDARY, nodePorts: PORTS } = RANGE_KEYS;
 const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any' };
 
-test('a pass over a range with holds counts the held items of each range, and reports how many items it freed after their holds', async () => {
+test('a pass counts the held items of each range, and reports how many items it freed because their holds ended', async () => {
   const cluster = new RepairCluster({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
   const over = { ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS };
   await cluster.store(PRIMARY, {
@@ -40,7 +40,7 @@ test('a pass over a range with holds counts the held items of each range, and re
   expect((await cluster.stored(SECONDARY))?.holds).toEqual([]);
 });
 
-test('a pass over a range with holds reports in observe mode what it would write, and leaves every hold unchanged', async () => {
+test('a pass in mode observe reports the range that it would save, and leaves every hold unchanged', async () => {
   const cluster = new RepairCluster({ mode: 'observe' });
   const holds = [{ ...ANY, untilMs: cluster.nowMs - HOLD_END_MARGIN_MS, items: ['30001'] }];
   await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
@@ -50,14 +50,14 @@ test('a pass over a range with holds reports in observe mode what it would write
   expect(await cluster.table.get('test', PORTS)).toEqual(before);
 });
 
-test('a pass over a range with holds keeps no holds if the API servers allocate', async () => {
+test('a pass saves a range without holds if the API servers allocate', async () => {
   const cluster = new RepairCluster({ allocator: 'apiserver' });
   await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds: [{ ...ANY, items: ['30001'] }] });
   await cluster.pass(nodePortRepair);
   expect((await cluster.stored(PORTS))?.holds).toEqual([]);
 });
 
-test('a pass over a range with holds reports how to end the hold if a Service has a port that is held for another owner, and frees nothing', async () => {
+test('a pass reports how to end the hold of a port that a Service without the right label uses, and frees nothing', async () => {
   const cluster = new RepairCluster();
   const holds = [{ ...ANY, takenUpBy: 'owner' as const, items: ['30001'] }];
   await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });
@@ -72,7 +72,7 @@ test('a pass over a range with holds reports how to end the hold if a Service ha
   expect(await cluster.stored(PORTS)).toMatchObject({ data: fromBits([1]), holds: [] });
 });
 
-test('a pass over a range with holds ends a hold only if the hold was over before the pass read the range', async () => {
+test('a pass ends a hold only if the hold had expired before the pass read the range', async () => {
   const cluster = new RepairCluster();
   const holds = [{ ...ANY, untilMs: cluster.nowMs + 1 - HOLD_END_MARGIN_MS, items: ['30001'] }];
   await cluster.store(PORTS, { range: '30000-32767', data: fromBits([1]), holds });

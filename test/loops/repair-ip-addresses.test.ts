@@ -35,7 +35,7 @@ function ipAddress(of: string, name: string = ITEM, labels: Record<string, strin
   };
 }
 
-/** One pass over a cluster with these objects, the API server's own repair being off. */
+/** Runs a pass over a cluster with these objects, in which no repair of an API server runs. */
 async function passOver(
   objects: readonly KubernetesObject[],
   { ipAddresses = true, mode = 'enforce', spoil = {}, ownCidrs = false }: Options = {},
@@ -50,13 +50,13 @@ async function passOver(
 
 interface Options {
   readonly ipAddresses?: boolean;
-  /** Whether the objects have ServiceCIDRs of their own. */
+  /** True if `objects` contains the ServiceCIDRs. */
   readonly ownCidrs?: boolean;
   readonly mode?: 'observe' | 'enforce';
   readonly spoil?: Partial<ClusterPort> | ((cluster: MemoryCluster) => Partial<ClusterPort>);
 }
 
-/** A list of 120,000 ServiceCIDRs as an API server sends it: 31 MB. */
+/** Returns a list of 120,000 ServiceCIDRs (31 MB) in the form in which an API server sends it. */
 function serviceCidrs(count: (bytes: number) => void): OpenReply {
   async function* body() {
     yield Buffer.from('{"kind":"ServiceCIDRList","apiVersion":"networking.k8s.io/v1","metadata":{},"items":[');
@@ -74,7 +74,7 @@ function serviceCidrs(count: (bytes: number) => void): OpenReply {
 const NOT_ALLOCATED = 'ClusterIPNotAllocated';
 
 describe('a pass over the IPAddresses of a cluster', () => {
-  test('a pass over the IPAddresses of a cluster reports an address without an IPAddress, and without the option writes neither it nor an event', async () => {
+  test('a pass without repair.ipAddresses only reports an address without an IPAddress, and writes neither the IPAddress nor an event', async () => {
     const { report, changed } = await passOver([service('s', ITEM)], { ipAddresses: false });
     expect(report).toMatchObject({ findings: [{ type: 'notRecorded', item: ITEM, service: 'a/s' }], errors: [] });
     expect(report.findings[0]).not.toHaveProperty('event');
@@ -83,7 +83,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
 
   test.each<[string, readonly KubernetesObject[], readonly string[], readonly string[], KubernetesObject | undefined]>([
     ['creates the IPAddress that a Service lacks', [service('s', ITEM)], ['create'], [NOT_ALLOCATED], ipAddress('s')],
-    ['leaves a Service and its IPAddress alone', [service('s', ITEM), ipAddress('s')], [], [], ipAddress('s')],
+    ['does not change a Service and its IPAddress', [service('s', ITEM), ipAddress('s')], [], [], ipAddress('s')],
     [
       'replaces an IPAddress that references a Service which does not exist',
       [service('s', ITEM), ipAddress('gone')],
@@ -99,7 +99,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
       ipAddress('s'),
     ],
     [
-      'leaves the IPAddress of a Service alone that spells its address otherwise',
+      'does not change the IPAddress of a Service that spells its address differently',
       [service('s', '10.0.0.005'), ipAddress('s')],
       [],
       [],
@@ -112,7 +112,13 @@ describe('a pass over the IPAddresses of a cluster', () => {
       ['ClusterIPAlreadyAllocated'],
       ipAddress('s'),
     ],
-    ['deletes the IPAddress of no Service', [ipAddress('gone')], ['delete'], ['IPAddressNotAllocated'], undefined],
+    [
+      'deletes an IPAddress whose Service does not exist',
+      [ipAddress('gone')],
+      ['delete'],
+      ['IPAddressNotAllocated'],
+      undefined,
+    ],
     [
       'deletes the IPAddress of a Service without a cluster IP, which is not listed',
       [service('headless', 'None'), ipAddress('headless')],
@@ -121,20 +127,20 @@ describe('a pass over the IPAddresses of a cluster', () => {
       undefined,
     ],
     [
-      'creates the IPAddress of an address that two Services have for the first',
+      'creates an IPAddress for the first of two Services with the same address',
       [service('s', ITEM), service('t', ITEM)],
       ['create'],
       [NOT_ALLOCATED, 'ClusterIPAlreadyAllocated'],
       ipAddress('s'),
     ],
     [
-      'keeps the IPAddress of an address of any ServiceCIDR that two Services have',
+      'keeps the IPAddress of two Services with the same address in any ServiceCIDR',
       [service('s', '10.5.0.9'), service('t', '10.5.0.9'), ipAddress('s', '10.5.0.9')],
       [],
       ['ClusterIPAlreadyAllocated'],
       undefined,
     ],
-  ])('with the option the pass %s', async (_, objects, verbs, reasons, after) => {
+  ])('a pass with repair.ipAddresses %s', async (_, objects, verbs, reasons, after) => {
     const { report, cluster, changed } = await passOver(objects);
     expect(changed).toEqual(verbs.map((verb) => `${verb} ipaddresses`));
     expect(report.errors).toEqual([]);
@@ -152,7 +158,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     ]);
   });
 
-  test('a pass over the IPAddresses of a cluster counts addresses that API servers refuse in every ServiceCIDR, and the rest as a sum', async () => {
+  test('a pass counts the addresses that have an IPAddress in each ServiceCIDR, and their sum', async () => {
     const taken = [
       service('s', ITEM),
       ipAddress('s'),
@@ -171,7 +177,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     });
   });
 
-  test('a pass over the IPAddresses of a cluster does not report an address of a ServiceCIDR that was created during the pass', async () => {
+  test('a pass does not report an address in a ServiceCIDR that was created during the pass', async () => {
     const objects = [SERVICE_CIDR, service('s', '10.5.0.9'), ipAddress('s', '10.5.0.9')];
     const { report } = await passOver(objects, {
       ownCidrs: true,
@@ -185,7 +191,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report).toMatchObject({ findings: [], errors: [] });
   });
 
-  test('a pass over the IPAddresses of a cluster deletes those that an edit left without a parentRef or with a name that is no address', async () => {
+  test('a pass deletes IPAddresses that have no parentRef or whose name is not an address', async () => {
     const { report, cluster } = await passOver([
       service('s', '10.0.0.9'),
       ipAddress('s', '10.0.0.9'),
@@ -203,7 +209,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(remaining).toEqual(['10.0.0.9']);
   });
 
-  test('a pass over the IPAddresses of a cluster accepts that an API server recorded the address a moment before', async () => {
+  test('a pass succeeds if an API server creates the IPAddress just before the pass', async () => {
     const { report } = await passOver([service('s', ITEM)], {
       spoil: () => ({ create: async () => ({ outcome: 'alreadyExists' }) as never }),
     });
@@ -211,7 +217,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.changes.filter((change) => change.includes('IPAddress'))).toEqual([]);
   });
 
-  test('a pass over the IPAddresses of a cluster does not delete an IPAddress that was changed since it was read', async () => {
+  test('a pass does not delete an IPAddress that was changed since it was read', async () => {
     const { cluster, report } = await passOver([ipAddress('gone')], {
       spoil: ({ port, place }) => ({
         delete: (object) => {
@@ -224,7 +230,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(cluster.find(IP_ADDRESS)).toMatchObject(ipAddress('new'));
   });
 
-  test('a pass over the IPAddresses of a cluster does not report a Service that was deleted after the Services were listed', async () => {
+  test('a pass does not report a Service that was deleted after the Services were listed', async () => {
     const { report } = await passOver([service('s', ITEM)], {
       spoil: ({ port, remove }) => ({
         async *services() {
@@ -236,7 +242,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(report.findings).toEqual([]);
   });
 
-  test('a pass over the IPAddresses of a cluster does not take the IPAddress of a Service that was created after the Services were listed for a leak', async () => {
+  test('a pass does not report the IPAddress of a Service that was created after the Services were listed', async () => {
     const { report, cluster } = await passOver([ipAddress('s')], {
       spoil: ({ port, place }) => ({
         async *services() {
@@ -269,7 +275,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(changed).toEqual(Array(200).fill('delete ipaddresses'));
   });
 
-  test('a pass with 120,000 ServiceCIDRs stops reading at the bound of a list, fails and writes nothing', async () => {
+  test('a pass with 120,000 ServiceCIDRs stops reading at the limit of a list, fails and writes nothing', async () => {
     let sent = 0;
     const { port } = portAnswering(serviceCidrs((bytes) => (sent += bytes)));
     const cluster = memoryCluster([service('s', ITEM), ipAddress('gone', '10.0.0.6')]);
@@ -283,7 +289,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     expect(sent).toBeLessThan(2.1 * 1024 * 1024);
   });
 
-  test('a pass that may not list IPAddresses reports the resolution, counts claims alone, and succeeds', async () => {
+  test('a pass that may not list IPAddresses succeeds, reports the resolution and counts only claims', async () => {
     const { report } = await passOver([service('s', ITEM), ipAddress('t', '10.0.0.6')], {
       spoil: { ipAddresses: () => brokenList('Forbidden') },
     });
@@ -294,7 +300,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
     });
   });
 
-  test('a pass fails, and corrects nothing, when the list of IPAddresses breaks off', async () => {
+  test('a pass fails and corrects nothing if the list of IPAddresses is incomplete', async () => {
     const { report, changed } = await passOver([service('s', ITEM)], {
       spoil: { ipAddresses: () => brokenList('Unavailable') },
     });
@@ -303,7 +309,7 @@ describe('a pass over the IPAddresses of a cluster', () => {
   });
 });
 
-describe('a pass over addresses that are held', () => {
+describe('a pass over held IPAddresses', () => {
   const ended = { owner: 'shop', takenUpBy: 'any', untilMs: 1_000_000_000 - 5_000 } as const;
   const held = [
     heldAddress('10.0.0.1', ended),
@@ -313,7 +319,7 @@ describe('a pass over addresses that are held', () => {
   const remaining = ({ cluster }: { readonly cluster: MemoryCluster }) =>
     [1, 2, 3].filter((host) => cluster.find({ kind: 'IPAddress', name: `10.0.0.${host}` }) !== undefined);
 
-  test('a pass releases addresses whose hold expired by every clock, with and without repair.ipAddresses', async () => {
+  test('a pass with or without repair.ipAddresses releases addresses whose hold has expired by every clock', async () => {
     for (const ipAddresses of [false, true]) {
       const passed = await passOver(held, { ipAddresses });
       expect(passed.report).toMatchObject({ findings: [], errors: [], counts: { ipAddresses: 3 } });
@@ -336,7 +342,7 @@ describe('a pass over addresses that are held', () => {
     expect(passed.changed).toEqual([]);
   });
 
-  test('a pass fails without the right to delete, and still checks the others', async () => {
+  test('a pass without the right to delete held IPAddresses fails, and still checks the other addresses', async () => {
     const denied = new ClusterError('Forbidden', 'no right');
     const { report } = await passOver([...held, service('s', ITEM)], {
       ipAddresses: false,
@@ -346,9 +352,9 @@ describe('a pass over addresses that are held', () => {
     expect(report.findings).toMatchObject([{ type: 'notRecorded' }]);
   });
 
-  test('a pass reads no holds where no IPAddress is a hold', async () => {
+  test('a pass reads no holds if no IPAddress is a hold', async () => {
     const { cluster } = await passOver([service('s', ITEM), ipAddress('s')]);
-    // The stream is a list of the stand-in.
+    // The stand-in records the stream of IPAddresses as a list.
     expect(cluster.reads.filter((read) => read === 'list ipaddresses')).toHaveLength(1);
   });
 });

@@ -34,13 +34,16 @@ describe('the list of Services', () => {
   test.each([
     { loop: clusterIpRepair, key: PRIMARY, message: 'unable to refresh the service IP block: it broke off' },
     { loop: nodePortRepair, key: NODE_PORTS, message: 'unable to refresh the port block: it broke off' },
-  ])('$loop.id discards an incomplete list, with the error of the original', async ({ loop, key, message }) => {
-    const cluster = new RepairCluster();
-    const cause = new ClusterError('Unavailable', 'it broke off');
-    const kubernetes = brokenList([withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)], cause);
-    await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
-    expect(await cluster.stored(key)).toBeUndefined();
-  });
+  ])(
+    'a pass of $loop.id discards an incomplete list, and fails with the error of upstream',
+    async ({ loop, key, message }) => {
+      const cluster = new RepairCluster();
+      const cause = new ClusterError('Unavailable', 'it broke off');
+      const kubernetes = brokenList([withAddresses('s', '10.0.0.5'), withNodePorts('t', 30_001)], cause);
+      await expect(cluster.pass(loop, { kubernetes })).rejects.toMatchObject({ code: 'Unavailable', message, cause });
+      expect(await cluster.stored(key)).toBeUndefined();
+    },
+  );
 });
 
 describe('a table that fails', () => {
@@ -48,7 +51,7 @@ describe('a table that fails', () => {
     { loop: clusterIpRepair, cause: THROTTLED, message: 'unable to refresh the service IP block: test error' },
     { loop: nodePortRepair, cause: THROTTLED, message: 'unable to refresh the port allocations: test error' },
     { loop: clusterIpRepair, cause: new RangeError('odd'), message: 'unable to refresh the service IP block: odd' },
-  ])('$loop.id fails with the error of the original: $cause', async ({ loop, message, cause }) => {
+  ])('a pass of $loop.id fails with the error of upstream: $cause', async ({ loop, message, cause }) => {
     const cluster = new RepairCluster();
     const table = tableWith(cluster.table, { get: () => Promise.reject(cause) });
     const code = cause === THROTTLED ? { code: 'Throttled' } : {};
@@ -58,7 +61,7 @@ describe('a table that fails', () => {
   test.each([
     { what: 'save', outcomes: ['unclear'] as const },
     { what: 'merge', outcomes: ['lost', 'unclear'] as const },
-  ])('a $what with a lost reply stays unresolved, and the next pass continues', async ({ outcomes }) => {
+  ])('a pass does not repeat a $what with a lost reply, and the next pass continues', async ({ outcomes }) => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]) });
     cluster.services = [withAddresses('s', '10.0.0.5')];
@@ -123,7 +126,7 @@ describe('a snapshot that does not parse', () => {
   });
 });
 
-describe('a range that was saved otherwise', () => {
+describe('a range that was saved under another spec or by an audit', () => {
   test('a range that was saved under a newer spec ends the pass without a write', async () => {
     const cluster = new RepairCluster();
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1]), generation: 2 });
@@ -137,7 +140,7 @@ describe('a range that was saved otherwise', () => {
     expect(await cluster.table.get('test', PRIMARY)).toEqual(before);
   });
 
-  test('a range that was saved under an older spec is saved under the new one, even if nothing else differs', async () => {
+  test('a range that was saved under an older spec is saved under the new spec, even if nothing else differs', async () => {
     const cluster = new RepairCluster();
     await cluster.pass(clusterIpRepair);
     cluster.rangesGeneration = 2;
@@ -145,7 +148,7 @@ describe('a range that was saved otherwise', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject({ generation: 2 });
   });
 
-  test('the usage bitmap of an audit is ignored, and the range is initialised from the Services alone', async () => {
+  test('the usage bitmap of an audit is ignored, and the range is initialised only from the Services', async () => {
     const cluster = new RepairCluster({ services: [withAddresses('s', '10.0.0.5')] });
     await cluster.store(PRIMARY, { range: RANGE, data: fromBits([1, 4]), allocator: 'apiserver' });
     const report = await cluster.pass(clusterIpRepair);
@@ -180,7 +183,7 @@ describe('a range that is written while the Services are listed', () => {
     await cluster.store(PRIMARY, { ...stored, data: fromBits(bits), strikes });
   }
 
-  test('the newer range gets the addresses of the list, and keeps what was allocated since', async () => {
+  test('the newer range gets the addresses of the list, and keeps addresses that were allocated since', async () => {
     const cluster = new RepairCluster();
     await cluster.pass(clusterIpRepair);
     cluster.services = [withAddresses('s', '10.0.0.5')];
@@ -228,7 +231,7 @@ describe('a range that is written while the Services are listed', () => {
 });
 
 describe('a pass that only observes', () => {
-  test('an observing pass reports what it would save, and saves nothing', async () => {
+  test('an observing pass reports the ranges that it would save, and saves nothing', async () => {
     const cluster = new RepairCluster({
       mode: 'observe',
       serviceClusterIPRanges: [RANGE, 'fd00::/112'],
@@ -257,7 +260,7 @@ describe('a pass that only observes', () => {
     expect(await cluster.stored(PRIMARY)).toMatchObject(other);
   });
 
-  test('an observing audit saves its usage bitmap, from which nothing is allocated', async () => {
+  test('an observing audit saves its usage bitmap, because nothing is allocated from it', async () => {
     const cluster = new RepairCluster({ mode: 'observe', allocator: 'apiserver' });
     await cluster.pass(clusterIpRepair);
     expect(await cluster.stored(PRIMARY)).toMatchObject({ allocator: 'apiserver' });

@@ -15,13 +15,13 @@ import { ipRange, itemsIn, portRange } from '../support/ranges.ts';
 
 const { primary: PRIMARY, nodePorts: PORTS } = RANGE_KEYS;
 
-/** The addresses, or ports, that are recorded. */
+/** Returns the recorded addresses or ports. */
 async function takenIn(cluster: RepairCluster, key: RangeKey): Promise<(string | number)[]> {
   const stored = await cluster.stored(key);
   return stored === undefined ? [] : itemsIn(stored);
 }
 
-/** An allocator that refuses so after the first item. */
+/** Makes the allocator refuse every item after the first with this code. */
 function failing<Range extends RangeAllocator<string> | RangeAllocator<number>>(
   range: Range,
   code: 'Full' | 'NotReady',
@@ -31,15 +31,15 @@ function failing<Range extends RangeAllocator<string> | RangeAllocator<number>>(
   return range;
 }
 
-/** One of the repairs, in a range of 254 addresses or 101 ports. */
+/** A repair loop, and its data for a range of 254 addresses or 101 ports. */
 interface Repair {
   readonly loop: LoopDefinition;
   readonly key: RangeKey;
   readonly range: string;
   readonly size: number;
-  /** Two items that are claimed, one that is claimed again, one out of range, and Services without any. */
+  /** Services with valid claims, a duplicate claim, a claim out of range, and no claim. */
   readonly services: readonly ServiceClaim[];
-  /** Services that a pass reads. */
+  /** The number of Services that a pass reads. */
   readonly listed: number;
   readonly taken: readonly (string | number)[];
   readonly cannotSave: string;
@@ -82,7 +82,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
     });
   });
 
-  test("a pass reports in upstream's words that a save failed, and its findings", async () => {
+  test('a pass reports a failed save with the message of upstream, and still reports its findings', async () => {
     const cluster = aCluster(repair.services);
     const cause = new TableError('Throttled', 'test error');
     const table = tableWith(cluster.table, { put: () => Promise.reject(cause) });
@@ -122,7 +122,7 @@ function repairs({ loop, key, range, size, ...repair }: Repair): void {
   test.each([
     { code: 'Full', message: repair.full },
     { code: 'NotReady', message: expect.stringMatching(/due to an unknown error, exiting: test error$/) },
-  ] as const)('saves nothing when an allocator refuses with $code', async ({ code, message }) => {
+  ] as const)('a pass saves nothing if an allocator refuses an item with $code', async ({ code, message }) => {
     const cluster = aCluster(repair.services);
     const report = await repair.passWith(cluster, code);
     expect(report.errors).toMatchObject([{ code: code === 'Full' ? 'Full' : 'Unknown', message }]);
@@ -195,7 +195,7 @@ describe('cluster IP repair in two families', () => {
     expect(report.counts).toMatchObject({ capacity: 254, secondaryCapacity: 65_535, secondaryAllocated: 0 });
   });
 
-  test('a pass saves no further range after one that cannot be saved', async () => {
+  test('a pass does not save the second range if the first cannot be saved', async () => {
     const cluster = new RepairCluster({ serviceClusterIPRanges: ['192.168.1.0/24', '2000::/108'] });
     const tried: string[] = [];
     const table = tableWith(cluster.table, {

@@ -5,10 +5,10 @@ import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import { memoryCluster, type WriteAnswer } from '../support/memory-cluster.ts';
 import { aPassContext } from '../support/pass-context.ts';
 
-/** Not the default ones alone: the loop makes what the spec names. */
+/** The namespaces in the spec. They include one that is not a default. */
 const SYSTEM = ['kube-system', 'kube-public', 'default', 'platform'];
 
-/** A cluster with these namespaces. `refuse` answers a creation in the API server's place. */
+/** Returns a cluster with these namespaces. `refuse` replaces the answer to a creation, by the name of the namespace. */
 function namespaces(existing: readonly string[], refuse: Readonly<Record<string, () => WriteAnswer>> = {}) {
   const cluster = memoryCluster(existing.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })));
   cluster.beforeWrite = (_, { metadata }) => refuse[metadata.name]?.();
@@ -21,10 +21,10 @@ function pass(kubernetes: ClusterPort): Promise<PassReport> {
 
 describe('the system-namespaces loop', () => {
   test.each([
-    { name: 'no namespace at all', existing: [], created: SYSTEM },
-    { name: 'one system namespace', existing: ['kube-system', 'foo'], created: SYSTEM.slice(1) },
-    { name: 'all four', existing: SYSTEM, created: [] },
-  ])('the system-namespaces loop creates the missing namespaces with $name', async ({ existing, created }) => {
+    { name: 'without namespaces', existing: [], created: SYSTEM },
+    { name: 'with one system namespace', existing: ['kube-system', 'foo'], created: SYSTEM.slice(1) },
+    { name: 'with all four namespaces', existing: SYSTEM, created: [] },
+  ])('the system-namespaces loop creates the missing namespaces in a cluster $name', async ({ existing, created }) => {
     const cluster = namespaces(existing);
     const report = await pass(cluster.port);
     expect(cluster.created).toEqual(
@@ -41,7 +41,7 @@ describe('the system-namespaces loop', () => {
     });
   });
 
-  test('a namespace that another writer creates at the same moment is a success, and is not reported as a change', async () => {
+  test('a namespace that another writer creates first causes no error, and is not reported as a change', async () => {
     const cluster = namespaces([], { default: () => ({ outcome: 'alreadyExists' }) });
     const report = await pass(cluster.port);
     expect(report.errors).toEqual([]);
@@ -61,7 +61,7 @@ describe('the system-namespaces loop', () => {
       },
       error: { code: 'Forbidden', message: 'namespaces is forbidden' },
     },
-  ])('a namespace that is $name is reported, and the next ones are created', async ({ refusal, error }) => {
+  ])('a namespace that is $name is reported, and the other namespaces are created', async ({ refusal, error }) => {
     const cluster = namespaces([], { 'kube-public': refusal });
     const report = await pass(cluster.port);
     expect(report.errors).toMatchObject([
@@ -73,7 +73,7 @@ describe('the system-namespaces loop', () => {
     expect(report.changes).toHaveLength(3);
   });
 
-  test('a fault of our own is not taken for one of the cluster', async () => {
+  test('a bug of the loop is thrown, and is not reported as an error of the cluster', async () => {
     const cluster = namespaces([]);
     const broken = { ...cluster.port, get: () => Promise.reject(new TypeError('x is not a function')) };
     await expect(pass(broken)).rejects.toThrow(TypeError);

@@ -24,7 +24,7 @@ const LOOPS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRep
 const ALLOCATORS: readonly AllocatorOfRecord[] = ['table', 'apiserver'];
 
 const [ADDRESSES, PORTS] = [RANGE_KEYS.primary, RANGE_KEYS.nodePorts];
-/** What each loop writes to the table in a cluster in which everything is to be written. */
+/** The keys that each loop writes to the table if it has everything to write. */
 const WRITTEN: Readonly<Record<string, readonly string[]>> = {
   'system-namespaces': [],
   'kubernetes-service': [LEASES],
@@ -38,7 +38,7 @@ const cases = LOOPS.flatMap((loop) =>
   ),
 );
 
-/** What a pass may write to the table. */
+/** Returns the keys that a pass may write to the table. */
 function allowed(id: string, writes: Writes, allocator: AllocatorOfRecord): readonly string[] {
   if (writes === 'none') return [];
   const keys = WRITTEN[id] ?? [];
@@ -58,12 +58,12 @@ async function leakingTable(allocator: AllocatorOfRecord): Promise<KeyValueTable
 
 describe('the ports of a pass', () => {
   test.each(cases)(
-    'with writes $writes, of $id with allocator $allocator, write no more, and confirm once before the first write',
+    'a pass of $id with allocator $allocator and writes $writes makes only these writes, and confirms once before the first',
     async (given) => {
       const { loop, allocator, writes } = given;
       const written: string[] = [];
       const wouldWrite: string[] = [];
-      /** How many writes came before each confirmation. */
+      /** The number of writes before each confirmation. */
       const confirmed: number[] = [];
       const below = await leakingTable(allocator);
       const table = tableWith(below, {

@@ -3,7 +3,7 @@ import { heldAddress, holdIn } from '../../lib/range/held-address.ts';
 
 const terms = { owner: 'shop', takenUpBy: 'any', untilMs: 1_800_000_000_123, requestId: 'r-1' } as const;
 
-test('the hold of an IPAddress is that of the request', () => {
+test('the hold of an IPAddress has the terms of the request', () => {
   expect(holdIn(heldAddress('10.0.0.5', terms))).toEqual({ ...terms, items: ['10.0.0.5'] });
   expect(holdIn(heldAddress('fd00::5', { owner: 'a', takenUpBy: 'any' }))).toEqual({
     owner: 'a',
@@ -12,7 +12,7 @@ test('the hold of an IPAddress is that of the request', () => {
   });
 });
 
-test('an IPAddress that holds an address references no Service, and its labels name its family, its manager, its owner and its request', () => {
+test('an IPAddress of a hold references no Service, and its labels contain the family, the manager, the owner and the request', () => {
   expect(heldAddress('10.0.0.5', terms)).toMatchObject({
     metadata: {
       labels: {
@@ -27,7 +27,7 @@ test('an IPAddress that holds an address references no Service, and its labels n
   });
 });
 
-test('a hold whose end was edited to an invalid time never ends, and the IPAddress of another manager is no hold', () => {
+test('a hold with an invalid end never ends, and an IPAddress of another manager is no hold', () => {
   const { metadata, ...object } = heldAddress('10.0.0.5', terms);
   const annotations = { 'kube-bootstrap-controller/hold-until': 'soon' };
   expect(holdIn({ ...object, metadata: { ...metadata, annotations } })).not.toHaveProperty('untilMs');

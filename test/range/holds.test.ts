@@ -24,7 +24,7 @@ const terms = fc.record(
   },
   { requiredKeys: ['owner', 'takenUpBy'] },
 );
-/** What was held or let go, in order. */
+/** Steps that each hold items on terms, or release them. */
 const steps = fc.array(fc.tuple(fc.uniqueArray(item, { maxLength: 4 }), fc.option(terms)), { maxLength: 12 });
 
 function heldAfter(all: readonly (readonly [string[], HoldTerms | null])[]): readonly Hold[] {
@@ -39,7 +39,7 @@ test.each([
   { untilMs: 11, over: false },
   { untilMs: 10, over: true },
   { untilMs: 9, over: true },
-])('terms that end at $untilMs have expired at 10: $over', ({ untilMs, over }) => {
+])('a hold until $untilMs has expired at 10: $over', ({ untilMs, over }) => {
   expect(isOver({ ...TERMS, ...(untilMs !== undefined && { untilMs }) }, 10)).toBe(over);
 });
 
@@ -50,7 +50,7 @@ test.each([
   { takenUpBy: 'owner' as const, label: 'team-b', may: false },
   { takenUpBy: 'owner' as const, label: '', may: false },
   { takenUpBy: 'owner' as const, label: undefined, may: false },
-])('terms that allow $takenUpBy let a Service with the label $label claim them: $may', ({ takenUpBy, label, may }) => {
+])('a Service with the label $label may claim an item of a hold for $takenUpBy: $may', ({ takenUpBy, label, may }) => {
   expect(mayClaim({ ...TERMS, takenUpBy }, label)).toBe(may);
 });
 
@@ -71,7 +71,7 @@ test('every held item has the terms of its last hold, and no other item is held'
   );
 });
 
-test('the holds of a range have no item twice, no empty hold, and no two holds on the same terms', () => {
+test('the holds of a range contain no item twice, no empty hold, and no two holds with the same terms', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const holds = heldAfter(all);
@@ -85,7 +85,7 @@ test('the holds of a range have no item twice, no empty hold, and no two holds o
   );
 });
 
-test('holds are equal in any order, and differ when one item is on other terms', () => {
+test('holds are equal in any order, and differ if one item has other terms', () => {
   fc.assert(
     fc.property(steps, item, terms, (all, changed, on) => {
       const holds = heldAfter(all);

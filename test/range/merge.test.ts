@@ -32,7 +32,7 @@ function merged(newest: StoredRange, read: StoredRange | undefined, decided: Com
 
 const changes = fc.array(aChange, { maxLength: 2 * SIZE });
 
-/** Reads, lets others take, hold and release, and merges. */
+/** Reads a range, applies changes of other writers, and merges the decision of a pass. */
 function scenario(start: readonly Standing[], claimed: readonly number[], later: readonly Change[]) {
   const read = rangeOf(start);
   const touched = new Set<number>();
@@ -49,7 +49,7 @@ const all = [...Array(SIZE).keys()];
 
 type Scenario = ReturnType<typeof scenario> & { readonly claimed: readonly number[] };
 
-/** Checks each result of merging a decision onto what others wrote meanwhile. */
+/** Tests a property of every decision that is merged into a range that others changed meanwhile. */
 function law(title: string, check: (given: Scenario) => void): void {
   test(`the result of a pass, merged into the newest range, ${title}`, () => {
     fc.assert(
@@ -64,21 +64,21 @@ const strikesOf = ({ strikes: { once, twice } }: StoredRange) => [[...bitsOf(onc
 
 law('meets the invariants of a range', ({ result }) => expectSound(result));
 
-law('frees nothing that was taken or held since the read', ({ newest, touched, result }) => {
+law('keeps items that were allocated or held since the read', ({ newest, touched, result }) => {
   for (const at of touched) if (hasBit(newest.data, at)) expect(hasBit(result.data, at)).toBe(true);
 });
 
-law('has what the list proves, without strikes', ({ claimed, result: { data, strikes } }) => {
+law('contains the items that the list proves, without strikes', ({ claimed, result: { data, strikes } }) => {
   const proved = fromBits(claimed);
   expect(subtract(proved, data)).toEqual(NONE);
   expect(intersect(proved, union(strikes.once, strikes.twice))).toEqual(NONE);
 });
 
-law('takes nothing that neither the newest nor the list has taken', ({ newest, claimed, result }) => {
+law('contains only items of the newest range and of the list', ({ newest, claimed, result }) => {
   expect(subtract(result.data, union(newest.data, fromBits(claimed)))).toEqual(NONE);
 });
 
-law('is the whole decision for items that no other writer touched', ({ decided: { next }, touched, result }) => {
+law('contains the whole decision for items that no other writer changed', ({ decided: { next }, touched, result }) => {
   for (const at of all.filter((each) => !touched.has(each))) {
     const standing = ({ data, strikes, holds }: StoredRange) => [
       ...[data, strikes.once, strikes.twice].map((bits) => hasBit(bits, at)),
@@ -88,11 +88,11 @@ law('is the whole decision for items that no other writer touched', ({ decided: 
   }
 });
 
-law('gives what was allocated after the read one strike at most', ({ touched, result }) => {
+law('gives items that were allocated after the read at most one strike', ({ touched, result }) => {
   for (const at of touched) expect(hasBit(result.strikes.twice, at)).toBe(false);
 });
 
-law('has every hold that was made or changed since the read, with its item', ({ read, newest, result }) => {
+law('contains every hold that was added or changed since the read, and its items', ({ read, newest, result }) => {
   for (const [item, hold] of holdsByItem(newest.holds)) {
     const before = holdOn(read.holds, item);
     if (before !== undefined && before.untilMs === hold.untilMs && before.owner === hold.owner) continue;
@@ -101,7 +101,7 @@ law('has every hold that was made or changed since the read, with its item', ({ 
   }
 });
 
-law('has no hold that the newest does not have, and none that was over at the read', ({ newest, result }) => {
+law('contains only holds of the newest range that had not expired at the read', ({ newest, result }) => {
   const held = holdsByItem(newest.holds);
   for (const [item, hold] of holdsByItem(result.holds)) {
     expect([held.has(item), isSurelyOver(hold, NOW)]).toEqual([true, false]);
@@ -118,7 +118,7 @@ test('a merged range has no strike on an item that was allocated after the read'
   expect(strikesOf(merged(newest, read, decide(read, [], true)))).toEqual([[2], []]);
 });
 
-test('a merged range keeps all strikes of another pass that struck since the read', () => {
+test('a merged range keeps the strikes of another pass that wrote since the read', () => {
   fc.assert(
     fc.property(standings, standings, claims, (start, later, claimed) => {
       const isHeld = (is: Standing) => HELD[is] !== undefined;
@@ -139,7 +139,7 @@ test('a merged range keeps all strikes of another pass that struck since the rea
   );
 });
 
-test('a merge ends holds also when another pass struck since the read', () => {
+test('a merge ends expired holds even if another pass wrote strikes since the read', () => {
   const read = rangeOf(['over', 'held', 'owned', 'twice']);
   const newest = { ...read, strikes: { ...read.strikes, last: { atMs: 0, passId: 'another' } } };
   const result = merged(newest, read, decide(read, [1]));
@@ -148,14 +148,14 @@ test('a merge ends holds also when another pass struck since the read', () => {
   expect(strikesOf(result)).toEqual([[], [3]]);
 });
 
-test('if nothing was stored at the read, the merged range is the newest one with the claims of the list', () => {
+test('the merged range is the newest range with the claims of the list if no range was stored at the read', () => {
   const newest = rangeOf(['over', 'held', 'owned', 'taken', 'once', 'twice']);
   const result = merged(newest, undefined, decide(storedRange({ range: SPEC, data: NONE }), [1, 4, 8]));
   expect([...bitsOf(result.data)]).toEqual([0, 1, 2, 3, 4, 5, 8]);
   expect([strikesOf(result), result.holds]).toEqual([[[], [5]], newest.holds]);
 });
 
-test('a merge judges no leak by numbers of another range', () => {
+test('a merge frees no item if the range that was read has other bounds', () => {
   const read = { ...rangeOf(['twice', 'twice', 'twice']), range: '29999-30010' };
   const newest = rangeOf(['twice', 'twice', 'twice']);
   expect([...bitsOf(merged(newest, read, decide(read, [])).data)]).toEqual([0, 1, 2]);
@@ -170,12 +170,12 @@ test.each([
   { name: 'of a newer spec', newest: { generation: 2 }, refusal: 'newerSpec' },
   { name: 'of other items', newest: { range: '30000-30031' }, refusal: 'otherRange' },
   { name: 'of another allocator', newest: { allocator: 'apiserver' as const }, refusal: 'otherAllocator' },
-])('nothing is merged when the newest range is $name', ({ newest, refusal }) => {
+])('nothing is merged if the newest range is $name', ({ newest, refusal }) => {
   const read = rangeOf(['twice']);
   expect(mergeOntoNewest({ ...read, ...newest }, read, decide(read, []))).toBe(refusal);
 });
 
-test('a merged range keeps items as unclaimed that admission allocated since the read, except those of a Service and freed ones', () => {
+test('a merged range keeps unclaimed items of admission, except items that a Service claims or that were freed', () => {
   const read = rangeOf(['taken', 'twice', 'taken', 'free'], { atMs: -1_000_000, passId: 'earlier' });
   const unclaimed = [{ namespace: 'a', name: 'web', reviews: 3, first: [0, 1], later: [2, 3] }];
   const newest = { ...read, data: union(read.data, fromBits([3])), unclaimed };

@@ -17,7 +17,7 @@ import {
   standings,
 } from './twelve-ports.ts';
 
-/** A write of one caller or pass. `read` is a range of before, as a pass read it. */
+/** A write of a caller or a pass. `read` is the range that a pass read before. */
 type Write = (range: StoredRange, read: StoredRange) => StoredRange;
 
 const byCaller = aChange.map(
@@ -45,7 +45,7 @@ const byPass = fc.tuple(claims, fc.boolean()).map(([claimed, isLate]): Write => 
   };
 });
 
-test('a range keeps its invariants through each write, and no write changes the value that it began with', () => {
+test('each write keeps the invariants of a range, and does not change the value of the earlier range', () => {
   fc.assert(
     fc.property(standings, fc.array(fc.oneof(byCaller, byReview, byPass), { maxLength: 12 }), (start, writes) => {
       const read = rangeOf(start);
@@ -60,7 +60,7 @@ test('a range keeps its invariants through each write, and no write changes the 
   );
 });
 
-test('a range refuses an item that is outside it or allocated, and reports which was allocated', () => {
+test('a range refuses an item that is outside it or already allocated, and returns the allocated item', () => {
   const range = asRange(rangeOf(['taken', 'free']));
   expect(range.take(29_999)).toMatchObject({ code: 'NotInRange' });
   expect(range.take(30_000)).toMatchObject({ code: 'AlreadyAllocated' });

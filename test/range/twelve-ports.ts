@@ -18,7 +18,10 @@ export const NONE = new Uint8Array(0);
 
 export const text = (bit: number) => String(30_000 + bit);
 
-/** How each item stands: free, taken with some strikes, held for a while or for good by any or for one, or over. */
+/**
+ * The state of an item: free, allocated with no, one or two strikes, held for a time and any Service, held without an end for its
+ * owner, or held with a hold that has expired.
+ */
 export type Standing = 'free' | 'taken' | 'once' | 'twice' | 'held' | 'owned' | 'over';
 
 export const HELD: Partial<Record<Standing, HoldTerms>> = {
@@ -41,7 +44,7 @@ export function rangeOf(standings: readonly Standing[], last = LAST): StoredRang
   });
 }
 
-/** Returns what a pass decides. The claims are those of Services without a label. */
+/** Returns the decision of a pass. The claims are of Services without a label. */
 export function decide(read: StoredRange, claimed: readonly number[], fromZero = false): Comparison {
   const recorded = portRange(read.range);
   recorded.restore(read.data);
@@ -57,7 +60,7 @@ export function asRange(stored: StoredRange): Range<number> {
   return new Range(stored, taken);
 }
 
-/** What other callers do; `hold` frees the item before, if it is taken. */
+/** A change of another caller. `hold` releases the item first if it is allocated. */
 export type Change = readonly [what: 'release' | 'take' | 'hold' | 'holdAgain' | 'claim', bit: number];
 
 export function changed(stored: StoredRange, [what, bit]: Change, turn = 0): StoredRange {
@@ -87,7 +90,7 @@ export const aChange = fc.tuple(
   aBit,
 ) satisfies fc.Arbitrary<Change>;
 
-/** Fails unless the range meets the invariants that `StoredRange` states. */
+/** Expects that the range meets the invariants in the comment of `StoredRange`. */
 export function expectSound({ data, strikes: { once, twice }, holds, unclaimed }: StoredRange): void {
   const heldItems = holds.flatMap(({ items }) => items);
   const given = unclaimed.flatMap(({ first, later }) => [...first, ...later]);

@@ -22,10 +22,10 @@ const PASS: JudgingPass = {
 };
 
 interface Given {
-  /** Bits are numbered by the range that it names, 30000-30009 by default. */
+  /** The stored range. Its bits count from the start of its range, which is 30000-30009 by default. */
   readonly stored?: Partial<StoredRange>;
   readonly taken?: readonly number[];
-  /** Their items are taken. */
+  /** Holds, whose items are also allocated. */
   readonly holds?: readonly Hold[];
   /** Ports, or ports and the Services that claim them. */
   readonly claims?: readonly (number | readonly [port: number, by: ServiceClaim])[];
@@ -81,12 +81,12 @@ test.each([
     found: [],
   },
   {
-    strike: 'third, which frees it',
+    strike: 'third and last',
     stored: struck([], [2], ago(INTERVAL)),
     expected: { taken: [], once: [], twice: [] },
     found: [{ type: 'leak', message: 'the node port 30002 appears to have leaked: cleaning up', item: '30002' }],
   },
-])('an allocated item without a Service gets its $strike', ({ stored, expected, found }) => {
+])('an allocated item without a Service gets the $strike strike', ({ stored, expected, found }) => {
   const decided = compared({ taken: [2], stored });
   expect(bits(decided)).toEqual(expected);
   expect(decided.findings).toEqual(found);
@@ -114,12 +114,12 @@ describe('a strike', () => {
   const twoThirds = (INTERVAL * 2) / 3;
 
   test.each([
-    { name: 'falls two thirds of an interval after the last', last: ago(twoThirds), falls: true },
-    { name: 'does not fall earlier', last: ago(twoThirds - 1), falls: false },
-    { name: 'does not fall twice in one pass', last: ago(INTERVAL, 'this'), falls: false },
-    { name: 'falls long after the last', last: ago(20 * INTERVAL), falls: true },
-    { name: 'does not fall when the last one is a little ahead of the clock', last: ago(-1000), falls: false },
-  ])('$name', ({ last, falls }) => {
+    { name: 'is given two thirds of an interval after the last one', last: ago(twoThirds), falls: true },
+    { name: 'is not given earlier', last: ago(twoThirds - 1), falls: false },
+    { name: 'is not given twice by one pass', last: ago(INTERVAL, 'this'), falls: false },
+    { name: 'is given long after the last one', last: ago(20 * INTERVAL), falls: true },
+    { name: 'is not given if the last one is a little ahead of the clock', last: ago(-1000), falls: false },
+  ])('a strike $name', ({ last, falls }) => {
     const decided = compared({ taken: [2, 5], stored: struck([2], [5], last) });
     expect(bits(decided)).toEqual(
       falls ? { taken: [2], once: [], twice: [2] } : { taken: [2, 5], once: [2], twice: [5] },
@@ -128,13 +128,13 @@ describe('a strike', () => {
     expect(messages(decided)).toEqual(falls ? ['the node port 30005 appears to have leaked: cleaning up'] : []);
   });
 
-  test('an item that is seen for the first time gets no early strike', () => {
+  test('a new leak gets no strike if the last strikes are recent', () => {
     const decided = compared({ taken: [2], stored: struck([], [], ago(1)) });
     expect(messages(decided)).toEqual([]);
     expect(bits(decided)).toEqual({ taken: [2], once: [], twice: [] });
   });
 
-  test('a strike that was dated by a clock far ahead is dated again, and frees nothing', () => {
+  test('a strike with a date far in the future gets a new date, and frees nothing', () => {
     const decided = compared({ taken: [5], stored: struck([], [5], ago(-10 * INTERVAL)) });
     expect(bits(decided)).toEqual({ taken: [5], once: [], twice: [5] });
     expect(decided.next.strikes.last).toEqual({ atMs: NOW, passId: 'this' });
@@ -150,17 +150,17 @@ describe('a strike', () => {
     expect(bits(decided)).toEqual({ taken: [2, 5], once: [2, 5], twice: [] });
   });
 
-  test('a pass without leaks strikes nothing and saves no strike date', () => {
+  test('a pass without leaks gives no strike and saves no new date', () => {
     const decided = compared({ taken: [2], claims: [30002], stored: struck([], [], ago(INTERVAL)) });
     expect(decided.next.strikes.last).toEqual(ago(INTERVAL));
     expect(decided.changed).toBe(false);
   });
 });
 
-describe('a range that was saved for other items', () => {
+describe('a range that was saved with other bounds', () => {
   const other: Partial<StoredRange> = { range: '29995-30004' };
 
-  test('a range that was saved for other items keeps the items and the strikes of both ranges, by item and not by number', () => {
+  test('a range with new bounds keeps the items that it contains and their strikes, although their bits change', () => {
     const decided = compared({
       stored: { ...other, ...struck([6], [7], ago(INTERVAL)) },
       taken: [6, 7, 8, 9],
@@ -171,7 +171,7 @@ describe('a range that was saved for other items', () => {
     expect(decided.next.range).toBe('30000-30009');
   });
 
-  test('a range that was saved for other items reports the items that the new range has no room for, and drops them with their strikes', () => {
+  test('a range with new bounds reports and drops the items that it does not contain, with their strikes', () => {
     const decided = compared({ stored: { ...other, ...struck([], [0], ago(INTERVAL)) }, taken: [0] });
     expect(messages(decided)).toEqual([
       'the node port 29995 may have leaked: flagging for later clean up',
@@ -181,7 +181,7 @@ describe('a range that was saved for other items', () => {
     expect(decided.counts.leaks).toBe(0);
   });
 
-  test('a range that was saved for other items is saved even if nothing is taken', () => {
+  test('a range with new bounds is saved even if nothing is allocated', () => {
     expect(compared({ stored: other }).changed).toBe(true);
   });
 });
@@ -215,15 +215,15 @@ describe('a comparison', () => {
   });
 
   test.each([
-    { name: 'nothing', stored: {}, changed: false },
-    { name: 'only padding', stored: { data: Uint8Array.of(0, 0, 4) }, changed: false },
-    { name: 'a generation', stored: { generation: 0 }, changed: true },
-    { name: 'a bit', stored: { data: Uint8Array.of(0) }, changed: true },
-  ])('a comparison reports that $name differs', ({ stored, changed }) => {
+    { name: 'no difference', stored: {}, changed: false },
+    { name: 'only other padding', stored: { data: Uint8Array.of(0, 0, 4) }, changed: false },
+    { name: 'another generation', stored: { generation: 0 }, changed: true },
+    { name: 'another bit', stored: { data: Uint8Array.of(0) }, changed: true },
+  ])('a comparison with $name reports a change: $changed', ({ stored, changed }) => {
     expect(compared({ taken: [2], claims: [30002], stored }).changed).toBe(changed);
   });
 
-  test('a range that was never saved always has something to save', () => {
+  test('a range that was never saved always has a change to save', () => {
     const rebuild = startRebuild(undefined, ipRange('10.0.0.0/24'), ipRange('10.0.0.0/24'));
     expect(compareRange(rebuild, WORDS, PASS, 3)).toMatchObject({
       changed: true,
@@ -238,21 +238,21 @@ describe('an item that admission allocated', () => {
     { namespace: 'a', name: 'api', reviews: 1, first: [4], later: [] },
   ];
 
-  test('an item that admission allocated is remembered until a Service has it or it is freed', () => {
+  test('an item that admission allocated stays unclaimed until a Service has it or it is freed', () => {
     const stored = { ...struck([], [4], ago(INTERVAL)), unclaimed };
     const decided = compared({ taken: [2, 3, 4], claims: [30_002], stored });
     expect(decided.next.unclaimed).toEqual([{ ...unclaimed[0], first: [], later: [3] }]);
     expect(decided.changed).toBe(true);
   });
 
-  test('an item that admission allocated is forgotten when the range changes, because its bits then mean other items', () => {
+  test('an item that admission allocated is no longer recorded as unclaimed if the bounds of the range change', () => {
     const decided = compared({ taken: [2, 3, 4], stored: { unclaimed }, range: '30000-30011' });
     expect(decided.next).not.toHaveProperty('given');
     expect(bits(decided).taken).toEqual([2, 3, 4]);
   });
 });
 
-/** The latest end of a hold that is over by every clock. */
+/** The latest end of a hold that has expired by every clock. */
 const OVER = NOW - HOLD_END_MARGIN_MS;
 const NONE = new Uint8Array(0);
 const ANY: HoldTerms = { owner: 'team-a', takenUpBy: 'any', untilMs: NOW + 1, requestId: 'r1' };
@@ -269,9 +269,9 @@ const shown = ({ next, findings, counts }: Comparison) => ({
 describe('a held item', () => {
   test.each<{ name: string; terms: HoldTerms }>([
     { name: 'until later', terms: ANY },
-    { name: 'until now, by a clock that may be ahead of its owner’s', terms: { ...ANY, untilMs: OVER + 1 } },
-    { name: 'for good', terms: { owner: 'team-a', takenUpBy: 'owner' } },
-  ])('an item that is held $name and has no Service stays allocated, without a strike or a report', ({ terms }) => {
+    { name: 'until now, although the clock of its owner may be behind', terms: { ...ANY, untilMs: OVER + 1 } },
+    { name: 'without an end', terms: { owner: 'team-a', takenUpBy: 'owner' } },
+  ])('an item that is held $name and has no Service stays allocated, without a strike or a finding', ({ terms }) => {
     const holds = [{ ...terms, items: ['30002', '30004'] }];
     const decided = compared({ holds });
     expect(shown(decided)).toEqual({
@@ -284,7 +284,7 @@ describe('a held item', () => {
     expect(decided.changed).toBe(false);
   });
 
-  test('a held item is freed at once when its hold is over and no Service has it, beside leaks that get their strike', () => {
+  test('a held item without a Service is freed at once when its hold expires, while other leaks only get a strike', () => {
     const holds = [
       { ...ANY, untilMs: OVER, items: ['30002', '30004'] },
       { ...ANY, items: ['30005'] },
@@ -303,9 +303,9 @@ describe('a held item', () => {
   const owners = service('s', { holdOwner: 'team-a' });
   test.each<{ name: string; terms: HoldTerms; by: ServiceClaim }>([
     { name: 'any Service', terms: ANY, by: service('s') },
-    { name: 'a Service of its owner', terms: OWNERS, by: owners },
-    { name: 'a Service of another when the hold is over', terms: { ...OWNERS, untilMs: OVER }, by: service('s') },
-  ])('a held item is claimed by $name: the hold ends for that item and continues for the others', ({ terms, by }) => {
+    { name: 'a Service with the label of the owner', terms: OWNERS, by: owners },
+    { name: 'any Service after the hold has expired', terms: { ...OWNERS, untilMs: OVER }, by: service('s') },
+  ])('a claim by $name ends the hold of that item, and other holds continue', ({ terms, by }) => {
     const holds = [
       { ...terms, untilMs: NOW + 1, items: ['30005'] },
       { ...terms, items: ['30002'] },
@@ -326,7 +326,7 @@ describe('a held item', () => {
   });
 
   test.each([{ holdOwner: 'team-b' }, {}])(
-    'a held item is reported if a Service uses it without the right to claim it: %j',
+    'a held item is reported if a Service without the label of its owner uses it: %j',
     (label) => {
       const holds = [{ ...OWNERS, items: ['30002'] }];
       const decided = compared({ holds, claims: [[30_002, service('s', label)]] });
@@ -344,12 +344,12 @@ describe('a held item', () => {
     },
   );
 
-  test('a held item is taken again when its bit was lost', () => {
+  test('a held item is allocated again if its bit was lost', () => {
     const holds = [{ ...ANY, items: ['30002'] }];
     expect(shown(compared({ holds, stored: { data: NONE } }))).toMatchObject({ taken: [2], holds });
   });
 
-  test('a held item moves to another range by its address, and is reported and dropped if that range does not contain it', () => {
+  test('a held item stays held in a range with new bounds, and is reported and dropped if that range does not contain it', () => {
     const holds = [
       { ...ANY, items: ['30002', '30008'] },
       { ...ANY, untilMs: OVER, items: ['30003', '30009'] },
@@ -367,7 +367,7 @@ describe('a held item', () => {
     );
   });
 
-  test('the comparison keeps a held address, and drops a text of its hold that is no address', () => {
+  test('the comparison keeps a held address, and drops a text in a hold that is not an address', () => {
     const holds = [{ ...ANY, items: ['fd00::a', 'nonsense'] }];
     const stored = storedRange({ range: 'fd00::/120', data: fromBits([9]), holds });
     const recorded = ipRange('fd00::/120');

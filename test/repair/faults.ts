@@ -3,12 +3,12 @@ import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listing } from './repair-cluster.ts';
 
-/** The table, with some of its calls answered otherwise. */
+/** Returns the table with some functions replaced. */
 export function tableWith(table: KeyValueTable, changed: Partial<KeyValueTable>): KeyValueTable {
   return { ...table, ...changed };
 }
 
-/** A list of Services that breaks off after these. */
+/** Returns a cluster whose list of Services fails after these Services. */
 export function brokenList(services: readonly ServiceClaim[], error: Error): ClusterPort {
   return listing(async function* list() {
     yield* services;

@@ -15,7 +15,7 @@ import { isSelected } from './services.ts';
 
 const INTERVAL_MS = 180_000;
 
-/** One cluster with its table and its Services, for the two repair loops, on a clock that tests move. */
+/** A cluster with its table and its Services for the two repair loops. Only the tests advance its clock. */
 export class RepairCluster {
   services: readonly ServiceClaim[];
   nowMs = 1_000_000_000;
@@ -54,7 +54,7 @@ export class RepairCluster {
     return { ...given, ...portsFor(writesOf(this.spec.mode), given, this.spec.allocator, options) };
   }
 
-  /** One pass, and the clock an interval further. */
+  /** Runs a pass, and advances the clock by an interval. */
   async pass(loop: LoopDefinition, changed: Partial<PassContext> = {}): Promise<PassReport> {
     const report = await loop.run(this.context(changed));
     this.nowMs += INTERVAL_MS;
@@ -65,7 +65,7 @@ export class RepairCluster {
     return (await readRange(this.table, this.spec.name, key))?.stored;
   }
 
-  /** Puts a range into the table, over whatever is there. */
+  /** Writes a range to the table, and overwrites the present one. */
   async store(key: RangeKey, stored: Partial<StoredRange> & Pick<StoredRange, 'range' | 'data'>): Promise<void> {
     const previous = await this.table.get(this.spec.name, key);
     await saveRange(this.table, this.spec.name, key, storedRange(stored), previous);
@@ -90,13 +90,13 @@ export function storedRange(fields: Partial<StoredRange> & Pick<StoredRange, 'ra
   };
 }
 
-/** A list that fails when it is read. */
+/** Returns a list that fails when it is read. */
 export function brokenList(code: ClusterErrorCode): AsyncIterable<never> {
   const next = () => Promise.reject(new ClusterError(code, `the list failed: ${code}`));
   return { [Symbol.asyncIterator]: () => ({ next }) };
 }
 
-/** A cluster that can only list Services, when the list starts, and its ServiceCIDRs. */
+/** Returns a cluster that can only list Services and ServiceCIDRs. Calls `services` when a list starts. */
 export function listing(
   services: () => Iterable<ServiceClaim> | AsyncIterable<ServiceClaim>,
   serviceCidrs: Readonly<Record<string, readonly string[]>> = {},

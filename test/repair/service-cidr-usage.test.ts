@@ -12,7 +12,7 @@ const aNetwork = fc
   .tuple(fc.nat(255), fc.integer({ min: 24, max: 32 }))
   .map(([host, bits]) => `${address(host)}/${bits}`);
 
-test('each address counts once in each ServiceCIDR that has it, and once in the sum of those that are ready', () => {
+test('each address counts once in each ServiceCIDR that contains it, and once in the sum of the ready ServiceCIDRs', () => {
   const cidrs = fc.array(fc.record({ networks: fc.tuple(aNetwork), ready: fc.boolean() }), {
     minLength: 1,
     maxLength: 8,
@@ -44,7 +44,7 @@ test('each address counts once in each ServiceCIDR that has it, and once in the 
   );
 });
 
-test('a network of any size has as many cells as it has addresses, and at most 256', () => {
+test('the usage of a network has one cell for each address, and at most 256 cells', () => {
   const taken = ['10.0.0.1', 'fd00::1', 'fd00::ffff:ffff:ffff:ffff', 'fd00:1::5', 'no address'];
   const usage = serviceCidrUsage([cidr('a', ['10.0.0.0/29', 'fd00::/64']), cidr('b', ['fd00:1::/108'])], taken);
   const { sums, networks } = usage;
@@ -56,14 +56,14 @@ test('a network of any size has as many cells as it has addresses, and at most 2
   ]);
 });
 
-test('a pass keeps the default ServiceCIDR and the fullest ones of many', () => {
+test('a pass keeps the usage of the default ServiceCIDR and of the fullest ServiceCIDRs', () => {
   const many = Array.from({ length: 100 }, (_, n) => cidr(`c${n}`, [`10.1.${n}.0/24`]));
   const { networks, sums } = serviceCidrUsage([cidr('kubernetes', ['10.0.0.0/24']), ...many], ['10.1.77.1']);
   expect(networks.slice(0, 2).map(({ name }) => name)).toEqual(['kubernetes', 'c77']);
   expect([networks.length, sums[0]?.networks]).toEqual([16, 101]);
 });
 
-test('a family is full when no ServiceCIDR that is ready has an address left', () => {
+test('a family is full if no ready ServiceCIDR has a free address', () => {
   const full = [cidr('a', ['10.0.0.0/30', 'fd00::/126']), cidr('b', ['10.0.1.0/30'], false)];
   const messages = fullFamilies(serviceCidrUsage(full, ['10.0.0.1', '10.0.0.2'])).map(({ message }) => message);
   expect(messages).toEqual([expect.stringContaining('in the ServiceCIDRs 10.0.0.0/30, which have room for 2')]);

@@ -1,7 +1,7 @@
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ServiceSelection } from '../../lib/kubernetes/cluster-port.ts';
 
-/** A Service in namespace `a` that claims what is given. */
+/** Returns a Service in the namespace `a` with these claims. */
 export function service(name: string, claims: Partial<ServiceClaim> = {}): ServiceClaim {
   return {
     namespace: 'a',
@@ -26,13 +26,13 @@ export function withNodePorts(name: string, ...nodePorts: number[]): ServiceClai
   return service(name, { type: 'NodePort', ports: nodePorts.map((nodePort) => ({ protocol: 'TCP', nodePort })) });
 }
 
-/** Whether an API server lists a Service for this selection. */
+/** Returns whether an API server lists a Service for this selection. */
 export function isSelected({ clusterIP, type }: ServiceClaim, selection: ServiceSelection = 'all'): boolean {
   if (selection === 'withClusterIPs') return clusterIP !== 'None' && clusterIP !== '';
   return selection === 'all' || (type !== 'ClusterIP' && type !== 'ExternalName');
 }
 
-/** The claims of a Service as a scenario gives it, in JSON. */
+/** Returns the claims of a Service that a scenario defines in JSON. */
 export function claimOf(json: ServiceJson): ServiceClaim {
   const { metadata, spec } = json;
   return service(metadata.name, {

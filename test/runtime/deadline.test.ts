@@ -11,18 +11,18 @@ describe('unlessAborted', () => {
     await expect(left).rejects.toBe(reason);
   });
 
-  test('a later failure of abandoned work is ignored', async () => {
+  test('unlessAborted ignores a later failure of abandoned work', async () => {
     const controller = new AbortController();
     const work = Promise.withResolvers<never>();
     const left = unlessAborted(controller.signal, () => work.promise);
     controller.abort(new Error('time is over'));
     await expect(left).rejects.toThrow('time is over');
-    // Unhandled, this would end the process of the test.
+    // An unhandled rejection would end the process of the test.
     work.reject(new Error('too late'));
     await new Promise(setImmediate);
   });
 
-  test('unlessAborted begins no work when the time is over already', async () => {
+  test('unlessAborted begins no work if the signal is already aborted', async () => {
     let begun = false;
     const work = async () => {
       begun = true;
@@ -33,13 +33,13 @@ describe('unlessAborted', () => {
 });
 
 describe('startDeadline', () => {
-  test('a deadline aborts with an error that names the time', async () => {
+  test('a deadline aborts with the code DeadlineExceeded', async () => {
     const { signal } = startDeadline(1);
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
     expect(signal.reason).toMatchObject({ code: 'DeadlineExceeded' });
   });
 
-  test('a deadline never aborts once it is cancelled', async () => {
+  test('a cancelled deadline never aborts', async () => {
     const { signal, cancel } = startDeadline(0);
     cancel();
     await new Promise(setImmediate);
@@ -56,8 +56,8 @@ describe('pause', () => {
     return { deadline: { signal: controller.signal, cancel }, cancelled: () => cancelled };
   }
 
-  test.each(['its time is over', 'what it is a part of is over'])(
-    'a pause ends when %s, and leaves no timer',
+  test.each(['its time is over', 'the surrounding work is over'])(
+    'a pause ends if %s, and leaves no timer',
     async (when) => {
       const [own, whole] = [new AbortController(), new AbortController()];
       const { deadline, cancelled } = aDeadline(own);

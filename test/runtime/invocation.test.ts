@@ -10,7 +10,7 @@ function contextOf({ environment }: Pick<DispatchWorld, 'environment'>): Invocat
   return { getRemainingTimeInMillis: () => 30_000, awsRequestId: 'request-1', environment };
 }
 
-test('the handler of a loop answers with a summary, and writes its metrics once', async () => {
+test('the handler of a loop returns a summary and writes its metrics once', async () => {
   const world = aDispatchWorld();
   await world.register({ name: 'a' });
   expect(await handler({}, contextOf(world))).toEqual({ passes: 1, failed: 0, skipped: 0 });
@@ -18,7 +18,7 @@ test('the handler of a loop answers with a summary, and writes its metrics once'
   expect(world.telemetry.flushes.count).toBe(1);
 });
 
-test('the handler of a loop logs how late its schedule was', async () => {
+test('the handler of a loop logs the delay of its schedule', async () => {
   const world = aDispatchWorld();
   world.clock.nowMs += 1_500;
   await handler({ 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' }, contextOf(world));
@@ -39,15 +39,15 @@ test.each([2_001, -960_000])(
   },
 );
 
-test('the handler of a loop respects the time that its function has left', async () => {
+test('the handler of a loop uses only the remaining time of its function', async () => {
   const world = aDispatchWorld();
   await world.register({ name: 'a' });
   await handler({}, { ...contextOf(world), getRemainingTimeInMillis: () => 12_000 });
-  // To list the clusters, to run the pass, to record it.
+  // The deadlines to list the clusters, to run the pass and to record it.
   expect(world.deadlines.map(({ ms }) => ms)).toEqual([8_000, 8_000, 3_000]);
 });
 
-test('the handler of a loop takes two arguments: with three, the runtime takes it for one with a callback', () => {
+test('the handler of a loop has two parameters, because the runtime passes a callback to a handler with three', () => {
   expect(handler).toHaveLength(2);
 });
 

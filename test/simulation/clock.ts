@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers';
 import { seededPick } from '../support/ranges.ts';
 
-/** It runs when it is due, unless it is cancelled. */
+/** An event of the clock. It runs when it is due, unless it is cancelled. */
 export interface ClockEvent {
   readonly dueMs: number;
-  /** Events of one time run in the order in which they were planned. */
+  /** Events that are due at the same time run in this order. */
   readonly order: number;
   readonly run: () => void;
   isCancelled?: true;
@@ -12,7 +12,7 @@ export interface ClockEvent {
 
 const STEPS_OF_A_TURN = 64;
 
-/** A source of chance: the same seed gives the same numbers. */
+/** A random number generator: the same seed gives the same numbers. */
 export class Chance {
   readonly pick: (below: number) => number;
   readonly #seed: number;
@@ -22,14 +22,14 @@ export class Chance {
     this.pick = seededPick(seed);
   }
 
-  /** A source of its own for each part of the world: when one part is left out, the others stay the same. */
+  /** Returns a separate generator for a part of the world, so that the other parts stay the same when one is left out. */
   of(name: string): Chance {
     let hash = 0x811c9dc5 ^ this.#seed;
     for (let index = 0; index < name.length; index++) hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193);
     return new Chance(hash ^ (hash >>> 13));
   }
 
-  /** True once in so many times; never for 0. */
+  /** Returns true once in `inTimes` times on average, and never for 0. */
   once(inTimes: number): boolean {
     return inTimes > 0 && this.pick(inTimes) === 0;
   }
@@ -43,18 +43,18 @@ export class Chance {
   }
 }
 
-/** The time of the world, which passes when nothing else is left to do. Nothing in the world waits by any other clock. */
+/** The clock of the world. Time passes when nothing else is left to do, and everything in the world waits by this clock. */
 export class Clock {
   nowMs: number;
   steps = 0;
   stalls = 0;
-  /** What `setImmediate` was called with. */
+  /** The functions that were passed to `setImmediate`. */
   readonly immediates: (() => void)[] = [];
   readonly #heap: ClockEvent[] = [];
   readonly #turns: number;
   #planned = 0;
 
-  /** @param turns of Node's loop after each event: none where `setImmediate` is that of the world */
+  /** @param turns the turns of Node's event loop after each event. None are needed where the world replaces `setImmediate` */
   constructor(startMs = Date.parse('2026-01-01T00:00:00Z'), turns = 0) {
     this.nowMs = startMs;
     this.#turns = turns;
@@ -78,7 +78,7 @@ export class Clock {
     return this.at(this.nowMs + Math.max(0, ms), run);
   }
 
-  /** Waits. A signal that aborts meanwhile ends the wait with its reason. */
+  /** Waits. An abort of the signal ends the wait with the reason of the signal. */
   wait(ms: number, signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal === undefined) return void this.in(ms, resolve);
@@ -95,13 +95,13 @@ export class Clock {
     });
   }
 
-  /** Nothing runs for so long: what was due meanwhile is late. */
+  /** Lets time pass while nothing runs: events that become due meanwhile run late. */
   stall(ms: number): void {
     this.nowMs += ms;
     this.stalls++;
   }
 
-  /** Runs what is due, one event after the other, until `isOver` or nothing is left. */
+  /** Runs due events one after the other until `isOver` returns true or no event is left. */
   async run(isOver: () => boolean): Promise<void> {
     for (;;) {
       await this.#settled();
@@ -114,7 +114,7 @@ export class Clock {
     }
   }
 
-  /** Runs what is due until then, that of this time included. */
+  /** Runs all events that are due until `endMs`, including those due at `endMs`. */
   async runUntil(endMs: number): Promise<void> {
     let isOver = false;
     const end = () => {
@@ -124,9 +124,9 @@ export class Clock {
     await this.run(() => isOver);
   }
 
-  /** Runs all work that does not wait for this clock, up to its next wait: a tick of Node runs after all promises. */
+  /** Runs all work that does not wait for this clock. `process.nextTick` runs after all promises that are ready. */
   async #settled(): Promise<void> {
-    // Node forgets what weak references lead to only between the turns of its loop.
+    // Node clears weak references only between turns of its event loop.
     if (this.steps % STEPS_OF_A_TURN === 0) await new Promise((resolve) => void setImmediate(resolve));
     for (let turn = 0; turn < this.#turns; turn++) await new Promise((resolve) => void setImmediate(resolve));
     await new Promise<void>((resolve) => process.nextTick(resolve));

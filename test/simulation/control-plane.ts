@@ -16,7 +16,7 @@ export interface ServiceSpec {
 
 export interface HttpRequest {
   readonly method: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly body?: string | undefined;
 }
@@ -26,7 +26,7 @@ export interface HttpReply {
   readonly body: object | string;
 }
 
-/** A write of an object by way of the API. */
+/** A write of an object through the API. */
 export interface ObjectWrite {
   readonly kind: string;
   readonly name: string;
@@ -35,7 +35,7 @@ export interface ObjectWrite {
 
 const NOT_SERVED = 'the server could not find the requested resource';
 
-/** The objects of one cluster, and what every API server of it answers. Writes are conditional as in the real one. */
+/** The objects of one cluster, and the answers of all its API servers. Writes are conditional, as in a real API server. */
 export class ControlPlane {
   readonly #objects: Map<string, KubernetesObject>;
   #version: number;
@@ -66,7 +66,7 @@ export class ControlPlane {
     return this.#all('endpointslices') as EndpointSlice[];
   }
 
-  /** Writes an object as another writer than the functions does. */
+  /** Writes an object as a writer other than the functions. */
   place(kind: string, object: KubernetesObject, by = 'kubectl'): KubernetesObject {
     const { namespace = '', name, uid = `uid-${this.#version + 1}` } = object.metadata;
     this.#version++;
@@ -158,7 +158,7 @@ export function isIPv6(address: string): boolean {
   return address.includes(':');
 }
 
-/** What a Service has: its addresses, and its ports as text. */
+/** Returns the addresses of a Service, and its node ports as text. */
 export function itemsOf({ spec }: { readonly spec: ServiceSpec }): string[] {
   const ports = spec.ports.flatMap(({ nodePort = 0 }) => (nodePort === 0 ? [] : String(nodePort)));
   return [...(spec.clusterIPs ?? []), ...ports];

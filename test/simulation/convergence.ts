@@ -7,11 +7,11 @@ import { STORE_FAILS_MS, type Violation, type World } from './world.ts';
 
 const INTERVALS_TO_CONVERGE = 4;
 const LOOK_EVERY_MS = 15_000;
-/** So many looks one after the other find nothing wrong. */
+/** The number of consecutive checks that must find nothing wrong. */
 const LOOKS = 2;
 const FAMILIES = ['IPv4', 'IPv6'] as const;
 
-/** Waits until everything is as it should be, and reports what is not so in time. */
+/** Waits until the state of the world is correct, and reports what is still wrong when the time is over. */
 export async function untilConverged(world: World): Promise<void> {
   const { clock } = world;
   const lateMs = (world.has('slowReads') ? LONGEST_LIST_MS : 0) + (world.has('storeFails') ? STORE_FAILS_MS : 0);
@@ -19,7 +19,7 @@ export async function untilConverged(world: World): Promise<void> {
   for (let clean = 0; clean < LOOKS; ) {
     await clock.wait(LOOK_EVERY_MS);
     const wrong = wrongIn(world);
-    // Strikes that begin again go wrong late.
+    // After a rotation or a move, strikes start from zero, so errors can appear late.
     const isEarly = startAgain(world.servers) && clock.nowMs < endsAtMs - INTERVALS_TO_CONVERGE * INTERVAL_MS;
     clean = wrong.length === 0 && !isEarly ? clean + 1 : 0;
     if (clock.nowMs < endsAtMs) continue;
@@ -32,18 +32,18 @@ function intervalsToConverge({ servers }: World): number {
   return startAgain(servers) ? 2 * INTERVALS_TO_CONVERGE : INTERVALS_TO_CONVERGE;
 }
 
-/** After a rotation or a move strikes start again from zero: for passes, the kubeconfig leads to another control plane. */
+/** Returns whether strikes started from zero: after a rotation or a move, the kubeconfig is that of another control plane. */
 function startAgain({ hasRotated, hasMoved }: World['servers']): boolean {
   return hasRotated || hasMoved;
 }
 
 function wrongIn(world: World): Violation[] {
   const { servers } = world;
-  // The repairs wait for the server of their kubeconfig.
+  // The repairs need the server of their kubeconfig.
   const canRepair = servers.reached(new URL(servers.kubeconfig.server).hostname) !== undefined;
   return [
     ...(world.has('ranges') && canRepair ? [...leaked(world), ...free(world)] : []),
-    // Passes use a kept kubeconfig for hours, as long as the control plane that it leads to answers.
+    // Passes use a kept kubeconfig for hours while the control plane that it names answers.
     ...(world.has('endpoints') && !servers.hasMoved ? misplaced(world) : []),
   ];
 }
@@ -54,7 +54,7 @@ function leaked(world: World): Violation[] {
   const owned = ownedIn(world);
   return keysOf(world).flatMap((key) => {
     const { taken, holds } = world.stored(key);
-    // What no caller knows that it holds is freed by the pass after the end of its hold.
+    // An item that was allocated without its caller knowing is freed by a pass after the end of its hold.
     const isHeld = (item: string) => (holds.get(item)?.untilMs ?? 0) > clock.nowMs - freedLateMs;
     return [...taken]
       .filter((item) => !owned.has(item) && !isHeld(item))
@@ -83,7 +83,7 @@ function misplaced(world: World): Violation[] {
   const good = world.expected().filter((address) => servers.isGood(address) && !endpoints.isWithdrawn(address));
   const wrong = FAMILIES.flatMap((family) => {
     const expected = good.filter((address) => isCertain(address) && isIPv6(address) === (family === 'IPv6')).sort();
-    // The last address stays.
+    // The functions never remove the last address.
     if (expected.length === 0) return [];
     const published = endpoints.publishedOf(family).map((each) => each.filter(isCertain).join(' '));
     if (published.every((each) => each === expected.join(' '))) return [];
@@ -91,7 +91,7 @@ function misplaced(world: World): Violation[] {
     return [{ kind: 'notConverged', message }];
   });
   const foreign = servers.plane.slices().filter(({ metadata }) => metadata.name.startsWith(FOREIGN));
-  // Without a live address nothing is deleted.
+  // The functions delete no slice while the family has no live address.
   const isLive = good.some((address) => isCertain(address) && !isIPv6(address));
   const pruned = world.has('prune') && isLive ? foreign : [];
   return [...wrong, ...pruned.map(({ metadata }) => ({ kind: 'notConverged', message: `${metadata.name} is left` }))];

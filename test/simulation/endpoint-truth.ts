@@ -18,7 +18,7 @@ interface Probe {
   readonly atMs: number;
   readonly pass: string;
   readonly address: string;
-  /** Absent: silence. */
+  /** The HTTP status of the answer, absent if no answer came. */
   readonly status: number | undefined;
 }
 
@@ -27,69 +27,69 @@ interface ProbeResult {
   readonly isLate?: boolean;
 }
 
-/** The call that writes now. */
+/** The call of a function that the cluster carries out now. */
 interface Call {
   readonly process: Process;
   readonly sentAtMs: number;
-  /** The invocation had read by then that passes are paused. */
+  /** The invocation had read that passes are paused before it sent the call. */
   readonly sawPause: boolean;
-  /** When the invocation began. */
+  /** The start of the invocation. */
   readonly begunAtMs: number;
 }
 
-/** A pass takes 9 s, and the clocks of functions differ by 2 s. */
+/** A pass takes up to 9 s, and the clock of a function is wrong by up to 2 s. */
 const PASS_MS = 11_000;
-/** Half an interval, by two clocks. */
+/** The shortest time between two misses that count: half an interval, less where clocks are wrong. */
 const BETWEEN_MISSES_MS = { skewed: 800, correct: 3_000 } as const;
-/** Three intervals, and a pass. Where tries are rarer, a miss counts as long as it is among the last ones. */
+/** A miss counts for three intervals and one pass. A miss of one of the last passes that probed the address counts as well. */
 const EVIDENCE_MS = 45_000;
 const LAST_TRIES = 12;
-/** The rarest are a minute apart, a function may be late, and three in a row count. */
+/** The time for which probes are kept: the rarest are a minute apart and may be late, and three misses in a row count. */
 const REMEMBERED_MS = 225_000;
-/** The longest from the last read of a registration to a write. */
+/** The longest time from the last read of a registration to a write. */
 const STALE_SPEC_MS = PASS_MS;
-/** The end of a withdrawal is by the clock of one function and read by that of another. */
+/** The largest difference between the clocks of two functions: one writes the end of a withdrawal, another reads it. */
 export const SKEW_MS = 4_000;
 export const LONGEST_WITHDRAWAL_MS = 20 * 60_000;
-/** A write arrives 25 s later, and a request that was repeated may still run for 30 s. */
+/** A write arrives up to 25 s late, and a repeated request may run for 30 s more: after this, no mark of it follows. */
 const LATEST_MARK_MS = { ofOne: 26_000, ofRepeated: 60_000 } as const;
-/** From the first answer of a pass to its last probe. */
+/** The longest time from the first answer of a pass to its last probe. */
 const PROBES_MS = 4_000;
 const SHUTDOWN_STATUS = 500;
-/** Begins the names of slices that another client makes. */
+/** The prefix of the names of slices that another client creates. */
 export const FOREIGN = 'other-';
 const ALIVE = new Set([200, 401, 403, 429]);
 
-/** Holds every change of the published addresses against what API servers and people really did. */
+/** Compares every change of the published addresses with what API servers and people really did. */
 export class EndpointTruth {
   readonly #world: World;
   #call: Call | undefined;
   #probes: Probe[] = [];
-  /** Of the Endpoints, and of the slices of the functions. */
+  /** The addresses that the Endpoints and each slice of the functions publish. */
   readonly #published = new Map<string, readonly string[]>();
   #restoredAtMs = Number.NEGATIVE_INFINITY;
-  /** When another client last removed all addresses of an object. */
+  /** The time at which another client last removed all addresses of an object. */
   #emptiedAtMs = Number.NEGATIVE_INFINITY;
-  /** When a deregistration of each was undone. */
+  /** The time at which a deregistration of the address was undone. */
   readonly #undoneAtMs = new Map<string, number>();
-  /** Until when each is out, as a deregistration answered. */
+  /** The end of the withdrawal, as a deregistration of the address answered it. */
   readonly #withdrawnUntilMs = new Map<string, number>();
-  /** How many deregistrations of each are under way. */
+  /** The number of deregistrations of the address that are under way. */
   readonly #leaving = new Map<string, number>();
-  /** A deregistration that began before this time may have been undone: its answer is not checked. */
+  /** A deregistration of the address that began before this time may have been undone, so its answer is not checked. */
   readonly #mayReturnMs = new Map<string, number>();
-  /** Since when deregistrations that overlap may have had an effect. */
+  /** The time since which overlapping deregistrations of the address may have had an effect. */
   readonly #leavingSinceMs = new Map<string, number>();
   #begun = 0;
-  /** The number of the only deregistration that may have an effect. */
+  /** The number of the deregistration of the address, if no other one may have an effect. */
   readonly #alone = new Map<string, number>();
-  /** Until when one without an answer may mark the address. */
+  /** The time until which a deregistration without an answer may mark the address. */
   readonly #unknownUntilMs = new Map<string, number>();
-  /** Until when one without an answer, or a repeated one, may. */
+  /** The time until which a deregistration that was repeated or got no answer may mark the address. */
   readonly #markedUntilMs = new Map<string, number>();
-  /** Until when deregistrations may have an effect. */
+  /** The time until which deregistrations of the address may have an effect. */
   readonly #leavingUntilMs = new Map<string, number>();
-  /** Addresses of the spec and its names, and when they were removed from both. */
+  /** The time at which the address was removed from the spec and from the DNS records of its host. */
   readonly #notExpectedSinceMs = new Map<string, number>();
   #expected: ReadonlySet<string> = new Set();
   readonly #unexpectedUntilMs = new Map<string, number>();
@@ -98,7 +98,7 @@ export class EndpointTruth {
     this.#world = world;
   }
 
-  /** Runs what a call of a function does in the cluster. */
+  /** Runs `work`, which carries out a call of a function in the cluster. */
   during<T>(call: Call, work: () => T): T {
     this.#call = call;
     try {
@@ -108,17 +108,17 @@ export class EndpointTruth {
     }
   }
 
-  /** @param isLate the process stood still meanwhile, and its silence says nothing of the server */
+  /** Records a probe. @param isLate the process stood still during the probe, so silence proves nothing about the server */
   probed(process: Process, address: string, { status, isLate = false }: ProbeResult): void {
     const { clock, servers } = this.#world;
     if (status === undefined ? !isLate : !ALIVE.has(status)) servers.notice(address);
-    // Others probe only to find a server that answers them.
+    // Other processes probe only to find a server that answers.
     if (process.kind !== 'endpoints' && process.kind !== 'agent') return;
     this.#probes = this.#probes.filter(({ atMs }) => atMs > clock.nowMs - REMEMBERED_MS);
     this.#probes.push({ atMs: clock.nowMs, pass: passOf(process), address, status });
   }
 
-  /** The spec, or the records of its name, have these addresses now. */
+  /** Sets the addresses that the spec and the DNS records of its host have now. */
   expect(addresses: readonly string[]): void {
     const { nowMs } = this.#world.clock;
     const now = new Set(addresses);
@@ -130,7 +130,7 @@ export class EndpointTruth {
     this.#expected = now;
   }
 
-  /** A deregistration is under way. @returns its number */
+  /** Records the start of a deregistration. @returns its number */
   leaves(address: string): number {
     const { clock } = this.#world;
     const isUnknown = (this.#unknownUntilMs.get(address) ?? 0) > clock.nowMs;
@@ -144,12 +144,15 @@ export class EndpointTruth {
     return this.#begun;
   }
 
-  /** Whether no other deregistration of the address was under way with this one, or may still have an effect. */
+  /** Returns whether no other deregistration of the address ran at the same time or may still have an effect. */
   isAlone(address: string, number: number): boolean {
     return this.#alone.get(address) === number;
   }
 
-  /** It has ended, and may have an effect until then. Without an answer, or repeated, it may still mark the address. */
+  /**
+   * Records the end of a deregistration. It may have an effect until `untilMs`; one that was repeated or got no answer may
+   * still mark the address.
+   */
   left(address: string, untilMs: number, unknown?: keyof typeof LATEST_MARK_MS, isRepeated = false): void {
     const { nowMs } = this.#world.clock;
     if (unknown) this.#unknownUntilMs.set(address, nowMs + LATEST_MARK_MS[unknown]);
@@ -159,8 +162,8 @@ export class EndpointTruth {
   }
 
   /**
-   * A deregistration, begun then, answered that the address is not published until then. A later one does not make the first
-   * forget that the server was down since.
+   * Records the answer of a deregistration that began at `askedAtMs`: the address is withdrawn until `untilMs`. The answer is
+   * ignored if the server was down since the first of the overlapping deregistrations began.
    */
   withdrawn(address: string, askedAtMs: number, untilMs: number): void {
     const { servers } = this.#world;
@@ -172,13 +175,13 @@ export class EndpointTruth {
     }
   }
 
-  /** It is undone, the table forgot it, or the server went down: when it answers again it is published. */
+  /** Records that the address may be published again: its withdrawal was undone or lost, or the server was down. */
   mayReturn(address: string, untilMs = this.#world.clock.nowMs): void {
     this.#withdrawnUntilMs.delete(address);
     this.#mayReturnMs.set(address, Math.max(untilMs, this.#mayReturnMs.get(address) ?? 0));
   }
 
-  /** No withdrawal keeps it out any more, unless an invocation may still mark it. */
+  /** Records that no withdrawal applies to the address any more, unless an invocation may still mark it. */
   returned(address: string): void {
     this.#undoneAtMs.set(address, this.#world.clock.nowMs);
     const isMarkedLater = (this.#markedUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
@@ -199,7 +202,7 @@ export class EndpointTruth {
     return [...this.#published.values()].flat();
   }
 
-  /** What each of the objects has that publish addresses of the family. */
+  /** Returns the addresses of each object that publishes addresses of the family. */
   publishedOf(family: 'IPv4' | 'IPv6'): (readonly string[])[] {
     const names =
       family === 'IPv4' ? ['endpoints/kubernetes', 'endpointslices/kubernetes'] : ['endpointslices/kubernetes-ipv6'];
@@ -210,12 +213,12 @@ export class EndpointTruth {
     return (this.#withdrawnUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
   }
 
-  /** Some deregistration may still have an effect. */
+  /** Returns whether a deregistration may still have an effect. */
   mayBeWithdrawn(address: string): boolean {
     return (this.#leavingUntilMs.get(address) ?? 0) > this.#world.clock.nowMs;
   }
 
-  /** The table is an old one: what was undone, or refused, may be there again. */
+  /** Records that the table was replaced by an old copy, which may contain withdrawals that were undone or refused since. */
   restored(): void {
     this.#restoredAtMs = this.#world.clock.nowMs;
     for (const address of this.#leavingUntilMs.keys()) {
@@ -223,7 +226,7 @@ export class EndpointTruth {
     }
   }
 
-  /** Called after each write of the leases by a deregistration. None of this world may withdraw the last address of a family. */
+  /** Checks each write of the leases by a deregistration: none in the simulation may withdraw the last address of a family. */
   checkMarked({ before, after }: TableWrite): void {
     for (const isOf of [isIPv6, (address: string) => !isIPv6(address)]) {
       const stayingIn = (leases: Attributes | undefined) =>
@@ -237,7 +240,7 @@ export class EndpointTruth {
     }
   }
 
-  /** Called after each write of Endpoints and slices. */
+  /** Checks each write of Endpoints and slices. */
   check({ kind, name }: ObjectWrite): void {
     const { plane } = this.#world.servers;
     if (name.startsWith(FOREIGN)) return void this.#checkForeign(name);
@@ -263,7 +266,7 @@ export class EndpointTruth {
     for (const address of now) if (!before.includes(address)) this.#checkAdded(address, kind, now, call);
   }
 
-  /** Another client's slice is deleted only where the spec allows it, and never the last address of its family. */
+  /** Checks that another client's slice is deleted only if the spec allows it, and that its family keeps an address. */
   #checkForeign(name: string): void {
     const { plane } = this.#world.servers;
     if (this.#call === undefined || plane.find('endpointslices', 'default', name) !== undefined) return;
@@ -284,7 +287,7 @@ export class EndpointTruth {
     if (isLeaving || this.#wasUnexpected(address, sentAtMs - 3 * PASS_MS)) return;
     const tries = this.#probes.filter((probe) => probe.address === address);
     const isLate = (probe: Probe) => probe.atMs > sentAtMs - EVIDENCE_MS;
-    // A pass whose process was late tries twice.
+    // A pass whose process was late probes an address twice, so passes are counted here and not probes.
     const lastPasses = [...new Set(tries.map(({ pass }) => pass))].slice(-LAST_TRIES);
     const misses = tries.filter(
       (probe) => (isLate(probe) || lastPasses.includes(probe.pass)) && this.#provesMiss(probe),
@@ -295,12 +298,12 @@ export class EndpointTruth {
     const own = tries.filter(({ pass }) => isOwnWrite && pass === passOf(process));
     const isAlive = ({ status }: Probe) => status !== undefined && ALIVE.has(status);
     const hasAnswered = own.length > 0 && own.every(isAlive) && !agents.has(address);
-    // A pass that did not probe it does not know an answer that another pass could not write.
+    // A pass that did not probe the address decides by the table, which may lack an answer that another pass failed to write.
     const mayKnow = own.length > 0 || this.#world.leaseField(address, 'misses') < 2;
     if (hasAnswered || (mayKnow && servers.wasGoodSince(address, sentAtMs - PASS_MS))) {
       this.#world.violate('removed', `${address} answers, was not withdrawn, and was removed`);
     } else if (this.#isUnansweredSinceUndo(address, tries)) {
-      // Another writer published it before it answered.
+      // Another writer published the address before the server answered.
       return;
     } else if (!saidShutdown && !this.#areTwo(misses) && sentAtMs > this.#restoredAtMs + REMEMBERED_MS) {
       const shown = tries.map(({ atMs, status }) => `${this.#world.timeOf(atMs)} ${status ?? 'silence'}`).join(', ');
@@ -320,7 +323,7 @@ export class EndpointTruth {
     return !tries.some(({ atMs, status = 0 }) => atMs >= undoneAtMs && ALIVE.has(status));
   }
 
-  /** Whether all misses are of the time before the end of the lease that the pass has read. */
+  /** Returns whether all misses are from before the end of the lease that the pass has read. */
   #isEarly(misses: readonly Probe[], address: string, begunAtMs: number): boolean {
     const endMs = this.#world.leaseField(address, 'expiresAtMs');
     const wasRead = endMs - 1000 * this.#world.spec.endpoints.leaseSeconds < begunAtMs - SKEW_MS;
@@ -329,14 +332,14 @@ export class EndpointTruth {
 
   #checkAdded(address: string, kind: string, now: readonly string[], { sentAtMs, process }: Call): void {
     if (this.isWithdrawn(address)) this.#world.violate('withdrawn', `${address} is withdrawn and was published`);
-    // A deregistration keeps what the leases have: the next tick removes it.
+    // A deregistration publishes what the leases contain, and the next tick removes wrong addresses.
     const isTick = process.kind === 'endpoints';
     const undoneAtMs = this.#undoneAtMs.get(address) ?? 0;
     const isUndone = undoneAtMs > Math.max(sentAtMs - REMEMBERED_MS, this.#restoredAtMs) && undoneAtMs < sentAtMs;
     // The lease of an agent counts until it expires.
     const leaseMs = this.#world.agents.has(address) ? 1000 * this.#world.spec.endpoints.leaseSeconds : 0;
     const isAnswer = ({ atMs, status = 0 }: Probe) => atMs >= undoneAtMs - PASS_MS - leaseMs && ALIVE.has(status);
-    // A slice mirrors what the Endpoints have.
+    // A slice mirrors the Endpoints.
     const isMirrored = kind === 'endpointslices' && this.publishedIn('endpoints', 'kubernetes').includes(address);
     if (
       isTick &&
@@ -347,12 +350,12 @@ export class EndpointTruth {
       this.#world.violate('withdrawn', `${address} was published after an undo, and has not answered since`);
     }
     const goneSinceMs = this.#notExpectedSinceMs.get(address);
-    // An agent may have renewed its lease right before.
+    // An agent may have refreshed the lease just before the address was removed from the spec.
     const isAgents = this.#world.agents.has(address);
-    // A look-up that fails says nothing: the former record stays, if it answers.
+    // A failed DNS lookup proves nothing: the address of the former record stays while it answers.
     const { calmSinceMs, servers } = this.#world;
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
-    // Without another of its family, an address stays until its lease expires.
+    // An address stays until its lease expires if no other address of its family is expected.
     const isLeased = this.#world.leaseField(address, 'expiresAtMs') > sentAtMs;
     if (isLeased && !now.some((each) => this.isExpected(each))) return;
     if (isTick && !isAgents && !isFormerRecord && goneSinceMs !== undefined && goneSinceMs < sentAtMs - STALE_SPEC_MS) {
@@ -360,11 +363,11 @@ export class EndpointTruth {
     }
   }
 
-  /** Silence may be the network's, unless another address answered the same pass, or agents know better. */
+  /** Returns whether a probe proves a miss. Silence does if another address answered the pass or the address has an agent. */
   #provesMiss({ status, pass, address }: Probe): boolean {
     if (status !== undefined) return !ALIVE.has(status);
     if (this.#world.agents.has(address)) return true;
-    // Each family has network paths of its own.
+    // Each family has its own network paths.
     return this.#probes.some(
       (probe) => probe.pass === pass && probe.status !== undefined && isIPv6(probe.address) === isIPv6(address),
     );
@@ -385,7 +388,7 @@ function passOf({ name, invocation }: Process): string {
   return `${name}/${invocation}`;
 }
 
-/** What an agent on the server's own host finds. */
+/** Returns the result of a probe by the agent on the server's own host. */
 export function probeReplyOf({ state }: Server, { status, body }: HttpReply): ProbeReply {
   if (state === 'down' || state === 'silent') return { kind: 'silence', message: 'connect ECONNREFUSED' };
   return { kind: 'status', status, body: String(body) };

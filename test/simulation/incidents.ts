@@ -22,7 +22,7 @@ import type { World } from './world.ts';
 
 type Incident = (world: World, chance: Chance) => Promise<void>;
 
-/** The functions do not run for some time; perhaps an API server is down when they do again. */
+/** Stops the functions for some time. An API server may be down when they run again. */
 async function outage(world: World, chance: Chance): Promise<void> {
   if (world.isStopped) return;
   world.stops++;
@@ -37,12 +37,12 @@ async function deployment(world: World): Promise<void> {
   world.endProcesses();
 }
 
-/** Every process, and the network, stands still for a moment. */
+/** Stops every process and the network for a moment. */
 async function stall({ clock }: World, chance: Chance): Promise<void> {
   clock.stall(500 + chance.pick(chance.oneOf([2_500, 20_000])));
 }
 
-/** Many calls and their retries are lost for some seconds. In half of the cases servers are drained all the time. */
+/** Loses many calls and their retries for some seconds. In half of the cases, servers are drained all the time. */
 async function lossyNetwork(world: World, chance: Chance): Promise<void> {
   const { clock } = world;
   world.lossyUntilMs = clock.nowMs + 3_000 + chance.pick(20_000);

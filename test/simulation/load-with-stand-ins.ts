@@ -4,7 +4,7 @@ import { type Edit, type Plant, SCALES } from './plants.ts';
 const STAND_IN = new URL('./stand-in-http-client.ts', import.meta.url).href;
 const ROOT = new URL('../../', import.meta.url).href;
 
-/** From now on modules of the project get the stand-in for the HTTP client, and the code of a plant in place of their own. */
+/** Loads the stand-in for the HTTP client, and the code of the plant, in place of the project's own modules from now on. */
 export function loadWithStandIns(plant: Plant | undefined): void {
   const all = [...SCALES, ...(plant?.edits ?? [])];
   registerHooks({
@@ -19,7 +19,7 @@ export function loadWithStandIns(plant: Plant | undefined): void {
   });
 }
 
-/** @throws when the text to replace is not there exactly once: the plant is to be written again. */
+/** Returns the source with the text replaced. @throws if the text does not occur exactly once: the plant must be updated. */
 export function edited(source: string, { file, find, replace }: Edit): string {
   const parts = source.split(find);
   if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times, not once: ${find}`);

@@ -11,12 +11,12 @@ export interface NetworkRequest extends HttpRequest {
 /** Sends a request of one process to a host. */
 export type Network = (host: string, request: NetworkRequest, signal: AbortSignal) => Promise<HttpReply>;
 
-/** The longest that a call waits by itself: callers give up earlier. */
+/** The longest time that a call waits by itself. Callers give up earlier. */
 const NEVER_MS = 10 * 60_000;
-/** On a lossy path the API gives no answer to one pass in so many. */
+/** On a lossy path, one pass in this many gets no answer from the API. */
 const LOST_ONCE_IN = 3;
 const LOST_ONCE_IN_TROUBLE = 2;
-/** A late process stands still so long in each tick, while it waits for its probes. */
+/** The time for which a late process stands still in each tick while it waits for its probes. */
 const LATE_MS = 1_500;
 const LATE_AFTER_MS = 500;
 export const LONGEST_LIST_MS = 40_000;
@@ -25,7 +25,7 @@ const LIST_OF_SERVICES = /^\/api\/v1\/services\b/;
 const BROKEN_ONCE_IN = 3;
 const UNTRUSTED = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
 
-/** The network of one process, as far as the CA that it read is trusted. */
+/** Returns the network of one process, which reaches the servers that its CA trusts. */
 export function networkOf(world: World, process: Process, ca: string): Network {
   const { servers, clock } = world;
   const path = pathOf(world, process);
@@ -66,7 +66,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
       probed(reply.status);
       return reply;
     } catch (error) {
-      // A kubeconfig that the secret no longer has proves nothing of the server.
+      // An error with a kubeconfig that is no longer in the secret proves nothing about the server.
       const isOldKubeconfig = error instanceof Error && error.message === UNTRUSTED && servers.isTrusted(host);
       if (!isOldKubeconfig) probed();
       throw error;
@@ -80,7 +80,7 @@ function replyIn(answer: Exchanged<HttpReply>): HttpReply {
   return answer.by === 'throttled' ? status(429, 'TooManyRequests', 'later') : status(500, 'InternalError', 'etcd');
 }
 
-/** @throws when a write of Endpoints or slices is to arrive later: its sender gives up */
+/** Delays a write of Endpoints or slices if an incident asks for it. @throws if it is delayed, as its sender gives up */
 function sendLate(
   world: World,
   process: Process,
@@ -92,12 +92,12 @@ function sendLate(
   const lateMs = world.delayOfWrite?.(kind, body ?? '');
   if (lateMs === undefined) return;
   world.clock.in(lateMs, () => void carryOut());
-  // It does not come to write once more.
+  // The sender cannot write again before the late write arrives.
   process.freeze(lateMs);
   throw failure('ECONNRESET');
 }
 
-/** One list in some breaks off, is a part, is too old or comes too often. */
+/** Returns some lists cut off, incomplete, too old or throttled. */
 function broken(chance: Chance, { isFaulty }: World, { method }: NetworkRequest, reply: HttpReply): HttpReply {
   const isList = method === 'GET' && typeof reply.body === 'object' && 'items' in reply.body;
   if (!isList || !isFaulty || !chance.once(BROKEN_ONCE_IN)) return reply;
@@ -118,7 +118,7 @@ function broken(chance: Chance, { isFaulty }: World, { method }: NetworkRequest,
   }
 }
 
-/** A read takes its time before it is carried out, and a list after it: its items are those of its beginning. */
+/** Returns the delays of a read. A list is delayed after it was carried out, so it has the items of that earlier time. */
 function slownessOf(world: World, { method, path }: NetworkRequest, chance: Chance) {
   const isSlow = world.isFaulty && world.has('slowReads') && method === 'GET' && !path.startsWith('/readyz');
   if (!isSlow) return { beforeMs: 0, afterMs: 0 };
@@ -136,7 +136,7 @@ async function connected({ servers, clock }: World, host: string, ca: string, si
   return server;
 }
 
-/** How the network path and the process are in the invocation of now. */
+/** Returns a function that gives the state of the network path and of the process in the current invocation. */
 function pathOf(world: World, process: Process): () => { isLate: boolean; readonly isLost: boolean } {
   const chance = world.chance.of(`path of ${process.name} from ${process.invocation}`);
   const isTick = process.kind === 'endpoints';

@@ -14,20 +14,20 @@ import { Process } from './process.ts';
 import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, STACK, type World } from './world.ts';
 
-/** What was begun before a change has ended after this. */
+/** Work that began before a change ends within this time. */
 export const DRAINED_MS = 45_000;
 const UNDO_LOST_MS = 3_000;
 const STOP_MS = 20_000;
-/** A pass began and ended. */
+/** Long enough for a whole pass. */
 const UNANSWERED_MS = 15_000;
-/** The ticks of one minute may be too late, those of the next see it down. */
+/** The ticks of one minute may be late, but those of the next minute see that the server is down. */
 const SEEN_DOWN_MS = 75_000;
-/** Each reads the leases before another writes them. */
+/** Long enough for all deregistrations to read the leases before one of them writes. */
 const HALT_MS = 200;
-/** Longer than a run: a mark that a refusal leaves is seen in the end. */
+/** Longer than a run, so that a wrong mark of a refused deregistration is still there at the end. */
 const LONG_MIN = LONGEST_WITHDRAWAL_MS / 60_000;
 
-/** Applies a spec; from then on functions that read it know it. */
+/** Applies a spec and sets the addresses that are expected from now on. */
 export async function apply(world: World, change: Partial<ClusterSpec>): Promise<void> {
   while (world.isRegistrationLost) await world.clock.wait(1_000);
   world.spec = { ...world.spec, ...change };
@@ -40,12 +40,12 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
   const { table } = await world.kbctl();
   if (change.mode !== undefined) await setClusterMode(table, CLUSTER, change.mode);
   else await registerCluster(table, world.spec);
-  // As the endpoints loop would have; before another stack does.
+  // Claims the cluster, as the endpoints loop does, before another stack can.
   if (!world.has('endpoints') || world.has('otherStack')) await claimCluster(table, CLUSTER, STACK);
   world.expectAddresses();
 }
 
-/** All passes pause for a while: a cluster's, or those of all. */
+/** Pauses the passes of the cluster, or of all clusters, for a while. */
 export async function pause(world: World, chance: Chance): Promise<void> {
   const { clock } = world;
   const { table, nowMs } = await world.kbctl();
@@ -56,15 +56,15 @@ export async function pause(world: World, chance: Chance): Promise<void> {
   else if (!(await pauseCluster(table, CLUSTER, pause))) return;
   world.note(`${isAll ? 'all clusters are' : 'the cluster is'} paused until ${world.timeOf(untilMs)}`);
   world.pauses.set(isAll ? 'all' : 'cluster', { fromMs: clock.nowMs, untilMs });
-  // A spec that is applied meanwhile ends no pause.
+  // A spec that is applied during a pause does not end the pause.
   if (chance.once(3)) await apply(world, { maxEventsPerPass: 10 + chance.pick(10) });
 }
 
-/** Withdraws a server; perhaps a second at the same time, a second time, or not after all. */
+/** Withdraws a server, perhaps a second one at the same time. May withdraw the first again or undo its withdrawal. */
 export async function drain(world: World, chance: Chance): Promise<void> {
   const { clock, firstAddresses } = world;
   const [one, other] = [chance.oneOf(firstAddresses), chance.oneOf(firstAddresses)];
-  // Not all of them can be.
+  // One of these deregistrations is refused: they cannot withdraw every server.
   const minutes = chance.oneOf([0.5, LONG_MIN]);
   if (chance.once(3)) await Promise.all(firstAddresses.map((address) => withdraw(world, address, minutes, chance)));
   await Promise.all([
@@ -72,7 +72,7 @@ export async function drain(world: World, chance: Chance): Promise<void> {
     chance.once(2) ? withdraw(world, other, chance.oneOf([0.5, 1, 2]), chance) : undefined,
   ]);
   await clock.wait(chance.pick(30_000));
-  // A shorter one shortens nothing.
+  // A second, shorter withdrawal does not shorten the first one.
   if (!chance.once(3)) await withdraw(world, one, 0.5, chance);
   if (!chance.once(3)) return;
   // An undo alone does not publish a server that does not answer.
@@ -89,7 +89,7 @@ export async function withdraw(world: World, address: string, minutes: number, c
   const number = endpoints.leaves(address);
   const askedAtMs = clock.nowMs;
   const event = { cluster: CLUSTER, address, untilMinutes: minutes };
-  // A repeated request may mark it after the first was refused: then a long withdrawal would be no defect.
+  // A long withdrawal is requested once. A repeated request could mark the address after the first one was refused.
   const isSingle = minutes === LONG_MIN || chance.once(2);
   const answer = isSingle
     ? await world.invoke<DeregistrationResult>('deregister', event)
@@ -99,30 +99,30 @@ export async function withdraw(world: World, address: string, minutes: number, c
   const known = answer instanceof Error ? undefined : answer;
   const isWithdrawn = known?.outcome === 'deregistered';
   if (isWithdrawn && !known.stillPublished) endpoints.withdrawn(address, askedAtMs, known.untilMs);
-  // A refusal withdraws nothing. An invocation that gave no answer may still run, or have marked it.
+  // A refused deregistration withdraws nothing. One without an answer may still run or may have marked the address.
   const endsAtMs = known?.outcome === 'refused' ? clock.nowMs : askedAtMs + minutes * 60_000;
   endpoints.left(address, endsAtMs + DRAINED_MS, known ? undefined : isSingle ? 'ofOne' : 'ofRepeated', !isSingle);
-  // The clock of the person who undid it may be ahead.
+  // The clock of the person who undid the withdrawal may be fast.
   const isMarked = world.isMarked(address, clock.nowMs + SKEW_MS);
   if (known?.outcome === 'refused' && isSingle && endpoints.isAlone(address, number) && isMarked) {
     world.violate('toldRefused', `the deregistration of ${address} was refused, and it is withdrawn`);
   }
 }
 
-/** A server is drained and restarts: it is published again before its withdrawal ends. */
+/** Drains and restarts a server, which is published again before its withdrawal ends. */
 export async function restart(world: World, address: string, chance: Chance): Promise<void> {
   const { clock, servers, endpoints, agents } = world;
   const isItself = agents.has(address) && chance.once(2);
   await (isItself ? deregisterItself(world, address) : withdraw(world, address, LONG_MIN, chance));
   servers.set(address, { state: 'down' });
   await clock.wait(isItself ? chance.pick(SEEN_DOWN_MS) : SEEN_DOWN_MS);
-  // Another incident may have started it before a tick saw it down.
+  // Another incident may have started the server before a tick saw it down.
   const wasDown = servers.all.get(address)?.state === 'down';
   servers.set(address, { state: 'up' });
   if (wasDown) endpoints.returned(address);
 }
 
-/** As the agent beside a server does when it ends: no tick needs to see it down. */
+/** Deregisters a server as its agent does when the server ends: no tick needs to see it down. */
 async function deregisterItself(world: World, address: string): Promise<void> {
   const agent = new Process(world, `agent-${address}-ends`, 'agent');
   const environment = world.environmentOf(agent);
@@ -135,7 +135,7 @@ async function deregisterItself(world: World, address: string): Promise<void> {
   world.endpoints.left(address, world.clock.nowMs);
 }
 
-/** Withdraws all at once, again and again: some are refused, and the others undone. */
+/** Withdraws all servers several times. Some requests are refused, and the other withdrawals are undone. */
 export async function drainAll(world: World, chance: Chance): Promise<void> {
   for (let left = 1 + chance.pick(6); left > 0; left--) {
     const some = world.firstAddresses.map(async (address) => {
@@ -148,7 +148,10 @@ export async function drainAll(world: World, chance: Chance): Promise<void> {
   }
 }
 
-/** Withdraws all at the same moment: the last one has to undo its own, and what it writes is lost while people undo the others. */
+/**
+ * Withdraws all servers at the same moment. The last deregistration has to undo its own mark, and its writes are lost while
+ * people undo the other withdrawals.
+ */
 export async function undoIsLost(world: World, chance: Chance): Promise<void> {
   const { clock, firstAddresses } = world;
   if (world.onLeases !== undefined) return;
@@ -182,7 +185,7 @@ async function undo(world: World, address: string): Promise<void> {
   world.note(`undo the deregistration of ${address}: ${outcome}`);
 }
 
-/** Drains, stops and starts API servers without waiting for each other, as in a failing rollout, until the faults end. */
+/** Drains, stops and starts API servers at overlapping times until the faults end, as a failing rollout does. */
 export async function rollOut(world: World): Promise<void> {
   const { clock, servers, firstAddresses } = world;
   const chance = world.chance.of('rollouts');
@@ -206,9 +209,9 @@ async function rollOutOne(world: World, address: string, chance: Chance): Promis
     servers.set(address, { state: chance.oneOf(['down', 'silent']) });
     await clock.wait(chance.pick(chance.oneOf([3_000, 12_000, 40_000])));
     servers.set(address, { state: 'up' });
-    // What made it fail was the network, which is not well yet.
+    // The network caused the failure and still loses calls.
     if (chance.once(3)) world.lossyUntilMs = clock.nowMs + chance.pick(15_000);
-    // It is drained again as soon as it answers.
+    // The server may be drained again as soon as it answers.
     await clock.wait(chance.oneOf([50, chance.pick(12_000)]));
     if (chance.once(2)) await withdraw(world, address, chance.oneOf([0.3, 1]), chance);
   }

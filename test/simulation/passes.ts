@@ -10,7 +10,7 @@ import { CLUSTER, OTHER_STACK, type World } from './world.ts';
 const MINUTE_MS = 60_000;
 const HEARTBEAT_MS = 10_000;
 const LEASE_MS = 15_000;
-/** Another deployment has the same table by mistake. */
+/** The interval of another deployment that uses the same table by mistake. */
 const OTHERS_MS = 20_000;
 const REPAIRS = [
   ['repair', ['ranges/serviceips', 'ranges/secondaryserviceips']],
@@ -39,7 +39,7 @@ export function startPasses(world: World): void {
   }
 }
 
-/** Invokes each repair now. */
+/** Invokes each repair once. */
 export function repairOnce(world: World): void {
   for (const { run } of repairsOf(world)) run();
 }
@@ -50,7 +50,7 @@ function repairsOf(world: World) {
   );
 }
 
-/** Invokes every interval, a little late, seldom much, and now and then twice. */
+/** Invokes a function in each interval, usually a little late, seldom very late, and sometimes twice. */
 async function schedule(world: World, name: string, everyMs: number, invoke: () => void): Promise<void> {
   const { clock } = world;
   const chance = world.chance.of(`schedule of ${name}`);
@@ -70,7 +70,7 @@ function scheduled({ clock }: World): object {
   return { 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() };
 }
 
-/** A pass that began while the table was in charge, and succeeded, has seen every Service. */
+/** Invokes a repair. A successful pass that began while the table was in charge has seen every Service. */
 async function repair(world: World, kind: ProcessKind, keys: readonly string[]): Promise<void> {
   const { inChargeSinceMs } = world;
   if (world.areRepairsStopped) return;
@@ -81,7 +81,7 @@ async function repair(world: World, kind: ProcessKind, keys: readonly string[]):
   for (const key of keys) world.ranges.setRecord(key, true);
 }
 
-/** The agent on the host of an API server. */
+/** Runs the agent on the host of an API server. */
 async function keepLease(world: World, address: string, laterMs: number): Promise<void> {
   const { clock } = world;
   await clock.wait(laterMs);
@@ -89,7 +89,7 @@ async function keepLease(world: World, address: string, laterMs: number): Promis
     const agent = new Process(world, `agent-${address}-${number}`, 'agent', world.skewOf(address));
     while (!agent.isDead && !world.hasEnded) {
       await clock.wait(HEARTBEAT_MS);
-      // It is stopped on a host that is no API server any more.
+      // The agent is stopped on a host that is no longer an API server.
       if (!world.deadAgents.has(address) && world.endpoints.isExpected(address)) await refresh(world, agent, address);
     }
     number++;
@@ -111,7 +111,10 @@ async function refresh(world: World, agent: Process, address: string): Promise<v
   cancel();
 }
 
-/** The first API server, which has no agent, ends and starts again and again, and the agents of the others end after each refresh. In a busy world only these do. */
+/**
+ * Stops and starts the first API server, which has no agent, again and again. Starts an agent of each other server for one
+ * refresh at a time. In a busy world only the agents do this.
+ */
 async function crashLoop(world: World): Promise<void> {
   const { clock, servers, agents } = world;
   const chance = world.chance.of('crash loop');

@@ -8,11 +8,11 @@ import { CLUSTER, GREEDY, TOKEN, type World } from './world.ts';
 const NAMESPACE = 'a';
 const AT_ONCE = 6;
 export const BUSY_MS = 1_000;
-/** A Service of another allocator is still there when the table is in charge again. */
+/** The time for which a Service of another allocator stays. The table is in charge again before it ends. */
 const KEPT_MS = 70_000;
-/** Names that are used again and again. */
+/** The number of names that are used again and again. */
 const SHARED = 3;
-/** With so many, each is used again after two strikes, and before the third. */
+/** With this many names, each is used again after two strikes and before the third. */
 const FEW = 24;
 const FEW_EVERY_MS = 2_000;
 
@@ -21,11 +21,11 @@ export interface Wish {
   readonly holdOwner?: string;
 }
 
-/** People who create, change and delete Services, by way of an API server with the webhook. */
+/** People who create, change and delete Services through an API server with the webhook. */
 export class People {
   readonly #world: World;
   readonly #chance: Chance;
-  /** Of each part of the life of a Service. */
+  /** The longest time of each part of the life of a Service. */
   readonly #longestMs: number;
   #services = 0;
   /** Called with the items of a deleted Service whose name is not used again. */
@@ -37,13 +37,13 @@ export class People {
     this.#longestMs = world.has('busy') ? 5_000 : 40_000;
   }
 
-  /** Services that were there before the functions. */
+  /** Creates Services that exist before the functions run. */
   placeFirst(): void {
     const addresses = Array.from({ length: 4 }, () => `10.0.0.${this.#chance.between(2, 14)}`);
     for (const address of new Set(addresses)) this.place(`first-${address}`, withAddress(address));
   }
 
-  /** Another allocator, which the table does not know, gives Services addresses that nothing has or holds. */
+  /** Creates Services as an allocator that the table does not know, with addresses without an owner and without a hold. */
   placeUnrecorded(chance: Chance): void {
     const { holds } = this.#world.stored('ranges/serviceips');
     for (let left = chance.oneOf([1, 3, 6]); left > 0; left--) {
@@ -57,7 +57,7 @@ export class People {
     }
   }
 
-  /** A Service begins every few seconds. */
+  /** Creates a Service every few seconds. */
   async work(): Promise<void> {
     const { clock } = this.#world;
     const busyMs = this.#world.has('fewNames') ? FEW_EVERY_MS : BUSY_MS;
@@ -94,7 +94,7 @@ export class People {
     await clock.wait(chance.pick(this.#longestMs));
     if (chance.once(3)) await this.#change(service, chance);
     await clock.wait(chance.pick(this.#longestMs));
-    // In the end Services stay.
+    // Services that exist when the faults end stay.
     if (this.#world.isFaulty) await this.#delete(service.metadata.name, chance);
   }
 
@@ -105,26 +105,26 @@ export class People {
       const answered = await this.#review({ name, chance, ...wish });
       if (answered === 'refused' && chance.once(2)) return undefined;
       if (answered !== undefined && answered !== 'refused') return this.#store(name, answered, wish, chance);
-      // The API server got no answer in time: the person tries again.
+      // The API server got no answer in time, so the person tries again.
       await clock.wait(chance.pick(chance.oneOf([300, 6_000])));
     }
     return undefined;
   }
 
-  /** Gets addresses for a Service of a namespace whose quota refuses it. */
+  /** Requests addresses for a Service that the quota of its namespace then refuses. */
   async createRefused(name: string, chance: Chance): Promise<void> {
     await this.#world.clock.wait(chance.pick(10_000));
     await this.#review({ name, chance, namespace: GREEDY, ...this.#wish(chance) });
   }
 
-  /** Stores a new Service as the API server does, after everything that may still refuse it. */
+  /** Stores a new Service as the API server does after all checks that may refuse it. */
   place(name: string, spec: ServiceSpec, holdOwner?: string): StoredService {
     const labels = holdOwner === undefined ? {} : { labels: { [HOLD_OWNER_LABEL]: holdOwner } };
     const metadata = { namespace: NAMESPACE, name, ...labels };
     return this.#placed({ apiVersion: 'v1', kind: 'Service', metadata, spec });
   }
 
-  /** The time of its creation is that of its last change, when it got what it has. */
+  /** Stores a Service. Its creation time is the time of its last change, at which it got its addresses and ports. */
   #placed(service: StoredService): StoredService {
     const { clock, servers } = this.#world;
     const metadata = { ...service.metadata, creationTimestamp: new Date(clock.nowMs).toISOString() };
@@ -136,7 +136,7 @@ export class People {
   async #store(name: string, spec: ServiceSpec, wish: Wish, chance: Chance): Promise<StoredService | undefined> {
     const { clock, ranges, inChargeSinceMs } = this.#world;
     const isOthers = (item: string) => ranges.ownersOf(item).some(({ owner }) => owner !== `service ${name}`);
-    // While the webhook allows everything, the API server's own allocator refuses what another has.
+    // While the webhook allows everything, the API server's own allocator refuses an item of another owner.
     if (inChargeSinceMs === undefined && itemsOf({ spec }).some(isOthers)) return undefined;
     for (const item of itemsOf({ spec })) this.#own(item, name);
     await clock.wait(chance.pick(chance.oneOf([50, 3_000, 15_000])));
@@ -163,7 +163,7 @@ export class People {
     await this.#world.clock.wait(chance.pick(3_000));
     const now = this.find(name);
     const isSame = now !== undefined && now.metadata.resourceVersion === service.metadata.resourceVersion;
-    // Another life of the name may have given them up meanwhile.
+    // Another Service of the same name may have released the items meanwhile.
     if (isSame) this.#placed({ ...now, spec: answered });
     this.#disown(name, [...items, ...itemsOf(service)]);
   }
@@ -171,7 +171,7 @@ export class People {
   async #delete(name: string, chance: Chance): Promise<void> {
     const { clock, servers } = this.#world;
     if (chance.once(2)) {
-      // A finalizer keeps it.
+      // A finalizer keeps the Service.
       const service = this.find(name);
       if (service === undefined) return;
       const metadata = { ...service.metadata, deletionTimestamp: new Date(clock.nowMs).toISOString() };
@@ -182,7 +182,7 @@ export class People {
     if (service === undefined) return;
     servers.plane.remove('services', NAMESPACE, name);
     this.#disown(name, itemsOf(service));
-    // Another Service of the name may be on its way with the same address.
+    // Another Service of the same name with the same address may be about to be created.
     const isShared = Array.from({ length: this.#sharedNames }, (_, index) => `svc-${index}`).includes(name);
     if (!isShared) this.onDeleted(itemsOf(service));
   }
@@ -195,7 +195,7 @@ export class People {
     this.#world.ranges.own(item, { owner: `service ${name}`, isExclusive: true });
   }
 
-  /** Ends its ownership of what the stored Service of that name does not have. */
+  /** Ends the ownership of items that the stored Service of that name does not have. */
   #disown(name: string, items: readonly string[]): void {
     const service = this.find(name);
     const kept = service === undefined ? [] : itemsOf(service);
@@ -208,13 +208,13 @@ export class People {
       spec: {
         type: this.#world.has('nodePorts') && chance.once(2) ? 'NodePort' : 'ClusterIP',
         ...(isDual && { ipFamilyPolicy: 'RequireDualStack' }),
-        // With several, a review may get some of them, and give them back.
+        // With several ports, a review may get some of them and release them again.
         ports: Array.from({ length: chance.oneOf([1, 1, 3]) }, (_, index) => ({ port: 80 + index, protocol: 'TCP' })),
       },
     };
   }
 
-  /** One review; the API server may send it again while the first is under way. */
+  /** Sends one review. The API server may send it again while the first request is under way. */
   async #review({
     name,
     namespace = NAMESPACE,

@@ -13,24 +13,24 @@ interface Held {
   readonly items: readonly string[];
   readonly untilMs: number;
   readonly takenUpBy: 'any' | 'owner';
-  /** No other pipeline knows of it. */
+  /** No other pipeline knows of the hold. */
   readonly isPrivate: boolean;
 }
 
 const PATIENCE_MS = 32_000;
-/** Longer than a disturbance lasts. */
+/** Longer than any disturbance. */
 const DISTURBED_MS = 5 * 60_000;
 const AT_ONCE = 8;
-/** A record is kept for 90 s, as others for a day: nothing is repeated later. */
+/** Shorter than the 90 s for which a request record is kept here (a day in the real table), so no request is repeated later. */
 const RETRIED_MS = 50_000;
 
-/** Pipelines that hold addresses and ports by requests, and use, release or lose what they hold. */
+/** Pipelines that hold addresses and ports by requests, and then use, release or lose them. */
 export class Pipelines {
   readonly #world: World;
   readonly #people: People;
   readonly #chance: Chance;
   #requests = 0;
-  /** What others may claim: they know of it by hearsay. */
+  /** The holds that other pipelines know of and may claim. */
   #known: Held[] = [];
 
   constructor(world: World, people: People) {
@@ -91,15 +91,15 @@ export class Pipelines {
     );
     const isOther = takeUp?.holdOwner === id;
     if (answer === undefined && takeUp) for (const { value } of items) this.#claimed(String(value), id, isOther);
-    // Not ready: another delivery of the same request may have come a moment later, when the range was.
+    // After `NotReady`, another delivery of the same request may have succeeded a moment later, once the range was ready.
     if (answer?.outcome === 'refused' && answer.error?.code !== 'NotReady') void this.#checkNothingLeft(id);
     if (answer?.outcome !== 'done') return undefined;
     const values = answer.items.map(({ value }) => String(value));
     for (const item of values) {
       if (takeUp !== undefined) this.#claimed(item, id, isOther);
-      // The answer is an old one: another request has claimed the hold meanwhile.
+      // The answer is old: another request has claimed the hold meanwhile.
       else if (this.#world.ranges.wasClaimedSince(item, this.#world.begunAtMs(id))) continue;
-      // The answer may be slow: another may have found the hold before.
+      // The answer may be slow: another request may already have found the hold.
       const sinceMs = this.#world.begunAtMs(id);
       const isExclusive = takeUp !== undefined;
       this.#world.ranges.own(item, { owner: id, isExclusive, isForOwner: takenUpBy === 'owner', untilMs, sinceMs });
@@ -108,7 +108,7 @@ export class Pipelines {
     return { id, items: values, untilMs, takenUpBy, isPrivate: chance.once(2) };
   }
 
-  /** A hold that was there when the request began, and that the request may claim, is its former owner's no more. */
+  /** Ends the ownership of a hold that existed when the request began, if the request may claim it. */
   #claimed(item: string, id: string, isOther: boolean): void {
     this.#world.ranges.claimed(item);
     const begunAtMs = this.#world.begunAtMs(id);
@@ -117,18 +117,18 @@ export class Pipelines {
     }
   }
 
-  /** Claims what is held, for a Service that is created afterwards. */
+  /** Claims held items for a Service that is created afterwards. */
   async #takeUp(id: string, { items, ...held }: Held, chance: Chance): Promise<void> {
     const { clock } = this.#world;
-    // The Service `kubernetes` has the last: what was claimed before that is refused is held again.
+    // The address of the Service `kubernetes` is refused, and then the items that were claimed before it are held again.
     const wanted = [...items, ...(chance.once(4) ? ['10.0.0.1'] : [])].map(requestFor);
     const untilMs = clock.nowMs + 90_000;
-    // Under its own name it gets nothing.
+    // A claim with the wrong owner name gets nothing.
     const holdOwner = held.takenUpBy === 'owner' && chance.once(4) ? id : held.id;
     const takeUp = held.takenUpBy === 'owner' || chance.once(2) ? { holdOwner } : {};
     const own = await this.#allocate({ id, items: wanted, untilMs, takenUpBy: 'owner' }, chance, takeUp);
     const addresses = own?.items.filter((item) => !/^\d+$/.test(item)) ?? [];
-    // Others may hear of this one, too, and may not have it.
+    // Other pipelines may know of this hold, too, but must not get it.
     if (own !== undefined && chance.once(2)) this.#known = [...this.#known.slice(-5), own];
     if (own === undefined || addresses.length === 0) return;
     await clock.wait(chance.pick(chance.oneOf([100, 30_000])));
@@ -139,7 +139,7 @@ export class Pipelines {
     await this.#people.live(service, chance);
   }
 
-  /** The webhook claims the hold for a Service that asks for the address. */
+  /** Creates a Service that asks for the held address, so that the webhook claims the hold. */
   async #createService({ id, items, untilMs }: Held, chance: Chance): Promise<void> {
     const isOwn = (item: string) => this.#world.ranges.ownersOf(item).some(({ owner }) => owner === id);
     const addresses = items.filter((item) => !/^\d+$/.test(item) && isOwn(item)).slice(0, 1);
@@ -149,7 +149,7 @@ export class Pipelines {
     if (service !== undefined) await this.#people.live(service, chance);
   }
 
-  /** Releases, perhaps twice under two ids, and goes on by what it finds when there is no certain answer. */
+  /** Releases the items, perhaps twice under two request ids. Looks the items up if no answer is certain. */
   async #release({ id, items, untilMs, isPrivate, takenUpBy }: Held, chance: Chance): Promise<void> {
     const { ranges, clock } = this.#world;
     const mine = items.filter((item) => ranges.ownersOf(item).some(({ owner }) => owner === id));
@@ -157,7 +157,7 @@ export class Pipelines {
     if (mine.length === 0) return;
     for (const item of mine) ranges.end(item, id);
     if (this.#world.has('contention')) for (const item of mine) void this.#want(item, chance.of(item));
-    // Without the owner's name a release frees whatever is there: only while nothing else can have it.
+    // A release without an owner frees whatever is there, so it is safe only while no other caller can have the item.
     const isOnlyIts = isPrivate && takenUpBy === 'owner';
     const isSafe = isOnlyIts && !this.#world.isAway && untilMs - clock.nowMs > 2 * PATIENCE_MS;
     const release = { operation: 'release', items: wanted, ...(!isSafe && { owner: id }) } as const;
@@ -172,13 +172,16 @@ export class Pipelines {
       answer?.items.flatMap(({ outcome, value }) => (outcome === wanted ? String(value) : [])) ?? [];
     for (const value of valuesOf('released')) {
       ranges.toldReleased(value, id, sentAtMs);
-      // It is free for all: somebody wants exactly this one.
+      // The item is free for all callers: another request asks for exactly this item.
       if (chance.once(2)) void this.#want(value, chance);
     }
     if (valuesOf('unknown').length > 0) await this.#lookUp({ id, untilMs }, wanted, chance);
   }
 
-  /** As an API server that allocates through the table releases what a deleted Service had. It does not ask twice: later it is another's. */
+  /**
+   * Releases the items of a deleted Service once, as an API server with the table as allocator does. A repeated release could
+   * free another owner's item.
+   */
   async #releaseDeleted(values: readonly string[]): Promise<void> {
     const { ranges, clock } = this.#world;
     const items = values.filter((value) => ranges.ownersOf(value).length === 0).map(requestFor);
@@ -187,7 +190,7 @@ export class Pipelines {
     if (items.length > 0) await this.#ask({ requestId, operation: 'release', items }, chance, clock.nowMs + 1);
   }
 
-  /** Releases the same items by another call. From its beginning on, the first one frees only what it found then. */
+  /** Releases the same items by another request. The first one, once begun, frees only the items that it found at its start. */
   async #cleanUp(id: string, release: Omit<Request, 'requestId'>, isSafe: boolean, chance: Chance): Promise<void> {
     if (isSafe && !this.#world.has('contention')) return;
     if (isSafe) await this.#world.onceBegun(`${id}-release`);
@@ -195,7 +198,7 @@ export class Pipelines {
     await this.#ask({ ...release, requestId: `${id}-cleanup` }, chance);
   }
 
-  /** What is still held as it was is its owner's again. */
+  /** Gives items that are still held unchanged back to their owner. */
   async #lookUp({ id, untilMs }: Pick<Held, 'id' | 'untilMs'>, items: Request['items'], chance: Chance): Promise<void> {
     const found = await this.#ask({ requestId: `${id}-look`, operation: 'lookUp', items }, chance);
     for (const { value, hold } of found?.items ?? []) {
@@ -205,14 +208,14 @@ export class Pipelines {
     }
   }
 
-  /** Others want what is held as soon as the hold is over. */
+  /** Requests held items as soon as their hold ends. */
   async #wantAtTheEnd({ items, untilMs }: Held, chance: Chance): Promise<void> {
     const { clock } = this.#world;
     await clock.wait(untilMs - clock.nowMs + chance.pick(8_000));
     for (const item of items) void this.#want(item, chance.of(item));
   }
 
-  /** Tries to get exactly this one. */
+  /** Requests exactly this item. */
   async #want(value: string, chance: Chance): Promise<void> {
     const { clock } = this.#world;
     const items = [requestFor(value)];
@@ -225,7 +228,7 @@ export class Pipelines {
     }
   }
 
-  /** Asks with the same id until there is an answer that lasts. */
+  /** Sends a request with the same id until it gets a final answer. */
   async #ask(
     request: Request,
     chance: Chance,
@@ -234,10 +237,10 @@ export class Pipelines {
     const { requestId, operation, owner } = request;
     const askedAtMs = this.#world.clock.nowMs;
     for (let attempt = 1; attempt <= 8 && this.#world.isFaulty && this.#world.clock.nowMs < untilMs; attempt++) {
-      // Another allocator may have given it to a Service since.
+      // Another allocator may have given the item to a Service since.
       if (operation === 'release' && owner === undefined && this.#world.disturbedAtMs >= askedAtMs) break;
       const event = { ...request, cluster: CLUSTER };
-      // Some callers give up, and ask again, while the function still runs.
+      // Some callers give up and ask again while the function still runs.
       const answer = await this.#world.ask<Answer>('allocate', event, chance.oneOf([3_000, PATIENCE_MS]), chance);
       const isAnswer = answer !== undefined && !(answer instanceof Error);
       const shown = isAnswer
@@ -253,7 +256,7 @@ export class Pipelines {
     return undefined;
   }
 
-  /** A request that is done, and is sent again, gets the same answer. */
+  /** Checks that a completed request gets the same answer when it is sent again. */
   async #checkSame(event: object, first: Answer, chance: Chance): Promise<void> {
     if (first.outcome !== 'done' || first.operation === 'lookUp' || this.#world.isAway || !chance.once(4)) return;
     const sentAtMs = this.#world.clock.nowMs;
@@ -264,12 +267,12 @@ export class Pipelines {
     this.#world.violate('toldTwice', `${first.requestId} was told ${before}, and when it asked again: ${told}`);
   }
 
-  /** A refusal leaves nothing behind, where no invocation was cut off. Another one of the same request may be running. */
+  /** Checks that a refused request holds nothing. An invocation that was cut off, or another delivery, may still hold items. */
   async #checkNothingLeft(id: string): Promise<void> {
     const { clock } = this.#world;
     const refusedAtMs = clock.nowMs;
     await clock.wait(PATIENCE_MS + 5_000);
-    // Without a record yet, another delivery of the same request may be carried out later.
+    // If the request has no record yet, another delivery of it may be carried out later.
     const begunAtMs = this.#world.begunAtMs(id);
     if (this.#world.cutOff.has(id) || begunAtMs === 0 || begunAtMs > refusedAtMs || this.#isDisturbed(id)) return;
     for (const item of this.#heldBy(id)) {
@@ -277,7 +280,7 @@ export class Pipelines {
     }
   }
 
-  /** A request has what its answer says, and nothing else. Another invocation of it may be running. */
+  /** Checks that a request holds only the items of its answer. Waits first, because another invocation of it may be running. */
   async #checkOnlyThese(id: string, items: readonly string[]): Promise<void> {
     await this.#world.clock.wait(PATIENCE_MS + 5_000);
     if (this.#world.cutOff.has(id) || this.#isDisturbed(id)) return;
@@ -306,7 +309,7 @@ export class Pipelines {
     const next = ranges.filter(() => chance.once(2)).map((range) => ({ range, next: true }) as const);
     const items = next.length === 0 ? [{ range: 'serviceips', next: true, count: 2 } as const] : next;
     if (!chance.once(4)) return [...items];
-    // Perhaps it is another's, and all is rolled back.
+    // The item may have another owner, and then the whole request is rolled back.
     const isPort = ranges.includes('servicenodeports') && chance.once(2);
     const last = isPort
       ? ({ range: 'servicenodeports', value: 30_000 + chance.pick(4) } as const)
@@ -319,7 +322,7 @@ interface Wanted extends Pick<Held, 'id' | 'untilMs' | 'takenUpBy'> {
   readonly items: Request['items'];
 }
 
-/** The request for exactly this item. */
+/** Returns a request for exactly this item. */
 function requestFor(item: string): Request['items'][number] {
   const range = keyOf(item).replace('ranges/', '') as Request['items'][number]['range'];
   return { range, value: range === 'servicenodeports' ? Number(item) : item };

@@ -1,25 +1,25 @@
 import { readFileSync } from 'node:fs';
 
-/** A defect that is put into the code while it is loaded: the simulation has to find it. */
+/** A defect that is put into the code while it is loaded, and that the simulation must find. */
 export interface Plant {
   readonly id: string;
-  /** What is wrong with it. */
+  /** The defect in words. */
   readonly defect: string;
   readonly edits: readonly Edit[];
-  /** Why no history can show it. */
+  /** The reason why no history can show the defect. */
   readonly unseen?: string;
 }
 
 export interface Edit {
   readonly file: string;
-  /** Occurs there exactly once. */
+  /** The text to replace, which occurs exactly once in the file. */
   readonly find: string;
   readonly replace: string;
 }
 
 const edit = (file: string, find: string, replace: string): Edit => ({ file, find, replace });
 
-/** In every run of minutes: more writers follow than an item remembers, and the TTL removes items while they are used. */
+/** Edits of every run, so that limits are reached in minutes: few remembered writes, and a TTL that removes items in use. */
 export const SCALES: readonly Edit[] = [
   edit('lib/table/stored-item.ts', 'const WRITES_KEPT = 64;', 'const WRITES_KEPT = 1;'),
   edit('lib/table/dynamodb-items.ts', 'const SWEEP_DELAY_MS = 60 * 60 * 1000;', 'const SWEEP_DELAY_MS = 5_000;'),
@@ -31,7 +31,7 @@ const TEXT = readFileSync(`${import.meta.dirname}/plants.txt`, 'utf8');
 
 export const PLANTS: readonly Plant[] = TEXT.trim().split('\n\n').map(plantOf);
 
-/** Each is its id and defect, perhaps why it is unseen, and for each edit a file with the lines to find and their replacement. */
+/** Parses a plant: its id, its defect, perhaps why it is unseen, and its edits (a file, the lines to find, the new lines). */
 function plantOf(block: string): Plant {
   const [, id = '', defect = '', unseen, edits = ''] = /^(\S+): (.*)\n(?:unseen: (.*)\n)?([\s\S]*)$/.exec(block) ?? [];
   return { id, defect, edits: edits.split(/\n(?=\w)/).map(editOf), ...(unseen !== undefined && { unseen }) };

@@ -5,33 +5,33 @@ import type { Chance } from './clock.ts';
 import type { Fault } from './settings.ts';
 import { STACK, type World } from './world.ts';
 
-/** How a call to another machine ended for the caller. */
+/** How a call to another machine ended for its caller. */
 export type Exchanged<Reply> =
   | { readonly outcome: 'reply'; readonly reply: Reply }
-  /** It was not carried out. */
+  /** The call was not carried out. */
   | { readonly outcome: 'refused'; readonly by: 'throttled' | 'serverError' }
-  /** Nothing came back: it was carried out, will be, or never. */
+  /** No answer came: the call was carried out, will be, or never will be. */
   | { readonly outcome: 'noReply' };
 
 interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** After which the caller gives up by itself. */
+  /** The time after which the caller gives up by itself. */
   readonly timeoutMs?: number;
-  /** The caller makes a call again that failed right before. */
+  /** The caller repeats a call that has just failed. */
   readonly isRepeated?: boolean;
-  /** The key of the item of the table that it changes. */
+  /** The key of the table item that the call changes. */
   readonly writes?: string | undefined;
 }
 
 const LATEST_MS = 25_000;
 const LOSSY: readonly [Fault, ...Fault[]] = ['lostRequest', 'lostReply', 'lateRequest', 'throttled'];
 const LOST_ONCE_IN = 3;
-/** Of a process whose writes are lost in this invocation, on a connection that is half open. */
+/** The faults of a process that loses its writes in this invocation, because its connection is half open. */
 const LOST_WRITES: readonly [Fault, ...Fault[]] = ['lostRequest', 'lateRequest', 'lostReply'];
-/** A process stands still after one write or read in so many, for so long. */
+/** A process stands still after one write, or one read, in this many. */
 const HALTS_ONCE_IN = { write: 4, read: 40 };
 const LONGEST_HALT_MS = 12_000;
-/** What befalls a call befalls its repetition twice in so many times. */
+/** A repeated call gets the fault of the first one two times in this many. */
 const AGAIN_TWICE_IN = 3;
 
 export type ProcessKind =
@@ -44,21 +44,21 @@ export type ProcessKind =
   | 'agent'
   | 'desk';
 
-/** A warm function, a command or an agent: it has a clock of its own, and can end at any call. */
+/** A warm function, a command or an agent. It has its own clock and can end at any call. */
 export class Process {
   isDead = false;
-  /** Counts what it was invoked for. */
+  /** The number of invocations so far. */
   invocation = 0;
   invokedAtMs = 0;
-  /** The invocation in which it read that passes are paused. */
+  /** The invocation in which the process read that passes are paused. */
   sawPauseIn = -1;
-  /** Its invocation is a dry run or a look-up: nothing may be written. */
+  /** The invocation is a dry run or a lookup, which must not write. */
   isReading = false;
-  /** It drops what an older version does not know. */
+  /** The process runs an older version, which drops fields that it does not know. */
   readonly isOlder: boolean;
-  /** The stack of the function; another one's may not write. */
+  /** The stack of the function. A function of another stack must not write. */
   stack = STACK;
-  /** Of a function. */
+  /** The handler of the function, if the process is one. */
   handler: Handler<unknown> | undefined;
   environment: Environment | undefined;
   readonly name: string;
@@ -97,12 +97,12 @@ export class Process {
     this.#end();
   }
 
-  /** Its next calls are sent after so long. */
+  /** Delays the next calls of the process by this time. */
   freeze(ms: number): void {
     this.#frozenUntilMs = this.#world.clock.nowMs + ms;
   }
 
-  /** As `startDeadline` of lib/runtime, on the clock of the world. */
+  /** Does the same as `startDeadline` of lib/runtime, by the clock of the world. */
   readonly startDeadline = (ms: number): Deadline => {
     const controller = new AbortController();
     const end = this.#world.clock.in(ms, () => {
@@ -117,8 +117,8 @@ export class Process {
   };
 
   /**
-   * Makes one call to another machine: `work` is what happens there, in one step. The request and the reply each take time,
-   * and each can be lost.
+   * Makes one call to another machine, which runs `work` in one step. The request and the reply each take time, and each can be
+   * lost.
    */
   async exchange<Reply>(
     work: () => Reply,
@@ -167,7 +167,7 @@ export class Process {
     }
     if (fault === 'repeated') clock.in(this.#chance.pick(LATEST_MS), work);
     if (fault === 'lostReply') return noReply();
-    // Without faults the time of one way is enough.
+    // Without faults, one wait per call is enough.
     if (this.#world.isFaulty) await clock.wait(this.#hopMs(fault), signal);
     this.#checkAlive();
     return { outcome: 'reply', reply };
@@ -194,7 +194,7 @@ export class Process {
   }
 
   #checkAlive(): void {
-    // Nothing that it still does has an effect.
+    // The calls of a process that has ended have no effect.
     if (this.isDead) throw new Error(`${this.name} has ended`);
   }
 }

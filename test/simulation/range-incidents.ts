@@ -8,12 +8,12 @@ import type { Store } from './stand-in-table.ts';
 import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
-/** A save, with its repetitions. */
+/** The time of a save and its repetitions. */
 const SAVED_MS = 3_000;
-/** Three intervals without a repair close allocation, by any clock. */
+/** The time without a repair after which allocation closes, by any clock: three intervals. */
 const CLOSED_BY_ITSELF_MS = 3 * INTERVAL_MS + 10_000;
 
-/** The passes only observe while another allocator is in charge, and enforce afterwards. */
+/** Makes the passes observe while another allocator is in charge, and enforce afterwards. */
 export async function observe(world: World, chance: Chance): Promise<void> {
   const { clock, ranges } = world;
   if (world.isAway) return;
@@ -35,7 +35,7 @@ export async function observe(world: World, chance: Chance): Promise<void> {
 
 const BEFORE_TICK_MS = 8_000;
 
-/** A copy of the table takes its place, as the restore procedure says, or old enough to close by itself. */
+/** Restores a copy of the table, either by the restore procedure or so old that allocation closes automatically. */
 export async function restore(world: World, chance: Chance): Promise<void> {
   const { clock, table, ranges } = world;
   const byHand = chance.once(3);
@@ -50,12 +50,12 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   const registration = table.find(CLUSTERS, CLUSTER);
   table.store = copyOf(copy.store);
   if (chance.once(3)) table.storeAsBefore();
-  // The spec is applied again.
+  // The restore procedure applies the spec again.
   if (registration !== undefined) table.store.get(CLUSTERS)?.set(CLUSTER, registration);
   world.note(`the table of ${world.timeOf(copy.atMs)} is restored${byHand ? ', and closed' : ''}`);
   if (byHand) await closeRanges(world);
   ranges.restored();
-  // Services of the time after the copy.
+  // Services that were created after the copy.
   if (world.has('ranges')) world.people.placeUnrecorded(chance);
   world.endpoints.restored();
   world.pauses.delete('all');
@@ -64,14 +64,14 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   world.stops--;
   world.isAway = false;
   if (world.has('endpoints') && chance.once(2)) {
-    // Agents have renewed their leases, and no tick has seen the other servers.
+    // Agents have refreshed their leases, but no tick has seen the other servers yet.
     await clock.wait(chance.pick(BEFORE_TICK_MS));
     await withdraw(world, chance.oneOf(world.firstAddresses), 1, chance);
   }
   if (!byHand) await saveIsLost(world, chance);
 }
 
-/** The save of the next pass is lost, while pipelines release what the table has held for them before. */
+/** Loses the save of the next pass, while pipelines release items that the table has held for them since before the restore. */
 async function saveIsLost(world: World, chance: Chance): Promise<void> {
   const { clock, ranges } = world;
   await whenAPassHasRead(world, chance, 1);
@@ -83,7 +83,7 @@ async function saveIsLost(world: World, chance: Chance): Promise<void> {
     const owner = holds.get(value)?.owner;
     const request = { requestId: `late-${clock.nowMs}-${index}`, operation: 'release', items, ...(owner && { owner }) };
     clock.in(chance.pick(SAVED_MS), () => {
-      // Without an owner's name it would free what is another's by now.
+      // A release without an owner would free an item that has another owner by now.
       const isOthers = world.stored('ranges/serviceips').holds.has(value) || ranges.ownersOf(value).length > 0;
       if (owner !== undefined || !isOthers) void world.invoke('allocate', { cluster: CLUSTER, ...request });
     });
@@ -95,7 +95,7 @@ async function closeRanges(world: World): Promise<void> {
   await closeAllocation(table, CLUSTER);
 }
 
-/** The range becomes wider or another one, or all allocation is closed by hand for a moment. */
+/** Widens or moves the range, or closes all allocation by hand for a moment. */
 export async function changeRange(world: World, chance: Chance): Promise<void> {
   if (world.isAway) return;
   if (chance.once(2)) await whenAPassHasRead(world, chance);
@@ -106,7 +106,7 @@ export async function changeRange(world: World, chance: Chance): Promise<void> {
   await runAtOnce(world, chance);
 }
 
-/** Waits until a pass of a repair has read its registration, and delays what it sends from then on. */
+/** Waits until a repair pass has read its registration, and delays its next calls. */
 async function whenAPassHasRead(world: World, chance: Chance, longestHaltMs = 8_000): Promise<void> {
   const read = new Promise<void>((resolve) => {
     world.onRegistrationRead = (by) => {
@@ -128,7 +128,7 @@ async function widenOrMove(world: World, chance: Chance): Promise<void> {
   await apply(world, { serviceClusterIPRanges: [changed, ...others] as never });
 }
 
-/** As the documentation says, the passes run at once, perhaps several times. */
+/** Runs the passes at once, as the documentation asks for, up to three times. */
 async function runAtOnce(world: World, chance: Chance): Promise<void> {
   for (let left = chance.pick(4); left > 0; left--) {
     await world.clock.wait(chance.pick(chance.oneOf([100, 3_000])));
@@ -136,13 +136,13 @@ async function runAtOnce(world: World, chance: Chance): Promise<void> {
   }
 }
 
-/** One namespace creates Services that its quota refuses, more and more of them. */
+/** Creates ever more Services in one namespace, whose quota refuses them. */
 export async function flood(world: World, chance: Chance): Promise<void> {
   if (!world.has('wideRange') || !world.has('webhook')) return;
   await Promise.all(Array.from({ length: 45 }, (_, index) => world.people.createRefused(`flood-${index}`, chance)));
 }
 
-/** Only the repairs stop. Allocation closes by itself, and from then on Services are created without it. */
+/** Stops only the repairs. Allocation closes automatically, and then Services are created without the table. */
 export async function repairsStop(world: World, chance: Chance): Promise<void> {
   const { clock, ranges } = world;
   if (world.isAway) return;
@@ -159,7 +159,10 @@ export async function repairsStop(world: World, chance: Chance): Promise<void> {
   world.isAway = false;
 }
 
-/** The registration is lost, as by a delete in the console, and is made again. Meanwhile Services are created without the table. */
+/**
+ * Deletes the registration, as an operator in the console might, and registers the cluster again later. Services are created
+ * without the table meanwhile.
+ */
 export async function loseRegistration(world: World, chance: Chance): Promise<void> {
   const { clock, ranges, table } = world;
   if (world.isAway) return;

@@ -7,41 +7,41 @@ import { GREEDY, type World } from './world.ts';
 
 export interface Ownership {
   readonly owner: string;
-  /** A Service, or a hold that is for a Service of its own, is never another's. */
+  /** A Service, or a hold for a Service of its own owner. No other owner may have the item. */
   readonly isExclusive: boolean;
-  /** A hold that only its owner may claim. */
+  /** Only the owner of the hold may claim it. */
   readonly isForOwner?: boolean;
   readonly untilMs: number;
   readonly sinceMs: number;
 }
 
-/** It falls at some time from the beginning of its pass to the write. */
+/** A strike, which happens between the beginning of its pass and the write. */
 interface Strike {
   readonly begunAtMs: number;
   readonly atMs: number;
 }
 
-/** Clocks of two functions. */
+/** The largest difference between the clocks of two functions. */
 const SKEWS_MS = 4_000;
 const BETWEEN_STRIKES_MS = (INTERVAL_MS * 2) / 3 - SKEWS_MS;
-/** A namespace may have so many in any case. */
+/** The number of items that a namespace may always have. */
 const LEAST_SHARE = 16;
-/** A pass frees what was held this long after its end, by its own clock. */
+/** A pass frees held items this long after the end of their hold, by its own clock. */
 const HOLD_MARGIN_MS = 5_000 - SKEWS_MS / 2;
 
 /**
- * Who owns which address and port, as their owners know it, and what the table makes of it: every write of a range is held
- * against both.
+ * Records which owner has each address and port, as the owners know it, and what the table stores. Checks every write of a
+ * range against both.
  */
 export class RangeTruth {
   readonly #world: World;
   readonly #owners = new Map<string, Ownership[]>();
-  /** The strikes of an item, since it was allocated, held or released last. */
+  /** The strikes of an item since it was last allocated, held or released. */
   readonly #sightings = new Map<string, readonly Strike[]>();
   readonly #claimedAtMs = new Map<string, number>();
   readonly #freedAtMs = new Map<string, number>();
   readonly #observedAtMs = new Map<string, number>();
-  /** Ranges in which the table has to have every owner: not before a pass has seen the Services. */
+  /** The ranges in which the table must have every owner. A range counts once a pass has seen the Services. */
   readonly #records = new Set<string>();
   #changedAtMs = 0;
 
@@ -49,10 +49,10 @@ export class RangeTruth {
     this.#world = world;
   }
 
-  /** Takes an item as its owner's, as an answer says. */
+  /** Records that an owner has the item, as an answer states. */
   own(item: string, { sinceMs = this.#now, untilMs = Number.POSITIVE_INFINITY, ...rest }: OwnershipFields): void {
     const now: Ownership = { ...rest, sinceMs, untilMs };
-    // An answer of long ago.
+    // The answer is too old: its hold has ended, or the range has changed since.
     if (untilMs <= this.#now || (!isOfService(now) && sinceMs < this.#changedAtMs)) return;
     this.#world.note(`${now.owner} has ${item}`);
     const others = this.ownersOf(item).filter(({ owner }) => owner !== now.owner);
@@ -77,7 +77,7 @@ export class RangeTruth {
     return [...this.#owners.keys()].filter((item) => this.ownersOf(item).length > 0);
   }
 
-  /** A request took the item over from the hold that it found. */
+  /** Records that a request claimed the item from the hold that it found. */
   claimed(item: string): void {
     this.#claimedAtMs.set(item, this.#now);
   }
@@ -86,7 +86,7 @@ export class RangeTruth {
     return (this.#claimedAtMs.get(item) ?? 0) > sinceMs;
   }
 
-  /** The table was restored: strikes are those that it has, and its owners were told that their holds are lost. */
+  /** Records a restore of the table: strikes are those of the restored table, and the owners know that their holds are lost. */
   restored(): void {
     this.#sightings.clear();
     this.#observedAtMs.clear();
@@ -97,7 +97,7 @@ export class RangeTruth {
     this.#endHolds(() => true);
   }
 
-  /** A range of the spec changed: a pass drops what is held outside of it. */
+  /** Records a change of a range in the spec: a pass drops holds outside the new range. */
   rangeChanged(): void {
     this.#changedAtMs = this.#now;
     this.#endHolds((item) => !this.#world.isInSpec(item));
@@ -109,7 +109,7 @@ export class RangeTruth {
     }
   }
 
-  /** Whether the table has to have every owner from now on. */
+  /** Sets whether the table must have every owner from now on. */
   setRecord(key: string, isRecord: boolean): void {
     if (!isRecord) this.#records.delete(key);
     else if (!this.#records.has(key)) {
@@ -122,18 +122,18 @@ export class RangeTruth {
     return this.#records.has(key);
   }
 
-  /** A pass that only observed was recorded: strikes count from zero. */
+  /** Records that a run record of an observing pass was saved: strikes count from zero. */
   observed(key: string): void {
     this.#observedAtMs.set(key, this.#now);
   }
 
-  /** A caller was told that the item is free again. */
+  /** Records that a caller was told that the item is free, and checks that it was freed. */
   toldReleased(item: string, owner: string, sentAtMs: number): void {
     if ((this.#freedAtMs.get(item) ?? 0) >= sentAtMs) return;
     this.#world.violate('toldReleased', `${owner} was told that ${item} is released, and nothing released it`);
   }
 
-  /** Called after each write of a range. */
+  /** Checks each write of a range. */
   check(write: TableWrite): void {
     const [before, after] = [storedRangeIn(write.before), storedRangeIn(write.after)];
     const key = write.key;
@@ -151,7 +151,7 @@ export class RangeTruth {
     for (const item of after.taken) this.#checkStrikes(item, before, after, write);
   }
 
-  /** A namespace that only allocates gets no more than is left for all others. What others claim of holds does not count. */
+  /** Checks that a namespace gets no more items than are left for all others. Claims of holds do not count. */
   #checkShares(before: StoredRangeItem, after: StoredRangeItem): void {
     const free = sizeOf(after.range) - after.taken.size;
     for (const [namespace, own] of after.unclaimed) {
@@ -170,7 +170,7 @@ export class RangeTruth {
     this.#world.note(`${by.name} freed ${item}`);
     if (this.isRecord(key)) this.#checkFree(item, by.name);
     if (!by.kind.endsWith('epair') || (hold !== undefined && hold.untilMs + HOLD_MARGIN_MS <= nowMs)) return;
-    // A pass of an older spec may write its range, from which nothing is allocated.
+    // A pass with an older spec may write the range of that spec, from which nothing is allocated.
     const isInRange = this.#world.isInSpec(item) && hasItem(range, item);
     const enough = counted.length >= 2 && nowMs - lastIn(counted) >= BETWEEN_STRIKES_MS;
     if (!enough && isInRange) {
@@ -191,12 +191,12 @@ export class RangeTruth {
     if (is <= counted.length) return void this.#sightings.set(item, counted.slice(0, is));
     this.#sightings.set(item, [...counted, { begunAtMs, atMs: this.#now }]);
     this.#checkUnclaimed(item, by, begunAtMs);
-    // A pass strikes at some time between its beginning and its write.
+    // A pass adds a strike at some time between its beginning and its write.
     if (is === counted.length + 1 && this.#now - lastIn(counted) >= BETWEEN_STRIKES_MS) return;
     this.#world.violate('strikes', `${by.name} struck ${item} ${is} times, after ${counted.length} strikes that count`);
   }
 
-  /** A pass lists the Services of its own time. Of two control planes it may list the former one. */
+  /** Checks that no Service had the item before the pass. After a move, a pass may list the former control plane. */
   #checkUnclaimed(item: string, by: Process, begunAtMs: number): void {
     const { plane, hasMoved } = this.#world.servers;
     const owner = plane.services().find((service) => itemsOf(service).includes(item));
@@ -204,7 +204,7 @@ export class RangeTruth {
     this.#world.violate('strikes', `${by.name} struck ${item}, which ${owner.metadata.name} had before the pass`);
   }
 
-  /** Strikes from before a time of observing do not count in a pass that began after it. */
+  /** Returns the strikes that count: a pass that began after an observing pass was recorded ignores the strikes before it. */
   #counted(strikes: readonly Strike[], key: string, begunAtMs: number): readonly Strike[] {
     const observedAtMs = this.#observedAtMs.get(key) ?? 0;
     return observedAtMs > begunAtMs ? strikes : strikes.filter(({ atMs }) => atMs > observedAtMs);

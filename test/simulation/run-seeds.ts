@@ -5,19 +5,20 @@ import { FEATURES, type LeftOut } from './settings.ts';
 interface SeedsRequest {
   readonly firstSeed: number;
   readonly runs: number;
-  /** Prints no histories, which take time to shorten. */
+  /** Prints no histories, because shortening them takes time. */
   readonly isBrief: boolean;
 }
 
 const PROGRESS_EVERY_MS = 10_000;
-/** What goes wrong in a run with less may do so a little later. */
+/** A run with fewer parts may fail this much later. */
 const LATER_MS = 10_000;
-/** Of a shortened history. */
+/** The largest number of lines printed of a shortened history. */
 const MOST_LINES = 60;
 
 /**
- * Runs seed after seed, prints each that goes wrong with its shortest history, and how to replay it. With a plant, ends at
- * the first. @returns the exit code
+ * Runs seed after seed. Prints each seed that fails, with its shortest history and the command to replay it. With a plant, ends
+ * at the first failure.
+ * @returns the exit code
  */
 export async function runSeeds({ firstSeed, runs, isBrief }: SeedsRequest, plant?: Plant): Promise<number> {
   let printedAtMs = Date.now();
@@ -51,7 +52,7 @@ async function explain(ran: Ran, kind: string, plant: Plant | undefined): Promis
   console.log(`Replay: npm run simulate -- --seed ${ran.settings.seed}${planted}\n`);
 }
 
-/** Leaves out features, faults and incidents, first many at a time, as long as the run goes wrong in the same way. */
+/** Leaves out features, faults and incidents while the run still fails in the same way: first many at a time, then fewer. */
 async function shortened({ settings, virtualMs }: Ran, kind: string): Promise<{ shortest: Ran; without: LeftOut }> {
   const { seed, incidents, faults, features } = settings;
   let [without, longestMs]: [LeftOut, number] = [new Set(), virtualMs];

@@ -19,26 +19,26 @@ export interface Ran {
   readonly steps: number;
 }
 
-/** The last Services are created, and deleted, within this. */
+/** The time in which the last Services are created and deleted. */
 const LAST_LIVES_MS = 35_000;
 const COPY_EVERY_MS = 8_000;
 const AFTERMATH_MS = 20_000;
 
 export interface RunOptions {
   readonly without?: LeftOut;
-  /** Keeps the history, which costs time. */
+  /** Keeps the history, which takes time. */
   readonly isRecorded?: boolean;
-  /** Ends after this time. */
+  /** The virtual time after which the run ends. */
   readonly longestMs?: number;
 }
 
-/** Runs one seed: trouble for some minutes, and then as long without as it takes until everything is to be clean. */
+/** Runs one seed: some minutes with faults and incidents, then without them until the state must be correct. */
 export async function run(
   seed: number,
   { without, isRecorded = false, longestMs = Number.POSITIVE_INFINITY }: RunOptions = {},
 ): Promise<Ran> {
   const settings = settingsOf(seed, without);
-  // The traces of errors that are expected would take a fifth of the time.
+  // Stack traces of expected errors would take a fifth of the time.
   Error.stackTraceLimit = isRecorded ? 10 : 0;
   const world = new World(settings, isRecorded);
   const { clock } = world;
@@ -63,7 +63,7 @@ async function begin(world: World): Promise<void> {
   for (const address of SPARES) servers.cut(address, true);
   const { table } = await world.kbctl();
   await registerCluster(table, world.spec);
-  // As the endpoints loop would have; before another stack does.
+  // Claims the cluster, as the endpoints loop does, before another stack can.
   if (!world.has('endpoints') || world.has('otherStack')) await claimCluster(table, CLUSTER, STACK);
   world.inChargeSinceMs = clock.nowMs;
   world.note(`seed ${world.settings.seed}: ${[...world.settings.features].join(' ')}`);
@@ -101,7 +101,7 @@ async function makeTrouble(world: World): Promise<void> {
   await clock.wait(settings.troubleMs);
   const planned = clock.nowMs;
   await Promise.all(isOver);
-  // What the last incident left is found by requests.
+  // Requests find the state that the last incident left.
   if (clock.nowMs > planned) await clock.wait(AFTERMATH_MS);
   world.isFaulty = false;
   world.calmSinceMs = clock.nowMs;
@@ -112,7 +112,7 @@ async function makeTrouble(world: World): Promise<void> {
   world.hasEnded = true;
 }
 
-/** One server dies for good, and is to leave the endpoints; or it restarts, and is to be there. */
+/** Ends one server for good, so that it must leave the endpoints, or restarts it, so that it must be published. */
 async function dieOrRestart(world: World): Promise<void> {
   const { servers, spec } = world;
   const chance = world.chance.of('the last death');
@@ -121,13 +121,13 @@ async function dieOrRestart(world: World): Promise<void> {
   );
   const address = named[chance.pick(named.length)];
   if (address === undefined) return;
-  // Of many silent addresses not each is probed while it restarts.
+  // With many silent addresses, a pass may not probe this server while it restarts.
   if (named.length > 1 && !world.has('silentSpares') && chance.once(3)) return restart(world, address, chance);
   world.note(`${address} is dead from now on`);
   servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
 }
 
-/** The TTL of the table removes items at any time after their end. */
+/** Removes expired items from the table at random times, as the TTL does. */
 async function sweep(world: World): Promise<void> {
   const { clock, table } = world;
   const sweeps = world.chance.of('sweeps');

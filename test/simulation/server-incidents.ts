@@ -5,19 +5,19 @@ import { apply, withdraw } from './operators.ts';
 import { ADDRESSES } from './servers.ts';
 import type { World } from './world.ts';
 
-/** From a change of the secret to that of the servers: no pass has read the secret before it, and connects after it. */
+/** The time between a change of the secret and that of the servers. No pass that read the old secret connects after it. */
 const ROLLED_OUT_MS = 15_000;
 const WAITED_FOR_MS = 30_000;
-/** A server that is down is not published any more. */
+/** The time after which a server that is down is no longer published. */
 const REMOVED_AFTER_MS = 35_000;
-/** The time to a tick, and its own. */
+/** The time to the next tick, and of the tick itself. */
 const UNWRITTEN_MS = 14_000;
-/** A write that is late arrives within this. */
+/** The longest delay of a late write. */
 const LATEST_MS = 18_000;
-/** A kubeconfig of a minute ago, by two clocks. */
+/** The time for which a function keeps a kubeconfig: a minute, and the difference of two clocks. */
 const KNOWN_MS = 65_000;
 
-/** No API server is reached, then one, then all. */
+/** Cuts off all API servers, then restores one, then all. */
 export async function networkOutage({ servers, clock }: World, chance: Chance): Promise<void> {
   servers.cutAll(true);
   await clock.wait(12_000 + chance.pick(40_000));
@@ -26,7 +26,7 @@ export async function networkOutage({ servers, clock }: World, chance: Chance): 
   servers.cutAll(false);
 }
 
-/** An API server dies. Before its lease has ended, no server answers probes any more, and the balancer does. */
+/** Ends an API server. Before its lease ends, all probes fail, but the load balancer still answers. */
 export async function probeOutage(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
   const died = serverDies(world, chance, 60_000);
@@ -37,7 +37,7 @@ export async function probeOutage(world: World, chance: Chance): Promise<void> {
   await died;
 }
 
-/** One API server is not reached for a moment. */
+/** Cuts off one API server for a moment. */
 export async function blip({ servers, clock, firstAddresses }: World, chance: Chance): Promise<void> {
   const address = chance.oneOf(firstAddresses);
   servers.cut(address, true);
@@ -62,7 +62,7 @@ function oneExpected(world: World, chance: Chance): string {
   return expected[chance.pick(expected.length)] ?? chance.oneOf(ADDRESSES);
 }
 
-/** It says so, ends, and comes back. */
+/** Restarts an API server, which reports its shutdown first. */
 export async function serverRestarts(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
   const address = oneExpected(world, chance);
@@ -74,8 +74,8 @@ export async function serverRestarts(world: World, chance: Chance): Promise<void
 }
 
 /**
- * An API server that was not started with `--endpoint-reconciler-type=none` adds its own address to the Endpoints; the next
- * tick may not come to write its lease.
+ * Starts an API server. Without `--endpoint-reconciler-type=none`, it adds its own address to the Endpoints, and the next tick
+ * may fail to write its lease.
  */
 export function start(world: World, address: string): void {
   const { servers, firstAddresses } = world;
@@ -86,7 +86,7 @@ export function start(world: World, address: string): void {
   if (!world.has('ownReconcilers') || !firstAddresses.includes(address) || isIPv6(address)) return;
   if (subset === undefined) return;
   const { nowMs } = world.clock;
-  // One answer is forgotten, and not the next.
+  // The lease writes after one start are lost, but not those after the next start.
   const isNext = (world.lostWrites?.untilMs ?? 0) + UNWRITTEN_MS > nowMs;
   if (!isNext) world.lostWrites = { of: 'endpoints', key: 'masterleases', untilMs: nowMs + UNWRITTEN_MS };
   const addresses = [...new Set([...endpointAddresses(endpoints), address])].sort().map((ip) => ({ ip }));
@@ -100,7 +100,7 @@ export async function agentDies(world: World, chance: Chance): Promise<void> {
   world.deadAgents.delete(address);
 }
 
-/** A write that adds an address to the Endpoints or their slice, or creates them, is late, and the address is drained meanwhile. */
+/** Delays a write that creates the Endpoints or a slice, or adds an address to one, and drains that address meanwhile. */
 export async function lateAddition(world: World, chance: Chance): Promise<void> {
   const { clock, endpoints, servers } = world;
   if (world.delayOfWrite !== undefined) return;
@@ -132,16 +132,16 @@ export async function lateAddition(world: World, chance: Chance): Promise<void> 
   world.delayOfWrite = undefined;
 }
 
-/** Another client deletes the Endpoints, perhaps with their slice: the next pass creates them. */
+/** Deletes the Endpoints as another client, perhaps with their slices. The next pass creates them again. */
 export async function endpointsDeleted({ servers, endpoints }: World, chance: Chance): Promise<void> {
-  // A creation that is late may come now, with what was withdrawn meanwhile, and the next pass removes it.
+  // A late creation may now publish addresses that were withdrawn meanwhile. The next pass removes them.
   for (const address of servers.all.keys()) endpoints.mayReturn(address);
   servers.plane.remove('endpoints', 'default', 'kubernetes');
   if (!chance.once(4)) servers.plane.remove('endpointslices', 'default', 'kubernetes');
   if (chance.once(2)) servers.plane.remove('endpointslices', 'default', 'kubernetes-ipv6');
 }
 
-/** Another client undoes what is published, two or three times: afterwards writes that only contest are retried with backoff. */
+/** Overwrites the published addresses several times as another client, so that passes write with backoff afterwards. */
 export async function overwrite({ servers, clock }: World, chance: Chance): Promise<void> {
   for (let left = chance.between(2, 3); left > 0; left--) {
     const current = servers.plane.find<Endpoints>('endpoints', 'default', 'kubernetes');
@@ -153,14 +153,14 @@ export async function overwrite({ servers, clock }: World, chance: Chance): Prom
   }
 }
 
-/** No name is resolved for a while. */
+/** Makes all DNS lookups fail for a while. */
 export async function namesFail({ servers, clock }: World, chance: Chance): Promise<void> {
   servers.areNamesLost = true;
   await clock.wait(chance.between(10_000, 50_000));
   servers.areNamesLost = false;
 }
 
-/** Another client makes a slice of the Service; perhaps it deletes the others, or no server is reached now. */
+/** Creates a slice of the Service as another client. Perhaps that client also deletes the others, or an API server dies. */
 export async function foreignSlice(world: World, chance: Chance): Promise<void> {
   const { servers, firstAddresses } = world;
   if (servers.plane.slices().some(({ metadata }) => metadata.name.startsWith(FOREIGN))) return;
@@ -173,7 +173,7 @@ export async function foreignSlice(world: World, chance: Chance): Promise<void> 
   if (chance.once(2)) await serverDies(world, chance);
 }
 
-/** An API server is replaced: another address in the spec. */
+/** Replaces an API server: the spec gets another address. */
 export async function replaceServer(world: World, chance: Chance): Promise<void> {
   const { spec } = world;
   const named = spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
@@ -196,7 +196,7 @@ export async function recordChanges(world: World, chance: Chance): Promise<void>
   world.expectAddresses();
 }
 
-/** The secret gets the next token, and the next CA beside the old one; then each server gets its certificate of that CA. */
+/** Adds the next CA to the secret and replaces its token. Then each server gets a certificate of the next CA. */
 export async function rotate(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
   if (servers.isRotating) return;
@@ -207,7 +207,8 @@ export async function rotate(world: World, chance: Chance): Promise<void> {
   for (const { tokens } of servers.all.values()) tokens.add(token);
   servers.renew({ ca: `${oldCa}+${ca}`, token });
   await clock.wait(ROLLED_OUT_MS + chance.pick(10_000));
-  // The one that the balancer prefers is the last: until then calls work with the old kubeconfig, and probes of the others do not.
+  // The server that the load balancer prefers is the last. Until then calls with the old kubeconfig work, and probes of the
+  // other servers fail.
   const longMs = chance.oneOf([500, 8_000, 40_000, 40_000]);
   for (const server of [...servers.all.values()].reverse()) {
     server.ca = ca;
@@ -221,7 +222,7 @@ export async function rotate(world: World, chance: Chance): Promise<void> {
   servers.isRotating = false;
 }
 
-/** The control plane moves to other servers; the old ones still answer, from an etcd that is written no more. */
+/** Moves the control plane to other servers. The old ones still answer, from an etcd that no longer receives writes. */
 export async function moveControlPlane(world: World, chance: Chance): Promise<void> {
   const { servers, clock } = world;
   if (world.has('oneServerKubeconfig') || world.has('dns') || world.isAway || servers.hasMoved) return;
@@ -230,7 +231,7 @@ export async function moveControlPlane(world: World, chance: Chance): Promise<vo
   const others = ADDRESSES.filter((address) => !named.includes(address));
   world.note('the control plane moves');
   servers.move(others);
-  // A deregistration that is under way, or knows the kubeconfig of a minute ago, may change the old one.
+  // A deregistration that is under way, or has an old kubeconfig, may write to the old control plane.
   for (const address of ADDRESSES) world.endpoints.mayReturn(address, clock.nowMs + KNOWN_MS);
   const apiServers = others.map(
     (address) => ({ address, kind: 'server', probe: { path: '/readyz', authenticate: false } }) as const,

@@ -4,48 +4,48 @@ import { ControlPlane, type HttpReply } from './control-plane.ts';
 export interface Server {
   readonly address: string;
   plane: ControlPlane;
-  /** The CA that signed its certificate. */
+  /** The CA that signed the certificate of the server. */
   ca: string;
-  /** The credentials that it accepts. */
+  /** The credentials that the server accepts. */
   readonly tokens: Set<string>;
   state: 'up' | 'down' | 'silent' | 'shuttingDown' | 'notReady';
 }
 
-/** In front of all API servers of a control plane: goes to any that answers. The next control plane has the next address. */
+/** The load balancer of the first control plane. It forwards to any server that answers. The next one has the next address. */
 export const BALANCER = '192.0.2.100';
 export const ADDRESSES = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4', '192.0.2.5'] as const;
-/** Of the second family: each is a network path of its own. */
+/** The addresses of the second family. Each has its own network path. */
 export const SECOND_ADDRESSES: readonly string[] = ['2001:db8::1', '2001:db8::2'];
-/** Of the spec, and not there yet: more than are probed at a time. */
+/** Addresses of the spec without a server yet, more than a pass probes at a time. */
 export const SPARES: readonly string[] = Array.from({ length: 16 }, (_, index) => `192.0.2.${11 + index}`);
 export const HOST = 'api.example';
 
-/** The API servers, the network paths to them, and what the name server says: the truth that endpoints are held against. */
+/** The API servers, the network paths to them, and the DNS records: the facts against which endpoints are checked. */
 export class ApiServers {
   readonly all = new Map<string, Server>();
-  /** Not reached from the functions. */
+  /** The servers that the functions cannot reach. */
   readonly cutOff = new Set<string>();
   /** The control plane that the people use. */
   plane = new ControlPlane();
   hasMoved = false;
-  /** A rotation of CA and token is under way. */
+  /** The CA and the token are being rotated. */
   isRotating = false;
   hasRotated = false;
-  /** Only the balancer answers the functions: probes go another way. */
+  /** All probes of the functions fail, and only the load balancer answers. */
   areProbesCut = false;
   ca = 'ca-1';
   token = 'Bearer token-1';
-  /** What the secret has. */
+  /** The kubeconfig in the secret. */
   kubeconfig: { readonly server: string; readonly ca: string; readonly token: string };
   records: readonly string[] = [ADDRESSES[3]];
   readonly formerRecords = new Set<string>();
-  /** Name servers do not answer. */
+  /** DNS servers do not answer. */
   areNamesLost = false;
   readonly #balancers = new Map<string, ControlPlane>();
-  /** Called when one is not as it should be. */
+  /** Called when a server is not healthy. */
   onBad: (address: string) => void = () => {};
   readonly #clock: Clock;
-  /** When each was last not as an API server should be, as seen by the functions. */
+  /** The last time at which each server did not look healthy to the functions. */
   readonly #badUntilMs = new Map<string, number>();
 
   constructor(clock: Clock, host: string, secondAddresses: readonly string[]) {
@@ -64,7 +64,7 @@ export class ApiServers {
     return server;
   }
 
-  /** The server behind a host name of the kubeconfig or of a probe, when it accepts connections. */
+  /** Returns the server behind a host of the kubeconfig or of a probe, if the server accepts connections. */
   reached(host: string): Server | undefined {
     const plane = this.#balancers.get(host);
     if (plane === undefined) return this.cutOff.has(host) ? undefined : connectable(this.all.get(host));
@@ -74,7 +74,10 @@ export class ApiServers {
     return behind.find(({ state }) => state === 'up') ?? behind.find(connectable);
   }
 
-  /** These servers get a control plane of their own, with all objects, and the secret its address. The old one still answers. */
+  /**
+   * Gives these servers a control plane of their own with a copy of all objects, and writes its address into the secret. The
+   * old one still answers.
+   */
   move(addresses: readonly string[]): void {
     const { onWrite } = this.plane;
     const plane = new ControlPlane(this.plane);
@@ -86,13 +89,13 @@ export class ApiServers {
     this.kubeconfig = { ...this.kubeconfig, server: `https://${balancer}:6443` };
   }
 
-  /** Whether the secret has the CA of the server. */
+  /** Returns whether the CA of the server is in the secret. */
   isTrusted(host: string): boolean {
     const ca = this.all.get(host)?.ca;
     return ca === undefined || trusts(this.kubeconfig.ca, ca);
   }
 
-  /** Cuts the paths to all servers, or restores them. */
+  /** Cuts the network paths to all servers, or restores them. */
   cutAll(isCut: boolean): void {
     for (const address of this.all.keys()) this.cut(address, isCut);
   }
@@ -128,13 +131,13 @@ export class ApiServers {
     this.notice(address);
   }
 
-  /** Call after each change, and when a probe failed for another reason. */
+  /** Records that a server was not healthy. Call it after each change, and after a probe that failed for another reason. */
   notice(address: string): void {
     this.#badUntilMs.set(address, this.#clock.nowMs);
     this.onBad(address);
   }
 
-  /** Whether probes of the functions are answered as they should be. */
+  /** Returns whether the server is up and probes of it reach it. */
   isGood(address: string): boolean {
     return this.all.get(address)?.state === 'up' && !this.cutOff.has(address) && !this.areProbesCut;
   }
@@ -148,7 +151,7 @@ function connectable(server: Server | undefined): Server | undefined {
   return server?.state === 'down' || server?.state === 'silent' ? undefined : server;
 }
 
-/** Whether a certificate of one CA is accepted by a kubeconfig that has one or several. */
+/** Returns whether a kubeconfig with one or several CAs accepts a certificate of a CA. */
 export function trusts(authorities: string, ca: string): boolean {
   return authorities.split('+').includes(ca);
 }

@@ -1,7 +1,7 @@
 import { Chance } from './clock.ts';
 import { everything, THEMES } from './themes.ts';
 
-/** Each seed has some of these, so that each gets its time. */
+/** Features of which each seed has only some, so that each is tested often. */
 export const FEATURES = [
   'agents',
   'rollouts',
@@ -35,12 +35,12 @@ export const FEATURES = [
   'olderVersion',
   'storeFails',
 ] as const;
-/** The endpoints loop, and the two repairs with the Services. */
+/** The endpoints loop, and the two repairs together with the Services. */
 export const PARTS = ['endpoints', 'ranges'] as const;
 export type Part = (typeof PARTS)[number];
 export type Feature = Part | (typeof FEATURES)[number] | 'crashLoop' | 'busy';
 
-/** What happens to a call between two machines. */
+/** The faults of a call between two machines. */
 export const FAULTS = [
   'lostRequest',
   'lateRequest',
@@ -57,7 +57,7 @@ export type Fault = (typeof FAULTS)[number];
 export interface Settings {
   readonly seed: number;
   readonly features: ReadonlySet<Feature>;
-  /** One call in so many has the fault. */
+  /** For each fault, one call in this many has it. */
   readonly faults: ReadonlyMap<Fault, number>;
   readonly incidents: readonly PlannedIncident[];
   readonly troubleMs: number;
@@ -69,13 +69,13 @@ export interface PlannedIncident {
   readonly afterMs: number;
 }
 
-/** Parts that are left out of the run of a seed, to find the ones that matter: `agents`, `lostReply`, `#3`. */
+/** Parts that a run leaves out to find those that matter, such as `agents`, `lostReply` or `#3`. */
 export type LeftOut = ReadonlySet<string>;
 
-/** Of the four intervals of the repairs in which everything converges, and of the time with faults. */
+/** The interval of the repairs. After the faults, everything must converge in four of them. */
 export const INTERVAL_MS = 30_000;
 
-/** Returns what the run of a seed is made of. */
+/** Returns the features, faults and incidents of a seed. */
 export function settingsOf(seed: number, without: LeftOut = new Set()): Settings {
   const chance = new Chance(seed).of('settings');
   const theme = chance.once(6) ? everything(chance) : chance.oneOf(THEMES);

@@ -28,7 +28,7 @@ if (values.help || (values.plant !== undefined && values.plant !== 'all' && plan
   const { tryPlants } = await import('./try-plants.ts');
   process.exitCode = await tryPlants(request.runs, Number(values.jobs));
 } else {
-  // Before anything of the project is loaded.
+  // These two calls must come before any module of the project is loaded.
   installVirtualTime();
   loadWithStandIns(plant);
   const { runSeeds } = await import('./run-seeds.ts');

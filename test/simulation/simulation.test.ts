@@ -11,7 +11,7 @@ import { THEMES } from './themes.ts';
 const ROOT = `${import.meta.dirname}/../..`;
 const FILE = `${import.meta.dirname}/simulate.ts`;
 
-/** In a process of its own: its timers, its HTTP client and the code of plants are not those of jest. */
+/** Runs the simulation in its own process, because it replaces timers, the HTTP client and, with a plant, code. */
 async function simulate(...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     '--disable-warning=ExperimentalWarning',
@@ -23,18 +23,18 @@ async function simulate(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** What a replay has to print again. */
+/** Returns the part of the output that a replay must repeat. */
 function historyIn(output: string): string | undefined {
   return /Seed \d+:[\s\S]*Replay:/.exec(output)?.[0];
 }
 
 describe('the simulation', () => {
-  test('the simulation finds nothing wrong with the first seeds', async () => {
+  test('the simulation finds no violation in the first seeds', async () => {
     expect(await simulate('--runs', '8')).toContain('8 passed, 8 total');
   });
 
-  test('the simulation finds a planted defect, and replays its history to the letter', async () => {
-    // The first seed has everything in it for minutes, and takes ten times as long to shorten.
+  test('the simulation finds a planted defect and replays its history exactly', async () => {
+    // The first seed has all features and runs for minutes, so shortening its history takes ten times as long.
     const found = historyIn(await simulate('--plant', '25', '--seed', '2', '--runs', '40'));
     const [, seed = ''] = /Seed (\d+)/.exec(found ?? '') ?? [];
     expect(found).toContain('WRONG');
@@ -42,7 +42,7 @@ describe('the simulation', () => {
   });
 });
 
-test('themes name known parts, features and incidents', () => {
+test('themes use only known parts, features and incidents', () => {
   const known: ReadonlySet<string> = new Set([...PARTS, ...FEATURES, 'crashLoop', 'busy', ...Object.keys(INCIDENTS)]);
   const words = THEMES.flatMap(({ parts, always, perhaps, incidents }) => [
     ...parts,
@@ -58,7 +58,7 @@ describe('planted defects', () => {
     plant.edits.map((edit) => ({ id: plant.id, edit })),
   );
 
-  test.each(edits)('$id fits the code', async ({ edit }) => {
+  test.each(edits)('the text that plant $id replaces occurs once in the code', async ({ edit }) => {
     const source = await readFile(`${ROOT}/${edit.file}`, 'utf8');
     expect(edited(source, edit)).not.toBe(source);
   });

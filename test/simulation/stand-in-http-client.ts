@@ -2,11 +2,11 @@ import type { HttpClientOptions, HttpReply, HttpRequest } from '../../lib/kubern
 import type { Network } from './network.ts';
 
 /*
- * Stands in for lib/kubernetes/http-client.ts: requests go to the network of the world. The certificate authority that a
- * process trusts has its network: it is all that a client gets of its kubeconfig.
+ * Stands in for lib/kubernetes/http-client.ts and sends requests to the network of the world. The CA carries that network,
+ * because a client gets nothing else from its kubeconfig.
  */
 
-/** The text of a CA, as it is in a kubeconfig of one process. */
+/** The CA of the kubeconfig of one process, with the network of that process. */
 class Authority extends Buffer {
   network?: Network;
 }

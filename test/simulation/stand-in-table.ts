@@ -2,7 +2,7 @@ import { type AttributeValue, type DynamoDBClient, DynamoDBServiceException } fr
 import type { Exchanged, Process } from './process.ts';
 
 export type Attributes = Record<string, AttributeValue>;
-/** Items by key, by cluster, as DynamoDB has them. */
+/** The items of the table, by cluster and key, in the form that DynamoDB has. */
 export type Store = Map<string, Map<string, Attributes>>;
 
 export interface TableWrite {
@@ -11,13 +11,13 @@ export interface TableWrite {
   readonly before: Attributes | undefined;
   readonly after: Attributes | undefined;
   readonly by: Process;
-  /** When the invocation began that sent it. */
+  /** The start of the invocation that sent the write. */
   readonly begunAtMs: number;
-  /** When it was sent first. */
+  /** The time of the first attempt to send the write. */
   readonly sentAtMs: number;
-  /** That invocation had read by then that passes are paused. */
+  /** The invocation had read that passes are paused before it sent the write. */
   readonly sawPause: boolean;
-  /** It is a dry run or a look-up. */
+  /** The invocation is a dry run or a lookup. */
   readonly isReading: boolean;
 }
 
@@ -30,15 +30,15 @@ interface Input {
 
 type Sender = Omit<TableWrite, 'cluster' | 'key' | 'before' | 'after'>;
 
-/** As the SDK: what may pass is tried three times. */
+/** The attempts of a call, as many as the SDK makes. */
 const ATTEMPTS = 3;
 const PAGE = 4;
-/** The version before this one does not know them. */
+/** Fields that the previous version does not know. */
 const NEWER_FIELDS: ReadonlySet<string> = new Set(['given', 'withoutAnswer', 'busyUntilMs']);
 
 type Middleware = (next: () => Promise<unknown>) => () => Promise<unknown>;
 
-/** A table of DynamoDB in memory, as its client sees it: `lib/table/dynamodb-table.ts` runs over it unchanged. */
+/** A DynamoDB table in memory, as its client sees it. `lib/table/dynamodb-table.ts` runs on it unchanged. */
 export class StandInTable {
   store: Store = new Map();
   readonly #nowMs: () => number;
@@ -57,7 +57,7 @@ export class StandInTable {
     this.#onRead = onRead;
   }
 
-  /** The client of one process. Each reply has the date of the table. */
+  /** Returns the client of one process. Each reply has the date of the table. */
   client(by: Process): DynamoDBClient {
     const middlewares: Middleware[] = [];
     const send = async (command: object, { abortSignal }: { abortSignal?: AbortSignal } = {}) => {
@@ -88,13 +88,13 @@ export class StandInTable {
     return this.store.get(cluster)?.get(key);
   }
 
-  /** Removes items whose time to live is over. */
+  /** Removes items whose time to live has ended. */
   sweep(): void {
     const isOver = ({ ttl }: Attributes) => Number(ttl?.N ?? Number.POSITIVE_INFINITY) * 1000 < this.#nowMs();
     for (const items of this.store.values()) for (const [key, item] of items) if (isOver(item)) items.delete(key);
   }
 
-  /** The ranges get the form of the version before, which had no holds and no requests. */
+  /** Converts the ranges to the form of the previous version, which had no holds and no requests. */
   storeAsBefore(): void {
     for (const items of this.store.values()) {
       for (const [key, { value, ...rest }] of items) {
@@ -154,7 +154,7 @@ export class StandInTable {
   }
 }
 
-/** An item as the version of the process reads and writes it: it ignores and drops what it does not know. */
+/** Returns an item as the version of the process reads and writes it, without the fields that this version does not know. */
 function seenBy({ isOlder }: Process, item: Attributes | undefined): Attributes | undefined {
   if (!isOlder || item === undefined) return item;
   const known = Object.entries(item['value']?.M ?? {}).filter(([field]) => !NEWER_FIELDS.has(field));

@@ -1,7 +1,7 @@
 import type { Attributes } from './stand-in-table.ts';
 
 /*
- * Reads what the table has, by code of its own: a witness that decoded with the code under test would share its mistakes.
+ * Decodes the items of the table with code of its own, because the product's decoder would hide its own errors.
  */
 
 export const RANGE_KEYS = ['ranges/serviceips', 'ranges/secondaryserviceips', 'ranges/servicenodeports'] as const;
@@ -18,7 +18,7 @@ export interface StoredRangeItem {
   readonly taken: ReadonlySet<string>;
   readonly strikes: ReadonlyMap<string, 1 | 2>;
   readonly holds: ReadonlyMap<string, StoredHold>;
-  /** How many items each namespace got by reviews, which no pass has seen in a Service. */
+  /** The number of items that reviews gave to each namespace and that no pass has seen in a Service. */
   readonly unclaimed: ReadonlyMap<string, number>;
 }
 
@@ -61,18 +61,18 @@ export function addressesWithLease(leases: Attributes | undefined): string[] {
   return Object.keys(leases?.['value']?.M ?? {});
 }
 
-/** Returns a time of the lease of an address, or its count of misses. */
+/** Returns a time of the lease of an address, or its number of misses. */
 export function leaseFieldIn(leases: Attributes | undefined, address: string, field: string): number {
   return Number(leases?.['value']?.M?.[address]?.M?.[field]?.N ?? 0);
 }
 
-/** Each line is a name, a count of reviews, and two lists of bits. */
+/** Counts the items in lines that each have a name, a number of reviews and two lists of bits. */
 function countIn(lines: string): number {
   const lists = lines.split('\n').flatMap((line) => line.split(' ').slice(2));
   return lists.reduce((sum, list) => sum + list.split(',').filter(Boolean).length, 0);
 }
 
-/** The bits of a big-endian number. */
+/** Returns the positions of the bits that are set in a big-endian number. */
 function numbersIn(bytes: Uint8Array = new Uint8Array(0)): number[] {
   const numbers: number[] = [];
   for (let at = 0; at < bytes.length; at++) {
@@ -89,13 +89,13 @@ function itemOf(range: string, number: number): string {
   return `${first.replace(/\d+$/, '')}${Number(first.split('.').at(-1)) + number + 1}`;
 }
 
-/** Which key has the range of an item, by its looks. */
+/** Returns the key of the range to which an item belongs, by the form of the item. */
 export function keyOf(item: string): string {
   if (item.includes(':')) return 'ranges/secondaryserviceips';
   return item.includes('.') ? 'ranges/serviceips' : 'ranges/servicenodeports';
 }
 
-/** Whether a range of addresses or ports has the item. */
+/** Returns whether a range of addresses or ports contains the item. */
 export function hasItem(range: string, item: string): boolean {
   const isAddress = /[.:]/.test(item);
   if (isAddress !== range.includes('/') || item.includes(':') !== range.includes(':')) return false;
@@ -107,7 +107,7 @@ export function hasItem(range: string, item: string): boolean {
   return Math.floor(number(item) / size) === Math.floor(number(first) / size);
 }
 
-/** How many items a range has. Of an IPv6 one, the network's own address is not for Services; of an IPv4 one, the broadcast neither. */
+/** Returns the number of items in a range, without the network address, and without the broadcast address of IPv4. */
 export function sizeOf(range: string): number {
   if (!range.includes('/')) {
     const [first = 0, last = 0] = range.split('-').map(Number);

@@ -1,24 +1,25 @@
 import type { Chance } from './clock.ts';
 import { FEATURES, type Feature, PARTS, type Part } from './settings.ts';
 
-/** What a seed is about: few things, each often, for a short time. */
+/** The subject of a seed: few kinds of events, which happen often in a short time. */
 export interface Theme {
   readonly parts: readonly Part[];
-  /** Each of its seeds has these. */
+  /** The features of all seeds of the theme. */
   readonly always: readonly Feature[];
-  /** Each of its seeds has some of these. */
+  /** The features that some seeds of the theme have. */
   readonly perhaps: readonly Feature[];
   readonly incidents: readonly string[];
   readonly rates: Rates;
   readonly longestMs: number;
-  /** Between two incidents, on average: one of these. */
+  /** The average times between two incidents, of which a seed uses one. */
   readonly pausesMs: readonly number[];
 }
 type Rates = readonly [readonly number[], ...(readonly number[])[]];
 
-/** A seed takes one of these lists, and each fault one of its rates. */
+/** Lists of fault rates by name. A seed uses one list of its theme, and each fault one rate of that list. */
 const RATES: Readonly<Record<string, Rates>> = {
-  // Runs of few faults go far, those of many come to rare places, and those of none show what concurrency alone does.
+  // Runs with few faults get far, runs with many reach rare states, and runs without faults show the effects of concurrency
+  // alone.
   all: [[0], [0, 400], [60, 400], [15, 60, 400], [15, 60]],
   few: [[0], [0, 400], [60, 400]],
   some: [
@@ -28,7 +29,7 @@ const RATES: Readonly<Record<string, Rates>> = {
   many: [[15, 60], [15, 60, 400], [60]],
 };
 
-/** Parts, features of each seed, features of half of them, incidents, faults, the longest time and pauses in seconds. */
+/** The columns are: parts, features of all seeds, features of some, incidents, rates, longest time and pauses in seconds. */
 const TABLE = `
 endpoints | agents crashLoop lossyWrites ownReconcilers | twoServers rollouts skewedMachines slowNetwork | blip drain drainAll agentDies | few | 90 | 4 10 20
 endpoints | agents crashLoop busy | twoServers skewedFunctions | drainAll | some | 90 | 10
@@ -79,11 +80,11 @@ function themeOf(line: string): Theme {
   };
 }
 
-/** Whatever there is, each in half of the seeds. A third of them has only the endpoints, a third only the ranges. */
+/** Returns a theme with all features, each in half of the seeds. A third has only the endpoints, and a third only the ranges. */
 export function everything(chance: Chance): Theme {
   const parts = chance.oneOf<readonly Part[]>([['endpoints'], ['ranges'], PARTS]);
   const ofParts = THEMES.filter((theme) => theme.parts.some((part) => parts.includes(part)));
-  // Few kinds of incidents, each often: the second of a kind finds what the first one left.
+  // A seed has few kinds of incidents but many of each, because the second one may find the state that the first one left.
   const incidents = [...new Set(ofParts.flatMap((theme) => theme.incidents))].filter(() => chance.once(2));
   const pausesMs = [6_000, 15_000, 40_000];
   return {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { PLANTS, type Plant } from './plants.ts';
 
-/** Runs the simulation over each plant, in processes of their own. @returns 0 when all are found that a history can show */
+/** Runs the simulation over each plant, in a process for each. @returns 0 if all plants are found that a history can show */
 export async function tryPlants(runs: number, jobs: number): Promise<number> {
   const waiting = [...PLANTS];
   let missed = 0;
@@ -16,7 +16,7 @@ export async function tryPlants(runs: number, jobs: number): Promise<number> {
   return missed > 0 ? 1 : 0;
 }
 
-/** @throws Error when the simulation ended in any other way than with its table: that finds nothing */
+/** Returns whether the simulation finds the plant. @throws Error if the simulation ends without its table of results */
 async function tryPlant({ id, defect }: Plant, runs: number): Promise<boolean> {
   const startedAtMs = Date.now();
   const output = await outputOf(['--plant', id, '--brief', '--runs', String(runs)]);

@@ -5,10 +5,10 @@ import type { Chance, Clock } from './clock.ts';
 let clock: Clock | undefined;
 let chance: Chance | undefined;
 const LARGE = 2 ** 20;
-/** One for all: the trace of each would cost more than the call that it ends. */
+/** One error for all timeouts, because creating a stack trace for each would cost more than the call that it ends. */
 const TIMED_OUT = new DOMException('timed out', 'TimeoutError');
 
-/** What waits or picks by itself from now on does so by this clock and this chance. */
+/** Sets the clock and the random numbers that timers and `Math.random` use from now on. */
 export function useTime(theClock: Clock, theChance: Chance): void {
   clock = theClock;
   chance = theChance;
@@ -39,7 +39,7 @@ function endTimer(timer: Timer | undefined): void {
   if (timer !== undefined) timer.isOver = true;
 }
 
-/** Replaces the timers of this process. To be called before anything of the project is loaded. */
+/** Replaces the timers of this process. Call it before any module of the project is loaded. */
 export function installVirtualTime(): void {
   const wait = (ms = 0, value?: unknown, { signal }: { signal?: AbortSignal } = {}) =>
     time()

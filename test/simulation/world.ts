@@ -43,24 +43,24 @@ export interface Pause {
 }
 
 export interface Violation {
-  /** Which invariant. */
+  /** The name of the invariant. */
   readonly kind: string;
   readonly message: string;
 }
 
 const SKEW_MS = 2_500;
-/** From the last time that a pass reads whether passes are paused to its first write. */
+/** The longest time from the last read of the pauses in a pass to its first write. */
 const CONFIRMED_MS = 15_000;
-/** Of a function's host whose clock is wrong. */
+/** The error of the clock of a function's host that is far off. */
 const FAR_SKEW_MS = 16 * 60_000;
 const HOUR_MS = 3_600_000;
-/** The store of kubeconfigs fails for longer than all else: leaks of then are struck three times. */
+/** The time for which the store of kubeconfigs fails, longer than other faults. Its leaks still get three strikes. */
 export const STORE_FAILS_MS = 90_000;
-/** An invocation may lack the time to release what it got too much. */
+/** An invocation that takes longer may lack the time to release surplus items. */
 const CALLS_END_MS = 20_000;
 const NO_TELEMETRY = { log: () => {}, count: () => {}, sample: () => {}, flush: () => {} };
 
-/** One cluster with its API servers, one table, and every process that works with them: all on one clock. */
+/** One cluster with its API servers, one table, and all processes that use them, on one clock. */
 export class World {
   readonly settings: Settings;
   readonly chance: Chance;
@@ -71,52 +71,52 @@ export class World {
   readonly ranges: RangeTruth;
   readonly violations: Violation[] = [];
   readonly history: string[] = [];
-  /** API servers of the spec at the beginning. */
+  /** The API servers that the spec has at the beginning. */
   readonly firstAddresses: readonly [string, ...string[]];
-  /** Servers whose hosts refresh their own leases. */
+  /** The servers whose agents refresh their leases. */
   readonly agents: ReadonlySet<string>;
   /** The spec that was applied last. */
   spec: ClusterSpec;
-  /** Calls fail, and incidents happen. */
+  /** Calls fail and incidents happen. */
   isFaulty = true;
-  /** When that ended. */
+  /** The time at which the faults and incidents ended. */
   calmSinceMs = Number.POSITIVE_INFINITY;
-  /** Until then a third of all calls is lost, or their replies. */
+  /** The time until which a third of all calls or of their replies is lost. */
   lossyUntilMs = 0;
-  /** What these processes write to this item is lost. */
+  /** Writes of this item by processes of this kind are lost until this time. */
   lostWrites: { readonly of: ProcessKind; readonly key: string; readonly untilMs: number } | undefined;
-  /** A deregistration stands still for so long after each read of the leases. */
+  /** The time for which a deregistration stands still after each read of the leases. */
   haltOfDrainsMs = 0;
   /** Called after each write of the leases. */
   onLeases: (() => void) | undefined;
-  /** Called with the process that reads a registration next. */
+  /** Called when a process reads the registration. */
   onRegistrationRead: ((by: Process) => void) | undefined;
-  /** Called with each write of Endpoints and slices: returns by how many ms it is late, while its sender gives up. */
+  /** Called for each write of Endpoints and slices. Returns the delay of the write, whose sender then gives up. */
   delayOfWrite: ((kind: string, body: string) => number | undefined) | undefined;
-  /** Reasons why the functions do not run now. */
+  /** The number of reasons why the functions do not run now. */
   stops = 0;
-  /** True while an incident needs the registration to be absent: a change of the spec waits until it ends. */
+  /** A change of the spec waits until the incident ends that needs the registration to be absent. */
   isRegistrationLost = false;
   /** The two repairs do not run. */
   areRepairsStopped = false;
   hasEnded = false;
-  /** Since when the cluster is only observed. */
+  /** The time since which the passes of the cluster only observe. */
   observedSinceMs = Number.POSITIVE_INFINITY;
-  /** When mode, ranges or allocator were changed, or the table was restored. */
+  /** The last time at which the mode, the ranges or the allocator changed, or the table was restored. */
   disturbedAtMs = 0;
-  /** Since when the table has been in charge without another allocator, and with all its items. */
+  /** The time since which the table has all its items and is the only allocator. */
   inChargeSinceMs: number | undefined;
   readonly deadAgents = new Set<string>();
-  /** Requests of which an invocation ended without an answer, or logged errors. */
+  /** The requests of which an invocation ended without an answer or logged errors. */
   readonly cutOff = new Set<string | undefined>();
   readonly people: People;
-  /** An incident that needs the table for itself is under way. */
+  /** An incident is under way that must not overlap with others on the table. */
   isAway = false;
-  /** Of the table, while it had every owner. */
+  /** Copies of the table from times at which it had every owner. */
   readonly copies: { readonly atMs: number; readonly store: Store }[] = [];
-  /** Pauses of all passes, as they were answered. */
+  /** Pauses of the cluster and of all clusters. */
   readonly pauses = new Map<'all' | 'cluster', Pause>();
-  /** What is sent to the queue of a loop, when it is due. */
+  /** Called with a message of the queue of the endpoints loop when it is due. */
   onMessage: (body: string) => void = () => {};
   readonly #isRecorded: boolean;
   readonly #idle = new Map<string, Process[]>();
@@ -155,7 +155,7 @@ export class World {
     };
   }
 
-  /** The functions do not run. */
+  /** Returns whether the functions do not run. */
   get isStopped(): boolean {
     return this.stops > 0;
   }
@@ -181,7 +181,7 @@ export class World {
     return storedRangeIn(this.table.find(CLUSTER, key));
   }
 
-  /** Whether the table has a withdrawal of the address that ends after a time. */
+  /** Returns whether the table has a withdrawal of the address that ends after `sinceMs`. */
   isMarked(address: string, sinceMs = this.clock.nowMs): boolean {
     return this.leaseField(address, 'withdrawnUntilMs') > sinceMs;
   }
@@ -191,44 +191,44 @@ export class World {
     return leaseFieldIn(this.table.find(CLUSTER, 'masterleases'), address, field);
   }
 
-  /** Whether the range of the spec has the item. */
+  /** Returns whether a range of the spec contains the item. */
   isInSpec(item: string): boolean {
     const { serviceClusterIPRanges: cidrs, serviceNodePortRange: ports } = this.spec;
     return [...cidrs, ports].some((range) => hasItem(range, item));
   }
 
-  /** The addresses of the spec, and those that its host name stands for. */
+  /** Returns the addresses of the spec and those in the DNS records of its host. */
   expected(): string[] {
     const named = this.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
     return [...new Set([...named, ...(this.has('dns') ? this.servers.records : [])])];
   }
 
-  /** What the spec and its names have is to be published from now on. */
+  /** Sets the addresses that must be published from now on: those of the spec and of its DNS records. */
   expectAddresses(): void {
     this.endpoints.expect(this.expected());
   }
 
-  /** The table and the clock of a command of kbctl. By default on a person's machine, where nothing disturbs it. */
+  /** Returns the table and the clock of a kbctl command. By default it runs on a person's machine, without faults. */
   async kbctl(
     process = new Process(this, `desk-${++this.#processes}`, 'desk', this.skewOf(`person at ${this.clock.nowMs}`)),
     deadline = new AbortController().signal,
   ): Promise<{ readonly table: ReturnType<Environment['table']>; readonly nowMs: () => number }> {
     const client = this.table.client(process);
-    // kbctl writes nothing where the clock is more than 2 s off: here it does, by the corrected one.
+    // The real kbctl writes nothing if the clock is more than 2 s off. Here it writes by the corrected clock.
     const { nowMs } = serverClock(client, process.nowMs);
     const table = dynamoDbTable({ client, tableName: 't', deadline, nowMs, newWriteId: process.newId });
     await readPauseOfAll(table);
     return { table, nowMs };
   }
 
-  /** Of a machine that is no function's. */
+  /** Returns the clock error of a machine that runs no function. */
   skewOf(name: string): number {
     return this.has('skewedMachines') ? this.chance.of(name).oneOf([-HOUR_MS, -2_000, 2_000, HOUR_MS]) : 0;
   }
 
   /**
-   * Invokes a function, in a warm process if there is one. `undefined`: no answer came, because the process ended or its
-   * time was over; an error of the function is an answer, too.
+   * Invokes a function, in a warm process if there is one. An error of the function is an answer.
+   * @returns `undefined` if no answer came because the process ended or its time was over
    */
   async invoke<Answer>(
     kind: ProcessKind,
@@ -259,7 +259,7 @@ export class World {
     return answer;
   }
 
-  /** Invokes a function as a caller does, over a network that loses and repeats, for as long as the caller waits. */
+  /** Invokes a function over a network that loses and repeats calls. Gives up after `patienceMs`, as a caller does. */
   async ask<Answer>(
     kind: ProcessKind,
     event: object,
@@ -278,17 +278,17 @@ export class World {
     return lost === 1 ? undefined : (answer ?? undefined);
   }
 
-  /** Waits until the record of a request was written first. */
+  /** Waits until the record of a request has been written for the first time. */
   onceBegun(id: string): Promise<void> {
     return new Promise((resolve) => void this.#onBegun.set(id, resolve));
   }
 
-  /** When the record of a request was written first. */
+  /** Returns the time at which the record of a request was written for the first time. */
   begunAtMs(id: string): number {
     return this.#begunAtMs.get(id) ?? 0;
   }
 
-  /** No process survives: a deployment. */
+  /** Ends all idle processes, as a deployment does. */
   endProcesses(): void {
     for (const processes of this.#idle.values()) for (const process of processes) process.end();
     this.#idle.clear();
@@ -327,7 +327,7 @@ export class World {
     }
   }
 
-  /** What a function gets, from the real parts wherever these do no I/O. */
+  /** Returns the environment of a function. Its parts are the real ones, except those that do I/O. */
   environmentOf(process: Process): Environment {
     const { newId, startDeadline } = process;
     const client = this.table.client(process);
@@ -366,7 +366,7 @@ export class World {
       text: string,
       fields: { readonly request?: string; readonly errors?: readonly string[] } = {},
     ) => {
-      // It could not release what it allocated too much: that is held until the end of the hold.
+      // The function could not release surplus items, which stay held until the end of their hold.
       if (fields.errors !== undefined) this.cutOff.add(fields.request);
       const broken = (fields.errors ?? []).find((error) => /^(Reference|Type|Range)Error/.test(error));
       if (broken !== undefined) this.violate('broken', `${name}: ${broken}`);
@@ -400,25 +400,28 @@ export class World {
       for (const { body, delaySeconds } of messages) {
         const send = () => this.clock.in(delaySeconds * 1000 + this.chance.pick(700), () => this.onMessage(body));
         send();
-        // At least once.
+        // The queue delivers each message at least once.
         if (this.isFaulty && this.chance.once(this.has('busy') ? 1 : 4)) this.clock.in(this.chance.pick(3_000), send);
       }
     });
     return [];
   }
 
-  /** Whether this registration, or that of all, is paused by every clock. */
+  /** Returns whether this registration, or that of all clusters, is paused by every clock. */
   #isPaused(key: string): boolean {
     return this.#isInForce(this.pauses.get(key === CLUSTER ? 'cluster' : 'all'), this.clock.nowMs);
   }
 
-  /** Whether passes are paused for a write: its invocation began after the pause, read it, or had to ask once more. */
+  /**
+   * Returns whether a write must not happen because passes are paused. Its invocation began after the pause, read the pause, or
+   * had to read it again.
+   */
   isPausedFor({ sawPause, begunAtMs, sentAtMs }: Pick<TableWrite, 'sawPause' | 'begunAtMs' | 'sentAtMs'>): boolean {
     const sinceMs = sawPause ? this.clock.nowMs : Math.max(begunAtMs, sentAtMs - CONFIRMED_MS);
     return [...this.pauses.values()].some((pause) => this.#isInForce(pause, sinceMs));
   }
 
-  /** While a cluster is observed its ranges, Endpoints and slices stay; and another stack leaves them alone. */
+  /** Checks that no pass writes ranges, Endpoints or slices of an observed cluster, and that no other stack writes to it. */
   checkMayWrite(by: Process, begunAtMs: number, what: string): void {
     if (begunAtMs > this.observedSinceMs) this.violate('observed', `${by.name} wrote ${what} of an observed cluster`);
     if (by.stack !== STACK) this.violate('otherStack', `${by.name} wrote ${what} of another stack's cluster`);
@@ -462,7 +465,7 @@ export class World {
     const isTight = this.has('tightRange');
     const primary = isTight ? '10.0.0.0/28' : this.has('wideRange') ? '10.0.0.0/26' : '10.0.0.0/27';
     const probe = { path: '/readyz', authenticate: false };
-    // A pass tries 16 others where its own server gives no answer.
+    // A pass tries up to 16 other servers if the server of its kubeconfig does not answer.
     const spares = this.has('silentSpares') && !this.has('oneServerKubeconfig') ? SPARES : [];
     const servers = [...spares, ...this.firstAddresses].map((address) => ({ address, kind: 'server', probe }) as const);
     return aClusterSpec({

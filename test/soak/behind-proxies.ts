@@ -8,7 +8,7 @@ import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 
 /**
  * Starts handlers behind proxies that break connections to the API server and requests to the table.
- * @param addresses of the API servers: each has a proxy to the one that runs, and the kubeconfig has the first proxy
+ * @param addresses the addresses of API servers. Each has a proxy to the one that runs, and the kubeconfig uses the first proxy
  */
 export async function startBehindProxies(apiserver: KubeApiserver, addresses: readonly string[], pick: PickIndex) {
   const proxies = await Promise.all(addresses.map(() => startChaosProxy(apiserver.port, pick)));

@@ -3,12 +3,12 @@ import { growthOf, type Held } from './growth.ts';
 
 const held = (changes: Partial<Held> = {}): Held => ({ heapMb: 40, anonMb: 200, sockets: 20, files: 50, ...changes });
 
-test('growth of the first half is the start of the process and no leak', () => {
+test('growth in the first half of a run is not reported as a leak', () => {
   const samples = [held({ heapMb: 20, anonMb: 100 }), held(), held(), held()];
   expect(growthOf(samples)).toEqual([]);
 });
 
-test('each figure that grows over the last half by more than its margin is reported', () => {
+test('each resource that grows by more than its margin in the last half of a run is reported', () => {
   const grown = held({ heapMb: 43, anonMb: 211, sockets: 51, files: 81 });
   expect(growthOf([held(), held(), held(), grown])).toEqual([
     'heapMb grew by 3.0; 2.5 are allowed',
@@ -18,7 +18,7 @@ test('each figure that grows over the last half by more than its margin is repor
   ]);
 });
 
-test('many sockets and files are reported although they do not grow', () => {
+test('sockets and files above their limit are reported even if they do not grow', () => {
   const many = held({ sockets: 500, files: 530 });
   expect(growthOf([many, many, many, many])).toEqual([
     'sockets reached 500; 120 are allowed',

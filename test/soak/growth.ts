@@ -1,23 +1,23 @@
-/** What a process holds at one time. */
+/** The resources that a process holds at one time. */
 export interface Held {
   readonly heapMb: number;
-  /** Of RSS what no file backs: pages of the program come and go with the page cache. */
+  /** The part of RSS that no file backs. Pages of program files come and go with the page cache. */
   readonly anonMb: number;
   readonly sockets: number;
-  /** Sockets included. */
+  /** The number of open file descriptors, sockets included. */
   readonly files: number;
 }
 
 /**
- * How much more the process may hold at the end than halfway: a leak of 500 bytes per tick in the heap, of 2 kB outside it.
- * Memory would follow the young generation, which grows by 55 MB at some time: `npm run soak:ticks` keeps it at 12 MB.
+ * The most by which each resource may grow in the second half of a run. A leak of 500 bytes per tick in the heap, or of 2 kB
+ * outside it, exceeds this. The young generation can grow by 55 MB at any time, so `npm run soak:ticks` keeps it at 12 MB.
  */
 const MARGINS: Held = { heapMb: 2.5, anonMb: 10, sockets: 30, files: 30 };
 
-/** A server closes a connection that is idle, so leaked ones reach a level and stay there. The level is limited, too. */
+/** The limits at any time. A server closes idle connections, so leaked ones stop growing at some number. */
 const LIMITS: Partial<Held> = { sockets: 120, files: 160 };
 
-/** Returns a sentence for each figure that grew too much over the last half of the samples, or is above its limit. */
+/** Returns a sentence for each resource that grew too much over the last half of the samples or is above its limit. */
 export function growthOf(samples: readonly Held[]): readonly string[] {
   const half = samples[Math.ceil(samples.length / 2) - 1];
   const last = samples.at(-1);

@@ -13,19 +13,19 @@ import { seededPick } from '../support/ranges.ts';
 import { startBehindProxies } from './behind-proxies.ts';
 import { growthOf, type Held } from './growth.ts';
 
-/* Ticks as fast as they go, half of them with faults, and what the process holds after each tenth of them. */
+/* Runs ticks without pauses, half of them with faults, and measures the resources of the process after each tenth. */
 
 const { values } = parseArgs({
   options: {
     ticks: { type: 'string', default: '10000' },
     seed: { type: 'string', default: '1' },
-    /** `socket`: each tick leaves a connection open. `memory`: each tick keeps 10 kB. `buffer`: the same outside the heap. */
+    /** What each tick leaks. `socket`: an open connection. `memory`: 10 kB of heap. `buffer`: 10 kB outside the heap. */
     plant: { type: 'string', default: 'none' },
   },
 });
 const SAMPLES = 10;
 const ROUNDS_PER_HALF = Math.ceil(Number(values.ticks) / SAMPLES / 2 / LOOPS.length);
-/** Each of these many connections to the API server is broken, in the half of the ticks with faults. */
+/** In the half of the ticks with faults, one connection to the API server in this many is broken. */
 const EVERY = 5;
 const pick = seededPick(Number(values.seed));
 
@@ -44,7 +44,7 @@ async function heldNow(): Promise<Held> {
   return { heapMb: inMb(heapUsed), anonMb: inMb(Number(anonKb) * 1024), sockets, files: files.length };
 }
 
-/** The descriptor by which the folder was read is closed by now. */
+/** Returns the target of a file descriptor. The descriptor with which the folder was read is already closed. */
 function targetOf(descriptor: string): string {
   try {
     return readlinkSync(`/proc/self/fd/${descriptor}`);
@@ -80,7 +80,7 @@ async function tickAll(handlers: Handlers, tableProxy: FaultProxy, withFaults: b
 
 type Loopback = Awaited<ReturnType<typeof startLoopback>>;
 
-/** A real API server and a table, each behind its proxy, and the handlers over them. */
+/** Starts a real API server and a table, each behind its proxy, and the handlers over them. */
 async function startLoopback(stack: AsyncDisposableStack) {
   const etcd = await startEtcd();
   stack.defer(() => etcd.stop());
@@ -91,7 +91,7 @@ async function startLoopback(stack: AsyncDisposableStack) {
   return { ...started, proxy: proxies[0] as ChaosProxy };
 }
 
-/** The sockets of the half without faults live on: the proxy closes none that is leaked. */
+/** Runs a tenth of the ticks, half of them with faults, then half without. Without faults, leaked sockets stay open. */
 async function runTenth({ proxy, tableProxy, handlers }: Loopback): Promise<number> {
   let failed = 0;
   for (const every of [EVERY, 0]) {

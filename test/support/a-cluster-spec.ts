@@ -3,7 +3,7 @@ import { describeFaults } from '../../cli/spec/spec-fault.ts';
 import type { ApiServerSpec, ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 
 type Nested = 'endpoints' | 'service' | 'intervalSeconds';
-/** Fields of a spec, or of the objects in it. */
+/** The fields of a spec, and of the objects in it. */
 export type SpecFields = Partial<Omit<ClusterSpec, Nested>> & {
   readonly [Name in Nested]?: Partial<ClusterSpec[Name]>;
 };
@@ -18,7 +18,7 @@ export function aHost(host: string): ApiServerSpec {
   return { host, kind: 'shared', probe: PROBE };
 }
 
-/** A valid spec with every default, but for what a test cares about. */
+/** Returns a valid spec with all defaults, except for the given fields. */
 export function aClusterSpec({ endpoints, service, intervalSeconds, ...fields }: SpecFields = {}): ClusterSpec {
   return {
     name: 'demo',
@@ -51,7 +51,7 @@ export function aClusterSpec({ endpoints, service, intervalSeconds, ...fields }:
   };
 }
 
-/** The spec that a text holds. */
+/** Returns the spec that a text contains. */
 export function specIn(text: string): ClusterSpec {
   const result = parseClusterSpec(text);
   if ('faults' in result) throw new Error(describeFaults('the spec of the test', result.faults));

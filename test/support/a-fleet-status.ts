@@ -15,7 +15,7 @@ import { RANGE_KEYS, type RangeKey } from '../../lib/cluster/spec-ranges.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { made } from './ranges.ts';
 
-/** 21 November 2026, 06:15:39 UTC. */
+/** The time of the status: 21 November 2026, 06:15:39 UTC. */
 export const STATUS_AT_MS = Date.UTC(2026, 10, 21, 6, 15, 39);
 
 const { intervalSeconds } = aClusterSpec();
@@ -53,10 +53,10 @@ export function anApiServer(address: string, overrides: Partial<ApiServerStatus>
   };
 }
 
-/** The letter of an item that is another than free. */
+/** The letter of each item that is not free. */
 type Marks = Readonly<Record<number, 'D' | 'L' | 'H'>>;
 
-/** A range with about `share` in use, in no visible order; `marks` puts letters at numbers of items. */
+/** Returns a range with about `share` of its items in use, scattered. `marks` sets the letters of single items. */
 function aRange(key: RangeKey, title: string, text: string, share: number, marks: Marks = {}): RangeStatus {
   const range = made<TextRange>(textRange(key, text));
   const { before, max, reserved } = range;
@@ -86,22 +86,22 @@ function aRange(key: RangeKey, title: string, text: string, share: number, marks
   };
 }
 
-/** 10.0.0.0/24 with network, broadcast and reserved band. */
+/** Returns the range 10.0.0.0/24 with its network address, broadcast address and reserved band. */
 export function aSlash24(share = 0.45, marks: Marks = {}): RangeStatus {
   return aRange(RANGE_KEYS.primary, 'cluster IPs', '10.0.0.0/24', share, marks);
 }
 
-/** fd00:10:96::/108, of which a bitmap covers 65,536 addresses. */
+/** Returns the range fd00:10:96::/108, of which a bitmap covers 65,536 addresses. */
 function anIPv6Range(share: number): RangeStatus {
   return aRange(RANGE_KEYS.secondary, 'secondary cluster IPs', 'fd00:10:96::/108', share, { 4096: 'L' });
 }
 
-/** 30000-32767. */
+/** Returns the range 30000-32767. */
 export function nodePorts(share = 0.1, marks: Marks = {}): RangeStatus {
   return aRange(RANGE_KEYS.nodePorts, 'node ports', '30000-32767', share, marks);
 }
 
-/** A good one with three API servers, a /24 and the node ports. */
+/** Returns the status of a healthy cluster with three API servers, a /24 range and node ports. */
 export function aClusterStatus(overrides: Partial<ClusterStatus> = {}): ClusterStatus {
   return {
     name: 'demo',
@@ -116,7 +116,7 @@ export function aClusterStatus(overrides: Partial<ClusterStatus> = {}): ClusterS
     findings: [],
     unreadable: [],
     ...overrides,
-    // Not made where it is not asked for: the maps are what takes time.
+    // The default ranges are only created when they are used, because their bitmaps take time.
     ranges: overrides.ranges ?? [aSlash24(), nodePorts()],
   };
 }
@@ -143,7 +143,7 @@ type Attention = ClusterStatus['attention'][number];
 const attention = (level: Attention['level'], word: string, message: string, next: string): Attention =>
   ({ level, word, message, next }) as Attention;
 
-/** A cluster of every health, with every state of a lease, a loop and a cell among them. */
+/** Returns clusters of every health. Together they have every state of a lease, of a loop and of a cell. */
 export function clustersOfEachKind(): ClusterStatus[] {
   return [contested(), endpointsDown(), filling(), fresh(), paused(), healthy()];
 }
@@ -258,7 +258,7 @@ function healthy(): ClusterStatus {
   return aClusterStatus({ name: 'prod-eu-2', ranges: [anIPv6Range(0.02), nodePorts(0.06)] });
 }
 
-/** Many, the first of which need attention. */
+/** Returns many clusters, of which the first ones need attention. */
 export function manyClusters(count: number, unhealthy = 5): ClusterStatus[] {
   const ranges = [aSlash24(), nodePorts()];
   return Array.from({ length: count }, (_, index) => {

@@ -1,4 +1,4 @@
-/** What a test says of a Service's spec; the rest is as the API's defaulting leaves it. */
+/** The fields of a Service's spec that a test sets. The API server has filled in all defaults. */
 export type SpecFields = Readonly<Record<string, unknown>>;
 
 export interface ReviewFields {
@@ -13,7 +13,7 @@ export interface ReviewFields {
   readonly dryRun?: boolean;
 }
 
-/** A review of `admission.k8s.io/v1`, as an API server sends it: of an update when there is an old spec. */
+/** Returns an `admission.k8s.io/v1` review as an API server sends it. With an old spec it is a review of an update. */
 export function aReview(fields: ReviewFields = {}) {
   const { uid = 'u-1', name = 'web', generateName, namespace = 'default', labels, dryRun = false } = fields;
   const { spec = {}, oldSpec } = fields;

@@ -11,7 +11,7 @@ import { pickLowest } from './ranges.ts';
 
 export const TOKEN = 'the-token-of-demo-that-nobody-guesses';
 
-/** What an API server reads of an answer. */
+/** The fields of an answer that an API server reads. */
 export interface Answered {
   readonly uid: string;
   readonly allowed: boolean;
@@ -32,7 +32,7 @@ const tokenOfDemo: ReadSecretText = async (name) =>
 
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 
-/** One enforced cluster whose ranges were saved by a pass, and the handler behind the URL. */
+/** Returns one enforced cluster whose ranges were saved by a pass, and the handler of the webhook URL. */
 export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
   const { spec, environment = {}, settings, wait = () => Promise.resolve() } = options;
   const { readTokens = tokenOfDemo } = options;
@@ -52,21 +52,21 @@ export async function anAdmissionWorld(options: AdmissionWorldOptions = {}) {
     wait,
   };
   let handler = admission(settled);
-  /** A new process answers from now on. */
+  /** Replaces the process that answers. */
   const restart = () => {
     handler = admission(settled);
   };
-  /** The answer to any event, through the table that is given, if it is. */
+  /** Returns the answer to any event. The handler uses the given table. */
   const handle = (event: object, table = world.table): Promise<WebhookReply> => {
     const environment: Environment = { ...world.environment, table: () => table };
     return handler(event, { environment, getRemainingTimeInMillis: () => 30_000 });
   };
-  /** The answer to any request. */
+  /** Returns the answer to any request. */
   const send = async (sent: UrlRequest, table = world.table) => {
     if (options.isRepaired ?? true) await world.repair(world.clock.nowMs);
     return handle(urlEvent({ headers: AUTHORIZED, ...sent }), table);
   };
-  /** The answer to one review. */
+  /** Returns the answer to one review. */
   const ask = async (fields: ReviewFields = {}, table = world.table): Promise<Answered> => {
     const { body } = await send({ body: JSON.stringify(aReview(fields)) }, table);
     const { patch, ...response } = JSON.parse(body).response;

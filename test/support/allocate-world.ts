@@ -19,7 +19,7 @@ import { repairedAt } from './run-records.ts';
 export const CLUSTER = 'demo';
 const PRIMARY = '10.0.0.0/24';
 const SECONDARY = 'fd00::/112';
-/** Static: 30000 to 30015. */
+/** A range with a static band from 30000 to 30015. */
 const PORTS = '30000-30127';
 
 export type AllocateWorld = Awaited<ReturnType<typeof anAllocateWorld>>;
@@ -27,16 +27,16 @@ export type AllocateWorld = Awaited<ReturnType<typeof anAllocateWorld>>;
 export interface AllocateWorldOptions {
   readonly spec?: Partial<ClusterSpec>;
   readonly table?: KeyValueTable;
-  /** Default: one of a new process for each invocation. */
+  /** The handler. Default: the handler of a new process for each invocation. */
   readonly handler?: AllocationHandler;
   readonly environment?: Partial<Environment>;
-  /** Default: a clock of the world's own. */
+  /** The clock. Default: a clock of the world. */
   readonly clock?: { nowMs: number };
-  /** Whether a repair has always succeeded just before a request. Default: true. */
+  /** A repair succeeds just before each request. Default: true. */
   readonly isRepaired?: boolean;
 }
 
-/** One enforced cluster whose ranges were saved by a pass, and the handler that allocates from them. */
+/** Returns one enforced cluster whose ranges were saved by a pass, and the handler that allocates from them. */
 export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
   const world = aDispatchWorld(options.environment);
   const clock = options.clock ?? world.clock;
@@ -51,7 +51,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
   });
   await registerCluster(table, spec);
 
-  /** Puts a range into the table, over whatever is there. */
+  /** Puts a range into the table and overwrites a stored one. */
   const store = async (key: RangeKey, changed: Partial<StoredRange>) => {
     const previous = await readRange(table, CLUSTER, key);
     const range = rangesOf(spec).find((each) => each.key === key)?.configured ?? '';
@@ -65,10 +65,10 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
     if (read === undefined) throw new Error(`expected ${key}`);
     return read.stored;
   };
-  /** Records that a pass of both repair loops began then, and succeeded. */
+  /** Records that passes of both repair loops began at `startedAtMs` and succeeded. */
   const repair = (startedAtMs: number) => repairedAt(table, startedAtMs, CLUSTER);
   const { isRepaired = true } = options;
-  /** The event as it is, through the table that is given, if it is. */
+  /** Sends the event unchanged. The handler uses the given table. */
   const send = async (event: unknown, through: KeyValueTable = table): Promise<Answer> => {
     if (isRepaired) await repair(nowMs());
     const environment = { ...world.environment, nowMs, table: () => through };
@@ -79,15 +79,15 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
     environment: world.environment,
     telemetry: world.telemetry,
     clock,
-    /** Past any fault. */
+    /** The table without faults. */
     table,
     send,
-    /** One invocation. */
+    /** Sends one request in one invocation. */
     ask: (request: Partial<AllocateRequest> & object, through?: KeyValueTable) =>
       send({ requestId: 'r1', cluster: CLUSTER, operation: 'allocate', items: [], ...request }, through),
     store,
     stored,
-    /** What is taken in all ranges: the text of each item, with the request that holds it, or none. */
+    /** Returns the taken items of all ranges as text, each with the id of the request that holds it, if any. */
     taken: async () => {
       const found: Record<string, string | undefined> = {};
       for (const { key } of rangesOf(spec)) {
@@ -97,7 +97,7 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
       }
       return found;
     },
-    /** Every item of the table but the registration and the run records: what a request may change. */
+    /** Returns all items that a request may change: not the registration and the run records. */
     items: async () => (await table.list(CLUSTER, '')).filter(({ key }) => !key.startsWith('runs/')),
     repair,
   };

@@ -4,7 +4,7 @@ export const HTTPS: EndpointPort = { name: 'https', port: 6443, protocol: 'TCP' 
 
 const METADATA = { namespace: 'default', name: 'kubernetes' };
 
-/** Endpoints of the kubernetes Service as they should be for these addresses. */
+/** Returns the correct Endpoints of the kubernetes Service for these addresses. */
 export function anEndpoints(addresses: readonly string[], ports: readonly EndpointPort[] = [HTTPS]): EndpointsObject {
   return {
     apiVersion: 'v1',
@@ -14,7 +14,7 @@ export function anEndpoints(addresses: readonly string[], ports: readonly Endpoi
   };
 }
 
-/** The slice that mirrors them. */
+/** Returns the EndpointSlice that mirrors the Endpoints of these addresses. */
 export function aSlice(addresses: readonly string[], ports: readonly EndpointPort[] = [HTTPS]): EndpointSliceObject {
   return {
     apiVersion: 'discovery.k8s.io/v1',

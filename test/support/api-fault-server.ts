@@ -7,13 +7,13 @@ import { serve } from './serve.ts';
 
 export interface SeenRequest {
   readonly method: string;
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
 }
 
-/** How to answer; `cutOff` sends that much of the body and drops the connection, `hang` never answers. */
+/** How the server answers. `cutOff` sends this much of the body and drops the connection. `hang` never answers. */
 export type Reaction =
   | { readonly status?: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: unknown }
   | { readonly cutOff: unknown; readonly status?: number }
@@ -22,7 +22,7 @@ export type Reaction =
 
 export type FaultServer = Awaited<ReturnType<typeof startFaultServer>>;
 
-/** An API server that answers as the test says. With a certificate it speaks TLS. */
+/** Starts an API server that answers as the test specifies. With a certificate it uses TLS. */
 export async function startFaultServer(
   react: (request: SeenRequest, index: number) => Reaction | Promise<Reaction>,
   tls?: CertifiedKey,
@@ -42,19 +42,19 @@ export async function startFaultServer(
   });
   return {
     url,
-    /** Every request, in order. */
+    /** All requests, in order. */
     requests: requests as readonly SeenRequest[],
-    /** Connections that were ever made to it. */
+    /** The number of connections that clients have made. */
     connections: () => connections,
-    /** Accepts no more connections, and keeps those that it has; an HTTP server would close the idle ones. */
+    /** Accepts no more connections but keeps open ones. The `close` of an HTTP server would close idle ones. */
     refuse: () => void NetServer.prototype.close.call(server),
-    /** Shows another certificate to new connections. */
+    /** Uses another certificate for new connections. */
     setCertificate: (next: CertifiedKey) => server instanceof HttpsServer && server.setSecureContext(next),
     stop: close,
   };
 }
 
-/** A `Status`, as the API answers what is no success. */
+/** Returns a `Status`, with which the API answers a failed request. */
 export function failure(code: number, reason: string, message = reason, details: object = {}): Reaction {
   return {
     status: code,

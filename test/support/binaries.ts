@@ -8,9 +8,9 @@ export const KUBERNETES_VERSION = process.env['KUBERNETES_VERSION'] ?? 'v1.36.3'
 const buildScript = join(import.meta.dirname, '../conformance/build-control-plane.sh');
 
 /**
- * Returns the paths of the programs that a control plane consists of: those in `KUBEBUILDER_ASSETS` when it is set, else
- * those that `test/conformance/build-control-plane.sh` built.
- * @throws Error when there are neither.
+ * Returns the paths of the programs of a control plane: from `KUBEBUILDER_ASSETS` if it is set, otherwise those that
+ * `test/conformance/build-control-plane.sh` built.
+ * @throws Error if they do not exist.
  */
 export function findBinaries() {
   const built = execFileSync('bash', [buildScript, '--folder'], { encoding: 'utf8' }).trim();
@@ -29,7 +29,7 @@ export function findBinaries() {
   return {
     etcd,
     kubeApiserver,
-    // Absent if only KUBEBUILDER_ASSETS is there.
+    // KUBEBUILDER_ASSETS does not contain this variant.
     ...(isExecutable(kubeApiserverHooksOff) && { kubeApiserverHooksOff }),
     ...(isExecutable(kubectl) && { kubectl }),
   };

@@ -13,8 +13,8 @@ interface ServiceCidr extends KubernetesObject {
 }
 
 /**
- * Waits until a stock API server has made what it makes by itself, which goes on after it is ready: its namespaces, the
- * ServiceCIDR with its status, and the Service `default/kubernetes`. What changes from then on, others change.
+ * Waits until a stock API server has created its own objects: its namespaces, the ServiceCIDR with its status, and the Service
+ * `default/kubernetes`. It still creates them after it is ready. Other writers make all later changes.
  */
 export async function untilBootstrapped({ request }: Pick<KubeApiserver, 'request'>): Promise<void> {
   await eventually(async () => {

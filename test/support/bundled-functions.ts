@@ -3,7 +3,7 @@ import { build, type Plugin } from 'esbuild';
 import { httpByProperty } from '../../deploy/http-by-property.ts';
 import { sdkParts } from '../../deploy/sdk-parts.ts';
 
-/** Bundles functions as serverless.yml has them built, into `folder/functions`. */
+/** Bundles functions into `folder/functions`, as serverless.yml does. */
 export async function bundleFunctions(folder: string, names: readonly string[]): Promise<void> {
   await bundle(
     join(folder, 'functions'),
@@ -11,7 +11,7 @@ export async function bundleFunctions(folder: string, names: readonly string[]):
   );
 }
 
-/** Bundles modules as functions are, unless other plugins are given. */
+/** Bundles modules with the plugins of the functions, unless other plugins are given. */
 export async function bundle(
   outdir: string,
   entryPoints: readonly string[],
@@ -32,7 +32,7 @@ export async function bundle(
   });
 }
 
-/** As Lambda's own runtime sizes the heap. */
+/** Returns the options that give Node the heap sizes of the Lambda runtime. */
 export function heapOptions(memoryMb: number): string {
   return `--max-old-space-size=${Math.floor(memoryMb * 0.9)} --max-semi-space-size=${Math.floor(memoryMb * 0.05)}`;
 }

@@ -5,7 +5,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 
-/** What happens to one connection. */
+/** The faults of a connection. */
 export const CONNECTION_FAULTS = ['cut', 'delay', 'halfReply', 'reset', 'garbage', 'wrongCertificate', 'drip'] as const;
 export type ConnectionFault = (typeof CONNECTION_FAULTS)[number];
 
@@ -13,7 +13,7 @@ export type ChaosProxy = Awaited<ReturnType<typeof startChaosProxy>>;
 
 const DRIP_BYTES = 512;
 
-/** Stands between a client and a server, below TLS, and breaks connections. */
+/** Starts a proxy between a client and a server, below TLS, that breaks connections. */
 export async function startChaosProxy(targetPort: number, pick: PickIndex) {
   const counts = { cut: 0, delay: 0, halfReply: 0, reset: 0, garbage: 0, wrongCertificate: 0, drip: 0 };
   const impostor = createTlsServer(makeAuthority('another').issue(['127.0.0.1']), (socket) => socket.destroy());
@@ -44,21 +44,21 @@ export async function startChaosProxy(targetPort: number, pick: PickIndex) {
     }
     client.pipe(upstream);
     void passOn(upstream, client, fault, pick).catch(() => client.destroy());
-    // Without faults connections live on; with them each is short, so that the next one may be broken.
+    // While there are faults, each connection is closed soon, so that the next one may get a fault.
     if (every > 0) setTimeout(() => client.destroy(), 500 + pick(1_500)).unref();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
-    /** How often each fault happened. */
+    /** The number of times that each fault happened. */
     counts,
-    /** One connection in `every` gets a fault, and loses its keep-alive. 0: none from now on. */
+    /** Gives one connection in `next` a fault, and closes each soon. 0 ends the faults. */
     faults: (next: number) => {
       every = next;
       breakAll();
     },
-    /** The server is down: connections break, and each new one is reset. */
+    /** Takes the server down or brings it back. While it is down, connections break, and new ones are reset. */
     down: (next: boolean) => {
       isDown = next;
       breakAll();

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A command of a page, and what it prints according to the page. */
+/** A command on a page, and the output that the page shows. */
 export interface ConsoleCommand {
-  /** `README.md:42` */
+  /** The place of the command, such as `README.md:42`. */
   readonly at: string;
   readonly command: string;
-  /** Lines; one that is `...` stands for any number of lines. */
+  /** The lines of the output. A line `...` stands for any number of lines. */
   readonly output: readonly string[];
 }
 
@@ -15,22 +15,22 @@ export interface ConsoleBlock {
   readonly commands: readonly ConsoleCommand[];
 }
 
-/** Every fenced block of a page, by its language. */
+/** A fenced block of a page. */
 export interface FencedBlock {
   readonly language: string;
-  /** Of the fence. */
+  /** The line of the fence. */
   readonly line: number;
   readonly lines: readonly string[];
 }
 
-/** README.md and the pages in `docs`: their texts by their paths in the repository. */
+/** Returns the texts of README.md and of the pages in `docs`, by path in the repository. */
 export function pages(repository: string): ReadonlyMap<string, string> {
   const docs = readdirSync(join(repository, 'docs'), { recursive: true, encoding: 'utf8' });
   const paths = ['README.md', ...docs.filter((file) => file.endsWith('.md')).map((file) => join('docs', file))];
   return new Map(paths.sort().map((path) => [path, readFileSync(join(repository, path), 'utf8')]));
 }
 
-/** The blocks of a page that are run: those that are fenced as `console`. */
+/** Returns the blocks of a page that tests run: those fenced as `console`. */
 export function consoleBlocks(page: string, text: string): ConsoleBlock[] {
   return fencedBlocks(text)
     .filter(({ language }) => language === 'console')
@@ -54,7 +54,7 @@ export function fencedBlocks(text: string): FencedBlock[] {
   return blocks;
 }
 
-/** A command begins with `$ ` and continues in lines that begin with `> `, or after a backslash. */
+/** Returns the commands of a block. One begins with `$ ` and continues after a backslash or in lines with `> `. */
 export function commandsOf(page: string, fence: number, lines: readonly string[]): ConsoleCommand[] {
   const commands: { at: string; command: string; output: string[] }[] = [];
   for (const [index, line] of lines.entries()) {
@@ -73,8 +73,8 @@ export function commandsOf(page: string, fence: number, lines: readonly string[]
 }
 
 /**
- * Whether what was printed holds the lines of the page, in their order; `...` at the end of a line or as a line stands
- * for anything, and numbers stand for any number.
+ * Returns whether the output contains the expected lines in their order. `...` at the end of a line, or as a line, stands for
+ * anything, and a number stands for any number.
  */
 export function showsThat(printed: string, expected: readonly string[]): boolean {
   const plain = (line: string) =>
@@ -89,8 +89,8 @@ export function showsThat(printed: string, expected: readonly string[]): boolean
 }
 
 /**
- * Whether what was printed is what the page shows, line by line and nothing besides. `...` stands for anything in a line,
- * and alone for any lines; how long something is ago or took, times, ids and loopback ports are as they come.
+ * Returns whether the output has exactly the expected lines. `...` stands for anything in a line, and on its own for any lines.
+ * Ages, durations, times, ids and loopback ports may differ.
  */
 export function isWhatIsPrinted(printed: string, expected: readonly string[]): boolean {
   const linesOf = (lines: readonly string[]) => lines.map((line) => line.trimEnd()).filter((line) => line !== '');
@@ -101,7 +101,7 @@ export function isWhatIsPrinted(printed: string, expected: readonly string[]): b
 
 const isGap = (line: string) => line.trim() === '...';
 
-/** Of these, others of their kind are as good. */
+/** Values that may differ from the page, if the output has another value of the same kind. */
 const VARIES: readonly RegExp[] = [
   /\.\.\./,
   /\d{4}-\d{2}-\d{2}T[\d:.]+Z/,

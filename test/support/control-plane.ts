@@ -14,21 +14,21 @@ export type Etcd = Awaited<ReturnType<typeof startEtcd>>;
 
 export interface KubeApiserverOptions {
   readonly etcd: Etcd;
-  /** Where it listens. Default 127.0.0.1; a second one on the same etcd takes 127.0.0.2 and the port of the first. */
+  /** The address on which it listens. Default: 127.0.0.1. A second one on the same etcd uses 127.0.0.2 and the same port. */
   readonly bindAddress?: string;
-  /** Default: a free one. */
+  /** The port. Default: a free one. */
   readonly port?: number;
-  /** What it publishes as its own address; Endpoints refuse loopback addresses. Default 10.9.8.7. */
+  /** The address that it publishes as its own. Endpoints refuse loopback addresses. Default: 10.9.8.7. */
   readonly advertiseAddress?: string;
-  /** Default `none`: the `kubernetes` Service is made, its endpoints are not. */
+  /** The type of reconciler. Default: `none`, which creates the `kubernetes` Service but not its endpoints. */
   readonly endpointReconcilerType?: 'none' | 'lease' | 'master-count';
-  /** Default 10.0.0.0/24. */
+  /** The range of cluster IPs. Default: 10.0.0.0/24. */
   readonly serviceClusterIPRange?: string;
-  /** The variant that makes no namespace, ServiceCIDR or Service and repairs nothing. Default false. */
+  /** Starts the variant that creates no namespace, ServiceCIDR or Service and repairs nothing. Default: false. */
   readonly hooksOff?: boolean;
-  /** Answers 200 when the API server counts as started. Default `/readyz`. */
+  /** The path that answers 200 once the API server is started. Default: `/readyz`. */
   readonly readyPath?: string;
-  /** More flags, `--service-node-port-range=30000-30010`. The last one wins. */
+  /** More flags, such as `--service-node-port-range=30000-30010`. The last one of a name applies. */
   readonly extraArgs?: readonly string[];
 }
 
@@ -53,9 +53,9 @@ export async function startEtcd() {
   return {
     ...etcdClient(url),
     url,
-    /** Called by `stop` before etcd ends. */
+    /** Adds a function that `stop` calls before etcd ends. */
     beforeStop: (hook: () => Promise<void>) => void hooks.push(hook),
-    /** Stops the API servers on it, then etcd: an API server whose etcd is gone hangs in its graceful stop. */
+    /** Stops the API servers first, then etcd. An API server without etcd would hang in its graceful stop. */
     async stop() {
       await Promise.allSettled(hooks.splice(0).map((hook) => hook()));
       await server.stop();
@@ -64,7 +64,7 @@ export async function startEtcd() {
   };
 }
 
-/** Starts an API server and waits until `/readyz` says so. It is stopped with its etcd at the latest. */
+/** Starts an API server and waits until it is ready. It stops with its etcd at the latest. */
 export async function startKubeApiserver(options: KubeApiserverOptions) {
   const command = kubeApiserverCommand(options.hooksOff ?? false);
   const host = options.bindAddress ?? '127.0.0.1';
@@ -93,25 +93,25 @@ export async function startKubeApiserver(options: KubeApiserverOptions) {
   return {
     url,
     port,
-    /** The PEM certificate of its self-signed authority, the same after a restart. */
+    /** The PEM certificate of its self-signed CA, which stays the same after a restart. */
     ca,
     caFile,
-    /** A token of the group `system:masters`, the same for every API server of this process. */
+    /** A token of the group `system:masters`, the same for all API servers of this process. */
     token: adminToken,
     kubeconfigYaml,
     kubeconfigFile,
-    /** One request as `system:masters`. */
+    /** Sends one request as `system:masters`. */
     request,
-    /** SIGTERM. Returns when its `/readyz` says so; it serves for its `--shutdown-delay-duration` from then on. */
+    /** Sends SIGTERM and waits until `/readyz` reports it. The server then serves for its `--shutdown-delay-duration`. */
     async askToStop() {
       server.askToStop();
       await eventually(async () => {
         if (await isReady()) throw new Error(`${url} does not say that it shuts down`);
       });
     },
-    /** SIGKILL: what it published stays. */
+    /** Sends SIGKILL, so that its published address stays. */
     kill: () => server.kill(),
-    /** Kills it when it runs, starts it with the same port and certificate, and waits until it is ready. */
+    /** Kills it if it runs, starts it with the same port and certificate, and waits until it is ready. */
     async restart() {
       await server.kill();
       server = await start();

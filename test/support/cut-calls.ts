@@ -3,19 +3,19 @@ import { ClusterError, type ClusterPort, type HostResolver, type Prober } from '
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { tableThrough } from './table-through.ts';
 
-/** How the one call ends at which a run is cut, after which the process continues. */
+/** How the cut call can end if the process continues. */
 export const FAILURES = {
-  'failed before it happened': 'failedBefore',
-  'failed after it happened, its reply lost': 'failedAfter',
-  'failed, and happening when the next run is over': 'late',
-  'answered unclearly before it happened': 'unclearBefore',
-  'answered unclearly after it happened': 'unclearAfter',
+  'fails without effect': 'failedBefore',
+  'takes effect and loses its reply': 'failedAfter',
+  'fails and takes effect after the next run': 'late',
+  'gets an unclear reply without effect': 'unclearBefore',
+  'takes effect and gets an unclear reply': 'unclearAfter',
 } as const;
 
-/** The same, and how the process ends with that call. */
+/** All ways in which the cut call can end. The process may end with it. */
 export const ENDS = {
-  'killed before it happened': 'killedBefore',
-  'killed after it happened': 'killedAfter',
+  'ends the process without effect': 'killedBefore',
+  'takes effect and ends the process': 'killedAfter',
   ...FAILURES,
 } as const;
 export type End = (typeof ENDS)[keyof typeof ENDS];
@@ -24,9 +24,9 @@ type Fail<T> = () => T | Promise<T>;
 
 const never = <T>() => new Promise<T>(() => {});
 
-/** Counts the calls of a run to everything outside, and cuts the run at the call with the number `at`, from 0. */
+/** Counts the calls of a run to all external services, and cuts the run at the call with the number `at`, counted from 0. */
 export class CutCalls {
-  /** The calls in order: `put runs/system-namespaces`. */
+  /** The names of the calls in order, such as `put runs/system-namespaces`. */
   readonly made: string[] = [];
   readonly #at: number;
   readonly #end: End;
@@ -34,7 +34,7 @@ export class CutCalls {
   #isDead = false;
   #late: () => Promise<unknown> = () => Promise.resolve();
 
-  /** Without arguments nothing is cut. */
+  /** Cuts nothing if there are no arguments. */
   constructor(at = Number.POSITIVE_INFINITY, end: End = 'killedBefore') {
     this.#at = at;
     this.#end = end;
@@ -44,22 +44,22 @@ export class CutCalls {
     return this.made.length > this.#at;
   }
 
-  /** The name of the call that was cut. */
+  /** Returns the name of the call that was cut. */
   get cutAt(): string {
     return this.made[this.#at] ?? 'none';
   }
 
-  /** What was under way arrives. */
+  /** Carries out a call that was still under way. */
   arrive(): Promise<unknown> {
     return this.#late();
   }
 
-  /** Returns when the run has ended, or its process was killed. An error is how a run may end. */
+  /** Waits until the run has ended, with or without an error, or its process was killed. */
   async ends(run: () => Promise<unknown>): Promise<void> {
     await Promise.race([run().catch(() => undefined), this.#killed.promise]);
   }
 
-  /** @param unclear what a write returns whose reply proves nothing; without it such a call fails */
+  /** Makes a call. @param unclear returns the result of a write with an unclear reply. Without it, such a call fails */
   async call<T>(name: string, step: () => Promise<T>, fail: Fail<T>, unclear?: () => T): Promise<T> {
     if (this.#isDead) return never();
     const isHere = this.made.push(name) - 1 === this.#at;

@@ -22,15 +22,15 @@ export interface StartedDeadline {
 export type DispatchWorld = ReturnType<typeof aDispatchWorld>;
 
 export interface DispatchOptions {
-  /** In place of what the world has. */
+  /** Parts that replace those of the world's environment. */
   readonly environment?: Partial<Environment>;
-  /** Default: always a minute. */
+  /** The remaining time. Default: always one minute. */
   readonly remainingMs?: () => number;
-  /** Of the process. Default: of a new one. */
+  /** The cluster list that the process remembers. Default: that of a new process. */
   readonly memory?: ClusterListMemory;
 }
 
-/** A table, clusters, a clock that stands still and deadlines that only a test ends. */
+/** Returns a table, clusters, a clock that stands still, and deadlines that only a test ends. */
 export function aDispatchWorld(overrides: Partial<Environment> = {}) {
   const clock = { nowMs: Date.parse('2026-01-01T12:00:00Z') };
   const nowMs = () => clock.nowMs;
@@ -42,7 +42,7 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
   const telemetry = recordingTelemetry();
   const deadlines: StartedDeadline[] = [];
   const clusters = new Map<string, MemoryCluster>();
-  /** What was created in each cluster. */
+  /** The objects that passes created in each cluster. */
   const created = new Map<string, readonly KubernetesObject[]>();
   let passes = 0;
 
@@ -100,25 +100,25 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
     },
     recordOf: async (cluster: string, loop: Loop = 'system-namespaces') =>
       (await readRunRecord(table, cluster, loop))?.record,
-    /** One invocation of the function of a loop. Default event: a request for every cluster that is due. */
+    /** Invokes the function of a loop once. Default event: a request for all clusters that are due. */
     dispatch: (
       loop: LoopDefinition,
       event: unknown = {},
       { environment: changed, remainingMs = () => 60_000, memory }: DispatchOptions = {},
     ) => dispatch(loop, event, { environment: { ...environment, ...changed }, telemetry, remainingMs }, memory),
-    /** The event of the schedule, now. */
+    /** Returns the event of the schedule for the current time. */
     schedule: () => ({ 'detail-type': 'Scheduled Event', time: new Date(clock.nowMs).toISOString() }),
   };
 }
 
-/** The world with these clusters registered. */
+/** Returns a world with these clusters registered. */
 export async function aDispatchWorldOf(...specs: SpecFields[]): Promise<DispatchWorld> {
   const world = aDispatchWorld();
   await world.register(...specs);
   return world;
 }
 
-/** The report of a pass that had nothing to do. */
+/** Returns the report of a pass that had nothing to do. */
 export function aReport(overrides: Partial<PassReport> = {}): PassReport {
   return { changes: [], findings: [], counts: {}, errors: [], ...overrides };
 }

@@ -9,7 +9,7 @@ import { testDynamoClient } from './test-dynamo-client.ts';
 
 const NAME = 'kube-bootstrap-controller';
 
-/** The same tests in a new table in memory for each call of `open`, and in DynamoDB's tables of dynalite. */
+/** Defines the same tests twice: over a new in-memory table for each `open`, and over DynamoDB tables of dynalite. */
 export function describeInEachTable(name: string, define: (open: () => Promise<KeyValueTable>) => void): void {
   const own = { nowMs: () => 0, newWriteId: countedWriteIds() };
 
@@ -41,5 +41,5 @@ export function describeInEachTable(name: string, define: (open: () => Promise<K
   });
 }
 
-/** Updates that do not wait between attempts. */
+/** Options of updates that do not wait between attempts. */
 export const AT_ONCE = { wait: () => Promise.resolve() };

@@ -4,8 +4,8 @@ export const REGION = 'us-east-1';
 export const ACCOUNT = '123456789012';
 
 /**
- * Calls of AWS's own wire protocols, for what a test arranges and looks up. What the functions call is theirs. Calls are
- * not signed: the emulator reads no more of a signature than which service it is for.
+ * Returns functions that call AWS over its wire protocols, for the set-up and the checks of tests. Calls are not signed: the
+ * emulator reads only the service from a signature.
  */
 export function awsCalls(endpoint: string) {
   const call = async (service: string, path: string, init: RequestInit) => {
@@ -21,26 +21,26 @@ export function awsCalls(endpoint: string) {
   };
   return {
     endpoint,
-    /** A call of a service that speaks JSON: `json('sqs', 'AmazonSQS.ReceiveMessage', {...})`. */
+    /** Calls a service with a JSON protocol, for example `json('sqs', 'AmazonSQS.ReceiveMessage', {...})`. */
     async json<T = unknown>(service: string, target: string, body: object): Promise<T> {
       const headers = { 'x-amz-target': target, 'content-type': 'application/x-amz-json-1.0' };
       const reply = await call(service, '/', { method: 'POST', headers, body: JSON.stringify(body) });
       return reply.length === 0 ? ({} as T) : JSON.parse(reply.toString());
     },
-    /** A call of a service that speaks forms and XML: the answer's text. */
+    /** Calls a service with the form and XML protocol, and returns the text of the answer. */
     async form(service: string, fields: Readonly<Record<string, string>>) {
       return (await call(service, '/', { method: 'POST', body: new URLSearchParams(fields) })).toString();
     },
-    /** A PUT of a service that speaks REST. */
+    /** Sends a PUT to a service with a REST protocol. */
     async put(service: string, path: string, body: Uint8Array | string) {
       await call(service, path, { method: 'PUT', body: Buffer.from(body) });
     },
-    /** A GET of a service that speaks REST: its bytes. */
+    /** Sends a GET to a service with a REST protocol, and returns the bytes of the answer. */
     get: (service: string, path: string): Promise<Buffer> => call(service, path, {}),
   };
 }
 
-/** The texts of all elements of a name, which hold no elements themselves. */
+/** Returns the texts of all elements with this name. They must not contain other elements. */
 export function texts(xml: string, element: string): string[] {
   return [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, 'g'))].map(([, text = '']) => unescaped(text));
 }

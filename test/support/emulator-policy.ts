@@ -2,7 +2,7 @@ import type { AwsCall } from '../deploy/emulator-calls.ts';
 
 type OneOrMore = string | readonly string[];
 
-/** As in an IAM policy document. */
+/** A statement of an IAM policy document. */
 export interface Statement {
   readonly Effect: 'Allow' | 'Deny';
   readonly Action: OneOrMore;
@@ -10,16 +10,19 @@ export interface Statement {
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, OneOrMore>>>>;
 }
 
-/** What every identity may do. */
+/** The actions that every identity may call. */
 const NEEDS_NO_GRANT = new Set(['sts:GetCallerIdentity']);
 
-/** The calls that the statements do not allow, each once. */
+/** Returns the calls that no statement allows, without repetitions. */
 export function notGranted(calls: readonly AwsCall[], statements: readonly Statement[]): string[] {
   const missing = calls.filter((call) => !isGranted(call, statements));
   return [...new Set(missing.map(({ caller, action, resource }) => `${caller} called ${action} on ${resource}`))];
 }
 
-/** @param call its `leadingKey` is the partition of a table; other conditions, and that of a call without one, are met. */
+/**
+ * Returns whether the statements allow a call. The only condition that is checked is the one on the partition of a table.
+ * @param call `leadingKey` is the partition. Without it, no condition is checked
+ */
 export function isGranted(
   { action, resource, leadingKey }: Omit<AwsCall, 'caller'> & { readonly leadingKey?: string },
   statements: readonly Statement[],
@@ -42,8 +45,8 @@ function isForPartition({ Condition = {} }: Statement, leadingKey: string): bool
 }
 
 /**
- * A secret's ARN ends in six characters that its name does not have, and policies end in `-??????` or `*` for them: a
- * call by name is a call of the ARN with any such end.
+ * Returns whether the pattern matches the ARN of the secret. An ARN ends in six characters that are not in the name of the
+ * secret. Policies end in `-??????` or `*`, so a call by name counts as a call by an ARN with any ending.
  */
 function isSecretOfThatName(pattern: string, resource: string): boolean {
   return resource.includes(':secretsmanager:') && matches(pattern, `${resource}-aBcDeF`);

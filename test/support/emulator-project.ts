@@ -16,7 +16,7 @@ import { VERSION } from '../../lib/runtime/version.ts';
 import { ACCOUNT, REGION } from './emulator-aws.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
-/** What `serverless deploy` reads, and `kbctl` runs. */
+/** The files that `serverless deploy` reads and that `kbctl` runs. */
 const COPIED = [
   'package.json',
   'package-lock.json',
@@ -30,7 +30,7 @@ const COPIED = [
   'local',
   'tools',
 ];
-/** Just below the time that a test of a deployment has: a busy machine takes long. */
+/** Just below the time limit of a deployment test, because commands are slow on a busy machine. */
 const COMMAND_TIMEOUT_MS = 580_000;
 
 export interface Release {
@@ -40,14 +40,14 @@ export interface Release {
 
 export interface Ran {
   readonly code: number | null;
-  /** Standard output and standard error. */
+  /** The standard output and the standard error. */
   readonly output: string;
 }
 
-/** Who `serverless` is for the emulator. */
+/** The identity of `serverless` in the emulator. */
 export const DEPLOYER = 'deployer';
 
-/** Copies the repository: a test may write a `cluster.yml` into it, and deploy. Commands in it know no other AWS than `endpoint`. */
+/** Copies the repository, so that a test may write a `cluster.yml` and deploy. Commands in it use only the AWS at `endpoint`. */
 export function copyProject(endpoint: string) {
   const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-project-'));
   for (const name of COPIED) cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
@@ -56,14 +56,14 @@ export function copyProject(endpoint: string) {
     runIn(folder, emulatedAws(endpoint, accessKeyId), command, args);
   return {
     folder,
-    /** Runs `serverless <args>` of this repository. @throws Error with its output when it fails. */
+    /** Runs `serverless <args>` of this repository. @throws Error with the output if it fails. */
     async serverless(args: readonly string[]) {
       const program = 'node_modules/serverless/bin/serverless.js';
       const { code, output } = await run(process.execPath, [program, ...args], DEPLOYER);
       if (code !== 0) throw new Error(`serverless ${args.join(' ')} ended with ${code}\n${output}`);
       return output;
     },
-    /** Builds a release once, of another version if one is given. */
+    /** Builds a release of the given version once. */
     release(version = VERSION): Release {
       const built = join(folder, 'release', version);
       if (!existsSync(built)) {
@@ -71,7 +71,7 @@ export function copyProject(endpoint: string) {
           const text = readFileSync(join(REPOSITORY, file), 'utf8').replace(VERSION, version);
           writeFileSync(join(folder, file), text);
         }
-        // Functions that have no version in their code.
+        // The code of these functions does not contain the version.
         for (const file of ['functions/allocate.ts', 'functions/admission.ts']) {
           const text = readFileSync(join(REPOSITORY, file), 'utf8');
           writeFileSync(join(folder, file), `${text}\nObject.assign(globalThis, { release: '${version}' });\n`);
@@ -80,7 +80,7 @@ export function copyProject(endpoint: string) {
       }
       return { folder: built, version };
     },
-    /** Runs a shell command, with `serverless` and `npx` at hand. Never fails. */
+    /** Runs a shell command that may use `serverless` and `npx`. Never rejects. */
     run: (command: string) => run('bash', ['-euo', 'pipefail', '-c', command]),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -112,7 +112,7 @@ async function runIn(
   return { code, output: output + errors };
 }
 
-/** The variables by which the AWS SDK finds the emulator, and nothing else. */
+/** Returns only the variables that point the AWS SDK to the emulator. */
 export function emulatedAws(endpoint: string, accessKeyId: string): Record<string, string> {
   return {
     AWS_ENDPOINT_URL: endpoint,

@@ -32,30 +32,30 @@ export const SHUTTING_DOWN: ProbeReply = {
 
 export const [A, B, C] = ['10.0.0.1', '10.0.0.2', '10.0.0.3'] as const;
 
-/** API servers at these addresses that answer their probes. */
+/** Returns a world with API servers at these addresses, which all answer probes. */
 export function worldOf(...addresses: readonly string[]): EndpointsWorld {
   return new EndpointsWorld(addresses.map((address) => aServer(address))).answer(READY, ...addresses);
 }
 
-/** The world after its first tick. */
+/** Returns the world after its first tick. */
 export async function settled(world = worldOf(A, B, C)): Promise<EndpointsWorld> {
   await world.tick();
   return world;
 }
 
-/** One cluster, its table, its API servers' answers and a clock: ticks of the kubernetes-service loop, one by one. */
+/** One cluster with its table, the answers of its API servers and a clock. Tests run the ticks one by one. */
 export class EndpointsWorld {
   spec: ClusterSpec;
   nowMs = 1_000_000_000;
   readonly cluster: MemoryCluster = memoryCluster();
-  /** By address. Who is not here is silent. */
+  /** The answers to probes, by address. Other addresses are silent. */
   readonly answers = new Map<string, ProbeReply>();
-  /** By host name; `undefined`: the look-up fails. */
+  /** The DNS records, by host name. A lookup without a record fails. */
   readonly records = new Map<string, readonly string[]>();
   readonly probed: ProbeTarget[] = [];
   readonly tableCalls: string[] = [];
   readonly table: KeyValueTable;
-  /** Runs once, while a pass probes. */
+  /** A function that runs once, while a pass probes. */
   whileProbing: (() => Promise<unknown>) | undefined;
   #previous: PassContext['previous'];
 
@@ -79,7 +79,7 @@ export class EndpointsWorld {
     return this;
   }
 
-  /** The clock goes on, then one pass runs. */
+  /** Advances the clock and runs one pass. */
   async tick(afterMs = 10_000, context: Partial<PassContext> = {}): Promise<PassReport> {
     this.nowMs += afterMs;
     this.cluster.writes.length = 0;
@@ -116,7 +116,7 @@ export class EndpointsWorld {
     return deregister({ spec, table, connect: async () => kubernetes, nowMs: () => this.nowMs, ...request });
   }
 
-  /** The agent beside the API server at the address refreshes its lease. */
+  /** Refreshes the lease of the API server at the address, as its agent does. */
   heartbeat(address: string, request: Partial<HeartbeatRequest> = {}) {
     const { table, spec } = this;
     const fixed = { table, cluster: spec.name, address, leaseMs: 15_000, nowMs: () => this.nowMs };

@@ -5,8 +5,9 @@ import type { Etcd } from './control-plane.ts';
 const maxOperations = 128;
 
 /**
- * etcd over the HTTP JSON gateway on its client port. Values that are objects are stored as JSON, which API servers read.
- * @param url `http://127.0.0.1:2379`
+ * Returns a client of etcd over the HTTP JSON gateway on its client port. Objects are stored as JSON, which API servers can
+ * read.
+ * @param url such as `http://127.0.0.1:2379`
  */
 export function etcdClient(url: string) {
   const call = async (method: string, body: object): Promise<Reply> => {
@@ -18,21 +19,21 @@ export function etcdClient(url: string) {
     async put(key: string, value: object | string | Uint8Array) {
       await call('put', putRequest(key, value));
     },
-    /** Undefined when there is no such key. What API servers wrote is protobuf unless they were told otherwise. */
+    /** Returns the value of a key, or `undefined` if there is none. API servers write protobuf by default. */
     async get(key: string): Promise<Buffer | undefined> {
       const { kvs } = await call('range', { key: base64(key) });
       return kvs?.[0] && Buffer.from(kvs[0].value, 'base64');
     },
-    /** Whether the key was there. */
+    /** Deletes a key. @returns whether it existed */
     async delete(key: string) {
       const { deleted } = await call('deleterange', { key: base64(key) });
       return deleted === '1';
     },
-    /** Stores Services past all validation, each under its name. An API server's next list has them all. */
+    /** Stores Services by name without any validation. The next list of an API server contains all of them. */
     async putServices(services: readonly StoredService[]) {
       const operations = services.map((service) => ({ requestPut: putRequest(serviceKey(service), service) }));
-      // An API server takes its cache for fresh at the first object of a transaction: the last one comes alone, so that
-      // a list made after this sees all of them.
+      // An API server considers its cache fresh at the first object of a transaction. The last object has a transaction of its
+      // own, so that a later list contains all objects.
       const last = operations.splice(-1);
       for (let start = 0; start < operations.length; start += maxOperations) {
         await call('txn', { success: operations.slice(start, start + maxOperations) });
@@ -42,7 +43,7 @@ export function etcdClient(url: string) {
   };
 }
 
-/** The fields of the gateway's answers that are read here. */
+/** The fields that this client reads of the gateway's answers. */
 interface Reply {
   readonly kvs?: readonly { readonly value: string }[];
   readonly deleted?: string;
@@ -61,7 +62,7 @@ function base64(value: string | Uint8Array): string {
   return Buffer.from(value).toString('base64');
 }
 
-/** What the repair of a stock API server writes at its start: without it node ports are refused. */
+/** Writes an empty allocation, as the repair of a stock API server does at its start. Without it, node ports are refused. */
 export async function initialiseNodePorts(etcd: Pick<Etcd, 'put'>): Promise<void> {
   const allocation = { apiVersion: 'v1', kind: 'RangeAllocation', metadata: {}, range: '30000-32767', data: '' };
   await etcd.put('/registry/ranges/servicenodeports', allocation);
@@ -71,7 +72,7 @@ export interface StoredService extends KubernetesObject {
   readonly spec: object;
 }
 
-/** A Service as etcd holds it, whatever an API server would say of its spec. */
+/** Returns a Service as etcd stores it, with a spec that no API server has checked. */
 export function storedService(namespace: string, name: string, spec: object): StoredService {
   return {
     apiVersion: 'v1',

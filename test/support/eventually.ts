@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Runs `check` again and again until it no longer throws, for what another process does in its own time.
- * @throws what `check` threw last when `timeoutMs` are over. By default 2.5 minutes: a test as a whole has three.
+ * Repeats `check` until it no longer throws, for effects of other processes.
+ * @throws the last error of `check` after `timeoutMs`. Default: 2.5 minutes, because a test may take three
  */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 150_000): Promise<T> {
   const deadline = Date.now() + timeoutMs;

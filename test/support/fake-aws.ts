@@ -1,19 +1,19 @@
 import { startFaultServer } from './api-fault-server.ts';
 
-/** An answer of AWS; `hang` never comes. */
+/** An answer of AWS. With `hang` no answer comes. */
 export type AwsAnswer = { readonly status?: number; readonly body: unknown } | { readonly hang: true };
 
 export interface AwsCall {
-  /** `secretsmanager.GetSecretValue`, `AmazonSSM.GetParameter`, `AssumeRole`, `GetWebIdentityToken`. */
+  /** The action: `secretsmanager.GetSecretValue`, `AmazonSSM.GetParameter`, `AssumeRole` or `GetWebIdentityToken`. */
   readonly action: string;
   readonly body: Readonly<Record<string, unknown>>;
-  /** Who asks: the access key of the signature. */
+  /** The access key of the signature, which identifies the caller. */
   readonly accessKey: string;
 }
 
 export type FakeAws = Awaited<ReturnType<typeof startFakeAws>>;
 
-/** AWS on loopback, for the SDK clients of this process: they find it in the environment, as they do everything else. */
+/** Starts a stand-in for AWS on loopback. The SDK clients of this process find it through environment variables. */
 export async function startFakeAws(react: (call: AwsCall) => AwsAnswer) {
   const calls: AwsCall[] = [];
   const { url, stop } = await startFaultServer(({ headers, body }) => {
@@ -34,18 +34,18 @@ export async function startFakeAws(react: (call: AwsCall) => AwsAnswer) {
   };
 }
 
-/** Nobody listens at AWS's address. */
+/** Points AWS clients to an address on which no server listens. */
 export function noAws(): Pick<FakeAws, 'stop'> {
   const restore = setEndpoint('http://127.0.0.1:1');
   return { stop: async () => restore() };
 }
 
-/** An error as the JSON protocols of AWS tell it. */
+/** Returns an error in the JSON protocols of AWS. */
 export function awsError(name: string, message = name, status = 400): AwsAnswer {
   return { status, body: { __type: name, message, Message: message } };
 }
 
-/** What STS answers. */
+/** Returns the answer of STS to `AssumeRole`. */
 export function assumedRole(accessKey: string): AwsAnswer {
   const expiration = new Date(Date.now() + 15 * 60_000).toISOString();
   return {
@@ -56,7 +56,7 @@ export function assumedRole(accessKey: string): AwsAnswer {
   };
 }
 
-/** What STS answers to `GetWebIdentityToken`. The expiry is not read. */
+/** Returns the answer of STS to `GetWebIdentityToken`. The product does not read its expiry. */
 export function issuedToken(token: string): AwsAnswer {
   return {
     body: `<GetWebIdentityTokenResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetWebIdentityTokenResult>
@@ -65,7 +65,7 @@ export function issuedToken(token: string): AwsAnswer {
   };
 }
 
-/** An error as the query protocol of STS encodes it. */
+/** Returns an error in the query protocol of STS. */
 export function stsError(name: string, status = 403): AwsAnswer {
   return {
     status,
@@ -81,7 +81,7 @@ function callIn(target: string, text: string, headers: Readonly<Record<string, u
   return { action: body['Action'] ?? '', body, accessKey };
 }
 
-/** Sets the endpoint, a region and credentials of this process. @returns what puts the former ones back. */
+/** Sets the endpoint, the region and the credentials of this process. @returns a function that restores the former ones */
 function setEndpoint(url: string): () => void {
   const wanted = {
     AWS_ENDPOINT_URL: url,

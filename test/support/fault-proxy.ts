@@ -3,29 +3,29 @@ import { buffer } from 'node:stream/consumers';
 import { firstHalf, perform, type Reaction } from './api-fault-server.ts';
 import { serve } from './serve.ts';
 
-/** What becomes of one request. */
+/** The fault of one request. */
 export type Fault =
   | { readonly kind: 'none' }
-  /** The server never sees it: the connection breaks. */
+  /** The connection breaks before the server gets the request. */
   | { readonly kind: 'dropRequest' }
-  /** The server does it, then the connection breaks; `meanwhile` happens before the sender knows. */
+  /** The server carries the request out, and then the connection breaks. `meanwhile` runs before the client notices. */
   | { readonly kind: 'dropReply'; readonly meanwhile?: () => Promise<unknown> }
-  /** The server does it, and half of its reply comes back. */
+  /** The server carries the request out, and only half of its reply arrives. */
   | { readonly kind: 'cutReply' }
-  /** The server does it, and half of its reply comes back as if it was all. */
+  /** The server carries the request out, and half of its reply arrives as if it was complete. */
   | { readonly kind: 'truncateReply' }
-  /** The server never sees it, and no reply ever comes; `meanwhile` happens once it is there. */
+  /** The server never gets the request, and no reply comes. `meanwhile` runs when the request has arrived. */
   | { readonly kind: 'hang'; readonly meanwhile?: () => unknown }
   | { readonly kind: 'answer'; readonly status: number; readonly body: string };
 
 export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
 
-/** Starts a proxy between a client and an HTTP server. The caller decides which requests it breaks, and how. */
+/** Starts a proxy between a client and an HTTP server that breaks requests as planned. */
 export async function startFaultProxy(target: string) {
   const plans = new Map<string, Fault[]>();
-  /** The operations asked for so far (`PutItem`), attempt by attempt. */
+  /** The operation of each request so far, such as `PutItem`. Repeated attempts count separately. */
   const operations: string[] = [];
-  /** The clock that writes the `Date` of each reply. */
+  /** The clock of the `Date` header in each reply. */
   const clock = { nowMs: Date.now };
   const { url, close } = await serve((request, response) => {
     response.setHeader('date', new Date(clock.nowMs()).toUTCString());
@@ -37,14 +37,14 @@ export async function startFaultProxy(target: string) {
       .then((reaction) => perform(reaction, response))
       .catch(() => response.destroy());
   });
-  /** Requests of this operation meet these in turn, then none. */
+  /** Plans faults: the next requests of this operation get one fault each, in this order. */
   const plan = (operation: string, ...faults: Fault[]) => {
     plans.set(operation, [...(plans.get(operation) ?? []), ...faults]);
   };
   return { endpoint: url, operations, clock, plan, close };
 }
 
-/** What the soak runs do to requests to the table. */
+/** The faults of requests to the table in soak runs. */
 export const TABLE_FAULTS: readonly Fault[] = [
   { kind: 'dropRequest' },
   { kind: 'dropReply' },
@@ -115,7 +115,7 @@ async function forward(target: string, headers: IncomingHttpHeaders, body: Buffe
   return replyOf(reply.status, reply.headers.get('content-type') ?? '', Buffer.from(await reply.arrayBuffer()));
 }
 
-/** `X-Amz-Target: DynamoDB_20120810.PutItem`. */
+/** Returns the operation in a header such as `X-Amz-Target: DynamoDB_20120810.PutItem`. */
 function operationOf(headers: IncomingHttpHeaders): string {
   return String(headers['x-amz-target']).split('.').at(-1) ?? '';
 }

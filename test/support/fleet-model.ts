@@ -18,7 +18,7 @@ import { CONTROL_PLANE } from './pass-context.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { tableThrough } from './table-through.ts';
 
-/** A clock that waits for what runs without a timer: three turns of Node's loop. */
+/** Returns a clock that waits for three turns of Node's event loop after each event, for work that needs no timer. */
 export function fleetClock(): Clock {
   return new Clock(Date.parse('2026-01-01T12:00:00Z'), 3);
 }
@@ -35,9 +35,9 @@ export function startDeadlineOn(clock: Clock, ms: number): Deadline {
 
 export interface FleetOptions {
   readonly names: readonly string[];
-  /** Messages of the loop at the same time, each in a process of its own: the parameter `tickConcurrency`. */
+  /** The number of messages that are processed at the same time, each in its own process: the parameter `tickConcurrency`. */
   readonly slots: number;
-  /** The pollers of the queue start and end as Lambda scales them. Default: there are always as many as messages at the same time. */
+  /** The pollers of the queue start and end as Lambda scales them. Default: one poller for each slot at all times. */
   readonly ramp?: boolean;
 }
 
@@ -54,17 +54,17 @@ const NO_SERVER: ApiServerAccess = {
 
 const PASS_MS = 300;
 /**
- * Lambda reads a queue with five pollers at first, and with five more for each second in which messages wait (300 a minute).
- * How it gives them up is not documented: here as fast, while any of them is idle.
+ * Lambda reads a queue with five pollers at first, and adds five for each second in which messages wait. How Lambda removes
+ * pollers is not documented. The model removes five each second in which no message waits.
  */
 const LEAST_POLLERS = 5;
 const MINUTE_MS = 60_000;
-/** Of the function, and of the messages in its queue (deploy/queues.yml). */
+/** The timeouts of the function and of the messages in its queue (deploy/queues.yml). */
 const FUNCTION_TIMEOUT_MS = 55_000;
 const HIDDEN_MS = 65_000;
 const RETAINED_MS = 185_000;
 
-/** What the passes of a hostile cluster do to their process. */
+/** How the passes of a hostile cluster attack their process. */
 export type Attack = 'ends' | 'hangs' | 'blocks';
 
 const ATTACK_MS: Readonly<Record<Attack, number>> = { ends: 1_000, hangs: FUNCTION_TIMEOUT_MS, blocks: 14_000 };
@@ -79,7 +79,7 @@ interface Message {
 /** A process of the function. */
 class ModelProcess {
   busyMs = 0;
-  /** Resolves when the event loop runs again. */
+  /** Resolves when the event loop is no longer blocked. */
   free: Promise<void> = Promise.resolve();
   readonly handler = loopHandler(kubernetesService);
   readonly #ended = Promise.withResolvers<'ended'>();
@@ -93,7 +93,7 @@ class ModelProcess {
     if (attack !== 'blocks') this.#ended.resolve('ended');
   }
 
-  /** Timers do not fire while the event loop is blocked. */
+  /** Starts a deadline. Its timer does not fire while the event loop is blocked. */
   startDeadline(clock: Clock, ms: number): Deadline {
     const controller = new AbortController();
     const { signal, cancel } = startDeadlineOn(clock, ms);
@@ -102,14 +102,14 @@ class ModelProcess {
   }
 }
 
-/** A fleet of a stack: the function `kubernetes-service`, its queue, table and clusters. */
+/** A model of a stack: the function `kubernetes-service`, its queue, its table and its clusters. */
 export class FleetModel {
   readonly clock = fleetClock();
   /** Clusters whose API servers give no answer. */
   readonly dead = new Set<string>();
-  /** Clusters that attack the process of their passes, if they may: some do so only when others share it. */
+  /** Clusters whose passes attack their process. */
   readonly hostile = new Map<string, Attack>();
-  /** When each pass began, and each that a process completed. */
+  /** The start of each pass, and the end of each pass that its process completed. */
   readonly passes: { readonly name: string; readonly atMs: number }[] = [];
   readonly completed: { readonly name: string; readonly atMs: number }[] = [];
   readonly #names: readonly string[];
@@ -120,7 +120,7 @@ export class FleetModel {
   #scaledAtMs = 0;
   readonly #telemetry = recordingTelemetry();
   readonly #waiting: Message[] = [];
-  /** Processes of the function that run no invocation. */
+  /** Processes of the function without an invocation. */
   readonly #idle: { readonly process: ModelProcess; readonly environment: Environment }[] = [];
   readonly #table: (signal?: AbortSignal) => KeyValueTable;
   readonly #clusters = new Map<string, ClusterPort>();
@@ -143,13 +143,13 @@ export class FleetModel {
     }
   }
 
-  /** Reports whether the passes of a cluster have a process of their own. */
+  /** Returns whether the passes of a cluster run in their own process. */
   async isAlone(name: string): Promise<boolean> {
     const { suspects } = await listFleetNotes(this.#table(), 'prod', 'kubernetes-service');
     return (suspects.get(name)?.suspect.untilMs ?? 0) > this.clock.nowMs;
   }
 
-  /** Runs a minute from its schedule on, and returns what happened in it. */
+  /** Simulates one minute from its scheduled event on. @returns what happened in it */
   async minute() {
     this.#figures = noFigures();
     this.#telemetry.lines.length = 0;
@@ -246,7 +246,7 @@ export class FleetModel {
     return (this.#waiting[0]?.visibleAtMs ?? Number.POSITIVE_INFINITY) <= this.clock.nowMs;
   }
 
-  /** What waits longest goes to any process that is free. */
+  /** Gives each process that is free the message that has waited longest. */
   #poll(): void {
     while (this.#busySlots < this.#pollers && this.#isWaiting()) {
       const message = this.#waiting.shift();
@@ -267,7 +267,7 @@ export class FleetModel {
     }
   }
 
-  /** Returns whether the process ended before the invocation did. */
+  /** Returns whether the process ended before its invocation did. */
   async #invoke(event: unknown): Promise<'ended' | 'answered'> {
     const { process, environment } = this.#idle.shift() ?? this.#startProcess();
     const answered = process.handler(event, { environment, getRemainingTimeInMillis: () => 50_000 });
@@ -292,12 +292,12 @@ function partitionOf(cluster: string): Partition {
 
 function noFigures() {
   const none = (): Record<Partition, number> => ({ '#clusters': 0, other: 0, 'of clusters': 0 });
-  /** How late the tick of each cluster that answers was when a function received it. */
+  /** The delay at which a function received the tick of each cluster that answers. */
   const latenessMs: number[] = [];
   return { latenessMs, reads: none(), writes: none(), kubeconfigReads: 0 };
 }
 
-/** A registered fleet: the clusters whose names end in 7, one of ten, give no answer. */
+/** Returns a registered fleet. One cluster in ten gives no answer: those whose names end in 7. */
 export async function aFleet(options: FleetOptions): Promise<FleetModel> {
   const fleet = new FleetModel(options);
   for (const name of options.names) if (name.endsWith('7')) fleet.dead.add(name);
@@ -305,7 +305,7 @@ export async function aFleet(options: FleetOptions): Promise<FleetModel> {
   return fleet;
 }
 
-/** The value that so much of all, from 0 to 1, do not exceed. */
+/** Returns the value that a share of all values, from 0 to 1, does not exceed. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;

@@ -18,26 +18,26 @@ import { recordingTelemetry } from './recording-telemetry.ts';
 
 export const CLUSTER = 'demo';
 
-/** Deadlines and pauses are this many times as long as they are deployed: a slow machine is no failure. */
+/** Deadlines and pauses are longer than deployed ones by this factor, so that a slow machine causes no failure. */
 const PATIENCE = 10;
 
 export interface HandlersOptions {
-  /** May change its content between passes. Default: `kubeconfig` of the spec. */
+  /** The kubeconfig file, whose content may change between passes. Default: `kubeconfig` of the spec. */
   readonly kubeconfigFile?: string;
-  /** Fields of the spec's YAML beside its name and kubeconfig file. Default mode: enforce. */
+  /** Fields of the spec besides its name and kubeconfig file. Default mode: enforce. */
   readonly spec: object;
-  /** Returns where the handlers reach the table instead of its own endpoint. */
+  /** Returns the endpoint through which the handlers reach the table. */
   readonly tableThrough?: (endpoint: string) => Promise<string>;
-  /** Default: that of this machine. */
+  /** The clock. Default: that of this machine. */
   readonly clock?: () => number;
 }
 
-/** What one invocation of a handler reported. */
+/** The report of one invocation of a handler. */
 export type Invoked = Awaited<ReturnType<typeof invoke>>;
 
 export type Handlers = Awaited<ReturnType<typeof startHandlers>>;
 
-/** Starts the handlers of the loops over a DynamoDB table in this process, registers one cluster and invokes nothing yet. */
+/** Starts the handlers of the loops over a DynamoDB table in this process and registers one cluster. Invokes no handler. */
 export async function startHandlers(options: HandlersOptions) {
   const { kubeconfigFile, clock = Date.now, tableThrough } = options;
   let fields = options.spec;
@@ -69,7 +69,7 @@ export async function startHandlers(options: HandlersOptions) {
     direct.destroy();
     await tableServer.close();
   };
-  /** Registers the cluster again, with these fields in place of those it has. */
+  /** Registers the cluster again with these fields changed. */
   const register = async (changed: object) => {
     fields = { ...fields, ...changed };
     await registerCluster(
@@ -85,16 +85,16 @@ export async function startHandlers(options: HandlersOptions) {
     throw error;
   }
   return {
-    /** One invocation, whether or not the loop is due. */
+    /** Invokes a loop once, even if it is not due. */
     run: (loop: Loop) => invoke(environment, loop, { force: true }),
-    /** One invocation by the schedule. */
+    /** Invokes a loop once with the event of its schedule. */
     tick: (loop: Loop) => {
       const time = new Date(nowMs()).toISOString().replace(/\.\d+/, '');
       return invoke(environment, loop, { 'detail-type': 'Scheduled Event', time });
     },
     register,
     record: async (loop: Loop) => (await readRunRecord(table, CLUSTER, loop))?.record,
-    /** Puts the clock of the handlers forward. */
+    /** Advances the clock of the handlers. */
     advance: (ms: number) => {
       aheadMs += ms;
     },
@@ -103,7 +103,7 @@ export async function startHandlers(options: HandlersOptions) {
   };
 }
 
-/** Every loop once, in the order in which they depend on one another. */
+/** Runs every loop once, in the order of their dependencies. */
 export async function runAllLoops(handlers: Handlers): Promise<Invoked[]> {
   const invoked: Invoked[] = [];
   for (const loop of LOOPS) invoked.push(await handlers.run(loop));
@@ -120,12 +120,12 @@ async function invoke(environment: Environment, loop: Loop, event: object) {
   return {
     summary,
     changes: sentences(fields['changes']),
-    /** `twoOwners: the endpoints of ...` */
+    /** The findings as text, such as `twoOwners: the endpoints of ...`. */
     findings: sentences(fields['findings']),
-    /** `Forbidden: unable to ...` */
+    /** The errors as text, such as `Forbidden: unable to ...`. */
     errors: sentences(fields['errors']),
     wouldWrite: sentences(fields['wouldWrite']),
-    /** Those above 0, by `name{label=value}`. */
+    /** The counters above 0, by `name{label=value}`. */
     counters: Object.fromEntries(Object.entries(telemetry.counters).filter(([, count]) => count > 0)),
   };
 }

@@ -5,26 +5,26 @@ import { type KbctlOptions, type Ran, type RunningKbctl, untilOutput } from './k
 
 export interface Called {
   readonly ran: Ran;
-  /** Both streams, in the order in which they were written. */
+  /** The output of both streams, in the order in which it was written. */
   readonly output: string;
 }
 
 export interface CallOptions extends KbctlOptions {
-  /** How far the clock of its host is ahead. Default: 0. */
+  /** The time by which the clock of the host is ahead. Default: 0. */
   readonly aheadMs?: number;
 }
 
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs `kbctl` in this process, as a process of its own would: with this environment, in this folder. One command at a
- * time, since a process has one of each.
+ * Runs `kbctl` in this process with the given environment and folder, as a separate process would. Commands run one at a time,
+ * because a process has only one environment and one folder.
  */
 export function callKbctl(words: readonly string[], options: CallOptions): Promise<Called> {
   return inTurn(() => call(words, options, [], new AbortController().signal));
 }
 
-/** The same while the test goes on. A signal ends it as Ctrl-C does. */
+/** Starts `kbctl` in this process and does not wait for its end. A signal ends it as Ctrl-C does. */
 export function beginKbctl(words: readonly string[], options: CallOptions): RunningKbctl {
   const written: Written[] = [];
   const ended = new AbortController();
@@ -68,7 +68,7 @@ async function call(
       },
       ended,
       nowMs: () => Date.now() + aheadMs,
-      // Waits are cut short, but still give others a turn.
+      // Waits are short, but other work of the process can still run.
       sleep: (ms, signal) => timer(Math.min(ms, 10), undefined, { signal }),
     });
     const ran = { code, stdout: textOf(written, 'out'), stderr: textOf(written, 'err') };
@@ -92,7 +92,7 @@ function collector(to: Written['to'], written: Written[]): Writable {
   });
 }
 
-/** @returns what puts the former ones back. */
+/** Replaces the environment and the folder. @returns a function that restores the former ones */
 function replaceEnvironment(env: Readonly<Record<string, string>>, cwd: string): () => void {
   const former = { env: { ...process.env }, cwd: process.cwd() };
   const set = (wanted: Readonly<Record<string, string | undefined>>) => {

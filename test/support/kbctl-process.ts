@@ -6,7 +6,7 @@ import { eventually } from './eventually.ts';
 const REPOSITORY = join(import.meta.dirname, '../..');
 const KBCTL = join(REPOSITORY, 'cli/kbctl.mjs');
 
-/** What a command came to. */
+/** The result of a command. */
 export interface Ran {
   readonly code: number | null;
   readonly stdout: string;
@@ -14,27 +14,27 @@ export interface Ran {
 }
 
 export interface KbctlOptions {
-  /** Where it runs: a local table is looked for here. */
+  /** The folder in which the command runs and looks for a local table. */
   readonly cwd: string;
-  /** All of its environment, but for PATH and HOME. */
+  /** The environment of the command, except for PATH and HOME. */
   readonly env: Readonly<Record<string, string>>;
-  /** What is written to its standard input. Default: nothing. */
+  /** The standard input of the command. Default: empty. */
   readonly stdin?: string | Uint8Array;
 }
 
-/** A command that runs. */
+/** A running command. */
 export interface RunningKbctl {
   stdout(): string;
   stderr(): string;
-  /** Waits until it wrote something like that, to either stream. */
+  /** Waits until the output of either stream matches the pattern. */
   untilItPrints(pattern: RegExp): Promise<void>;
-  /** Sends the signal, if any, and waits for the end. */
+  /** Sends the signal, if one is given, and waits for the end. */
   end(signal?: 'SIGINT' | 'SIGTERM' | 'SIGKILL'): Promise<Ran>;
 }
 
 export interface KbctlProcess extends RunningKbctl {
   readonly child: ChildProcess;
-  /** Both streams, in the order in which they were written. */
+  /** Returns the output of both streams, in the order in which it was written. */
   output(): string;
 }
 
@@ -61,7 +61,7 @@ export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: K
       output += text;
     });
   }
-  // A process that does not read it may have ended already.
+  // A process that does not read its standard input may have ended already.
   child.stdin.on('error', () => undefined);
   child.stdin.end(stdin);
   const closed = once(child, 'close');
@@ -79,7 +79,7 @@ export function startKbctl(words: readonly string[], { cwd, env, stdin = '' }: K
   };
 }
 
-/** Starts what `npm start` runs, in the repository. */
+/** Starts `kbctl run` in the repository, as `npm start` does. */
 export function startRun(args: readonly string[], env: Readonly<Record<string, string>> = {}): KbctlProcess {
   return startKbctl(['run', ...args], { cwd: REPOSITORY, env });
 }

@@ -5,7 +5,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { CLUSTER } from './kbctl-world.ts';
 import { allocationsOf, type SingleAllocations, seededPick } from './ranges.ts';
 
-/** The addresses of a cluster, by its registration as it is now. */
+/** Returns the allocations of the primary range of a cluster, as it is registered now. */
 export async function addressesOf(table: KeyValueTable, cluster = CLUSTER): Promise<SingleAllocations<string>> {
   const range = addressRange(await registered(table, cluster), RANGE_KEYS.primary, seededPick(1));
   if (range === undefined) throw new Error('expected a primary range');

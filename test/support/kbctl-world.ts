@@ -30,22 +30,22 @@ const NODE_PORTS = '30000-32767';
 export type KbctlWorld = Awaited<ReturnType<typeof openKbctlWorld>>;
 
 export interface PassesOptions {
-  /** By a clock that is so much behind. Default: 0. */
+  /** The time by which the clock of the passes is behind. Default: 0. */
   readonly agoMs?: number;
-  /** Whose passes they are. Default: those of a developer's machine. */
+  /** The stack of the passes. Default: that of a developer's machine. */
   readonly stack?: string;
 }
 
 export interface WorldOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string | Uint8Array;
-  /** Of `kbctl` in this process: how far the clock of its host is ahead. */
+  /** The time by which the clock of the host is ahead, for `kbctl` in this process. */
   readonly aheadMs?: number;
 }
 
 /**
- * Opens a table in "AWS", a cluster's stand-in API server, and a folder with files, for commands.
- * @param endpoint of dynalite, or of an emulator of AWS.
+ * Opens a table in the stand-in for AWS, a stand-in API server, and a folder with files for commands.
+ * @param endpoint the endpoint of dynalite or of an AWS emulator
  */
 export async function openKbctlWorld(endpoint: string) {
   const folder = temporaryFolder();
@@ -86,37 +86,37 @@ export async function openKbctlWorld(endpoint: string) {
   return {
     table,
     tableName,
-    /** Of the table. */
+    /** The endpoint of the table. */
     endpoint,
     standIn,
-    /** Of the stand-in. */
+    /** The URL of the stand-in API server. */
     server: listening.url,
     folder,
     kubeconfigFile,
-    /** From the table. */
+    /** The allocator that uses the table. */
     tableAllocation: ownAllocation,
-    /** From now on Services get their addresses and ports from there, as after a restart with other flags. */
+    /** Sets the allocator of Services from now on, as a restart of the API server with other flags does. */
     allocateBy: (other: ServiceAllocator) => void Object.assign(allocation, other),
-    /** Puts a Service of the namespace shop into the store as if from a backup: no API server is asked. */
+    /** Stores a Service of the namespace shop without any request to the API server, as a restored backup does. */
     restore: (name: string, clusterIP: string, spec: object = {}) =>
       void standIn.store.insert(SERVICES, restoredService(name, clusterIP, spec)),
-    /** A pass of every loop, in this process. */
+    /** Runs a pass of every loop in this process. */
     runAllLoops: async (options: PassesOptions = {}) => {
       const environment = environmentOf(options, () => Date.now() - (options.agoMs ?? 0));
       for (const handler of Object.values(LOOP_HANDLERS)) {
         await handler({ force: true }, { environment, getRemainingTimeInMillis: () => 60_000 });
       }
     },
-    /** The text of a spec of the cluster whose kubeconfig leads to the stand-in; with these fields in place of its own. */
+    /** Returns the text of a spec whose kubeconfig names the stand-in API server, with the given fields changed. */
     spec: (fields: object = {}) => specText(kubeconfigFile, listening.url, fields),
     /** Writes a file into the folder. @returns its path. */
     file,
-    /** Runs it in this process, in the folder and against the table: `--table` is given unless the words name another. */
+    /** Runs a command in this process, in the folder. It uses this world's table unless the words contain `--table`. */
     kbctl: async (words: readonly string[], options: WorldOptions = {}) =>
       (await callKbctl(wordsOf(words), optionsOf(options))).ran,
-    /** The same while the test goes on. No other command runs in this process meanwhile. */
+    /** Starts a command and does not wait for its end. No other command runs in this process meanwhile. */
     start: (words: readonly string[], options: WorldOptions = {}) => beginKbctl(wordsOf(words), optionsOf(options)),
-    /** The same as a process of its own, for what signals and broken pipes do. */
+    /** Starts a command in its own process, for tests of signals and broken pipes. */
     spawn: (words: readonly string[], options: WorldOptions = {}) => startKbctl(wordsOf(words), optionsOf(options)),
     close: async () => {
       await local.close();
@@ -136,7 +136,7 @@ function specText(kubeconfigFile: string, server: string, fields: object): strin
       apiServers: [{ address: '203.0.113.10', probe: { url: `${server}/readyz` } }],
       serviceClusterIPRange: CIDR,
       serviceNodePortRange: NODE_PORTS,
-      // The machine may be busy: a lease is not to run out between two commands.
+      // On a busy machine, a short lease could expire between two commands.
       endpoints: { leaseSeconds: 600 },
       ...fields,
     },

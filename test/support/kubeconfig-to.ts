@@ -1,4 +1,4 @@
-/** A kubeconfig as text: without a credential, unless `user` has one. @param ca PEM, of several API servers one after another */
+/** Returns a kubeconfig as text. It has no credential unless `user` has one. @param ca PEM certificates of one or more CAs */
 export function kubeconfigTo(
   server: string,
   { ca, cluster = {}, user = {} }: { readonly ca?: string; readonly cluster?: object; readonly user?: object } = {},

@@ -7,7 +7,7 @@ export const SERVICE_PATH = `${DEFAULT_NAMESPACE}/services/kubernetes`;
 export const ENDPOINTS_PATH = `${DEFAULT_NAMESPACE}/endpoints/kubernetes`;
 export const SLICE_PATH = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes';
 
-/** Collections of all that the loops may write. */
+/** The collections of all kinds of objects that the loops may write. */
 export const KINDS = [
   '/api/v1/namespaces',
   '/api/v1/services',
@@ -17,7 +17,7 @@ export const KINDS = [
   '/apis/networking.k8s.io/v1/servicecidrs',
 ];
 
-/** The Service `default/kubernetes` and what publishes its endpoints, as an API server has them; absent where it has none. */
+/** The Service `default/kubernetes`, its Endpoints and its EndpointSlice in an API server. Missing objects are absent. */
 export interface KubernetesServiceObjects {
   readonly service?: ServiceObject;
   readonly endpoints?: EndpointsObject;
@@ -31,13 +31,13 @@ export async function kubernetesServiceObjects({ request }: Requests): Promise<K
   return { ...(service && { service }), ...(endpoints && { endpoints }), ...(slice && { slice }) };
 }
 
-/** Equal at two times: nothing of them was written in between. */
+/** Returns versions of these objects. They are equal at two times if none of the objects was written in between. */
 export async function versionsOf(apiserver: Requests): Promise<Readonly<Record<string, string | undefined>>> {
   const objects = Object.entries<KubernetesObject>({ ...(await kubernetesServiceObjects(apiserver)) });
   return Object.fromEntries(objects.map(([name, { metadata }]) => [name, metadata.resourceVersion]));
 }
 
-/** Equal at two times: nothing that the loops may write was written in between, by anybody. */
+/** Returns versions of all objects that the loops may write. They are equal at two times if no client wrote one in between. */
 export async function versionsOfEverything({ request }: Requests): Promise<readonly string[]> {
   const lists = KINDS.map(async (kind) => {
     const { body } = await request<{ items: readonly KubernetesObject[] }>('GET', kind);
@@ -48,7 +48,7 @@ export async function versionsOfEverything({ request }: Requests): Promise<reado
   return (await Promise.all(lists)).flat();
 }
 
-/** What Endpoints and EndpointSlice publish, each in the order in which it is there. */
+/** Returns the addresses that Endpoints and EndpointSlice publish, in the order of each object. */
 export async function published(apiserver: Requests): Promise<{ endpoints: string[]; slice: string[] }> {
   const { endpoints, slice } = await kubernetesServiceObjects(apiserver);
   return {

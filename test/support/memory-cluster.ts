@@ -13,20 +13,20 @@ import {
 import { ipAddressInJson, serviceInJson } from '../../lib/kubernetes/item-readers.ts';
 import { isSelected } from '../repair/services.ts';
 
-/** A cluster in memory behind the cluster port, and what a test wants to know and to spoil. */
+/** An in-memory cluster behind the cluster port. A test can read its calls and make its writes fail. */
 export interface MemoryCluster {
   readonly port: ClusterPort;
-  /** `create endpoints`, `update endpointslices` ..., in order. */
+  /** The writes in order, such as `create endpoints` and `update endpointslices`. */
   readonly writes: string[];
-  /** `get services`, `list endpointslices` ..., in order. */
+  /** The reads in order, such as `get services` and `list endpointslices`. */
   readonly reads: string[];
-  /** What was created by the port, as it was given. */
+  /** The objects that the port created, as they were given. */
   readonly created: KubernetesObject[];
-  /** Puts an object there as another writer does: no write of the port, another resourceVersion. */
+  /** Stores an object as another writer does: with another resourceVersion and without a write of the port. */
   readonly place: <T extends KubernetesObject>(object: T, manager?: string) => void;
   readonly remove: (ref: ObjectRef) => void;
   readonly find: <T extends KubernetesObject>(ref: ObjectRef) => T | undefined;
-  /** Called before each write; throws, or changes what is there, to spoil it. An answer is given instead of writing. */
+  /** Called before each write. It may throw or change objects. If it returns an answer, the write does not happen. */
   beforeWrite: ((verb: string, object: KubernetesObject) => WriteAnswer | undefined) | undefined;
 }
 
@@ -35,7 +35,7 @@ export type WriteAnswer =
   | { readonly outcome: 'invalid' | 'namespaceUnavailable'; readonly message: string }
   | { readonly outcome: 'alreadyExists' | 'conflict' };
 
-/** Without validation, namespaces or defaults: what is written is what is there. `manager` is our field manager. */
+/** Returns a cluster without validation, namespaces or defaults: it stores what is written. `manager` is our field manager. */
 export function memoryCluster(
   objects: readonly KubernetesObject[] = [],
   manager = 'kube-bootstrap-controller',
@@ -151,7 +151,7 @@ export function memoryCluster(
   return cluster;
 }
 
-/** JSON merge patch, without removals. */
+/** Returns the result of a JSON merge patch that removes no fields. */
 function merged(target: Json | undefined, patch: Json): Json {
   if (!isRecord(patch) || !isRecord(target)) return patch;
   const fields = Object.entries(patch).map(([name, value]) => [name, merged(target[name] as Json, value as Json)]);

@@ -1,6 +1,6 @@
 import { type MessageQueue, type OutgoingMessage, SendError, type Sender } from '../../lib/aws/send-batches.ts';
 
-/** A queue in this process: messages wait for the clock of the test. */
+/** Returns a queue in this process, whose messages wait by the clock of the test. */
 export function memoryQueue(nowMs: () => number) {
   const sent: OutgoingMessage[] = [];
   let waiting: { readonly body: string; readonly atMs: number }[] = [];
@@ -12,10 +12,10 @@ export function memoryQueue(nowMs: () => number) {
     },
   };
   return {
-    /** All that was sent, in order. */
+    /** All messages that were sent, in order. */
     sent,
     queue,
-    /** The events of the messages whose delay is over, one message each, as a function gets them. */
+    /** Returns an event, as a function receives it, for each message whose delay has ended. */
     receive: () => {
       const due = waiting.filter(({ atMs }) => atMs <= nowMs());
       waiting = waiting.filter(({ atMs }) => atMs > nowMs());
@@ -24,18 +24,18 @@ export function memoryQueue(nowMs: () => number) {
   };
 }
 
-/** What SQS sends to a function. */
+/** Returns the event that SQS sends to a function. */
 export function queueEvent(...bodies: readonly string[]): object {
   return { Records: bodies.map((body, index) => ({ messageId: String(index), eventSource: 'aws:sqs', body })) };
 }
 
-/** The same for a message that was received so often. */
+/** Returns the SQS event of a message that was received this many times. */
 export function receivedEvent(body: string, receives: number): object {
   const attributes = { ApproximateReceiveCount: String(receives) };
   return { Records: [{ messageId: '0', eventSource: 'aws:sqs', body, attributes }] };
 }
 
-/** A queue that takes nothing. */
+/** A queue that accepts no message. */
 export const downQueue: Sender<object> = {
   send: (messages) => {
     const error = new SendError('Unavailable', 'the queue is down');

@@ -3,15 +3,15 @@ import { itemOf, storedForm, storedSize } from '../../lib/table/stored-item.ts';
 
 const MAX_ITEM_BYTES = 400 * 1024;
 
-/** What is in the table: items by key, by cluster. */
+/** The items of the table, by cluster and key. */
 export type MemoryStore = Map<string, Map<string, Item>>;
 
 export interface MemoryTableOptions {
-  /** Default: time 0. */
+  /** The clock. Default: always time 0. */
   readonly nowMs?: () => number;
-  /** Default: `w1`, `w2`, ... of this view. */
+  /** Returns the next write id. Default: `w1`, `w2` and so on for this view. */
   readonly newWriteId?: () => string;
-  /** Views that are given the same store see the same items. Default: one of its own. */
+  /** The items, which all views with the same store share. Default: a store of its own. */
   readonly store?: MemoryStore;
   readonly deadline?: AbortSignal;
 }
@@ -20,7 +20,7 @@ export function memoryStore(): MemoryStore {
   return new Map();
 }
 
-/** The table in this process's memory. What goes in and what comes out are copies. */
+/** Returns a table in memory. Items are copied when they are written and when they are read. */
 export function memoryTable({
   nowMs = () => 0,
   newWriteId = countedWriteIds(),
@@ -33,7 +33,7 @@ export function memoryTable({
     return items;
   };
 
-  /** Turns what is done in one step into a call that can fail. */
+  /** Makes a call that can fail from an immediate step. */
   const call = async <T>(step: () => T): Promise<T> => {
     if (deadline?.aborted) throw deadlineExceeded(deadline);
     return step();
@@ -88,7 +88,7 @@ function deadlineExceeded(deadline: AbortSignal): TableError {
   });
 }
 
-/** `w1`, `w2`, ...: ids that are told apart and read easily. */
+/** Returns a function that counts write ids: `w1`, `w2` and so on. */
 export function countedWriteIds(): () => string {
   let count = 0;
   return () => {

@@ -6,12 +6,12 @@ import { kubeconfigTo } from './kubeconfig-to.ts';
 import { objectsIn, readyStandIn } from './stand-in.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
-/** The credential of the kubeconfig. It must never be seen anywhere else. */
+/** The credential of the kubeconfig, which must not appear in any output. */
 export const TOKEN = 'fhqwhgads-not-to-be-shown';
 
 export type MisbehavingCluster = Awaited<ReturnType<typeof startMisbehavingCluster>>;
 
-/** Starts a stand-in API server behind TLS that a test makes misbehave, and writes the kubeconfig that leads to it. */
+/** Starts a stand-in API server over TLS whose faults a test sets, and writes a kubeconfig for it. */
 export async function startMisbehavingCluster() {
   const authority = makeAuthority('the cluster');
   const standIn = await readyStandIn();
@@ -28,10 +28,10 @@ export async function startMisbehavingCluster() {
 
   const kubeconfigFile = join(temporaryFolder(), 'kubeconfig.json');
   const server = await startFaultServer(react, authority.issue(['127.0.0.1']));
-  /** The right one, with these fields changed. */
+  /** Returns the correct kubeconfig with these fields changed. */
   const kubeconfig = ({ cluster = {}, user }: { readonly cluster?: object; readonly user?: object } = {}) =>
     kubeconfigTo(server.url, { ca: authority.ca, cluster, user: { token: TOKEN, ...user } });
-  /** Everything is as it should be again. */
+  /** Removes all faults and writes the correct kubeconfig. */
   const recover = async () => {
     fault = () => undefined;
     await writeFile(kubeconfigFile, kubeconfig());
@@ -41,22 +41,26 @@ export async function startMisbehavingCluster() {
     standIn,
     url: server.url,
     kubeconfigFile,
-    /** @param reaction what it does instead of answering; without one it answers, and probes are always answered */
+    /**
+     * Sets the faults.
+     * @param reaction returns what the API server does instead of answering, or `undefined` if it answers. Probes are always
+     * answered
+     */
     misbehave: (reaction: typeof fault) => {
       fault = reaction;
     },
-    /** Another kubeconfig; `undefined` removes the file. */
+    /** Writes another kubeconfig. `undefined` removes the file. */
     writeKubeconfig: (text: string | undefined) =>
       text === undefined ? rm(kubeconfigFile) : writeFile(kubeconfigFile, text),
     kubeconfig,
     recover,
-    /** Every object, as it is. */
+    /** Returns all objects of the API server. */
     objects: () => objectsIn(standIn),
     stop: server.stop,
   };
 }
 
-/** As an API server whose only user has the token. */
+/** Refuses requests without the token, as an API server with a single user does. */
 function refusal({ headers }: SeenRequest): Reaction | undefined {
   if (headers['authorization'] === `Bearer ${TOKEN}`) return undefined;
   return { status: 401, body: { kind: 'Status', apiVersion: 'v1', code: 401, reason: 'Unauthorized' } };

@@ -4,10 +4,10 @@ import type { PassContext } from '../../lib/loops/pass.ts';
 import { aClusterSpec } from './a-cluster-spec.ts';
 import { memoryTable } from './memory-table.ts';
 
-/** One that never moves. */
+/** A control plane that never changes. */
 export const CONTROL_PLANE: ControlPlane = { id: 'control-plane', confirm: () => Promise.resolve(true) };
 
-/** The context of an enforcing pass, but for what a test cares about. */
+/** Returns the context of an enforcing pass with the given fields. */
 export function aPassContext(
   given: { kubernetes: ClusterPort; spec?: Partial<ClusterSpec> } & Partial<Omit<PassContext, 'spec' | 'kubernetes'>>,
 ): PassContext {

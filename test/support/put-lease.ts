@@ -3,7 +3,7 @@ import { newLease, type Withdrawal, withdrawn } from '../../lib/endpoints/lease-
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases, updateLease } from '../../lib/table/leases.ts';
 
-/** The fields of a lease as the table stores them: `withdrawnUntilMs` and `seenDown` make its state. */
+/** The fields of a lease in the table. `withdrawnUntilMs` and `seenDown` determine its state. */
 export type LeaseFields = Partial<Omit<Lease, 'state'>> & {
   readonly address: string;
   readonly state?: Lease['state'];
@@ -22,7 +22,7 @@ export function aLease({
   return { ...lease, state: 'withdrawn', withdrawnUntilMs, seenDown };
 }
 
-/** Writes a lease over the one that is there. Returns whether it was written: another writer may have been faster. */
+/** Overwrites a lease. @returns whether it was written, because another writer may have been faster */
 export async function putLease(table: KeyValueTable, cluster: string, fields: LeaseFields): Promise<boolean> {
   const lease = aLease(fields);
   const { address } = lease;
@@ -31,8 +31,8 @@ export async function putLease(table: KeyValueTable, cluster: string, fields: Le
 }
 
 /**
- * Refreshes a lease (`UpdateLease` of `pkg/controlplane/reconcilers/lease.go`): its generation grows by one, its misses
- * are forgotten. What it says of a withdrawal is the caller's decision.
+ * Refreshes a lease (`UpdateLease` of `pkg/controlplane/reconcilers/lease.go`): its generation grows by one, and its misses are
+ * cleared. The caller decides about a withdrawal of the lease.
  */
 export async function refreshLease(
   table: KeyValueTable,
@@ -43,7 +43,7 @@ export async function refreshLease(
   return putLease(table, cluster, { ...lease, generation: (known?.generation ?? 0) + 1, misses: 0 });
 }
 
-/** Withdraws an address as `deregister` does before it removes the address. */
+/** Withdraws an address in the table, as `deregister` does before it removes the address. */
 export function withdraw(
   table: KeyValueTable,
   cluster: string,

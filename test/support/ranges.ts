@@ -9,44 +9,44 @@ import type { UpdateOptions } from '../../lib/table/guaranteed-update.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RangeAllocations, rangeAllocations } from '../../lib/table/range-allocations.ts';
 
-/** A pass frees what was held only this long after the end of its hold: clocks differ. */
+/** The time after the end of a hold at which a pass frees its items. The margin covers clocks that differ. */
 export const HOLD_END_MARGIN_MS = 5_000;
 
-/** An empty range; throws on a text that does not parse. */
+/** Returns an empty range. Throws if the text does not parse. */
 export function ipRange(cidr: string, seed = 1): RangeAllocator<string> {
   return made(ipRangeOf(cidr, seededPick(seed)));
 }
 
-/** An empty range; throws on a text that does not parse. */
+/** Returns an empty range. Throws if the text does not parse. */
 export function portRange(text: string, seed = 1): RangeAllocator<number> {
   return made(portRangeOf(text, seededPick(seed)));
 }
 
-/** Takes what is left and returns it, in the order in which it came. */
+/** Allocates all free items and returns them in the order of allocation. */
 export function allocateUntilFull<Item>(range: RangeAllocator<Item>): Item[] {
   const items: Item[] = [];
   for (let next = range.allocateNext(); 'item' in next; next = range.allocateNext()) items.push(next.item);
   return items;
 }
 
-/** The allocated items, ascending. */
+/** Returns the allocated items in ascending order. */
 export function itemsOf<Item>(range: RangeAllocator<Item>): Item[] {
   return bitsOf(range.snapshot().data).map((bit) => range.itemAt(bit));
 }
 
-/** The items of a saved range, ascending; of one with bits for no items, too. */
+/** Returns the items of a saved range in ascending order. The range may have bits beyond its last item. */
 export function itemsIn({ range, data }: RangeSnapshot): (string | number)[] {
   const empty: RangeAllocator<string | number> = range.includes('/') ? ipRange(range) : portRange(range);
   return bitsOf(data).map((bit) => empty.itemAt(bit));
 }
 
-/** The value, where an allocator's refusal would be a fault of the test. */
+/** Returns the value. Throws if an allocator refused it. */
 export function made<Value>(value: Value | Refusal): Value {
   if (isRefused(value)) throw value;
   return value;
 }
 
-/** The allocations of a range, and its operations on one item as a test reads them best. */
+/** The allocations of a range, with operations on a single item. */
 export type SingleAllocations<Item> = RangeAllocations<Item> & {
   allocateOne(item: Item): Promise<Refusal | undefined>;
   allocateNext(): Promise<{ readonly item: Item } | Refusal>;
@@ -75,7 +75,7 @@ export function allocationsOf<Item>(
   };
 }
 
-/** A picker that gives the same numbers for the same seed (the mulberry32 generator). */
+/** Returns a picker that gives the same numbers for the same seed (the mulberry32 generator). */
 export function seededPick(seed: number): PickIndex {
   let state = seed >>> 0;
   return (below) => {
@@ -86,10 +86,10 @@ export function seededPick(seed: number): PickIndex {
   };
 }
 
-/** Always the lowest free item of the band. */
+/** Picks the lowest free item of the band. */
 export const pickLowest: PickIndex = () => 0;
 
-/** Gives `numbers` in turn, modulo what is asked, and keeps what it was asked for. */
+/** Returns a picker that gives `numbers` in turn, modulo the given bound, and records the bounds. */
 export function scriptedPick(numbers: readonly number[]): { readonly pick: PickIndex; readonly asked: number[] } {
   const asked: number[] = [];
   const pick: PickIndex = (below) => {

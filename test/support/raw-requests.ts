@@ -7,8 +7,8 @@ export type RawRequests = ReturnType<typeof rawRequests>;
 const { signal } = new AbortController();
 
 /**
- * Sends requests to an API server past any client library, for what a test arranges and looks up.
- * @param server `caFile` is read until the first answer: a server that starts may just be writing it
+ * Returns functions that send requests to an API server without a client library, for the set-up and the checks of tests.
+ * @param server `caFile` is read again until the first answer, because a starting server may still be writing it
  */
 export function rawRequests(server: { url: string; caFile: string; token: string }) {
   let client: HttpClient | undefined;
@@ -24,8 +24,8 @@ export function rawRequests(server: { url: string; caFile: string; token: string
   };
   return {
     /**
-     * A body goes as JSON, that of a PATCH as a JSON merge patch. The answer's body is what its JSON says, or its text
-     * when it is not JSON. Rejects only when there is no answer.
+     * Sends one request. The body is JSON, or a JSON merge patch for a PATCH. The body of the answer is parsed JSON, or text if
+     * it is not JSON. Rejects only if no answer comes.
      */
     async request<T = unknown>(method: HttpRequest['method'], path: string, body?: object) {
       const headers = {

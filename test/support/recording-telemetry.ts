@@ -8,14 +8,14 @@ export interface RecordedLine {
 
 export interface RecordingTelemetry extends Telemetry {
   readonly lines: RecordedLine[];
-  /** By `name` or `name{label=value}`. */
+  /** The counters by `name` or `name{label=value}`. */
   readonly counters: Record<string, number>;
   readonly samples: { readonly name: SampleName; readonly value: number }[];
   readonly flushes: { count: number };
   readonly invocations: InvocationLabels[];
 }
 
-/** Keeps what it is told, for tests to look at. */
+/** Returns telemetry that records everything for tests. */
 export function recordingTelemetry(): RecordingTelemetry {
   const counters: Record<string, number> = {};
   const lines: RecordedLine[] = [];

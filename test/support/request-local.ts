@@ -11,13 +11,13 @@ export interface LocalAnswer {
 export interface LocalRequest {
   readonly method?: string;
   readonly body?: string;
-  /** Of the stand-in API server. Default: that of the stand-ins of tests. */
+  /** The key of the stand-in API server. Default: the key of the test stand-ins. */
   readonly key?: string;
-  /** In place of its own, and beside them; `undefined` leaves one out. */
+  /** Headers that are added to the default ones or replace them. `undefined` removes one. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Sends a request to a server on this machine. Unlike fetch, with any Host and Origin. */
+/** Sends a request to a server on this machine. Unlike fetch, it can set any Host and Origin. */
 export function requestLocal(
   url: string,
   { method = 'GET', body, key = 'test', headers }: LocalRequest = {},

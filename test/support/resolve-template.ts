@@ -1,9 +1,9 @@
-/** As much of CloudFormation as the tests look at. */
+/** The parts of a CloudFormation resource that tests read. */
 export interface Resource {
   readonly Type: string;
   readonly DeletionPolicy?: string;
   readonly UpdateReplacePolicy?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a property is differs from type to type
+  // biome-ignore lint/suspicious/noExplicitAny: each type has other properties
   readonly Properties: any;
 }
 
@@ -24,7 +24,10 @@ const PSEUDO = {
   'AWS::URLSuffix': 'amazonaws.com',
 };
 
-/** What CloudFormation makes of a template with these parameters, up to what only it knows: ids and attributes. */
+/**
+ * Returns the template that CloudFormation makes of these parameters. Ids and attributes stay unresolved, because only
+ * CloudFormation knows them.
+ */
 export function resolveTemplate(
   template: object,
   parameters: Readonly<Record<string, string>> = {},
@@ -88,7 +91,7 @@ export function resolveTemplate(
     return resolveEntries(typeof condition === 'string' ? rest : fields);
   };
 
-  /** What a reference to an alarm is. */
+  /** Returns the name of an alarm, which is the value of a reference to it. */
   const alarmName = (id: string): Value | typeof NO_VALUE | undefined => {
     const { Type, Properties } = (sections['Resources']?.[id] ?? {}) as Fields;
     return Type === 'AWS::CloudWatch::Alarm' ? resolve((Properties as Fields)['AlarmName'] ?? '') : undefined;

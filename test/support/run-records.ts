@@ -2,7 +2,7 @@ import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type RunRecord, type RunRecords, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 
-/** The record of a pass that succeeded at `startedAtMs` and found nothing, but for what a test cares about. */
+/** Returns the record of a pass that succeeded at `startedAtMs` without findings, with the given fields changed. */
 export function aRunRecord(startedAtMs: number, overrides: Partial<RunRecord> = {}): RunRecord {
   return {
     passId: 'p',
@@ -20,7 +20,7 @@ export function aRunRecord(startedAtMs: number, overrides: Partial<RunRecord> = 
   };
 }
 
-/** Records that both repair loops last succeeded then. */
+/** Records that the last passes of both repair loops began at `startedAtMs` and succeeded. */
 export async function repairedAt(table: KeyValueTable, startedAtMs: number, cluster = 'main'): Promise<void> {
   for (const loop of ['cluster-ip-repair', 'node-port-repair'] as const) {
     const last = await readRunRecord(table, cluster, loop);
@@ -29,7 +29,7 @@ export async function repairedAt(table: KeyValueTable, startedAtMs: number, clus
   }
 }
 
-/** One for every loop. */
+/** Returns a run record for every loop. */
 export function runRecords(startedAtMs: number, overrides: Partial<RunRecord> = {}): RunRecords {
   return Object.fromEntries(LOOPS.map((loop) => [loop, aRunRecord(startedAtMs, overrides)]));
 }

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { CertifiedKey } from '../../local/stand-in/identity.ts';
 
-/** Serves HTTP at a port of the loopback, or HTTPS if a certificate is given. */
+/** Serves HTTP on a loopback port, or HTTPS if a certificate is given. */
 export async function serve(listener: RequestListener, tls?: CertifiedKey) {
   const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
   server.listen(0, '127.0.0.1');
@@ -13,7 +13,7 @@ export async function serve(listener: RequestListener, tls?: CertifiedKey) {
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
     server,
-    /** Closes the connections, too. */
+    /** Closes the server and its connections. */
     async close() {
       const closed = server.listening ? once(server, 'close') : undefined;
       server.close();

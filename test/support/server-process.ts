@@ -9,12 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const readyTimeoutMs = 60_000;
 const stopTimeoutMs = 5_000;
 
-/** A server that runs as a child process and logs into its folder. It does not outlive this process, however that ends. */
+/** A server that runs as a child process and logs into its folder. It always ends together with this process. */
 export type ServerProcess = ReturnType<typeof spawnServer>;
 
 /**
- * Starts `command` and returns when `isReady` says so.
- * @throws Error with the end of the server's log when it ends before that, or is not ready within a minute.
+ * Starts `command` and waits until `isReady` returns true.
+ * @throws Error with the end of the server's log if it ends before that, or is not ready within a minute
  */
 export async function startServer(
   command: string,
@@ -39,10 +39,10 @@ export async function startServer(
 function spawnServer(command: string, args: readonly string[], folder: string) {
   const logFile = join(folder, 'log');
   const log = openSync(logFile, 'a');
-  // A session of its own: Ctrl-C in a terminal reaches the tests, and the end of the tests ends the server.
+  // The server has its own session: Ctrl-C in a terminal reaches only the tests, and their end then ends the server.
   const child = spawn(command, args, { cwd: folder, env: {}, detached: true, stdio: ['ignore', log, log] });
   closeSync(log);
-  child.unref(); // and does not keep this process from ending, but for the time that it takes to stop
+  child.unref(); // The server keeps this process running only while it stops.
 
   let end: string | undefined;
   const gone = new Promise<void>((resolve) => {
@@ -56,13 +56,13 @@ function spawnServer(command: string, args: readonly string[], folder: string) {
   if (child.pid !== undefined) guard(child.pid, folder, gone);
 
   return {
-    /** How it ended, as the end of a sentence; undefined while it runs. */
+    /** Returns how the server ended, as the end of a sentence, or `undefined` while it runs. */
     ended: () => end,
-    /** The last lines of what it wrote to its standard output and standard error. */
+    /** Returns the last lines of its standard output and standard error. */
     log: () => readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-40).join('\n'),
-    /** SIGTERM, and no more. */
+    /** Sends SIGTERM and does not wait. */
     askToStop: () => void child.kill('SIGTERM'),
-    /** SIGTERM, and SIGKILL after five seconds. Returns when the process is gone. */
+    /** Sends SIGTERM, and SIGKILL after five seconds. Waits until the process has ended. */
     async stop() {
       child.ref();
       child.kill('SIGTERM');
@@ -70,7 +70,7 @@ function spawnServer(command: string, args: readonly string[], folder: string) {
       await gone;
       clearTimeout(impatience);
     },
-    /** SIGKILL. Returns when the process is gone. */
+    /** Sends SIGKILL. Waits until the process has ended. */
     async kill() {
       child.ref();
       child.kill('SIGKILL');
@@ -80,9 +80,9 @@ function spawnServer(command: string, args: readonly string[], folder: string) {
 }
 
 /**
- * A shell that waits for the end of this process (its standard input is closed by then, even by a SIGKILL), and then
- * kills `pid` and removes `folder`. Handlers of this process's own signals would not do: jest gives its tests a copy of
- * `process` that never sees them.
+ * Starts a shell that waits for the end of this process and then kills `pid` and removes `folder`. The shell's standard input
+ * closes at that end, even after a SIGKILL. Signal handlers would not work: jest gives tests a copy of `process` that receives
+ * no signals.
  */
 function guard(pid: number, folder: string, gone: Promise<void>): void {
   const script = 'cat >/dev/null; kill -KILL "$1"; rm -rf "$2"';
@@ -94,7 +94,7 @@ function guard(pid: number, folder: string, gone: Promise<void>): void {
   void gone.then(() => watcher.kill('SIGKILL'));
 }
 
-/** A port that is free on every one of `hosts`, from below the range that outgoing connections take theirs from. */
+/** Returns a port that is free on all `hosts`, below the port range of outgoing connections. */
 export async function freePort(...hosts: readonly string[]): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const port = randomInt(20_000, 30_000);

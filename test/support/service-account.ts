@@ -5,14 +5,14 @@ import { kubeconfigTo } from './kubeconfig-to.ts';
 const NAMESPACE = 'accounts';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
-/** As in a ClusterRole. */
+/** A rule of a ClusterRole. */
 export interface Rule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
 }
 
-/** Makes a service account that may do nothing yet, in a namespace of its own. */
+/** Creates a service account without rights in a namespace of its own. */
 export async function serviceAccount(apiserver: KubeApiserver, name: string) {
   const inNamespace = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`;
   await apiserver.request('POST', '/api/v1/namespaces', { metadata: { name: NAMESPACE } });
@@ -21,13 +21,13 @@ export async function serviceAccount(apiserver: KubeApiserver, name: string) {
     spec: {},
   });
   return {
-    /** With a token of it. */
+    /** A kubeconfig with a token of the service account. */
     kubeconfigYaml: kubeconfigTo(apiserver.url, { ca: apiserver.ca, user: { token: status.token } }),
     grant: (rules: readonly Rule[]) => grant(apiserver, { namespace: NAMESPACE, name }, rules),
   };
 }
 
-/** Grants a service account a ClusterRole of its own, and waits until the API server heeds it. */
+/** Grants a service account its own ClusterRole and waits until the API server applies it. */
 export async function grant(
   apiserver: KubeApiserver,
   account: { readonly namespace: string; readonly name: string },
@@ -46,14 +46,14 @@ export async function grant(
   await untilAllowed(apiserver, `system:serviceaccount:${account.namespace}:${account.name}`, attributes);
 }
 
-/** Creates an object. @returns it as it was stored. */
+/** Creates an object. @returns the object as the API server stored it */
 export async function create<T>(apiserver: KubeApiserver, path: string, body: object): Promise<T> {
   const reply = await apiserver.request<T>('POST', path, body);
   if (reply.status === 201) return reply.body;
   throw new Error(`POST ${path} was answered by ${reply.status}: ${JSON.stringify(reply.body)}`);
 }
 
-/** Roles and bindings are known to the authorizer a moment after they were made, each in its own time. */
+/** Waits until the user may do all of this. The authorizer learns of new roles and bindings a moment later, one by one. */
 export async function untilAllowed(
   apiserver: KubeApiserver,
   user: string,

@@ -20,7 +20,7 @@ export interface RbacObject {
   }[];
 }
 
-/** The objects of `deploy/rbac.yaml`, in its order. @param namespace one more that its policy names */
+/** Returns the objects of `deploy/rbac.yaml` in their order. @param namespace is added to the namespaces of its policy */
 export function shippedRbac(namespace?: string): readonly RbacObject[] {
   const file = readFileSync(join(import.meta.dirname, '../../deploy/rbac.yaml'), 'utf8');
   const text =
@@ -32,8 +32,8 @@ export function shippedRbac(namespace?: string): readonly RbacObject[] {
 }
 
 /**
- * Applies `deploy/rbac.yaml` and asks for a token of its service account, as docs/kubeconfig-secret.md does with kubectl.
- * @returns the token and the file of a kubeconfig with it, once the API server heeds every rule.
+ * Applies `deploy/rbac.yaml` and requests a token of its service account, as docs/kubeconfig-secret.md does with kubectl.
+ * @returns the token and a kubeconfig file with it, once the API server applies all rules
  */
 export async function applyShippedRbac(apiserver: KubeApiserver, namespace?: string) {
   const objects = shippedRbac(namespace);
@@ -52,7 +52,7 @@ export async function applyShippedRbac(apiserver: KubeApiserver, namespace?: str
   return { kubeconfigFile, token };
 }
 
-/** A policy, too, is known to its API server a moment after it was made. */
+/** Checks that the API server applies the policy, which takes a moment. */
 async function expectPolicyHeeded({ url, caFile }: KubeApiserver, token: string): Promise<void> {
   const { request, close } = rawRequests({ url, caFile, token });
   try {

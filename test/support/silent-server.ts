@@ -1,10 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/**
- * Takes connections and never says a word.
- * @param onConnection is called for each connection
- */
+/** Starts a server that accepts connections and never sends anything. @param onConnection is called for each connection */
 export async function startSilentServer(onConnection = () => {}) {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -15,9 +12,9 @@ export async function startSilentServer(onConnection = () => {}) {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    /** `127.0.0.1:<port>` */
+    /** The host and port, such as `127.0.0.1:8080`. */
     authority: `127.0.0.1:${port}`,
-    /** Connections that it has taken. */
+    /** The number of accepted connections. */
     connections: () => sockets.length,
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -14,20 +14,20 @@ import { memoryTable } from './memory-table.ts';
 import { seededPick } from './ranges.ts';
 import { repairedAt } from './run-records.ts';
 
-/** How stand-ins know their callers. */
+/** The identity by which stand-ins recognise their callers. */
 export const IDENTITY = newIdentity('test');
 
 export const aTable = (): KeyValueTable => memoryTable({ nowMs: () => 0, newWriteId: randomUUID });
 
 export interface StandInSetting {
   readonly cidr?: string;
-  /** Several stand-ins over one table are several API servers over one etcd, but for the objects that each keeps. */
+  /** The table. Stand-ins over one table act like API servers over one etcd, except that each keeps its own objects. */
   readonly table?: KeyValueTable;
 }
 
 const NODE_PORTS = '30000-32767';
 
-/** A stand-in with the namespaces and the ServiceCIDR of a cluster at work, and ranges that a pass has saved. */
+/** Returns a stand-in with the namespaces and the ServiceCIDR of a cluster at work, and with ranges that a pass has saved. */
 export async function readyStandIn({
   cidr = '10.0.0.0/24',
   table = aTable(),
@@ -52,7 +52,7 @@ export async function readyStandIn({
   return standIn;
 }
 
-/** Calls it without a socket. */
+/** Returns a transport that calls the stand-in without a socket. */
 export function transportTo(standIn: StandInApiServer): Transport {
   return async (request, signal) => {
     signal.throwIfAborted();
@@ -61,7 +61,7 @@ export function transportTo(standIn: StandInApiServer): Transport {
   };
 }
 
-/** Every object of the stand-in, as it is. */
+/** Returns all objects of the stand-in. */
 export async function objectsIn(standIn: StandInApiServer): Promise<unknown> {
   const replies = await Promise.all(KINDS.map((path) => standIn.handle({ method: 'GET', path, headers: {} })));
   return replies.map(({ body }) => JSON.parse(body).items);

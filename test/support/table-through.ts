@@ -2,7 +2,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 
 type Call = <T>(step: () => Promise<T>, name: keyof KeyValueTable, cluster: string) => Promise<T>;
 
-/** The table whose every call goes through `call`. */
+/** Returns a table that makes every call through `call`. */
 export function tableThrough(table: KeyValueTable, call: Call): KeyValueTable {
   return {
     get: (cluster, key) => call(() => table.get(cluster, key), 'get', cluster),

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { createDynamoClient, type DynamoClientOptions } from '../../lib/table/dynamodb-table.ts';
 
-/** A client as in production, but for its waits between attempts, and for timeouts that no busy machine reaches. */
+/** Returns a client as in production, but with short waits and with timeouts that a busy machine does not reach. */
 export function testDynamoClient(endpoint: string, options: DynamoClientOptions = {}): DynamoDBClient {
   return createDynamoClient({
     endpoint,

@@ -12,7 +12,7 @@ function sections(name: string): { readonly Resources: Resources; readonly Condi
   return parse(readFileSync(path.join(deploy, `${name}.yml`), 'utf8'));
 }
 
-/** The template without what osls compiles from functions, which takes no packaging. */
+/** Returns the template without the resources that osls compiles from functions, so that no packaging is needed. */
 export function uncompiledTemplate(): { readonly Resources: Resources } & Readonly<Record<string, object>> {
   const files = ['table', 'queues', 'admission-endpoint'].map((name) => sections(name).Resources);
   return {

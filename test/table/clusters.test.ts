@@ -43,8 +43,8 @@ function itemOf(table: KeyValueTable, name = SPEC.name) {
   return table.get('#clusters', name);
 }
 
-describe('A registered cluster', () => {
-  test('a new registration is read back with its spec, in its first generation', async () => {
+describe('a registered cluster', () => {
+  test('a new registration is read back with its spec and generation 1', async () => {
     const table = memoryTable();
     const registered = await registerCluster(table, SPEC);
     expect(registered).toEqual({ spec: SPEC, generation: 1, rangesGeneration: 1 });
@@ -52,7 +52,7 @@ describe('A registered cluster', () => {
     expect(await readCluster(table, 'another')).toBeUndefined();
   });
 
-  test('a registered cluster is listed with the others in the order of their names, beside the pause of all', async () => {
+  test('clusters are listed in the order of their names, together with the pause of all clusters', async () => {
     const table = memoryTable();
     for (const name of ['b', 'a', '0']) await registerCluster(table, { ...SPEC, name });
     await pauseAllClusters(table, PAUSE);
@@ -80,7 +80,7 @@ describe('registerCluster', () => {
     ['number of ranges', { serviceClusterIPRanges: ['10.0.0.0/24'] }, true],
     ['node ports', { serviceNodePortRange: '30000-30999' }, true],
   ])(
-    'begins a generation with other %s, and a ranges generation only if ranges or allocator changed, or passes begin to write',
+    'a change of the %s begins a generation, and a ranges generation only if it changes a range, the allocator or the mode',
     async (_, change, ranges) => {
       const table = await withCluster();
       const spec = { ...SPEC, ...change };
@@ -117,7 +117,7 @@ describe('registerCluster', () => {
     [{ generation: 1 }, 2],
     ['not a range', 1],
   ])(
-    'registerCluster begins after the generation of ranges whose registration is missing: %j',
+    'registerCluster continues after the generation of stored ranges if the registration is missing: %j',
     async (value, generation) => {
       const table = memoryTable();
       const put = (key: string, of: TableValue) =>
@@ -129,7 +129,7 @@ describe('registerCluster', () => {
     },
   );
 
-  test('registerCluster replaces a registration that does not parse, in the generation after it', async () => {
+  test('registerCluster replaces a corrupt registration and continues its generations', async () => {
     const table = memoryTable();
     const value = { generation: 4, spec: {} };
     won(await table.put({ cluster: '#clusters', key: SPEC.name, value, schema: 1 }, undefined));
@@ -154,11 +154,11 @@ test('unregisterCluster removes the cluster from reads and lists, and keeps its 
   expect(await table.list(SPEC.name, '')).toEqual([range]);
 });
 
-describe('A registration that was read before', () => {
+describe('a registration that was read before', () => {
   const CHANGED = { ...SPEC, mode: 'enforce' } as const;
   const TOO_LATE = { code: 'ChangedMeanwhile' };
 
-  test('a registration that was read before is replaced only while it is unchanged', async () => {
+  test('a registration is replaced if it is unchanged since it was read', async () => {
     const table = memoryTable();
     await registerCluster(table, SPEC, { replaces: 'none' });
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
@@ -168,15 +168,15 @@ describe('A registration that was read before', () => {
 
   test.each([
     ['another generation', 2],
-    ['none', 'none'],
-  ] as const)('a registration stays when %s was read', async (_, replaces) => {
+    ['no registration', 'none'],
+  ] as const)('a registration is not replaced if %s was read before', async (_, replaces) => {
     const table = await withCluster();
     await expect(registerCluster(table, CHANGED, { replaces })).rejects.toMatchObject(TOO_LATE);
     await expect(unregisterCluster(table, SPEC.name, { replaces })).rejects.toMatchObject(TOO_LATE);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
   });
 
-  test('a registration that was read before is not created again once it was removed', async () => {
+  test('a registration that was removed since it was read is not created again', async () => {
     const table = await withCluster();
     await unregisterCluster(table, SPEC.name);
     await expect(registerCluster(table, CHANGED, { replaces: 1 })).rejects.toMatchObject({
@@ -185,7 +185,7 @@ describe('A registration that was read before', () => {
     });
   });
 
-  test('a registration that was read before may be paused meanwhile, and may already equal the wanted one', async () => {
+  test('a registration is replaced even if it was paused since it was read or already equals the new one', async () => {
     const table = await withCluster();
     await pauseCluster(table, SPEC.name, PAUSE);
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ paused: PAUSE });
@@ -210,7 +210,7 @@ test('the owner of a cluster stays when the spec or the pause changes', async ()
   expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
 });
 
-test('the first stack that claims a cluster becomes its owner, and no second one', async () => {
+test('only the first stack that claims a cluster becomes its owner', async () => {
   const table = await withCluster();
   const claims = ['prod', 'second'].map((stack) => claimCluster(table, SPEC.name, stack, AT_ONCE));
   expect(new Set(await Promise.all(claims)).size).toBe(1);
@@ -219,7 +219,7 @@ test('the first stack that claims a cluster becomes its owner, and no second one
   expect(await itemOf(table)).toEqual(before);
 });
 
-test('A name that is not registered, or no longer, is not changed', async () => {
+test('changes of a cluster that is not or no longer registered write nothing', async () => {
   const table = memoryTable();
   const changes = async () => [
     await unregisterCluster(table, SPEC.name),
@@ -239,7 +239,7 @@ test('A name that is not registered, or no longer, is not changed', async () => 
   expect(await itemOf(table)).toEqual(before);
 });
 
-test('a list of clusters comes in pages, with the time at which each was written', async () => {
+test('a list of clusters is read in pages, and contains the time of the last write of each registration', async () => {
   const table = memoryTable();
   for (const name of ['a', 'b', 'c']) await registerCluster(table, { ...SPEC, name });
   await pauseAllClusters(table, PAUSE);
@@ -257,7 +257,7 @@ test('a list of clusters comes in pages, with the time at which each was written
   expect(list).toMatchObject({ pausedAll: PAUSE, clusters: [{ writtenAtMs: 0 }, {}, {}] });
 });
 
-test('the pause of one cluster is read with it, changes no generation, and can be ended', async () => {
+test('the pause of one cluster is read with its registration, changes no generation, and can be ended', async () => {
   const table = memoryTable();
   const registered = await registerCluster(table, SPEC);
   expect(await pauseCluster(table, SPEC.name, PAUSE)).toBe(true);
@@ -266,7 +266,7 @@ test('the pause of one cluster is read with it, changes no generation, and can b
   expect(await readCluster(table, SPEC.name)).toEqual(registered);
 });
 
-describe('A registration that cannot be read', () => {
+describe('a registration that cannot be read', () => {
   const first = { generation: 1, rangesGeneration: 1 };
   const REGISTER = 'register the cluster again, with its whole spec.';
   const apiServers = Array(1000).fill({});
@@ -286,7 +286,7 @@ describe('A registration that cannot be read', () => {
     ['has an unknown mode', { ...first, spec: { name: 'bad', mode: 'destroy' } }, 1, 'Corrupt', REGISTER],
     ['has too many API servers', { ...first, spec: { apiServers } }, 1, 'Corrupt', `not changed; ${REGISTER}`],
     ['was written by a later version', {}, 2, 'SchemaTooNew', 'deploy the newer version'],
-  ])('a registration that %s hides no other', async (_, value, schema, code, message) => {
+  ])('a registration that %s does not hide other registrations', async (_, value, schema, code, message) => {
     const table = await withCluster();
     won(await table.put({ cluster: '#clusters', key: 'bad', value, schema }, undefined));
     const { clusters, unreadable } = await listClusters(table);

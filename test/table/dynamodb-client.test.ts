@@ -12,7 +12,7 @@ test('a client has the profile and the time limits of its documentation', async 
   });
 });
 
-test('a client waits twice as long after each attempt, at most a second', async () => {
+test('a client waits twice as long after each attempt, up to a second', async () => {
   const strategy = await createDynamoClient({ region: 'r' }).config.retryStrategy();
   const backoff = Reflect.get(strategy, 'retryBackoffStrategy');
   const waits = () => [0, 1, 2, 9].map((attempt) => backoff.computeNextBackoffDelay(attempt));

@@ -41,21 +41,21 @@ const unsentThrottling = Object.assign(new Error('no'), { name: 'ThrottlingExcep
 
 describe('the error of a call to the table', () => {
   test.each<[string, unknown, string, string]>([
-    ['an action that is denied', refusal('AccessDeniedException'), 'AccessDenied', DENIED],
+    ['a denied action', refusal('AccessDeniedException'), 'AccessDenied', DENIED],
     ['an item that is too large', refusal('ValidationException', 'Item size is over'), 'ItemTooLarge', TOO_LARGE],
     ['a large collection', refusal('ItemCollectionSizeLimitExceededException'), 'ItemTooLarge', TOO_LARGE],
     ['a request that is too large', answered('Other', { status: 413 }), 'ItemTooLarge', TOO_LARGE],
-    ['keys of another table', refusal('ValidationException'), 'Unexpected', INVALID],
+    ['a table with other keys', refusal('ValidationException'), 'Unexpected', INVALID],
     [
       'a refusal that mentions a size',
       refusal('Other', 'Item size'),
       'Unexpected',
       ' failed with Other; see the cause.',
     ],
-    ['what was never sent', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
-    ['what is no error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
+    ['an error before the request', new Error('a defect'), 'Unexpected', ' failed with Error; see the cause.'],
+    ['a thrown value that is not an error', null, 'Unexpected', ' failed with unknown error; see the cause.'],
     [
-      'what was throttled before it was sent',
+      'throttling before the request',
       unsentThrottling,
       'Throttled',
       ` failed (ThrottlingException, attempts: unknown)${THROTTLED}`,
@@ -67,11 +67,11 @@ describe('the error of a call to the table', () => {
       ` failed (Internal, attempts: 2)${READ_AGAIN}`,
     ],
     ['no answer', refusedConnection, 'Unavailable', ` failed (ECONNREFUSED, attempts: 3)${READ_AGAIN}${VPC}`],
-  ])('the error of a call to the table names %s', (_, error, code, message) => {
+  ])('a call to the table fails with a code and a message after %s', (_, error, code, message) => {
     expect(errorOf(error)).toMatchObject({ code, message: `${WHAT}${message}`, cause: error });
   });
 
-  test('the error of a call to the table names a table that is missing', () => {
+  test('the error of a call to a missing table names the table and the region', () => {
     const error = refusal('ResourceNotFoundException');
     const message =
       'Table "t" was not found in region r (dynamodb:PutItem): deploy the stack that creates it, or correct the name or the region.';
@@ -105,30 +105,30 @@ describe('the error of a call to the table', () => {
     ['dynamodb:Query', ''],
     ['dynamodb:PutItem', MAY_HAVE_HAPPENED],
     ['dynamodb:DeleteItem', MAY_HAVE_HAPPENED],
-  ])('the error of a call to the table reports whether %s may have happened: "%s"', (action, outcome) => {
+  ])('the error of a failed %s states whether the write may have happened: "%s"', (action, outcome) => {
     expect(errorOf(answered('Busy', { status: 503, fault: 'server' }), { action }).message).toBe(
       `${action} on table "t" in region r failed (Busy, attempts: 2): ${outcome}try again.`,
     );
   });
 
-  test('an aborted call reports its deadline and whether it may have happened', () => {
+  test('the error of an aborted call names the deadline and states whether the write may have happened', () => {
     const deadline = AbortSignal.abort();
     const message = `${WHAT} was aborted at its deadline: ${MAY_HAVE_HAPPENED}try again.`;
     const error = answered('Busy', { status: 503, fault: 'server' });
     expect(errorOf(error, { deadline })).toMatchObject({ code: 'DeadlineExceeded', message });
   });
 
-  test('a call that the table refused does not blame the deadline', () => {
+  test('the error of a refused call does not name the deadline, even if it has expired', () => {
     const deadline = AbortSignal.abort();
     expect(errorOf(answered('Other', { status: 400 }), { deadline }).code).toBe('Unexpected');
   });
 
-  test('the error of a call to the table requests a region if none is set', () => {
+  test('the error of a call without a region tells how to set it', () => {
     const call = { action: 'dynamodb:GetItem', tableName: 't', region: undefined } as const;
     expect(tableErrorOf(unsent, call).message).toBe('dynamodb:GetItem failed: no AWS region is set; set AWS_REGION.');
   });
 
-  test('the error of a call to the table stays unchanged when it is already an error of the table', () => {
+  test('an error of the table is returned unchanged', () => {
     const error = new TableError('Corrupt', 'x');
     expect(errorOf(error)).toBe(error);
   });
@@ -141,11 +141,11 @@ test.each([
   { name: 'a fault of the server', error: answered('Other', { status: 400, fault: 'server' }), refused: false },
   { name: 'an answer without a status', error: answered('Other'), refused: false },
   { name: 'no answer', error: unsent, refused: false },
-])('$name is a refusal: $refused', ({ error, refused }) => {
+])('isRefusal returns for $name: $refused', ({ error, refused }) => {
   expect(isRefusal(error)).toBe(refused);
 });
 
-test('the region is unknown where the client finds none', async () => {
+test('regionOf returns undefined if the client has no region', async () => {
   const clientOf = (region: () => Promise<string>) => ({ config: { region } }) as Parameters<typeof regionOf>[0];
   expect(await regionOf(clientOf(async () => 'r'))).toBe('r');
   expect(await regionOf(clientOf(() => Promise.reject(new Error('Region is missing'))))).toBeUndefined();

@@ -41,8 +41,8 @@ async function attributesOf(cluster: string, key: string) {
   return (await direct.send(new GetItemCommand({ TableName: TABLE, Key }))).Item;
 }
 
-describe('DynamoDB item', () => {
-  test('an item has the documented attributes, and a ttl of whole seconds an hour after its expiry', async () => {
+describe('a DynamoDB item', () => {
+  test('an item has the documented attributes, and its ttl is an hour after its expiry in whole seconds', async () => {
     const cluster = newCluster();
     const value = { generation: 1 };
     const item = { cluster, key: 'masterleases/10.0.0.1', value, schema: 3, expiresAtMs: NOW_MS + 1 };
@@ -76,13 +76,13 @@ describe('DynamoDB item', () => {
 
   test.each([
     ['no write id', { ...whole, writeId: undefined }, 'writeId'],
-    ['a write id that is no text', { ...whole, writeId: { N: '1' } }, 'writeId'],
+    ['a write id that is not a text', { ...whole, writeId: { N: '1' } }, 'writeId'],
     ['no schema', { ...whole, schema: undefined }, 'schema'],
     ['no value', { ...whole, value: undefined }, 'value'],
     ['a set in its value', { ...whole, value: { M: { set: { SS: ['x'] } } } }, 'value'],
     ['a set in a list', { ...whole, value: { L: [{ SS: ['x'] }] } }, 'value'],
-    ['a date that is none', { ...whole, updatedAt: { S: 'yesterday' } }, 'updatedAt'],
-  ])('an item of another writer is corrupt: %s', async (_, attributes, named) => {
+    ['an invalid date', { ...whole, updatedAt: { S: 'yesterday' } }, 'updatedAt'],
+  ])('an item of another writer is corrupt if it has %s', async (_, attributes, named) => {
     const cluster = newCluster();
     const defined = Object.fromEntries(Object.entries(attributes).filter(([, attribute]) => attribute !== undefined));
     const Item = { ...(defined as typeof whole), cluster: { S: cluster }, key: { S: 'a' } };
@@ -93,7 +93,7 @@ describe('DynamoDB item', () => {
     });
   });
 
-  test('an item of another writer among the registrations does not hide the others', async () => {
+  test('an item of another writer does not hide the registrations', async () => {
     const table = openTable(direct);
     const { spec } = await registerCluster(table, aClusterSpec({ name: 'beside' }));
     const Item = { cluster: { S: '#clusters' }, key: { S: 'another' }, note: { S: 'by hand' } };
@@ -104,7 +104,7 @@ describe('DynamoDB item', () => {
   });
 });
 
-describe('DynamoDB table behind a bad network', () => {
+describe('a DynamoDB table behind a faulty network', () => {
   let proxy: FaultProxy;
   let client: typeof direct;
   let table: KeyValueTable;
@@ -137,7 +137,7 @@ describe('DynamoDB table behind a bad network', () => {
   const drop: Fault = { kind: 'dropRequest' };
   const dropReply: Fault = { kind: 'dropReply' };
   const thrice = (fault: Fault) => [fault, fault, fault];
-  /** Loses the reply, after which others write before the next attempt. */
+  /** Returns a fault that loses the reply. Other writers then write this many times before the next attempt. */
   const overwrittenTimes = (times: number): Fault => ({
     kind: 'dropReply',
     meanwhile: async () => {
@@ -157,17 +157,22 @@ describe('DynamoDB table behind a bad network', () => {
   describe('put', () => {
     test.each<[string, 'won' | 'unclear', string, Fault[]]>([
       ['with a lost reply', 'won', 'ours', [dropReply]],
-      ['with a lost reply that another write followed', 'won', 'theirs', [overwrittenTimes(1)]],
-      ['with a lost reply that 64 others followed', 'won', 'theirs', [overwrittenTimes(64)]],
-      ['with a lost reply that 65 others followed', 'unclear', 'theirs', [overwrittenTimes(65)]],
-      ['with a lost reply that a version without traces followed', 'unclear', 'theirs', [overwrittenByAnOlderVersion]],
-      ['that arrives with its second attempt', 'won', 'ours', [drop]],
+      ['with a lost reply and one later write', 'won', 'theirs', [overwrittenTimes(1)]],
+      ['with a lost reply and 64 later writes', 'won', 'theirs', [overwrittenTimes(64)]],
+      ['with a lost reply and 65 later writes', 'unclear', 'theirs', [overwrittenTimes(65)]],
+      [
+        'with a lost reply and a later write of a version that keeps no write ids',
+        'unclear',
+        'theirs',
+        [overwrittenByAnOlderVersion],
+      ],
+      ['that arrives only at its second attempt', 'won', 'ours', [drop]],
       ['without any reply', 'won', 'ours', thrice(dropReply)],
       ['with every reply cut off', 'won', 'ours', thrice({ kind: 'cutReply' })],
       ['with every reply truncated at its end', 'won', 'ours', thrice({ kind: 'truncateReply' })],
-      ['that its last attempt made, and another write replaced,', 'won', 'theirs', [drop, drop, overwrittenTimes(1)]],
-      ['that was made before it was throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
-    ])('a put %s is %s', async (_, outcome, value, faults) => {
+      ['that succeeds at its last attempt and is then replaced', 'won', 'theirs', [drop, drop, overwrittenTimes(1)]],
+      ['that succeeds before its retries are throttled', 'won', 'ours', [dropReply, ...throttle(2)]],
+    ])('a put %s has the outcome "%s"', async (_, outcome, value, faults) => {
       const previous = await putNew();
       proxy.plan('PutItem', ...faults);
       expect(await table.put(ours(), previous)).toMatchObject({ outcome });
@@ -181,15 +186,15 @@ describe('DynamoDB table behind a bad network', () => {
       expect(proxy.operations).toEqual(['PutItem', 'PutItem', 'GetItem']);
     });
 
-    test('a put that creates an item and whose reply was lost was won', async () => {
+    test('a put that creates an item is won although its reply was lost', async () => {
       proxy.plan('PutItem', dropReply);
       won(await table.put(ours(), undefined));
       expect(await valueThere()).toBe('ours');
     });
 
     test.each([
-      ['at its only attempt is lost, without a read', [], ['PutItem']],
-      ['with a lost reply is lost', [dropReply], ['PutItem', 'PutItem', 'GetItem']],
+      ['has the outcome "lost" without a read', [], ['PutItem']],
+      ['has the outcome "lost" even if a reply was lost', [dropReply], ['PutItem', 'PutItem', 'GetItem']],
     ])('a refused put %s', async (_, faults, operations) => {
       const previous = await putNew();
       await overwrite();
@@ -201,7 +206,7 @@ describe('DynamoDB table behind a bad network', () => {
 
     const ON_TABLE = /dynamodb:PutItem on table "kube-bootstrap-controller" in region eu-test-1 failed .*try again/;
     test.each<[string, string, Fault[], number, RegExp]>([
-      ['that the table did not get yet', 'Unavailable', thrice(drop), 3, ON_TABLE],
+      ['that the table does not receive', 'Unavailable', thrice(drop), 3, ON_TABLE],
       ['that is throttled at every attempt', 'Throttled', throttle(9), 3, ON_TABLE],
       [
         'that is denied',
@@ -220,7 +225,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBe('old');
     });
 
-    test('a put whose failure cannot be read back either throws the first failure', async () => {
+    test('a put that fails, and whose read-back fails too, throws the first error', async () => {
       const previous = await putNew();
       proxy.plan('PutItem', ...thrice(drop));
       proxy.plan('GetItem', ...thrice(drop));
@@ -230,7 +235,7 @@ describe('DynamoDB table behind a bad network', () => {
       });
     });
 
-    test('a put with bad credentials is AccessDenied and quotes no part of the signature', async () => {
+    test('a put with bad credentials fails with AccessDenied, and the error quotes no part of the signature', async () => {
       proxy.plan('PutItem', serviceError(400, 'UnrecognizedClientException', 'x-amz-security-token: SECRET'));
       const failure = await table.put(ours(), undefined).catch((error: unknown) => error);
       expect(failure).toMatchObject({ code: 'AccessDenied', message: expect.stringContaining('credentials') });
@@ -240,14 +245,14 @@ describe('DynamoDB table behind a bad network', () => {
   });
 
   describe('delete', () => {
-    test('a delete with a lost reply, whose retry finds nothing, is unclear', async () => {
+    test('a delete with a lost reply is unclear if its retry finds nothing', async () => {
       const previous = await putNew();
       proxy.plan('DeleteItem', dropReply);
       expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
       expect(await valueThere()).toBeUndefined();
     });
 
-    test('a delete with a lost reply is unclear if the item was created again before the retry, and keeps the new one', async () => {
+    test('a delete with a lost reply is unclear and keeps the new item if the item was created again before the retry', async () => {
       const previous = await putNew();
       proxy.plan('DeleteItem', { kind: 'dropReply', meanwhile: () => putNew('new') });
       expect(await table.delete(previous)).toEqual({ outcome: 'unclear' });
@@ -262,7 +267,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(await valueThere()).toBe('theirs');
     });
 
-    test('a delete without any reply is Unavailable', async () => {
+    test('a delete without any reply fails with Unavailable', async () => {
       const previous = await putNew();
       proxy.plan('DeleteItem', ...thrice(drop));
       await expect(table.delete(previous)).rejects.toMatchObject({ code: 'Unavailable' });
@@ -296,7 +301,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(attempts('Query')).toBe(3);
     });
 
-    test('reads without an answer in time are Unavailable', async () => {
+    test('reads without an answer in time fail with Unavailable', async () => {
       const impatient = connect({ requestTimeoutMs: 20, maxAttempts: 2 });
       proxy.plan('GetItem', { kind: 'hang' }, { kind: 'hang' });
       const failure = { code: 'Unavailable', cause: { $metadata: { attempts: 2 } } };
@@ -313,7 +318,7 @@ describe('DynamoDB table behind a bad network', () => {
       ['delete', 'DeleteItem', (item) => table.delete(item)],
     ];
 
-    test.each(calls)('%s aborts at the deadline of the pass', async (_, operation, call) => {
+    test.each(calls)('the call %s is aborted at the deadline of the pass', async (_, operation, call) => {
       const item = await putNew();
       const pass = new AbortController();
       table = openTable(client, pass.signal);
@@ -325,7 +330,7 @@ describe('DynamoDB table behind a bad network', () => {
       expect(proxy.operations).toEqual([operation]);
     });
 
-    test('a hanging read-back of a write ends with DeadlineExceeded or the failure of the write', async () => {
+    test('a write whose read-back hangs fails with DeadlineExceeded', async () => {
       const previous = await putNew();
       const pass = new AbortController();
       table = openTable(client, pass.signal);
@@ -338,7 +343,7 @@ describe('DynamoDB table behind a bad network', () => {
     });
   });
 
-  test('a missing table is reported with its name and region, by reads and writes', async () => {
+  test('reads and writes of a missing table fail with its name and region', async () => {
     const missing = openTable(client, undefined, 'elsewhere');
     const failure = {
       code: 'TableMissing',
@@ -349,7 +354,7 @@ describe('DynamoDB table behind a bad network', () => {
     await expect(missing.put(ours(), undefined)).rejects.toMatchObject(failure);
   });
 
-  test('a missing server is Unavailable, and the message names its address', async () => {
+  test('a call to a missing server fails with Unavailable and the endpoint to add', async () => {
     await proxy.close();
     await expect(table.get(cluster, 'a')).rejects.toMatchObject({
       code: 'Unavailable',
@@ -366,7 +371,7 @@ test('createTable keeps an existing table and its content', async () => {
   expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
 });
 
-test('a table in a folder exists again after a restart', async () => {
+test('a table that is kept in a folder exists after a restart', async () => {
   const folder = temporaryFolder();
   const run = async <T>(work: (table: KeyValueTable) => Promise<T>): Promise<T> => {
     const server = await startTableServer({ key: 'test', path: folder });

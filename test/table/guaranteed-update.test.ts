@@ -11,7 +11,7 @@ async function write(table: KeyValueTable, value: TableValue): Promise<void> {
   await table.put({ cluster: CLUSTER, key: KEY, value, schema: 1 }, await table.get(CLUSTER, KEY));
 }
 
-/** Before each put that `interfere` is told the number of, something else happens. */
+/** Returns a table whose puts are replaced by `interfere`, which gets the number of the put. */
 function interfered(
   table: KeyValueTable,
   interfere: (put: number, attempt: () => Promise<WriteResult<Item>>) => Promise<WriteResult<Item>>,
@@ -35,7 +35,7 @@ const increment = (current: Item | undefined) => {
 };
 
 describe('guaranteedUpdate', () => {
-  test("guaranteedUpdate repeats the change over another writer's, and drops the earlier result", async () => {
+  test('guaranteedUpdate repeats the change on the value of another writer, and drops the earlier result', async () => {
     const table = memoryTable();
     const { table: contended, puts } = interfered(table, async (put, attempt) => {
       if (put <= 2) await write(table, put * 10);
@@ -77,7 +77,7 @@ describe('guaranteedUpdate', () => {
     expect(await table.get(CLUSTER, KEY)).toMatchObject({ ...content, version: 2 });
   });
 
-  test('guaranteedUpdate ends without a write when the change keeps the item', async () => {
+  test('guaranteedUpdate ends without a write if the change keeps the item', async () => {
     const table = memoryTable();
     const refusal = new Error('no');
     expect(await guaranteedUpdate(table, CLUSTER, KEY, () => ({ keep: refusal }), AT_ONCE)).toBe(refusal);
@@ -103,8 +103,8 @@ describe('guaranteedUpdate', () => {
     expect(waits).toEqual([0, 1, 2]);
   });
 
-  describe('An item that was read a moment ago', () => {
-    /** The gets of a table that has 1, after it was read as it is handed over. */
+  describe('an item that was read just before', () => {
+    /** Returns a table with the value 1, the item as it was read, and the number of later gets. */
     async function recentlyRead() {
       const table = memoryTable();
       await write(table, 1);
@@ -121,27 +121,27 @@ describe('guaranteedUpdate', () => {
       return { table: counted, options: { recent, wait }, gets: () => gets, inner: table };
     }
 
-    test('guaranteedUpdate replaces an item that was read a moment ago without a read', async () => {
+    test('guaranteedUpdate replaces an item that was read just before without another read', async () => {
       const { table, options, gets } = await recentlyRead();
       expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(2);
       expect(gets()).toBe(0);
     });
 
-    test('guaranteedUpdate reads an item again, without a wait, when another writer changed it', async () => {
+    test('guaranteedUpdate reads an item again without a wait if another writer changed it', async () => {
       const { table, options, gets, inner } = await recentlyRead();
       await write(inner, 10);
       expect(await guaranteedUpdate(table, CLUSTER, KEY, increment, options)).toBe(11);
       expect(gets()).toBe(1);
     });
 
-    test('guaranteedUpdate refuses a change only because of the present item, not because of the one that was read before', async () => {
+    test('guaranteedUpdate refuses a change because of the present item, not because of the item that was read before', async () => {
       const { table, options, inner } = await recentlyRead();
       await write(inner, 10);
       const change = (current: Item | undefined) => ({ keep: `there is ${JSON.stringify(current?.value)}` });
       expect(await guaranteedUpdate(table, CLUSTER, KEY, change, options)).toBe('there is 10');
     });
 
-    test('guaranteedUpdate repeats no write with an unclear outcome over an item that was read a moment ago', async () => {
+    test('guaranteedUpdate does not repeat a write with an unclear outcome if the item was read just before', async () => {
       const { table, options } = await recentlyRead();
       const lossy: KeyValueTable = { ...table, put: async () => ({ outcome: 'unclear' }) };
       await expect(guaranteedUpdate(lossy, CLUSTER, KEY, increment, options)).rejects.toMatchObject({

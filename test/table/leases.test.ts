@@ -35,7 +35,7 @@ function changes(...leases: readonly Lease[]) {
   return new Map(leases.map((lease) => [lease.address, lease]));
 }
 
-/** The same table, with `meanwhile` just before its next put of leases. */
+/** Returns the table. It runs `meanwhile` once just before its next put. */
 function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyValueTable {
   let isDone = false;
   const put: KeyValueTable['put'] = async (content, previous) => {
@@ -49,7 +49,7 @@ function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyVal
 }
 
 describeInEachTable('Leases', (open) => {
-  test('a read returns the leases in byte order of their addresses, of both families, valid or expired', async () => {
+  test('a read returns all leases of both families in the byte order of their addresses, including expired ones', async () => {
     const table = await open();
     for (const address of [B, '2001:db8::1', '10.0.0.10']) await refreshLease(table, 'c', refreshed(address));
     await refreshLease(table, 'c', refreshed(C, NOW_MS - DAY_MS));
@@ -74,7 +74,7 @@ describeInEachTable('Leases', (open) => {
     ['shuttingDown', { seenDown: true }, { seenDown: true }],
     ['withdrawn', { withdrawnUntilMs: 7 }, { withdrawnUntilMs: 7 }],
     ['withdrawn and seen down', { withdrawnUntilMs: 7, seenDown: true }, { withdrawnUntilMs: 7, seenDown: true }],
-  ])('leases that are %s have a stored form', async (_, fields, stored) => {
+  ])('a lease that is %s is read back from its stored form', async (_, fields, stored) => {
     const table = await open();
     await putLease(table, 'c', aLease(A, fields));
     const { leases, item } = await readLeases(table, 'c');
@@ -97,7 +97,7 @@ describeInEachTable('Leases', (open) => {
     });
   });
 
-  test('leases of three servers, two agents and a tick are not lost when all write at once', async () => {
+  test('no lease is lost if two agents and a tick write at the same time', async () => {
     const table = await open();
     for (const address of [A, B, C]) await putLease(table, 'c', aLease(address));
     const read = await readLeases(table, 'c');
@@ -112,8 +112,8 @@ describeInEachTable('Leases', (open) => {
   });
 });
 
-describe('A change of leases', () => {
-  test('a change of leases is always a write, even of the same content', async () => {
+describe('a change of leases', () => {
+  test('a change of leases always writes, even the same content', async () => {
     const table = newTable();
     for (let n = 0; n < 3; n++) await putLease(table, 'c', aLease(A));
     expect((await itemIn(table)).version).toBe(3);
@@ -129,7 +129,7 @@ describe('A change of leases', () => {
     });
   });
 
-  test('a change of leases does not undo a deregistration since it was read, and makes the changes of the other addresses', async () => {
+  test('a change of leases keeps a deregistration that was written since the read, and changes the other addresses', async () => {
     const table = newTable();
     for (const address of [A, B]) await putLease(table, 'c', aLease(address));
     const read = await readLeases(table, 'c');
@@ -147,7 +147,7 @@ describe('A change of leases', () => {
     expect([written.size, present.leases]).toEqual([0, [aLease(A)]]);
   });
 
-  test('a change of an absent lease is lost if it exists now', async () => {
+  test('a change of an absent lease is not written if the lease exists now', async () => {
     const table = newTable();
     const read = await readLeases(table, 'c');
     await putLease(table, 'c', aLease(A, { withdrawnUntilMs: NOW_MS + 1 }));
@@ -165,7 +165,7 @@ describe('A change of leases', () => {
     expect(await readLeases(table, 'c')).toMatchObject({ leases: [], item: { version: 2, expiresAtMs: DAY_MS } });
   });
 
-  test('a change of leases is abandoned after eight attempts, with the present leases, and waits before the third and later ones', async () => {
+  test('a change of leases ends after eight attempts with the present leases, and waits before the third and later attempts', async () => {
     const table = newTable();
     const waits: number[] = [];
     const wait = async (attempt: number) => void waits.push(attempt);
@@ -203,8 +203,8 @@ describe('A change of leases', () => {
   });
 });
 
-describe('The item of the leases', () => {
-  test('the item of the leases has schema 1, and only unusual fields of each lease, which may be written out', async () => {
+describe('the item of the leases', () => {
+  test('the item of the leases has schema 1 and omits default values, but may contain them', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A));
     const usual = { generation: 1, expiresAtMs: NOW_MS + 15_000 };
@@ -214,7 +214,7 @@ describe('The item of the leases', () => {
     expect(decodeLeases({ ...item, value })).toEqual([aLease(A)]);
   });
 
-  test('the item of the leases is kept for a day after the last lease or withdrawal in it is over', async () => {
+  test('the item of the leases is kept for a day after the end of its last lease or withdrawal', async () => {
     const table = newTable();
     await putLease(table, 'c', aLease(A, { expiresAtMs: NOW_MS + 2 }));
     await putLease(table, 'c', aLease(B, { expiresAtMs: NOW_MS + 1 }));
@@ -247,10 +247,10 @@ describe('The item of the leases', () => {
     ['text', 'x', 'its value'],
     ['a lease that is text', { [A]: 'x' }, A],
     ['no generation', { [A]: { expiresAtMs: 1 } }, `${A}.generation`],
-    ['a source that is none', { [A]: { generation: 1, source: 'rumour', expiresAtMs: 1 } }, `${A}.source`],
+    ['an unknown source', { [A]: { generation: 1, source: 'rumour', expiresAtMs: 1 } }, `${A}.source`],
     ['no expiry', { [A]: { generation: 1 } }, `${A}.expiresAtMs`],
     ['a flag that is text', { [A]: { generation: 1, expiresAtMs: 1, seenDown: 'no' } }, `${A}.seenDown`],
-  ])('the item of the leases is corrupt when it holds %s', async (_, value, field) => {
+  ])('the item of the leases is corrupt if it contains %s', async (_, value, field) => {
     const table = newTable();
     won(await table.put({ cluster: 'c', key: LEASES, value, schema: 1 }, undefined));
     await expect(readLeases(table, 'c')).rejects.toMatchObject({

@@ -59,7 +59,7 @@ describe('Allocations of cluster IPs', () => {
     expect(await table.list('c', '')).toEqual([]);
   });
 
-  test('an allocation is in the table, where every other caller sees it', async () => {
+  test('an allocation is written to the table, where every other caller sees it', async () => {
     const table = memoryTable();
     await save(table);
     const [one, other] = [1, 2].map(() => allocationsOf(table, RANGE, AT_ONCE));
@@ -93,18 +93,18 @@ describe('Allocations of cluster IPs', () => {
   });
 });
 
-describe('A range that is not this spec’s', () => {
+describe('a range of another spec', () => {
   test.each<[string, Partial<StoredRange>, Partial<ConfiguredRange<string>>, object]>([
     [
-      'of another text',
+      'with another CIDR',
       { range: '192.168.2.0/24' },
       {},
       { code: 'MismatchedRange', message: 'the provided range does not match the current range' },
     ],
-    ['that only shows what others allocate', { allocator: 'apiserver' }, {}, { code: 'NotReady', message: NOT_READY }],
+    ['that an audit saved', { allocator: 'apiserver' }, {}, { code: 'NotReady', message: NOT_READY }],
     ['of an older generation', { generation: 1 }, { rangesGeneration: 2 }, { code: 'NotReady', message: NOT_READY }],
     [
-      'of an older generation and another text',
+      'of an older generation and another CIDR',
       { generation: 1, range: '192.168.2.0/24' },
       { rangesGeneration: 2 },
       { code: 'NotReady', message: NOT_READY },
@@ -115,7 +115,7 @@ describe('A range that is not this spec’s', () => {
       { rangesGeneration: 2 },
       { code: 'NotReady', message: expect.stringMatching(/generation 3 of its spec, and this is generation 2/) },
     ],
-  ])('refuses every operation and is not written: one %s', async (_, stored, configured, refusal) => {
+  ])('a range %s refuses every operation and is not written', async (_, stored, configured, refusal) => {
     const table = memoryTable();
     await save(table, { ...EMPTY, data: fromBits([1]), ...stored });
     const before = await table.get('c', RANGE.key);
@@ -133,7 +133,7 @@ describe('A range that is not this spec’s', () => {
     expect(await table.get('c', RANGE.key)).toEqual(before);
   });
 
-  test('a range of a stored spec that does not parse is an error with a code', () => {
+  test('a stored spec with an invalid range causes an error with a code', () => {
     const spec = aClusterSpec({ serviceClusterIPRanges: ['10.0.0.0/99'], serviceNodePortRange: '9-1' });
     const cluster = { spec, rangesGeneration: 1 };
     const coded = expect.objectContaining({ code: 'Unparsable' });
@@ -141,7 +141,7 @@ describe('A range that is not this spec’s', () => {
     expect(() => nodePortRange(cluster, () => 0).emptyAllocator()).toThrow(coded);
   });
 
-  test('a range stays unchanged when it does not parse', async () => {
+  test('a corrupt range stays unchanged', async () => {
     const table = memoryTable();
     const item = won(await table.put({ cluster: 'c', key: RANGE.key, value: { data: 'x' }, schema: 1 }, undefined));
     await expect(allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).rejects.toMatchObject({ code: 'Corrupt' });
@@ -149,14 +149,14 @@ describe('A range that is not this spec’s', () => {
   });
 });
 
-describe('The strikes of an address', () => {
+describe('the strikes of an address', () => {
   const struck = {
     ...EMPTY,
     data: fromBits([1, 2]),
     strikes: { once: fromBits([1, 2]), twice: fromBits([1]), last: { atMs: 1, passId: 'p' } },
   };
 
-  test('a release clears the strikes of its address, and no others', async () => {
+  test('a release clears only the strikes of its address', async () => {
     const table = memoryTable();
     await save(table, struck);
     expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();

@@ -15,13 +15,13 @@ import { memoryTable } from '../support/memory-table.ts';
 import { allocationsOf, ipRange, made, pickLowest } from '../support/ranges.ts';
 
 const KEY = RANGE_KEYS.nodePorts;
-/** Static: 30000 to 30015. */
+/** A range whose static band is 30000 to 30015. */
 const PORTS = '30000-30127';
 const NONE = new Uint8Array(0);
 const HOLD: HoldTerms = { owner: 'team-a', untilMs: 900, takenUpBy: 'owner', requestId: 'r1' };
 const EMPTY = storedRange({ range: PORTS, data: NONE });
 
-/** Those that a cluster has by default. */
+/** The default range of a cluster. */
 const WIDE = '30000-32767';
 
 const ports = () => portsOf(PORTS);
@@ -51,7 +51,7 @@ async function takenIn(table: KeyValueTable): Promise<number[]> {
   return [...bitsOf((await saved(table)).data)].map((bit) => 30_000 + bit);
 }
 
-/** Counts the writes of what is done, and whether they were one at most. */
+/** Returns a table, and the keys of its writes. */
 function counting(table: KeyValueTable) {
   const writes: string[] = [];
   const counted: KeyValueTable = {
@@ -70,8 +70,8 @@ async function newTable(stored: Partial<StoredRange> = {}): Promise<KeyValueTabl
   return table;
 }
 
-describe('Several ports at once', () => {
-  test('one write allocates several ports, values first, and returns them in the order of the request', async () => {
+describe('an allocation of several ports', () => {
+  test('one write allocates several ports, beginning with the requested values, and returns them in the order of the request', async () => {
     const table = await newTable();
     const { counted, writes } = counting(table);
     const wanted = ['next', { value: 30_016 }, 'next', { value: 30_001 }] as const;
@@ -102,7 +102,7 @@ describe('Several ports at once', () => {
     expect(await table.get('c', KEY)).toEqual(before);
   });
 
-  test('a release removes ports with their holds, and does not name free ports', async () => {
+  test('a release removes ports with their holds, and does not return free ports', async () => {
     const table = await newTable({ data: fromBits([1, 2, 3]), holds: [{ ...HOLD, items: ['30001', '30003'] }] });
     const { counted, writes } = counting(table);
     expect(await over(counted).release([30_001, 30_002, 30_009, 29_999])).toEqual({
@@ -133,21 +133,25 @@ describe('Several ports at once', () => {
   });
 });
 
-describe('A retry of the same request', () => {
+describe('a retry of the same request', () => {
   const retry = { hold: HOLD, isRetry: true };
 
   test.each([
     { what: 'values', wanted: values(30_001, 30_002), items: [30_001, 30_002] },
     { what: 'any items', wanted: ['next', 'next'] as const, items: [30_016, 30_017] },
-    { what: 'both', wanted: ['next', { value: 30_016 }, 'next'] as const, items: [30_017, 30_016, 30_018] },
-  ])('a retry of the same request returns the same items and writes nothing: $what', async ({ wanted, items }) => {
+    {
+      what: 'values and any items',
+      wanted: ['next', { value: 30_016 }, 'next'] as const,
+      items: [30_017, 30_016, 30_018],
+    },
+  ])('a retry of a request for $what returns the same items and writes nothing', async ({ wanted, items }) => {
     const { counted, writes } = counting(await newTable());
     expect(await over(counted).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
     expect(await over(counted).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
     expect(writes).toEqual([KEY]);
   });
 
-  test('a retry of the same request allocates only missing items, in one hold with the present ones', async () => {
+  test('a retry of the same request allocates only missing items, and adds them to the hold of the present ones', async () => {
     const table = await newTable();
     await over(table).allocate(values(30_001, 30_002), retry);
     await over(table).releaseOne(30_001);
@@ -156,7 +160,7 @@ describe('A retry of the same request', () => {
     expect((await saved(table)).holds).toEqual([{ ...HOLD, items: ['30002', '30003', '30016'] }]);
   });
 
-  test('a retry of the same request counts no item of another request and none twice, and another allocation counts none', async () => {
+  test('only a retry of the same request may get its present items, and it gets each of them once', async () => {
     const table = await newTable();
     await over(table).allocate(values(30_001), retry);
     const others = { hold: { ...HOLD, requestId: 'r2' }, isRetry: true };
@@ -170,7 +174,7 @@ describe('A retry of the same request', () => {
     });
   });
 
-  test('a retry of the same request keeps the present items when the rest is refused', async () => {
+  test('a retry of the same request keeps the present items if the other items are refused', async () => {
     const table = await newTable({ data: fromBits([2]) });
     await over(table).allocate(values(30_001), retry);
     const before = await table.get('c', KEY);
@@ -179,10 +183,10 @@ describe('A retry of the same request', () => {
   });
 });
 
-describe('A held item', () => {
+describe('a held item', () => {
   const held = { data: fromBits([1]), holds: [{ ...HOLD, items: ['30001'] }] };
 
-  test('a held item is refused to every caller, also when its hold is over', async () => {
+  test('a held item is refused to every caller, even after the end of its hold', async () => {
     const table = await newTable(held);
     expect(await over(table).allocateOne(30_001)).toMatchObject({ code: 'AlreadyAllocated' });
     expect(await over(table).allocate(values(30_001), { hold: HOLD })).toMatchObject({ outcome: 'refused', index: 0 });
@@ -204,8 +208,8 @@ describe('A held item', () => {
   });
 });
 
-describe('Holds take 64 KB at most', () => {
-  /** Each with an owner of its own, and so a hold of its own. */
+describe('the limit of 64 KB for holds', () => {
+  /** Returns holds with different owners. */
   function ownHolds(many: number): Hold[] {
     return Array.from({ length: many }, (_, index) => ({
       ...aHold(index),
@@ -229,7 +233,7 @@ describe('Holds take 64 KB at most', () => {
     expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
   });
 
-  test('a hold beyond the limit is refused completely, while items without a hold are still allocated', async () => {
+  test('an allocation with a hold beyond the limit is refused, and items without a hold are still allocated', async () => {
     let many = 1;
     while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
     const data = fromBits(Array.from({ length: many }, (_, index) => 16 + index));
@@ -250,7 +254,7 @@ describe('Holds take 64 KB at most', () => {
   });
 });
 
-test('Released items are returned in canonical form', async () => {
+test('released items are returned in canonical form', async () => {
   const table = await newTable({ range: 'fd00::/120', data: fromBits([4]) });
   const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: () => ipRange('fd00::/120') }, AT_ONCE);
   expect(await allocations.release(['FD00:0::5', 'fd00::5', 'fd00::6'])).toEqual({

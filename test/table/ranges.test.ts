@@ -46,7 +46,7 @@ async function readItem(table: KeyValueTable) {
   return read;
 }
 
-/** Jest compares a hundred thousand bytes one by one, for seconds. */
+/** Returns the value with bytes as text, because Jest needs seconds to compare a hundred thousand bytes. */
 function bytesAsText(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex');
   if (Array.isArray(value)) return value.map(bytesAsText);
@@ -57,17 +57,17 @@ function bytesAsText(value: unknown): unknown {
 test.each([
   ['with strikes and holds', STORED],
   ['without strikes and holds', UNSTRUCK],
-  ['with what admission allocated', { ...STORED, unclaimed: UNCLAIMED }],
-  ['with nothing taken', { ...UNSTRUCK, data: new Uint8Array(0) }],
-  ['as a picture of what others allocate', { ...UNSTRUCK, allocator: 'apiserver' as const }],
-])('a stored range is read back unchanged: %s', async (_, stored) => {
+  ['with items that admission allocated', { ...STORED, unclaimed: UNCLAIMED }],
+  ['without allocated items', { ...UNSTRUCK, data: new Uint8Array(0) }],
+  ['as the usage bitmap of an audit', { ...UNSTRUCK, allocator: 'apiserver' as const }],
+])('a range that is stored %s is read back unchanged', async (_, stored) => {
   const table = memoryTable();
   const item = won(await saveRange(table, 'c', KEY, stored, undefined));
   expect(await readRange(table, 'c', KEY)).toEqual({ stored, item });
 });
 
 describeInEachTable('A stored range', (open) => {
-  test('a /12 with all its holds and every other address leaking fits into an item: the highest addresses lose a strike', async () => {
+  test('a /12 with the most holds and a leak at every address fits into an item, because the highest addresses lose a strike', async () => {
     const holds = Array.from({ length: 700 }, (_, index) => ({
       ...{ owner: `team-${index}`, takenUpBy: 'any' as const, requestId: 'r'.repeat(30) },
       items: [`10.0.${index >> 8}.${index & 255}`],
@@ -87,14 +87,14 @@ describeInEachTable('A stored range', (open) => {
   });
 });
 
-test('saveRange loses to another caller that has already initialized the resource', async () => {
+test('saveRange returns "lost" if another caller has already initialised the range', async () => {
   const table = memoryTable();
   won(await saveRange(table, 'c', KEY, STORED, undefined));
   expect(await saveRange(table, 'c', KEY, UNSTRUCK, undefined)).toEqual({ outcome: 'lost' });
   expect((await readItem(table)).stored).toEqual(STORED);
 });
 
-test('saveRange writes nothing when it would change nothing', async () => {
+test('saveRange writes nothing if the range is unchanged', async () => {
   const table = memoryTable();
   const first = won(await saveRange(table, 'c', KEY, STORED, undefined));
   expect(won(await saveRange(table, 'c', KEY, { ...STORED }, first))).toEqual(first);
@@ -112,7 +112,7 @@ describe('readRange', () => {
   };
   const hold = { owner: 'team-a', takenUpBy: 'any', items: ['10.0.0.1'] };
 
-  test('readRange reads a range of the previous schema as one without holds, and does not write it until something changes', async () => {
+  test('readRange returns a range of the previous schema without holds, and the schema changes only with the next write', async () => {
     const table = memoryTable();
     const { holds, ...before } = value;
     const item = won(await table.put({ cluster: 'c', key: KEY, value: before, schema: 1 }, undefined));
@@ -140,7 +140,7 @@ describe('readRange', () => {
     ['generation', { ...value, generation: 1.5 }],
     ['strikes.once', { ...value, strikes: noBits }],
     ['strikes.last.passId', { ...value, strikes: { ...value.strikes, last: { atMs: 1 } } }],
-  ])('finds a range corrupt, and does not change it, if the fault is in %s', async (path, bad) => {
+  ])('readRange reports a range with a fault in %s as corrupt, and does not change it', async (path, bad) => {
     const table = memoryTable();
     const item = won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
     await expect(readRange(table, 'c', KEY)).rejects.toMatchObject({
@@ -150,7 +150,7 @@ describe('readRange', () => {
     expect(await table.get('c', KEY)).toEqual(item);
   });
 
-  test('readRange forgets allocations of admission that do not parse, which is safe: the Service gets other items', async () => {
+  test('readRange ignores invalid records of allocations by admission, because the Service then gets other items', async () => {
     const table = memoryTable();
     const bad = { ...value, given: { a: 'web 1 16 \nweb\n\nx 1 y ' } };
     won(await table.put({ cluster: 'c', key: KEY, value: bad, schema: 2 }, undefined));
@@ -163,7 +163,7 @@ describe('the report of a write of a range', () => {
   const item = async (stored: StoredRange): Promise<Item> =>
     won(await memoryTable().put({ ...rangeContent(stored), cluster: 'c', key: KEY }, undefined));
 
-  test('the report of a write of a range names taken, held, freed and unclaimed items', async () => {
+  test('the description of a write of a range counts allocated items, freed items and items without a Service', async () => {
     const before = await item({ ...STORED, range: '10.0.0.0/24', data: fromBits([1, 2, 3]) });
     const none = new Uint8Array(0);
     const strikes = { once: fromBits([1]), twice: none };

@@ -43,8 +43,8 @@ async function written(record: RunRecord): Promise<RunRecord | undefined> {
 
 test.each([
   ['that succeeded', SUCCEEDED],
-  ['that failed, as every one before it', FAILED],
-])('a run record is read back unchanged: of a pass %s', async (_, record) => {
+  ['that failed like all passes before it', FAILED],
+])('the run record of a pass %s is read back unchanged', async (_, record) => {
   const table = memoryTable();
   const item = won(await writeRunRecord(table, 'c', LOOP, record, undefined));
   expect(await readRunRecord(table, 'c', LOOP)).toEqual({ record, item });
@@ -52,27 +52,27 @@ test.each([
   expect(item.key).toBe('runs/cluster-ip-repair');
 });
 
-test('a run record remembers eight writes, so that it stays small', async () => {
+test('a run record keeps the ids of eight writes, so that it stays small', async () => {
   const table = memoryTable();
   let item: Item | undefined;
   for (let n = 0; n < 10; n++) item = won(await writeRunRecord(table, 'c', LOOP, SUCCEEDED, item));
   expect(item?.earlierWrites).toHaveLength(8 * 6);
 });
 
-test('a run record keeps the first twenty findings', async () => {
+test('a run record contains only the first twenty findings', async () => {
   const findings = Array.from({ length: 60 }, (_, n) => ({ type: 'leak' as const, message: `leak ${n}` }));
   const kept = (await written({ ...SUCCEEDED, findings }))?.findings;
   expect(kept).toEqual(findings.slice(0, 20));
 });
 
-test('a run record cuts long messages, but never within a character', async () => {
+test('a run record cuts long messages, but not within a character', async () => {
   const message = `${'x'.repeat(498)}🜲 and more`;
   const record = await written({ ...FAILED, findings: [{ type: 'other', message }], error: { code: 'x', message } });
   expect(record?.findings[0]?.message).toBe(`${'x'.repeat(498)}\u{fffd}…`);
   expect(record?.error?.message).toHaveLength(500);
 });
 
-test('a run record does not cut a message of exactly the longest length', async () => {
+test('a run record does not cut a message of the maximum length', async () => {
   const message = 'x'.repeat(500);
   expect((await written({ ...FAILED, error: { code: 'x', message } }))?.error?.message).toBe(message);
 });
@@ -83,7 +83,7 @@ test.each<[string, TableValue]>([
   ['findings that are no list', { ...FAILED, error: undefined, events: {}, findings: {} }],
   ['a finding that is text', { ...FAILED, error: undefined, events: {}, findings: ['x'] }],
   ['a sighting without its count', { ...FAILED, error: undefined, events: { e: { lastSeenAtMs: 1 } } }],
-])('a run record is corrupt when it holds %s', async (_, value) => {
+])('a run record is corrupt if it contains %s', async (_, value) => {
   const table = memoryTable();
   won(await table.put({ cluster: 'c', key: `runs/${LOOP}`, value, schema: 1 }, undefined));
   await expect(readRunRecord(table, 'c', LOOP)).rejects.toMatchObject({ code: 'Corrupt' });

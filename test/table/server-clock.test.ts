@@ -10,10 +10,10 @@ import { testDynamoClient } from '../support/test-dynamo-client.ts';
 type Reply = readonly [sentAtMs: number, receivedAtMs: number, dateMs: number];
 type Middleware = (next: () => Promise<object>) => (args: object) => Promise<object>;
 
-/** The date is that of the second in which the reply was written. */
+/** A reply, whose date is the second in which the server wrote it. */
 const reply = (...times: Reply): Reply => times;
 
-/** How much a clock adds to the host's after these replies. */
+/** Returns the correction of the clock of the host after these replies. */
 async function correctionBy(replies: readonly Reply[]): Promise<number> {
   let nowMs = 0;
   const middlewares: Middleware[] = [];
@@ -33,30 +33,38 @@ async function correctionBy(replies: readonly Reply[]): Promise<number> {
 
 describe('the correction by the dates of replies', () => {
   test.each([
-    { name: 'no reply proves nothing', replies: [], correctionMs: 0 },
-    { name: 'a date of the same second agrees', replies: [reply(5_100, 5_200, 5_000)], correctionMs: 0 },
-    { name: 'a reply that took long proves little', replies: [reply(5_100, 9_900, 8_000)], correctionMs: 0 },
+    { name: 'is zero without a reply', replies: [], correctionMs: 0 },
+    { name: 'is zero if the date is the same second', replies: [reply(5_100, 5_200, 5_000)], correctionMs: 0 },
     {
-      name: 'a date after it was received is a clock behind',
+      name: 'is zero if the reply took so long that the date may be right',
+      replies: [reply(5_100, 9_900, 8_000)],
+      correctionMs: 0,
+    },
+    {
+      name: 'is positive if the date is after the receipt of the reply',
       replies: [reply(5_100, 5_200, 9_000)],
       correctionMs: 3_800,
     },
-    { name: 'a second that was over is a clock ahead', replies: [reply(5_100, 5_200, 1_000)], correctionMs: -3_100 },
     {
-      name: 'what one reply proves, a later one does not take back',
+      name: 'is negative if the date is before the request',
+      replies: [reply(5_100, 5_200, 1_000)],
+      correctionMs: -3_100,
+    },
+    {
+      name: 'stays if a later reply does not contradict it',
       replies: [reply(5_100, 5_200, 6_000), reply(6_900, 6_950, 7_000)],
       correctionMs: 800,
     },
     {
-      name: 'of replies that contradict one another, the last counts',
+      name: 'follows the last of contradictory replies',
       replies: [reply(5_100, 5_200, 60_000), reply(61_100, 61_200, 61_000)],
       correctionMs: 0,
     },
-  ])('$name', async ({ replies, correctionMs }) => {
+  ])('the correction $name', async ({ replies, correctionMs }) => {
     expect(await correctionBy(replies)).toBe(correctionMs);
   });
 
-  test('the corrected clock is wrong by at most the second that a date leaves open and the time of a reply', async () => {
+  test('the error of the corrected clock is at most a second, which is the precision of a date, plus the duration of a reply', async () => {
     const aReply = fc.record({ atMs: fc.nat(1e9), waitMs: fc.nat(50), answerMs: fc.nat(50) });
     await fc.assert(
       fc.asyncProperty(
@@ -90,7 +98,7 @@ describe('the clock of a table in DynamoDB', () => {
     await server.close();
   });
 
-  test('the client reads the date of every reply, also of a refusal, and corrects the clock of the host', async () => {
+  test('the client reads the date of every reply, including refusals, and corrects the clock of the host', async () => {
     const client = testDynamoClient(proxy.endpoint);
     const clock = serverClock(client, () => 0);
     expect({ now: clock.nowMs(), skew: clock.skewMs() }).toEqual({ now: 0, skew: 0 });

@@ -1,13 +1,13 @@
 import type { Item, TableValue } from '../../lib/table/key-value-table.ts';
 
-/** What one type of item holds, as release 0.1.0 stores it. A later release adds its own form, and changes no older one. */
+/** The content of a type of item as release 0.1.0 stores it. A later release adds forms, and does not change older ones. */
 export interface StoredForm {
   readonly cluster: string;
   readonly key: string;
   readonly schema: number;
-  /** Without any optional field. */
+  /** The value without optional fields. */
   readonly least: TableValue;
-  /** With all optional fields, and with `newer` in each object that has named fields. */
+  /** Returns the value with all optional fields, and with the fields of `newer` in each object with named fields. */
   readonly most: (newer: { readonly [field: string]: TableValue }) => TableValue;
 }
 
@@ -161,7 +161,7 @@ export const STORED_FORMS = {
   },
 } as const satisfies Readonly<Record<string, StoredForm>>;
 
-/** @param changed in place of what release 0.1.0 wrote */
+/** Returns a stored item. @param changed Fields that replace those of release 0.1.0. */
 export function storedItem({ cluster, key, schema, least }: StoredForm, changed: Partial<Item> = {}): Item {
   return { cluster, key, schema, value: least, writeId: 'before', version: 1, updatedAtMs: 0, ...changed };
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { changesInTurn, Turns } from '../../lib/table/turns.ts';
 
-/** Returns work that notes when it begins, and its end. */
+/** Returns work that records its beginning in `begun`, and the functions that end it. */
 function notedWork(begun: string[], name: string) {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const work = () => {
@@ -11,7 +11,7 @@ function notedWork(begun: string[], name: string) {
   return { work, resolve, reject };
 }
 
-test('work with one key begins in the order in which it came, each after the one before has ended or failed', async () => {
+test('work with the same key runs in order, each after the previous work has ended or failed', async () => {
   const begun: string[] = [];
   const turns = new Turns();
   const [first, second, third] = ['first', 'second', 'third'].map((name) => notedWork(begun, name));
@@ -29,7 +29,7 @@ test('work with one key begins in the order in which it came, each after the one
   expect(begun).toEqual(['first', 'other', 'second', 'third']);
 });
 
-test('work that does not end gives its turn to the next when its signal aborts', async () => {
+test('the next work begins if the signal of work that does not end is aborted', async () => {
   const turns = new Turns();
   const stuck = new AbortController();
   void turns.take('key', stuck.signal, () => new Promise(() => {}));
@@ -38,7 +38,7 @@ test('work that does not end gives its turn to the next when its signal aborts',
   expect(await next).toBe('done');
 });
 
-test('the time in line is no part of an attempt, by whose duration the next one waits', async () => {
+test('the time in the queue does not count for the duration of an attempt, which determines the next wait', async () => {
   const turns = new Turns();
   const { signal } = new AbortController();
   const clock = { nowMs: 0 };

@@ -18,12 +18,12 @@ describe('a table without writes', () => {
     view = unwrittenTable(below, { nowMs: () => 7 });
   });
 
-  test('a table without writes shows the present items', async () => {
+  test('a table without writes returns the present items', async () => {
     expect(await view.get('demo', 'a')).toEqual(await below.get('demo', 'a'));
     expect(await values(view)).toEqual(await values(below));
   });
 
-  test('a table without writes shows the items that it would have written, in order, and keeps the present ones', async () => {
+  test('a table without writes returns the items that it would have written, and does not change the real items', async () => {
     const a = await view.get('demo', 'a');
     won(await view.put(newItem('a', 2), a));
     won(await view.put(newItem('b/1', 2), undefined));
@@ -43,7 +43,7 @@ describe('a table without writes', () => {
     ]);
   });
 
-  test('a table without writes refuses a write if the item changed since it was read, as the table does', async () => {
+  test('a table without writes returns "lost" for a write if the item changed since it was read, like a real table', async () => {
     const a = await view.get('demo', 'a');
     expect(await view.put(newItem('a', 2), undefined)).toEqual({ outcome: 'lost' });
     expect(await view.put(newItem('new', 2), a)).toEqual({ outcome: 'lost' });

@@ -18,7 +18,7 @@ const { value } = fc.letrec<{ value: TableValue }>((tie) => ({
   ),
 }));
 
-describe('A value of the table', () => {
+describe('a value of the table', () => {
   test('a value is read back unchanged from the attributes of its item', () => {
     fc.assert(
       fc.property(value, (any) => {
@@ -28,7 +28,7 @@ describe('A value of the table', () => {
     );
   });
 
-  test('a value of the table is equal to another only if both look the same', () => {
+  test('sameValue returns true only for values with the same content', () => {
     const shown = (any: TableValue) =>
       JSON.stringify(storedForm(any), (_, part) => {
         if (part instanceof Uint8Array) return { bytes: [...part] };
@@ -46,17 +46,17 @@ describe('A value of the table', () => {
     ['null and an absent field', { a: null }, {}],
     ['a list and binary of the same numbers', [1], new Uint8Array([1])],
     ['a list and a map of the same positions', ['x'], { 0: 'x' }],
-    ['a field that every object inherits', { ['__proto__']: {} }, { a: {} }],
-  ])('differs from another: %s', (_, one, other) => {
+    ['a field with the name of an inherited one and another field', { ['__proto__']: {} }, { a: {} }],
+  ])('sameValue distinguishes %s', (_, one, other) => {
     expect(sameValue(one, other)).toBe(false);
     expect(sameValue(other, one)).toBe(false);
   });
 
   test.each<[string, TableValue, TableValue]>([
     ['fields in another order', { a: 1, b: 2 }, { b: 2, a: 1 }],
-    ['an undefined field and none', { a: 1, b: undefined }, { a: 1 }],
+    ['an undefined and an absent field', { a: 1, b: undefined }, { a: 1 }],
     ['a Buffer and plain bytes', Buffer.from([1, 2]), new Uint8Array([1, 2])],
-  ])('a value of the table is equal to another: %s', (_, one, other) => {
+  ])('sameValue does not distinguish %s', (_, one, other) => {
     expect(sameValue(one, other)).toBe(true);
   });
 });

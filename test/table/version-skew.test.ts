@@ -14,7 +14,7 @@ import { aLease, type LeaseFields, withdraw } from '../support/put-lease.ts';
 import { recordingTelemetry } from '../support/recording-telemetry.ts';
 import { STORED_FORMS, type StoredForm, storedItem } from './stored-items.ts';
 
-/* Each release reads what the one before stored, and what the one after it stores in the same schema: docs/compatibility.md. */
+/* Each release reads items of the previous release, and items of the next one in the same schema. See docs/compatibility.md. */
 
 const NEWER = { ofNewerRelease: { any: [1] } };
 const LOOP = 'kubernetes-service';
@@ -23,10 +23,10 @@ const OF_SUSPECT = { stack: 'prod', loop: LOOP, cluster: 'demo' } as const;
 
 interface Access {
   readonly form: StoredForm;
-  /** What is read of the least and of the most, if it is not what is stored. */
+  /** The results of reading `least` and `most`, if they differ from the stored values. */
   readonly asRead?: readonly [unknown, unknown];
   read(table: KeyValueTable): Promise<unknown>;
-  /** Reads the item and writes it changed, as a command or a pass does. */
+  /** Reads the item, changes it and writes it, as a command or a pass does. */
   rewrite(table: KeyValueTable): Promise<unknown>;
 }
 
@@ -114,18 +114,18 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
   };
   const [plain, newer] = [{}, NEWER].map((fields) => storedItem(form, { value: form.most(fields) })) as [Item, Item];
 
-  test('items of release 0.1.0 are read, with and without their optional fields', async () => {
+  test('items of release 0.1.0 can be read with and without their optional fields', async () => {
     const values = [await read(tableOf(storedItem(form))), await read(tableOf(plain))];
     expect(values).toEqual(asRead ?? [form.least, form.most({})]);
   });
 
-  test('fields of a newer release do not change the read value, nor the result of a change', async () => {
+  test('fields of a newer release change neither the read value nor the result of a change', async () => {
     const known = (value: unknown) => JSON.stringify(value, (key, field) => (key in NEWER ? undefined : field));
     expect(known(await read(tableOf(newer)))).toBe(known(await read(tableOf(plain))));
     expect(known(await written(newer))).toBe(known(await written(plain)));
   });
 
-  test('an item of a newer schema is refused, and no change is written over it', async () => {
+  test('an item of a newer schema is refused, and a change does not overwrite it', async () => {
     const item = storedItem(form, { value: form.most({}), schema: form.schema + 1 });
     const table = tableOf(item);
     await expect(read(table)).rejects.toMatchObject({ code: 'SchemaTooNew' });
@@ -134,7 +134,7 @@ describe.each(Object.entries(TYPES))('%s', (_type, { form, asRead, read, rewrite
   });
 });
 
-test('a change keeps fields of a newer release in specs and in the leases of other addresses, and drops the others', async () => {
+test('a change keeps fields of a newer release in specs and in leases of other addresses, and drops other new fields', async () => {
   const rewritten = async ({ form, rewrite }: Access) => {
     const table = tableOf(storedItem(form, { value: form.most(NEWER) }));
     await rewrite(table);
@@ -149,7 +149,7 @@ test('a change keeps fields of a newer release in specs and in the leases of oth
   }
 });
 
-test('messages with fields of a newer release are ticks and parts to count', () => {
+test('messages with fields of a newer release are read as ticks and as parts to count', () => {
   const tick = { loop: LOOP, dueAtMs: 0, clusters: ['demo'] } as const;
   const more = (body: string) => JSON.stringify({ ...JSON.parse(body), ...NEWER });
   const bodies = [tickBody(tick), countBody({ dueAtMs: 0, names: ['demo'] })];
@@ -158,7 +158,7 @@ test('messages with fields of a newer release are ticks and parts to count', () 
   expect(receivedTicks(LOOP, messages, 0, recordingTelemetry())).toEqual(received);
 });
 
-/** The table as a newer release writes it: each item has a field that this one does not know. */
+/** Returns a table that writes like a newer release: each item has an unknown field. */
 function throughNewer(table: KeyValueTable): KeyValueTable {
   const withMore = (value: Item['value']) => (Object(value) === value ? { ...Object(value), ...NEWER } : value);
   return {
@@ -167,7 +167,7 @@ function throughNewer(table: KeyValueTable): KeyValueTable {
   };
 }
 
-test('two releases side by side allocate, answer and release the items of each other', async () => {
+test('two releases that run side by side answer for and release the items of each other', async () => {
   const nowMs = () => 0;
   const store = memoryStore();
   const [older, newer] = [memoryTable({ store, nowMs }), throughNewer(memoryTable({ store, nowMs }))];

@@ -31,24 +31,24 @@ describe('describeError', () => {
 
   test.each([
     {
-      name: 'the text that a parser stumbled over',
+      name: 'text in which a parser found an error',
       error: new ClusterError('BadKubeconfig', 'the kubeconfig does not parse', {
         cause: new SyntaxError('Unexpected token s in "token: s3cret"'),
       }),
       message: 'the kubeconfig does not parse: SyntaxError',
     },
     {
-      name: 'the lines that a parser quotes below its message',
+      name: 'lines that a parser quotes below its message',
       error: new ClusterError('BadKubeconfig', 'the kubeconfig does not parse', {
         cause: new Error('Bad indentation at line 3:\n\n    token: s3cret\n    ^'),
       }),
       message: 'the kubeconfig does not parse: Bad indentation at line 3:',
     },
-  ])('$name is never part of the description', ({ error, message }) => {
+  ])('the description of an error never contains $name', ({ error, message }) => {
     expect(describeError(error).message).toBe(message);
   });
 
-  test('an aggregate error is described by its parts', () => {
+  test('the description of an aggregate error contains the messages of its errors', () => {
     const parts = [new Error('connect ECONNREFUSED ::1'), new Error('connect ECONNREFUSED 127.0.0.1')];
     const error = Object.assign(new AggregateError(parts, 'as Node throws it'), { message: '' });
     expect(describeError(error)).toEqual({
@@ -57,14 +57,14 @@ describe('describeError', () => {
     });
   });
 
-  test('a thrown value that is no error is described by its type only', () => {
+  test('a thrown value that is not an error is described only by its type', () => {
     expect(describeError('s3cret')).toEqual({
       code: 'Unexpected',
       message: 'something that is not an error was thrown: string',
     });
   });
 
-  test('an endless message is cut before a pattern searches it', () => {
+  test('a very long message is cut before a regular expression searches it', () => {
     const searched: number[] = [];
     const replace = RegExp.prototype[Symbol.replace];
     const spy = jest.spyOn(RegExp.prototype, Symbol.replace).mockImplementation(function (this: RegExp, text, by) {
@@ -80,12 +80,12 @@ describe('describeError', () => {
 });
 
 describe('stackOfFault', () => {
-  test('an unexpected error has its place, without its message', () => {
+  test('the stack of an unexpected error has its position in the code and not its message', () => {
     const stack = stackOfFault(new TypeError('x is not a function'));
     expect(stack?.[0]).toMatch(/^at .*describe-error\.test\.ts/);
   });
 
-  test('an expected error has no stack in the log', () => {
+  test('an expected error has no stack', () => {
     expect(stackOfFault(new ClusterError('Forbidden', 'no'))).toBeUndefined();
   });
 });

@@ -16,11 +16,11 @@ test.each<{ loop: Loop; types: FindingType[]; name: string }>([
   { loop: 'node-port-repair', types: ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'], name: PORT },
   { loop: 'node-port-repair', types: ['invalid', 'mayHaveLeaked', 'nothingFree'], name: 'findings' },
   { loop: 'kubernetes-service', types: ['twoOwners', 'oddProbe'], name: 'findings' },
-])('$types of $loop count as $name', ({ loop, types, name }) => {
+])('findings $types of $loop count under the metric $name', ({ loop, types, name }) => {
   for (const type of types) expect(findingCounter(loop, type)).toBe(name);
 });
 
-test("only the repairs have a counter of failed passes under upstream's name", () => {
+test('only the repairs have a counter of failed passes with the name of upstream', () => {
   expect(failedPassCounter('cluster-ip-repair')).toBe('apiserver_clusterip_repair_reconcile_errors_total');
   expect(failedPassCounter('node-port-repair')).toBe('apiserver_nodeport_repair_reconcile_errors_total');
   expect(failedPassCounter('kubernetes-service')).toBeUndefined();
@@ -28,25 +28,25 @@ test("only the repairs have a counter of failed passes under upstream's name", (
 
 describe('samplesOf', () => {
   test.each([
-    { name: 'nothing to tell', counts: { services: 3 }, samples: {} },
-    { name: 'leases', counts: { addresses: 3, activeLeases: 2 }, samples: { activeLeases: 2 } },
+    { name: 'no sample without leases and ranges', counts: { services: 3 }, samples: {} },
+    { name: 'the number of active leases', counts: { addresses: 3, activeLeases: 2 }, samples: { activeLeases: 2 } },
     {
-      name: 'one range',
+      name: 'the used share of one range',
       counts: { services: 3, allocated: 3, free: 251, capacity: 254 },
       samples: { fullestRangePercent: 1.1 },
     },
     {
-      name: 'the fuller of two ranges',
+      name: 'the used share of the fuller of two ranges',
       counts: { allocated: 3, capacity: 254, secondaryAllocated: 128, secondaryCapacity: 256 },
       samples: { fullestRangePercent: 50 },
     },
     {
-      name: 'one that is almost full',
+      name: 'less than 100 % for a range that is almost full',
       counts: { allocated: 65_533, capacity: 65_534 },
       samples: { fullestRangePercent: 99.9 },
     },
-    { name: 'a range without room', counts: { allocated: 0, capacity: 0 }, samples: {} },
-  ])('$name', ({ counts, samples }) => {
+    { name: 'no sample for a range without capacity', counts: { allocated: 0, capacity: 0 }, samples: {} },
+  ])('samplesOf returns $name', ({ counts, samples }) => {
     expect(samplesOf(counts as Readonly<Record<string, number>>)).toEqual(samples);
   });
 });

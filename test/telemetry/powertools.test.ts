@@ -21,7 +21,7 @@ const program = `
   telemetry.flush();
 `;
 
-/** A line as it is on standard output. */
+/** A line of the standard output. */
 type Line = Readonly<Record<string, unknown>>;
 
 async function linesOf(text: string): Promise<Line[]> {
@@ -39,7 +39,7 @@ describe('the output of a function', () => {
     lines = await linesOf(program);
   });
 
-  test('log lines are JSON and carry the loop and the request', () => {
+  test('log lines are JSON and contain the loop and the request', () => {
     const logged = lines.filter((line) => 'message' in line);
     expect(logged).toHaveLength(1);
     expect(logged[0]).toMatchObject({
@@ -73,7 +73,7 @@ describe('the output of a function', () => {
   });
 });
 
-test('a log line with the text of a tenant is bounded, and stays JSON', async () => {
+test('a log line with long text of a tenant is bounded and is still JSON', async () => {
   const [line] = await linesOf(`
     import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
     const mb = '\\u0007"'.repeat(500_000);

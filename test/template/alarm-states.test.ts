@@ -6,13 +6,13 @@ import type { Sample } from './cloudwatch-alarms.ts';
 import { changesOf, type Minute, measured, statesOfAll } from './stack-alarms.ts';
 
 describe('alarms in the life of a stack', () => {
-  /** The alarms that fired, each with the minutes in which it began and ended. */
+  /** Returns the alarms that fired, with the minutes in which each began and ended. */
   function firedIn(samples: readonly Sample[], minutes: number): Readonly<Record<string, readonly number[]>> {
     const changes = [...statesOfAll(samples, minutes)].map(([name, ofAlarm]) => [name, changesOf(ofAlarm)] as const);
     return Object.fromEntries(changes.filter(([, at]) => at.length > 0));
   }
 
-  test('the first deployment notifies only that nothing runs and nothing is registered, until both end', () => {
+  test('after the first deployment, only the alarms nothing-ran, figures-missing and release-failing fire, and all end', () => {
     const states = statesOfAll(
       measured(180, (minute) => ({ runs: minute >= 3 })),
       180,
@@ -27,7 +27,7 @@ describe('alarms in the life of a stack', () => {
     }
   });
 
-  test('an outage of an hour is an alarm on the figures within two minutes, then on the functions, and both end with it', () => {
+  test('an outage of an hour causes figures-missing within two minutes, then nothing-ran, and both end after the outage', () => {
     const fired = firedIn(
       measured(400, (minute) => ({ runs: minute < 200 || minute >= 260 })),
       400,
@@ -41,7 +41,7 @@ describe('alarms in the life of a stack', () => {
 
   const registered = { clustersRegistered: 1_000, clustersJudged: 1_000 };
   const failing = (count: number) => ({ ...registered, clustersOverdue: count, clustersFailing: count });
-  /** From the 200th minute on for an hour, in a fleet of 1,000 clusters. */
+  /** Returns samples of a fleet of 1,000 clusters with trouble for an hour from the 200th minute on. */
   const troubled = (trouble: Partial<Minute>, before: Partial<Minute> = {}) =>
     measured(400, (minute) => {
       const isTroubled = minute >= 200 && minute < 260;
@@ -51,16 +51,20 @@ describe('alarms in the life of a stack', () => {
   test.each<[string, string, readonly Sample[]]>([
     ['all clusters failing with figures missing', 'figures-missing', troubled({ figures: 'missing' })],
     [
-      'all clusters failing while none of them is judged',
+      'all clusters failing while no cluster is judged',
       'figures-missing',
       troubled({ figures: { ...registered, clustersJudged: 0 } }),
     ],
     [
-      'one part of ten that is not judged',
+      'one of ten parts of the fleet not being judged',
       'figures-missing',
       troubled({ figures: { ...registered, clustersJudged: 850 } }),
     ],
-    ['1 failing, then 300', 'clusters-overdue', troubled({ figures: failing(301) }, { figures: failing(1) })],
+    [
+      '300 additional failing clusters',
+      'clusters-overdue',
+      troubled({ figures: failing(301) }, { figures: failing(1) }),
+    ],
     [
       'a bad admission release',
       'admission-errors',
@@ -70,12 +74,12 @@ describe('alarms in the life of a stack', () => {
       ),
     ],
     [
-      'a loop whose every other invocation ends at its timeout',
+      'a loop with a timeout in every other invocation',
       'kubernetes-service-errors',
       troubled({ ofAws: { 'kubernetes-service': { Invocations: 600, Errors: 300 } } }),
     ],
   ])(
-    '%s: %s fires within two minutes, rolls an update back, and nothing is in alarm after recovery',
+    'because of %s, the alarm %s fires within two minutes, rolls an update back, and ends after recovery',
     (_what, alarm, samples) => {
       const fired = firedIn(samples, 400);
       for (const name of [alarm, 'release-failing']) {
@@ -87,11 +91,11 @@ describe('alarms in the life of a stack', () => {
     },
   );
 
-  test('one red cluster of a thousand is no alarm, and blocks no update', () => {
+  test('one failing cluster of a thousand causes no alarm and blocks no update', () => {
     expect(firedIn(troubled({ figures: failing(1) }), 400)).toEqual({});
   });
 
-  test('a part of the fleet that is counted in the next minute is no alarm', () => {
+  test('a part of the fleet that is counted in the next minute causes no alarm', () => {
     const samples = measured(100, (minute) => {
       const clustersJudged = minute === 50 ? 750 : minute === 51 ? 1_250 : 1_000;
       return { runs: true, figures: { ...registered, clustersJudged } };
@@ -99,7 +103,7 @@ describe('alarms in the life of a stack', () => {
     expect(firedIn(samples, 100)).toEqual({});
   });
 
-  test('an outage soon after the first deployment is an alarm', () => {
+  test('an outage soon after the first deployment causes an alarm', () => {
     const ofComposite = statesOfAll(
       measured(120, (minute) => ({ runs: minute >= 3 && minute < 45 })),
       120,
@@ -131,23 +135,23 @@ describe('alarms in the life of a stack', () => {
     ['release-failing', { figures: { clustersOverdue: 1 } }],
   ];
 
-  test('every alarm that notifies is covered by a test', () => {
+  test('a test covers every alarm that notifies', () => {
     const tried = [...BROKEN.map(([name]) => name), 'nothing-ran'];
     expect(tried.toSorted()).toEqual([...statesOfAll([], 1).keys()].toSorted());
   });
 
-  test.each(BROKEN)('%s begins once and ends once with its cause', (name, broken) => {
+  test.each(BROKEN)('the alarm %s begins and ends once with its cause', (name, broken) => {
     const isBroken = (minute: number) => minute >= 200 && minute < 260;
     const samples = measured(400, (minute) => ({ runs: true, ...(isBroken(minute) && broken) }));
     const [begins = 0, ends = 0, ...others] = changesOf(statesOfAll(samples, 400).get(name) ?? []);
     expect(others).toEqual([]);
     expect(begins - 200).toBeGreaterThanOrEqual(1);
     expect(begins - 200).toBeLessThanOrEqual(25);
-    // A loss is known by the step alone, and is shown for an hour.
+    // A loss is visible only when the number drops. The alarm then lasts for about an hour.
     expect(Math.abs(ends - (name === 'clusters-lost' ? 270 : 260))).toBeLessThanOrEqual(25);
   });
 
-  test('a finding and a full range of a cluster that is repaired once an hour are one alarm each, and none is overdue', () => {
+  test('a finding and a full range of a cluster with an interval of an hour cause one alarm each, and the cluster is not overdue', () => {
     const intervalSeconds = Object.fromEntries(LOOPS.map((loop) => [loop, 3600])) as Record<Loop, number>;
     const entry = {
       name: 'hourly',
@@ -188,7 +192,7 @@ describe('alarms in the life of a stack', () => {
     });
   });
 
-  test('neither the deletion of one cluster nor a growing fleet is an alarm about lost clusters', () => {
+  test('neither the deletion of clusters nor a growing fleet causes the alarm clusters-lost', () => {
     const registeredAt = (minute: number) => (minute < 100 ? 1 : minute < 200 ? 90 : 60);
     const samples = measured(300, (minute) => ({
       runs: true,
@@ -197,7 +201,7 @@ describe('alarms in the life of a stack', () => {
     expect(changesOf(statesOfAll(samples, 300).get('clusters-lost') ?? [])).toEqual([]);
   });
 
-  test('a single late tick, and one failed answer, are no alarm', () => {
+  test('a single late tick and a single failed answer cause no alarm', () => {
     const samples = measured(300, (minute) => ({
       runs: true,
       ...(minute === 200 && {

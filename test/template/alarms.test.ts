@@ -19,7 +19,7 @@ import { COMPOSITES, METRIC_ALARMS, nameOf, resourcesOf, STACK, type StackAlarm 
 
 const repository = path.join(import.meta.dirname, '..', '..');
 
-/** Every metric that the code may write: the compiler holds this list and the types of lib/telemetry together. */
+/** Every metric that the code may write. The compiler verifies that this list matches the types of lib/telemetry. */
 const METRICS = Object.keys({
   apiserver_clusterip_repair_ip_errors_total: true,
   apiserver_clusterip_repair_reconcile_errors_total: true,
@@ -76,7 +76,7 @@ function metricsOf(alarm: StackAlarm): readonly Metric[] {
 }
 
 describe('the watched metrics', () => {
-  test.each(named)('the alarm %s is about metrics that the code or AWS writes', (_name, alarm) => {
+  test.each(named)('the alarm %s uses metrics that the code or AWS writes', (_name, alarm) => {
     for (const { Namespace, MetricName, Dimensions } of metricsOf(alarm)) {
       if (Namespace.startsWith('AWS/')) continue;
       expect(Namespace).toBe(METRIC_NAMESPACE);
@@ -86,11 +86,11 @@ describe('the watched metrics', () => {
     }
   });
 
-  test('every metric that the code writes is on the dashboard, and no other', () => {
+  test('the dashboard contains exactly the metrics that the code writes', () => {
     expect([...new Set(onDashboard)].sort()).toEqual([...METRICS].sort());
   });
 
-  test('every metric is written somewhere in lib/', () => {
+  test('every metric is written by code in lib/', () => {
     const files = readdirSync(path.join(repository, 'lib'), { recursive: true, encoding: 'utf8' });
     const sources = files.filter((name) => name.endsWith('.ts') && !name.startsWith('telemetry'));
     const text = sources.map((name) => read(path.join('lib', name))).join('\n');
@@ -106,7 +106,7 @@ describe('the watched metrics', () => {
     expect(unwritten).toEqual([]);
   });
 
-  test('the API of the admission webhook is watched in place of its URL', () => {
+  test('an alarm watches the API of the admission webhook if the webhook has an API instead of a URL', () => {
     const names = resourcesOf({ AdmissionEndpoint: 'apiGateway' }).map(({ Properties }) => Properties.AlarmName);
     expect(names).toContain(`${STACK}-admission-api-failing`);
     expect(names).not.toContain(`${STACK}-admission-url-failing`);
@@ -127,12 +127,12 @@ describe('the descriptions of alarms and the runbook', () => {
     },
   );
 
-  test('the runbook has no section without an alarm', () => {
+  test('every section of the runbook belongs to an alarm', () => {
     const linked = all.map(({ AlarmDescription }) => AlarmDescription.replace(/^[\s\S]*#/, ''));
     expect(sections.toSorted()).toEqual([...new Set(linked)].toSorted());
   });
 
-  test('the runbook has the thresholds of all alarms', () => {
+  test('the runbook contains the thresholds of all alarms', () => {
     expect(withTables(read('docs/runbook.md'), alarmTable)).toBe(read('docs/runbook.md'));
   });
 
@@ -157,7 +157,7 @@ describe('the descriptions of alarms and the runbook', () => {
     expect(quoted.filter((word) => !text.includes(word))).toEqual([]);
   });
 
-  test('messages that queries look for are messages that the code writes', () => {
+  test('the code writes all messages that the queries search', () => {
     const messages = METRIC_ALARMS.flatMap(({ AlarmDescription }) =>
       [...AlarmDescription.matchAll(/message (?:=|in \[) ?"([^"]+)"(?:, "([^"]+)")?/g)].flatMap(([, one, other]) =>
         [one, other].filter((text) => text !== undefined),
@@ -171,7 +171,7 @@ describe('the descriptions of alarms and the runbook', () => {
   });
 });
 
-test('metrics have the dimensions that alarms ask for', async () => {
+test('metrics have the dimensions that the alarms use', async () => {
   const program = `
     import { powertoolsTelemetry } from './lib/telemetry/powertools.ts';
     const telemetry = powertoolsTelemetry({ loop: 'kubernetes-service' });

@@ -1,6 +1,6 @@
 export type AlarmState = 'OK' | 'ALARM' | 'INSUFFICIENT_DATA';
 
-/** As CloudFormation has it, with names and references resolved. */
+/** The properties of an alarm in CloudFormation, with names and references resolved. */
 export interface MetricAlarm {
   readonly AlarmName: string;
   readonly MetricName?: string;
@@ -12,7 +12,7 @@ export interface MetricAlarm {
   readonly EvaluationPeriods: number;
   readonly DatapointsToAlarm: number;
   readonly ComparisonOperator: string;
-  /** A reference to a parameter is resolved to its text. */
+  /** The threshold. A reference to a parameter is replaced by its text. */
   readonly Threshold: number | string;
   readonly TreatMissingData: string;
 }
@@ -27,22 +27,22 @@ interface MetricQuery {
   };
 }
 
-/** One value that a metric got. */
+/** One value of a metric. */
 export interface Sample {
   readonly atMinute: number;
   readonly metric: string;
-  /** Or the name of the function. Absent: that of an alarm without either. */
+  /** The loop or the name of the function. Absent for a metric without these dimensions. */
   readonly loop?: string;
   readonly value: number;
 }
 
 type Series = readonly (number | undefined)[];
 
-/** CloudWatch reads more periods than it evaluates: older values take the place of those that are missing. */
+/** The periods that CloudWatch reads in addition to those that it evaluates. Their values replace missing ones. */
 const EXTRA_PERIODS = 2;
 
 /**
- * The state of an alarm in each minute, as CloudWatch evaluates it: M of N datapoints, with the rules for missing ones of
+ * Returns the state of an alarm in each minute, as CloudWatch evaluates it: M of N datapoints, with the rules for missing data of
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html.
  */
 export function statesOf(alarm: MetricAlarm, samples: readonly Sample[], minutes: number): AlarmState[] {
@@ -51,7 +51,7 @@ export function statesOf(alarm: MetricAlarm, samples: readonly Sample[], minutes
     statistic,
     byMinute: byMinute(samples, metric),
   }));
-  // One period more, for a formula that looks at the one before.
+  // A formula may also use the period before.
   const range = alarm.EvaluationPeriods + EXTRA_PERIODS;
   const periods = Array.from({ length: range + 1 }, (_, at) => range - at);
   const states: AlarmState[] = [];
@@ -69,7 +69,7 @@ export function statesOf(alarm: MetricAlarm, samples: readonly Sample[], minutes
   return states;
 }
 
-/** The values of a metric in each minute. */
+/** Returns the values of a metric in each minute. */
 function byMinute(samples: readonly Sample[], { name, loop }: { name: string; loop: string | undefined }): number[][] {
   const values: number[][] = [];
   for (const { atMinute, metric, loop: ofLoop, value } of samples) {
@@ -123,7 +123,7 @@ function nextState(alarm: MetricAlarm, datapoints: Series, state: AlarmState): A
       return breaching >= needed ? 'ALARM' : 'OK';
     case 'ignore':
       if (breaching >= needed) return 'ALARM';
-      // Even if the missing ones breached, they would be too few.
+      // Even if the missing datapoints breached, there would be too few.
       return breaching + missing < needed ? 'OK' : state;
     default:
       throw new Error(`Missing data are treated as ${TreatMissingData}, which this does not know.`);
@@ -131,7 +131,7 @@ function nextState(alarm: MetricAlarm, datapoints: Series, state: AlarmState): A
 }
 
 function aggregate(values: readonly number[], statistic: string): number | undefined {
-  // A period without a sample has no datapoint, whatever the statistic.
+  // A period without a sample has no datapoint for any statistic.
   if (values.length === 0) return undefined;
   switch (statistic) {
     case 'SampleCount':
@@ -150,7 +150,7 @@ function percent(part: number | undefined, whole: number | undefined): number | 
   return part === undefined || whole === undefined || whole === 0 ? undefined : (100 * part) / whole;
 }
 
-/** The formulas that deploy/alarms.ts has, and no other. */
+/** Evaluates the formulas in deploy/alarms.ts. Other formulas are not supported. */
 function formula(expression: string | undefined, series: readonly Series[]): Series {
   const first = series[0] ?? [];
   switch (expression) {
@@ -166,7 +166,7 @@ function formula(expression: string | undefined, series: readonly Series[]): Ser
     case 'IF(m2 > 0, 100 * m1 / m2, 0)':
       return first.map((value, at) => (series[1]?.[at] === 0 ? 0 : percent(value, series[1]?.[at])));
     case 'IF(FILL(m1, 0) > 0, 100 * FILL(m2, 0) / FILL(m1, 0), 0)':
-      // Without any value there is nothing to fill.
+      // FILL has no effect without any value.
       if (series.every((values) => values.every((value) => value === undefined))) return first;
       return first.map((value, at) => percent(series[1]?.[at] ?? 0, value) ?? 0);
     case 'IF(DIFF(m1) < 0, -100 * DIFF(m1) / (m1 - DIFF(m1)), 0)':
@@ -180,7 +180,7 @@ function formula(expression: string | undefined, series: readonly Series[]): Ser
   }
 }
 
-/** The states of a composite alarm, whose rule is ALARM("name") OR ALARM("name"). */
+/** Returns the states of a composite alarm with a rule such as ALARM("name") OR ALARM("name"). */
 export function compositeStates(rule: string, states: ReadonlyMap<string, readonly AlarmState[]>): AlarmState[] {
   const [first = []] = states.values();
   return first.map((_, minute) => {

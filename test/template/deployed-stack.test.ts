@@ -10,7 +10,7 @@ const stack = (Alarms: string) => ({
   tags: {},
 });
 
-test('an update is rolled back by alarms of the stack that exist', () => {
+test('existing alarms of the stack roll an update back', () => {
   const configuration = rollbackConfiguration('a-stack', stack('true'), 10);
   expect(configuration?.MonitoringTimeInMinutes).toBe(10);
   const names = resourcesOfAlarms().map(
@@ -23,8 +23,8 @@ test('an update is rolled back by alarms of the stack that exist', () => {
 test.each([
   ['no minutes are set', stack('true'), 0],
   ['the stack has no alarms', stack('false'), 10],
-  ['there is no stack yet', undefined, 10],
-])('an update is not watched when %s', (_, deployed, minutes) => {
+  ['the stack does not exist yet', undefined, 10],
+])('no alarm watches an update if %s', (_, deployed, minutes) => {
   expect(rollbackConfiguration('a-stack', deployed, minutes)).toBeUndefined();
 });
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 const repository = path.join(import.meta.dirname, '..', '..');
 const SOURCES = ['deploy', 'functions', 'lib', 'tools', 'serverless.yml', 'package.json', 'tsconfig.json'];
 
-/** `serverless package` in a copy of the sources, without a network: the template and, by name, what is packaged. */
+/** Runs `serverless package` in a copy of the sources, without a network. Returns the template and the packages by name. */
 export async function packageService(parameters: Readonly<Record<string, string>> = {}) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'package-'));
   try {
@@ -47,7 +47,7 @@ async function serverlessPackage(folder: string, parameters: Readonly<Record<str
     AWS_ACCESS_KEY_ID: 'none',
     AWS_SECRET_ACCESS_KEY: 'none',
   };
-  // docs/kubeconfig-secret.md sets it, in the shell that may deploy next.
+  // The umask is that of docs/kubeconfig-secret.md, because a user may deploy from the same shell.
   const command = ['-c', 'umask 077 && exec "$0" "$@"', process.execPath, program, 'package', '--stage', 'dev'];
   const running = promisify(execFile)('/bin/sh', [...command, ...given], { cwd: folder, env });
   running.child.stdin?.end();

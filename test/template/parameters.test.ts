@@ -22,7 +22,7 @@ function inTemplate(values?: Readonly<Record<string, string>>) {
 }
 
 describe('parameters', () => {
-  test('the command line precedes the block of the stage, and that precedes the block "default"', () => {
+  test('the command line has precedence over the block of the stage, and that block over the block "default"', () => {
     const blocks = {
       default: { logLevel: 'INFO', table: null, logRetentionDays: 7 },
       prod: { logLevel: 'WARN', tickConcurrency: 50 },
@@ -33,13 +33,13 @@ describe('parameters', () => {
     expect([...requested].sort()).toEqual(['logLevel', 'logRetentionDays', 'tags', 'tickConcurrency']);
   });
 
-  test('parameters of the template have defaults that their patterns accept, and none is of the tool alone', () => {
+  test('the patterns of template parameters accept their defaults, and the template omits parameters that only the tool uses', () => {
     const accepted = Object.entries(inTemplate()).filter(([, one]) => new RegExp(one.AllowedPattern).test(one.Default));
     expect(accepted.map(([name]) => name)).toEqual(Object.keys(inTemplate()));
     expect(inTemplate()).not.toHaveProperty('RollbackMinutes');
   });
 
-  test('parameters of the template have the values in force as their defaults', () => {
+  test('the defaults of template parameters are the effective values', () => {
     const { values } = parametersInForce({}, 'prod', ['loopMemory=512']);
     expect(inTemplate(values)).toMatchObject({
       LoopMemory: { Default: '512' },
@@ -52,7 +52,7 @@ describe('parameters', () => {
     ['tags', '', {}],
     ['tags', 'team=platform,cost-center=1 2', { team: 'platform', 'cost-center': '1 2' }],
     ['tags', 'formula=a=b', { formula: 'a=b' }],
-  ])('%s=%s are the tags of the stack', (name, value, tags) => {
+  ])('the parameter %s=%s sets the tags of the stack', (name, value, tags) => {
     expect(stackTags({ [name]: value })).toEqual(tags);
   });
 
@@ -71,7 +71,7 @@ describe('parameters', () => {
     ['a list with spaces', 'VpcSubnetIds', 'subnet-1, subnet-2', 'no spaces'],
     ['the ARN of a table', 'TableName', 'arn:aws:dynamodb:eu-west-1:123456789012:table/t', 'not its ARN'],
     ['the ARN of something else', 'AlarmTopicArn', 'arn:aws:sqs:eu-west-1:1:q', 'begins with arn:aws:sns:'],
-    ['a flag that is none', 'Alarms', 'yes', 'write true or false'],
+    ['an invalid flag', 'Alarms', 'yes', 'write true or false'],
     ['a prefix like a path', 'SecretsPrefix', '/clusters/', 'without a "/" before it'],
     ['too little concurrency', 'TickConcurrency', '1', 'write a number from 2 to 1000'],
     ['a message without clusters', 'ClustersPerTick', '0', 'write a number from 1 to 16'],
@@ -79,9 +79,9 @@ describe('parameters', () => {
     ['too little memory', 'LoopMemory', '64', 'from 128 to 10240'],
     ['too much memory', 'RepairMemory', '10241', 'from 128 to 10240'],
     ['a path without its end', 'RolePath', '/platform', 'begins and ends with "/"'],
-    ['admission of another word', 'Admission', 'true', 'write on or off'],
+    ['an invalid value of admission', 'Admission', 'true', 'write on or off'],
     ['another answer to failures', 'AdmissionOnFailure', 'ignore', 'write refuse or allow'],
-    ['a deadline of the whole timeout', 'AdmissionDeadlineSeconds', '30', 'from 1 to 28'],
+    ['a deadline as long as the timeout', 'AdmissionDeadlineSeconds', '30', 'from 1 to 28'],
     ['another store', 'AdmissionTokenStore', 'vault', 'write secretsManager or ssm'],
     ['no concurrency', 'AdmissionConcurrency', '0', 'from 1 to 9999, or none'],
   ])('CloudFormation refuses %s: %s=%s', (_what, name, value, fix) => {
@@ -90,7 +90,7 @@ describe('parameters', () => {
     expect(ConstraintDescription).toContain(fix);
   });
 
-  test('a name that is no parameter is refused', () => {
+  test('an unknown parameter is refused', () => {
     const { values } = parametersInForce({}, 'dev', ['alarmTopic=x']);
     expect(parameterFaults(values, 'dev')).toMatch(/^alarmTopic is not a parameter; there are table, /);
   });
@@ -121,16 +121,21 @@ describe('an update', () => {
   });
 
   test.each<[string, readonly string[], readonly string[], object]>([
-    ['keeps what is not set', ['admission=on', 'logLevel=DEBUG'], [], { Admission: 'on', LogLevel: 'DEBUG' }],
-    ['changes what is set', ['admission=on', 'table=t12'], ['admission=off'], { TableName: 't12' }],
-    ['resets what is set to its default', ['table=t12'], ['table='], {}],
-    ['adds what is new', [], ['admission=on'], {}],
-  ])('%s', (_, before, now, expected) => {
+    [
+      'keeps parameters that it does not set',
+      ['admission=on', 'logLevel=DEBUG'],
+      [],
+      { Admission: 'on', LogLevel: 'DEBUG' },
+    ],
+    ['changes parameters that it sets', ['admission=on', 'table=t12'], ['admission=off'], { TableName: 't12' }],
+    ['resets parameters that it sets to their default', ['table=t12'], ['table='], {}],
+    ['adds new parameters', [], ['admission=on'], {}],
+  ])('an update %s', (_, before, now, expected) => {
     expect(kept(before, now)).toEqual(expected);
   });
 });
 
-test('docs/parameters.md is what npm run docs writes', () => {
+test('docs/parameters.md is up to date: npm run docs writes it', () => {
   const page = readFileSync(path.join(import.meta.dirname, '../../docs/parameters.md'), 'utf8');
   expect(withTables(page, parameterTable)).toBe(page);
   expect(page).toContain('| `rollbackMinutes` |');

@@ -6,20 +6,20 @@ import { isGranted, type Statement } from '../support/emulator-policy.ts';
 const folder = path.join(import.meta.dirname, '../../deploy/policies');
 const read = (name: string): { readonly Version: string; readonly Statement: readonly Statement[] } =>
   JSON.parse(readFileSync(path.join(folder, `${name}.json`), 'utf8'));
-/** IAM counts the characters of a managed policy without white space. */
+/** The most characters of a managed policy. IAM does not count white space. */
 const MOST_CHARACTERS = 6_144;
 const STACK = 'kube-bootstrap-controller-prod';
 const arn = (service: string, resource: string) => `arn:aws:${service}:eu-west-1:123456789012:${resource}`;
 
 describe.each(readdirSync(folder).map((file) => path.basename(file, '.json')))('the policy %s', (name) => {
-  test('the policy of deployers fits into a managed policy, and names each action', () => {
+  test('the policy fits into a managed policy, and names each action', () => {
     const { Version, Statement } = read(name);
     expect(Version).toBe('2012-10-17');
     expect(JSON.stringify({ Version, Statement }).length).toBeLessThan(MOST_CHARACTERS);
     for (const { Action } of Statement) for (const action of Action) expect(action).toMatch(/^[a-z0-9]+:[A-Z]\w+\*?$/);
   });
 
-  test('the policy of deployers reaches nothing of another service of the account', () => {
+  test('the policy grants no access to resources of other applications in the account', () => {
     const elsewhere = [
       { action: 'dynamodb:PutItem', resource: arn('dynamodb', 'table/orders') },
       { action: 'lambda:InvokeFunction', resource: arn('lambda', 'function:orders-allocate') },
@@ -33,26 +33,29 @@ describe.each(readdirSync(folder).map((file) => path.basename(file, '.json')))('
 describe('the policy of deployers', () => {
   const { Statement } = read('deployer');
 
-  // CloudFormation cuts the stack's part of a long name to 24 or 25 characters.
+  // CloudFormation cuts the name of the stack in a long name to 24 or 25 characters.
   test.each([
     `kbc-prod-eu-west-1-allocate`,
     `${STACK.slice(0, 24)}-SystemNamespacesRole-A`,
     `platform/${STACK}-AllocateRole-A`,
-  ])('the policy of deployers creates the role %s and passes it to Lambda', (role) => {
+  ])('the policy of deployers allows the creation of the role %s and passing it to Lambda', (role) => {
     for (const action of ['iam:CreateRole', 'iam:PutRolePolicy', 'iam:PassRole']) {
       expect(isGranted({ action, resource: `arn:aws:iam::123456789012:role/${role}` }, Statement)).toBe(true);
     }
   });
 });
 
-test.each(['allocate:live', 'deregister'])('the policy of callers invokes %s, and no loop', (name) => {
-  const { Statement } = read('caller');
-  const invokes = (one: string) =>
-    isGranted({ action: 'lambda:InvokeFunction', resource: arn('lambda', `function:${STACK}-${one}`) }, Statement);
-  expect([name, 'allocate', 'kubernetes-service'].map(invokes)).toEqual([true, false, false]);
-});
+test.each(['allocate:live', 'deregister'])(
+  'the policy of callers allows the invocation of %s, and of no loop',
+  (name) => {
+    const { Statement } = read('caller');
+    const invokes = (one: string) =>
+      isGranted({ action: 'lambda:InvokeFunction', resource: arn('lambda', `function:${STACK}-${one}`) }, Statement);
+    expect([name, 'allocate', 'kubernetes-service'].map(invokes)).toEqual([true, false, false]);
+  },
+);
 
-test('the policy of a boundary denies roles without it, and nothing else', () => {
+test('the policy deployer-boundary denies only roles without a permissions boundary', () => {
   const [within, removal, ...others] = read('deployer-boundary').Statement;
   expect(others).toEqual([]);
   expect(within).toMatchObject({

@@ -14,7 +14,7 @@ interface Made {
   readonly key?: string;
 }
 
-/** The id of a resource of which `id` is the begin, and all resources. */
+/** Returns the id of the resource that begins with `id`, and all resources. */
 function named(id: string, { admissionVpcEndpointIds = '', zips, timeout = 30, key = 'k' }: Made = {}) {
   const hashes: Readonly<Record<string, string>> = { ...ZIPS, ...zips };
   const made = { Timeout: timeout, Code: { S3Key: key }, Layers: [{ Ref: 'AllocatorLambdaLayer' }] };
@@ -27,7 +27,7 @@ function named(id: string, { admissionVpcEndpointIds = '', zips, timeout = 30, k
   return { name, Resources };
 }
 
-test('the API of the webhook is deployed again when its policy names other VPC endpoints', () => {
+test('a change of the VPC endpoints in its policy deploys the API of the webhook again', () => {
   const names = ['', 'vpce-1', 'vpce-1,vpce-2', ''].map(
     (admissionVpcEndpointIds) => named('AdmissionApiDeployment', { admissionVpcEndpointIds }).name,
   );
@@ -35,7 +35,7 @@ test('the API of the webhook is deployed again when its policy names other VPC e
   expect(names[3]).toBe(names[0]);
 });
 
-test('the stage of the API uses the deployment of that name', () => {
+test('the stage of the API refers to the new deployment', () => {
   const { name, Resources } = named('AdmissionApiDeployment', { admissionVpcEndpointIds: 'vpce-1' });
   expect(name).toMatch(/^AdmissionApiDeployment[0-9a-f]{8}$/);
   expect(Resources['AdmissionApiStage']?.Properties['DeploymentId']).toEqual({ Ref: name });
@@ -43,12 +43,12 @@ test('the stage of the API uses the deployment of that name', () => {
 
 const version = (made?: Made) => named('AllocateVersion', made).name;
 
-test('the version of a function is another one with other code, another layer or other settings of the function', () => {
+test('a function gets a new version if its code, its layer or its settings change', () => {
   const made = [{}, { zips: { 'allocate.zip': 'x' } }, { zips: { 'allocator.zip': 'x' } }, { timeout: 31 }];
   expect(new Set(made.map(version)).size).toBe(made.length);
 });
 
-test('the version of a function stays when its package is only in another place, or another function changes', () => {
+test('a function keeps its version if only the place of its package or another function changes', () => {
   expect(version({ key: 'other', zips: { 'admission.zip': 'x' } })).toBe(version());
 });
 

@@ -12,7 +12,7 @@ export interface StackAlarm extends MetricAlarm {
   readonly AlarmActions?: readonly string[];
 }
 
-/** The resources of a stack with the admission webhook. */
+/** Returns the resources of a stack with the admission webhook. */
 export function resourcesOf(parameters: Readonly<Record<string, string>> = {}): readonly Resource[] {
   return Object.values(resolveTemplate(uncompiledTemplate(), { Admission: 'on', ...parameters }, STACK).Resources);
 }
@@ -29,7 +29,7 @@ export function nameOf({ AlarmName }: Pick<StackAlarm, 'AlarmName'>): string {
   return AlarmName.slice(STACK.length + 1);
 }
 
-/** From what a stack measures in each minute to the states of its alarms that notify, and of `release-failing`. */
+/** Returns the states of the alarms that notify and of `release-failing` for the samples of each minute. */
 export function statesOfAll(samples: readonly Sample[], minutes: number): ReadonlyMap<string, readonly AlarmState[]> {
   const states = new Map(METRIC_ALARMS.map((alarm) => [alarm.AlarmName, statesOf(alarm, samples, minutes)]));
   const notifying = METRIC_ALARMS.filter(({ AlarmActions }) => AlarmActions !== undefined);
@@ -54,15 +54,15 @@ const FIGURES: Readonly<Record<FleetFigure, number>> = {
 
 export interface Minute {
   readonly runs: boolean;
-  /** Of the fleet, where they differ from those of one cluster that is well. `missing`: there are none. */
+  /** The figures that differ from those of a fleet with one healthy cluster. `missing`: no figures are written. */
   readonly figures?: Partial<Readonly<Record<FleetFigure, number>>> | 'missing';
-  /** Counters of the endpoints loop. */
+  /** The counters of the kubernetes-service loop. */
   readonly counters?: Readonly<Record<string, number>>;
-  /** What AWS measures of a function of the stack, or of its API. */
+  /** The metrics of AWS by the name of the function or API of the stack. */
   readonly ofAws?: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** What a stack measures: functions count their passes and invocations, and one of them the figures of the fleet. */
+/** Returns the samples of a stack: passes and invocations of functions, and the figures of the fleet. */
 export function measured(minutes: number, at: (minute: number) => Minute): Sample[] {
   return Array.from({ length: minutes }, (_, atMinute) => {
     const { runs, figures = {}, counters = {}, ofAws = {} } = at(atMinute);
@@ -79,10 +79,10 @@ export function measured(minutes: number, at: (minute: number) => Minute): Sampl
   }).flat();
 }
 
-/** By then every loop of a new stack has run. */
+/** The minutes after which every loop of a new stack has run. */
 const STARTED_MINUTES = 15;
 
-/** Minutes in which it begins and ends to be in alarm, once the stack has started. */
+/** Returns the minutes in which the state ALARM begins or ends after the start of the stack. */
 export function changesOf(states: readonly AlarmState[]): readonly number[] {
   const alarming = states.map((state, minute) => state === 'ALARM' && minute >= STARTED_MINUTES);
   return alarming.flatMap((is, minute) => (is === (alarming[minute - 1] ?? false) ? [] : [minute]));

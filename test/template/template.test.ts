@@ -54,7 +54,7 @@ let everything: Template;
 let nothing: Template;
 let withAdmission: Template;
 
-/* One packaging for all, as that of a release: what the parameters make of the template is CloudFormation's part. */
+/* All tests use one package, as a release does. CloudFormation applies the parameters to the template. */
 beforeAll(async () => {
   packaged = await packageService({ secretsPrefix: '' });
   byDefault = resolved({ secretsPrefix: 'kube-bootstrap-controller/dev/' });
@@ -91,14 +91,14 @@ function byReference({ Resources }: Template, { 'Fn::GetAtt': [id] }: { 'Fn::Get
   return found;
 }
 
-/** Every statement of the function's role, with its resources as texts. */
+/** Returns the statements of the function's role, with the resources as texts. */
 function statementsOf(template: Template, name: string): readonly Resource['Properties'][] {
   const { Policies } = byReference(template, functionOf(template, name).Properties.Role).Properties;
   const statements = Policies.flatMap((policy: Resource['Properties']) => policy.PolicyDocument.Statement);
   return statements.map((one: Resource['Properties']) => ({ ...one, Resource: textsOf(one.Resource) }));
 }
 
-/** What the function's role allows: `action on resource`, and what it denies with a minus sign. */
+/** Returns what the function's role allows, as `action on resource`. A minus sign marks denied actions. */
 function granted(template: Template, name: string): readonly string[] {
   return statementsOf(template, name)
     .flatMap(({ Effect, Action, Resource: resources }) =>
@@ -147,15 +147,15 @@ const ticksOf = (queue: string) =>
 
 describe('functions', () => {
   test.each([
-    ['without admission', () => byDefault, NAMES],
-    ['with it', () => withAdmission, HANDLERS],
-  ])('each file of functions/ is deployed under its own name, %s', (_, template, names) => {
+    ['without the admission function', () => byDefault, NAMES],
+    ['with the admission function', () => withAdmission, HANDLERS],
+  ])('a stack %s contains a function for each file of functions/, with the name of the file', (_, template, names) => {
     const deployed = ofType(template(), 'AWS::Lambda::Function').map(({ Properties }) => Properties.Handler);
     expect(deployed.sort()).toEqual(names.map((name) => `functions/${name}.handler`).sort());
   });
 
   test.each(NAMES)(
-    '%s runs on Node 24 and arm64 with the allocator layer and every variable of its code, without X-Ray or reserved concurrency',
+    'the function %s runs on Node.js 24 and arm64 with the allocator layer and all variables of its code, without X-Ray',
     (name) => {
       const { Properties } = functionOf(byDefault, name);
       const named = { TABLE_NAME: STACK, STACK, REPORTING_INSTANCE: STACK, POWERTOOLS_SERVICE_NAME: STACK };
@@ -170,13 +170,13 @@ describe('functions', () => {
     },
   );
 
-  test.each(LOOPS)('%s has the time for a whole pass, and ends before its next schedule', (loop) => {
+  test.each(LOOPS)('the timeout of %s is long enough for a whole pass, and shorter than its schedule', (loop) => {
     const timeoutMs = functionOf(byDefault, loop).Properties.Timeout * 1000;
     expect(timeoutMs).toBeGreaterThan(LISTING_MS + listPausesMs(loop) + PASS_BUDGET_MS[loop] + CLOSING_MS);
     expect(timeoutMs).toBeLessThan(Math.max(60, SCHEDULE_SECONDS[loop]) * 1000);
   });
 
-  test('Lambda retries no invocation: the next tick is the retry', () => {
+  test('Lambda does not retry an invocation, because the next tick is the retry', () => {
     const configured = ofType(byDefault, 'AWS::Lambda::EventInvokeConfig');
     expect(configured).toHaveLength(NAMES.length);
     for (const { Properties } of configured) {
@@ -184,7 +184,7 @@ describe('functions', () => {
     }
   });
 
-  test('a parameter sets the memory of the functions that do not repair', () => {
+  test('a parameter sets the memory of all functions except the repairs', () => {
     const memory = (template: Template) =>
       NAMES.map((name) => [name, functionOf(template, name).Properties.MemorySize]);
     expect(new Set(memory(byDefault).map(([name, mb]) => `${name?.endsWith('-repair')} ${mb}`))).toEqual(
@@ -213,7 +213,7 @@ describe('functions', () => {
 
 describe('ticks', () => {
   test.each(LOOPS)(
-    'a rule invokes %s as often as its loop is due, at most once a minute, and retries for a minute',
+    'a rule invokes %s at the interval of the loop, but at most once a minute, and retries for a minute',
     (loop) => {
       const minutes = Math.max(1, SCHEDULE_SECONDS[loop] / 60);
       const rule = one(byDefault, 'AWS::Events::Rule', ({ Targets }) => Targets[0].Id === `${loop}Schedule`);
@@ -225,7 +225,7 @@ describe('ticks', () => {
     },
   );
 
-  test('each loop has one rule with a schedule, and there are no other rules', () => {
+  test('the stack contains one scheduled rule for each loop and no other rules', () => {
     expect(ofType(byDefault, 'AWS::Events::Rule')).toHaveLength(LOOPS.length);
   });
 
@@ -241,10 +241,10 @@ describe('ticks', () => {
   });
 
   test.each(LOOPS)(
-    'the messages of %s stay hidden as long as their function may run, and are received again if its process ended',
+    'a message of %s stays hidden while its function may run, and is received again if the process ended',
     (loop) => {
       const { Properties } = byReference(byDefault, { 'Fn::GetAtt': [QUEUES[loop], 'Arn'] });
-      // SQS refuses the name of a queue that was deleted less than a minute ago.
+      // The queue has no name, because SQS refuses the name of a queue that was deleted less than a minute ago.
       expect(Properties).toEqual({
         MessageRetentionPeriod: expect.any(Number),
         SqsManagedSseEnabled: true,
@@ -256,7 +256,7 @@ describe('ticks', () => {
     },
   );
 
-  test.each(LOOPS)('a parameter gives each cluster of %s its own process', (loop) => {
+  test.each(LOOPS)('a parameter sets that each cluster of %s runs in its own process', (loop) => {
     expect(functionOf(byDefault, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('16');
     expect(functionOf(everything, loop).Properties.Environment.Variables.CLUSTERS_PER_TICK).toBe('1');
   });
@@ -286,15 +286,15 @@ describe('roles', () => {
       return [loop, [...table, ...READS_KUBECONFIGS, ...ticksOf(QUEUES[loop]), publishes, ...own]] as const;
     }),
     ['deregister', [...table, ...READS_KUBECONFIGS, publishes]] as const,
-    // It reaches no cluster.
+    // The function connects to no cluster.
     ['allocate', table] as const,
-    // It deletes what it wrote to test the table.
+    // The function deletes the item that it wrote to test the table.
     ['doctor', [...table, ...tableActions('DeleteItem'), ...READS_KUBECONFIGS, ...asksQueues, targets]] as const,
-  ])('%s may log, and nothing else than %j', (name, actions) => {
+  ])('the role of %s allows only logging and %j', (name, actions) => {
     expect(granted(byDefault, name)).toEqual([...logsOf(name), ...actions].sort());
   });
 
-  test('IAM decides which caller may invoke the functions: none has a URL or its own policy', () => {
+  test('only IAM decides which caller may invoke the functions, because no function has a URL or its own policy', () => {
     for (const type of ['AWS::Lambda::Url', 'AWS::ApiGateway::RestApi', 'AWS::ApiGatewayV2::Api']) {
       expect(ofType(byDefault, type)).toEqual([]);
     }
@@ -307,20 +307,23 @@ describe('roles', () => {
     ['deregister', 'prod', '#clusters'],
     ['doctor', '#doctor', 'prod'],
     ['doctor', '#doctor', 'prod', 'DeleteItem'],
-  ])('%s may write the partition %s and not %s', (name, allowed, refused, operation = 'PutItem') => {
-    expect(mayWrite(byDefault, name, allowed, operation)).toBe(true);
-    expect(mayWrite(byDefault, name, refused, operation)).toBe(false);
-  });
+  ])(
+    'the role of %s allows writes to the partition %s and not to %s',
+    (name, allowed, refused, operation = 'PutItem') => {
+      expect(mayWrite(byDefault, name, allowed, operation)).toBe(true);
+      expect(mayWrite(byDefault, name, refused, operation)).toBe(false);
+    },
+  );
 
   test.each(LOOPS)(
-    '%s writes clusters and notes of the fleet, and one loop alone claims a cluster for its stack',
+    'the role of %s allows writes to clusters and fleet notes, and only kubernetes-service may claim a cluster',
     (loop) => {
       const written = ['prod', '#fleet', '#clusters'].filter((key) => mayWrite(byDefault, loop, key, 'PutItem'));
       expect(written).toEqual(['prod', '#fleet', ...(loop === 'kubernetes-service' ? ['#clusters'] : [])]);
     },
   );
 
-  test('another stage reads neither the kubeconfigs nor the table of this one', () => {
+  test('a stack cannot read the kubeconfigs or the table of another stage', () => {
     const policies = JSON.stringify(ofType(nothing, 'AWS::IAM::Role').map(({ Properties }) => Properties.Policies));
     expect(policies).toContain(':secret:other/*');
     expect(policies.replaceAll('{"events:source":"kube-bootstrap-controller"}', '')).not.toContain(
@@ -338,7 +341,7 @@ describe('roles', () => {
     }
   });
 
-  test.each(NAMES)('parameters give %s access to kubeconfigs, if it needs any, and a place in a network', (name) => {
+  test.each(NAMES)('parameters give %s access to a VPC and, if it needs it, to kubeconfigs', (name) => {
     const added = granted(everything, name).filter((line) => /^-?(kms|sts|ec2):/.test(line));
     const interfaces = [
       'AssignIpv6Addresses',
@@ -364,7 +367,7 @@ describe('roles', () => {
     ]);
   });
 
-  test('roles that a pattern allows can be assumed only in accounts of the organization', () => {
+  test('roles that match a pattern can be assumed only in accounts of the organization', () => {
     const { Policies } = byReference(everything, functionOf(everything, 'deregister').Properties.Role).Properties;
     const { PolicyDocument } = Policies.find(({ PolicyName }: Resource['Properties']) => PolicyName === 'organization');
     expect(PolicyDocument.Statement[0].Condition).toEqual({
@@ -372,7 +375,7 @@ describe('roles', () => {
     });
   });
 
-  test('tokens are requested for the audiences that a parameter names, and for five minutes', () => {
+  test('tokens can be requested only for the audiences in a parameter, and for at most five minutes', () => {
     const { Policies } = byReference(everything, functionOf(everything, 'deregister').Properties.Role).Properties;
     const { PolicyDocument } = Policies.find(({ PolicyName }: Resource['Properties']) => PolicyName === 'web-identity');
     expect(PolicyDocument.Statement[0].Condition).toEqual({
@@ -382,14 +385,14 @@ describe('roles', () => {
     });
   });
 
-  test('a request without the value that a policy restricts does not meet its condition', () => {
+  test('a condition of a policy is not met by a request without the restricted value', () => {
     const conditions = JSON.stringify(everything).matchAll(/"ForAllValues:\w+":{"([^"]+)":[^}]*}(.{0,80})/g);
     const unguarded = [...conditions].filter(([, key, next]) => !next?.includes(`"Null":{"${key}":"false"}`));
     expect(unguarded.map(([text]) => text)).toEqual([]);
     expect(JSON.stringify(everything)).toContain('"ForAllValues:');
   });
 
-  test('secrets are those of the prefix and the region that parameters set', () => {
+  test('functions can read only secrets with the prefix and in the region of the parameters', () => {
     expect(granted(everything, 'deregister')).toEqual(
       expect.arrayContaining([
         'secretsmanager:GetSecretValue on arn:aws:secretsmanager:eu-north-1:ACCOUNT:secret:clusters/*',
@@ -398,7 +401,7 @@ describe('roles', () => {
     );
   });
 
-  test('only the functions themselves are denied the network interfaces, not Lambda on their behalf', () => {
+  test('only the code of functions is denied the use of network interfaces, while Lambda may use them for the functions', () => {
     const ofInterfaces = statementsOf(everything, 'deregister').filter(({ Action }) => Action[0].startsWith('ec2:'));
     expect(ofInterfaces.map(({ Effect, Condition }) => [Effect, Object.keys(Condition?.ArnLike ?? {})])).toEqual([
       ['Allow', []],
@@ -435,7 +438,7 @@ test('the stack uses an existing table that a parameter names, and creates none'
   }
 });
 
-test('functions are in a network only when parameters name one', () => {
+test('functions are in a VPC only if parameters name its subnets', () => {
   for (const name of NAMES) {
     expect(functionOf(byDefault, name).Properties).not.toHaveProperty('VpcConfig');
     expect(functionOf(everything, name).Properties.VpcConfig).toEqual({
@@ -467,13 +470,13 @@ describe('alarms and dashboard', () => {
     expect(shown.sort()).toEqual(alarms.map(({ Properties }) => Properties.AlarmName).sort());
   });
 
-  test('alarms and dashboard are left out when parameters turn them off', () => {
+  test('the template contains no alarms and no dashboard if parameters turn them off', () => {
     expect(ofType(nothing, 'AWS::CloudWatch::Alarm')).toEqual([]);
     expect(ofType(nothing, 'AWS::CloudWatch::Dashboard')).toEqual([]);
   });
 });
 
-test('the outputs name the next steps', () => {
+test('the outputs contain the next steps', () => {
   const values = Object.fromEntries(Object.entries(withAdmission.Outputs).map(([name, { Value }]) => [name, Value]));
   expect(values).toMatchObject({
     TableName: STACK,
@@ -483,7 +486,7 @@ test('the outputs name the next steps', () => {
   });
 });
 
-test('the outputs name nothing that the stack does not have', () => {
+test('the outputs omit resources that the stack does not contain', () => {
   expect(nothing.Outputs).not.toHaveProperty('DashboardUrl');
   expect(nothing.Outputs).not.toHaveProperty('AdmissionUrl');
 });
@@ -511,7 +514,7 @@ test('the admission function has a URL that everyone may call, with both permiss
   expect(ofType(withAdmission, 'AWS::ApiGateway::RestApi')).toEqual([]);
 });
 
-test('the admission function has an API instead where a region has no function URLs', () => {
+test('the admission function can have an API instead of a URL, for regions without function URLs', () => {
   const template = apiGateway({});
   expect(ofType(template, 'AWS::Lambda::Url')).toEqual([]);
   const [api] = ofType(template, 'AWS::ApiGateway::RestApi');
@@ -524,7 +527,7 @@ test('the admission function has an API instead where a region has no function U
   expect(Object.keys(ofAdmission(template))).not.toContain('AdmissionUrlFailingAlarm');
 });
 
-test('the admission function has an API that only VPC endpoints reach, where a parameter names them', () => {
+test('the admission function has an API that is reachable only from VPC endpoints if a parameter names them', () => {
   const [api] = ofType(apiGateway({ admissionVpcEndpointIds: 'vpce-1,vpce-2' }), 'AWS::ApiGateway::RestApi');
   expect(api?.Properties).toMatchObject({
     EndpointConfiguration: { Types: ['PRIVATE'], VpcEndpointIds: ['vpce-1', 'vpce-2'] },
@@ -532,7 +535,7 @@ test('the admission function has an API that only VPC endpoints reach, where a p
   });
 });
 
-test('parameters configure the admission function, which reserves concurrency only if one sets it', () => {
+test('parameters configure the admission function, which has no reserved concurrency by default', () => {
   const { Properties } = functionOf(withAdmission, 'admission');
   expect(Properties.ReservedConcurrentExecutions).toBe('20');
   expect(Properties.Environment.Variables).toMatchObject({
@@ -546,7 +549,7 @@ test('parameters configure the admission function, which reserves concurrency on
   );
 });
 
-test('the admission function may log, read and write the table, and read the tokens of clusters, and nothing else', () => {
+test('the role of the admission function allows only logging, reads and writes of the table, and reads of cluster tokens', () => {
   expect(granted(withAdmission, 'admission')).toEqual(
     [
       ...logsOf('admission'),
@@ -559,7 +562,7 @@ test('the admission function may log, read and write the table, and read the tok
   expect(mayWrite(withAdmission, 'admission', '#clusters', 'PutItem')).toBe(false);
 });
 
-test('the key of the table is used by every function, and only through DynamoDB', () => {
+test('every function may use the key of the table, but only through DynamoDB', () => {
   const template = resolved({ tableKeyArn: EVERYTHING.kmsKeyArn, admission: 'on' });
   const [table] = ofType(template, 'AWS::DynamoDB::Table');
   expect(table?.Properties.SSESpecification).toMatchObject({ KMSMasterKeyId: EVERYTHING.kmsKeyArn });
@@ -576,7 +579,7 @@ test('the key of the table is used by every function, and only through DynamoDB'
 describe.each(['allocate', 'admission'])('the version of %s', (name) => {
   const id = name.slice(0, 1).toUpperCase() + name.slice(1);
   const compiled = () => packaged.template as Template;
-  /** Names of parameters. */
+  /** Returns the names of the parameters in a value. */
   const usedIn = (value: unknown) => {
     const names = [...JSON.stringify(value).matchAll(/"Ref":"(\w+)"|\$\{(\w+)\}/g)].map(
       ([, one, other]) => one ?? other,
@@ -586,20 +589,20 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
   const descriptionWith = (parameters: Readonly<Record<string, string>>) =>
     String(resolved({ admission: 'on', ...parameters }).Resources[`${id}Version`]?.Properties.Description);
 
-  test('the version is replaced when a parameter changes that the function uses', () => {
+  test('the version depends on all parameters that the function uses', () => {
     const propertiesOf = (resource: string) => compiled().Resources[`${id}${resource}`]?.Properties ?? {};
     const { ReservedConcurrentExecutions: _, ...properties } = propertiesOf('LambdaFunction');
-    // Only loops use these two. The function refers to its role, which has the path.
+    // Only loops use these two parameters. RolePath is part of the role that the function refers to.
     const used = [...usedIn(properties), 'RolePath'].filter((one) => one !== 'ClustersPerTick' && one !== 'ExternalId');
     expect([...usedIn(propertiesOf('Version'))].toSorted()).toEqual(used.toSorted());
   });
 
-  test('the version stays when a parameter changes that has no effect on it', () => {
+  test('the version stays the same if a parameter without an effect on the function changes', () => {
     const unused = { vpcIpv6: 'true', externalId: 'x1', clustersPerTick: '1', table: STACK };
     expect(descriptionWith(unused)).toBe(descriptionWith({}));
   });
 
-  test('the version has a description of at most 256 characters in a VPC with six subnets and three security groups', () => {
+  test('the description of the version has at most 256 characters in a VPC with six subnets and three security groups', () => {
     const ids = (kind: string, count: number) => Array(count).fill(`${kind}-0123456789abcdef0`).join();
     const vpc = { vpcIpv6: 'true', vpcSubnetIds: ids('subnet', 6), vpcSecurityGroupIds: ids('sg', 3) };
     const description = descriptionWith({ ...vpc, secretsPrefix: 'kube-bootstrap-controller/prod/' });
@@ -616,7 +619,7 @@ describe.each(['allocate', 'admission'])('the version of %s', (name) => {
   });
 });
 
-test('the template has no rule, condition or name that CloudFormation does not know', () => {
+test('the resolved template contains no unresolved condition', () => {
   for (const template of [byDefault, everything, nothing, withAdmission]) {
     expect(JSON.stringify(template.Resources)).not.toMatch(/Fn::If|AWS::NoValue|"Condition":"/);
   }
@@ -626,14 +629,14 @@ const compiled = () => packaged.template as Parameters<typeof releaseTemplate>[0
 const released = () => releaseTemplate(compiled(), '1.2.3', hashOf);
 const hashOf = (name: string) => name;
 
-test('the template of a release has nothing of a stage, an account or a region', () => {
+test('the template of a release contains no name of a stage, an account or a region', () => {
   const { Resources, Outputs } = released();
   const text = JSON.stringify({ Resources, Outputs });
   const own = /kube-bootstrap-controller-dev|kbc-dev|eu-west-1|\b\d{12}\b|ServerlessDeploymentBucket/g;
   expect(text.match(own)).toBeNull();
 });
 
-test('the template of a release makes the same resources as a deployment from the repository, named after its stack', () => {
+test('the template of a release creates the same resources as a deployment from the repository, with the name of its stack', () => {
   const parameters = { SecretsPrefix: 'clusters/', Admission: 'on', CodeBucket: 'packages' };
   const ofRelease = resolveTemplate(released(), parameters, 'fleet').Resources;
   const { CodeBucket: _, ...others } = parameters;
@@ -646,7 +649,7 @@ test('the template of a release makes the same resources as a deployment from th
   expect(role).toEqual({ ...original, RoleName: undefined });
 });
 
-test('the template of a release takes the packages of its version from the bucket and below the prefix that parameters set', () => {
+test('the template of a release uses the packages of its version in the bucket and under the prefix of the parameters', () => {
   const { Resources } = resolveTemplate(released(), { CodeBucket: 'packages' }, 'fleet');
   expect(Resources['AllocateLambdaFunction']?.Properties).toMatchObject({
     FunctionName: 'fleet-allocate',
@@ -657,7 +660,7 @@ test('the template of a release takes the packages of its version from the bucke
   });
 });
 
-test('the packages hold the library in the layer alone, and nothing of this machine', () => {
+test('only the layer contains the allocator library, and no package contains files of this machine', () => {
   const { allocator, ...functions } = Object.fromEntries(
     [...packaged.archives].map(([name, zip]) => [name, readZip(zip)]),
   );
@@ -673,7 +676,7 @@ test('the packages hold the library in the layer alone, and nothing of this mach
   }
 });
 
-test('nothing is packaged with a parameter that does not exist', async () => {
+test('packaging fails if a parameter does not exist', async () => {
   const packaging = packageService({ alarm: 'true' });
   await expect(packaging).rejects.toMatchObject({
     stdout: expect.stringContaining('alarm is not a parameter; there are table, '),

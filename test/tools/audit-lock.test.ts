@@ -24,14 +24,14 @@ test.each<[string, LockedPackage, string]>([
   expect(faultsOf(locked, 'node_modules/a/node_modules/debug')).toHaveLength(1);
 });
 
-test('the audit of the lock refuses a package that is allowed to run its install script', () => {
+test('the audit of the lock refuses an allowScripts entry that allows an install script', () => {
   const lock = { packages: { 'node_modules/debug': { ...GOOD, hasInstallScript: true } } };
   expect(auditLock(lock, { debug: false }).faults).toEqual([]);
   const { faults } = auditLock(lock, { debug: true });
   expect(faults).toEqual(['allowScripts: debug may run its install script']);
 });
 
-test('the audit of the lock accepts a package with a hash, and one with a choice of licences', () => {
+test('the audit of the lock accepts a package with a hash and a licence, or a choice of licences', () => {
   expect(faultsOf(GOOD)).toEqual([]);
   expect(faultsOf({ ...GOOD, license: '(MIT OR GPL-3.0)', resolved: 'https://registry.npmjs.org/d/-/d.tgz' })).toEqual(
     [],
@@ -39,7 +39,7 @@ test('the audit of the lock accepts a package with a hash, and one with a choice
   expect(faultsOf({ ...GOOD, license: 'MIT AND GPL-3.0' })).toHaveLength(1);
 });
 
-test('the audit of the lock accepts a missing hash only of a package that this platform does not install', () => {
+test('the audit of the lock accepts a missing hash only for a package that is not installed on this platform', () => {
   const optional = { optional: true };
   expect(faultsOf({ ...optional, os: ['darwin'], cpu: ['arm64'] })).toEqual([]);
   expect(faultsOf({ ...optional, os: ['linux'], cpu: ['x64'], libc: ['musl'] })).toEqual([]);
@@ -48,7 +48,7 @@ test('the audit of the lock accepts a missing hash only of a package that this p
   expect(faultsOf({ os: ['darwin'] })).not.toEqual([]);
 });
 
-test('the audit of the lock finds nothing in the lock of this repository, whose install scripts are all decided', () => {
+test('the audit of the lock finds no fault in the lock of this repository', () => {
   const read = (name: string) => JSON.parse(readFileSync(path.join(import.meta.dirname, '../..', name), 'utf8'));
   const { faults } = auditLock(read('package-lock.json'), read('package.json').allowScripts);
   expect(faults).toEqual([]);

@@ -15,7 +15,7 @@ async function write(root: string, files: Readonly<Record<string, string>>): Pro
   }
 }
 
-/** Exit code and everything said about a tree of these files. */
+/** Returns the exit code and the output of the check for a tree with these files. */
 async function checkLayers(files: Readonly<Record<string, string>>): Promise<{ code: number; text: string }> {
   const root = temporaryFolder();
   try {
@@ -93,11 +93,11 @@ const violations = [
 ];
 
 describe('check-layers', () => {
-  test('arrows that go down are allowed', async () => {
+  test('check-layers allows imports that go down', async () => {
     expect(await checkLayers(innocent)).toEqual({ code: 0, text: 'layers: 2 files, 1 imports, no violation\n' });
   });
 
-  test('a tree without modules is a failure, not a success', async () => {
+  test('check-layers fails for a tree without modules', async () => {
     const { code, text } = await checkLayers({ 'lib/README.md': 'nothing here\n' });
     expect(text).toContain('saw no imports');
     expect(code).toBe(1);
@@ -109,7 +109,7 @@ describe('check-layers', () => {
       result = await checkLayers(Object.assign({}, innocent, ...violations.map(({ files }) => files)));
     });
 
-    test.each(violations)('$name is found', ({ printed }) => {
+    test.each(violations)('check-layers finds $name', ({ printed }) => {
       expect(result.code).toBe(1);
       expect(result.text).toContain(printed);
     });

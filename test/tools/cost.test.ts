@@ -14,37 +14,37 @@ describe('the calculated usage of a fleet', () => {
     ['one cluster', { ...FLEET, clusters: 1 }],
     ['one API server', { ...FLEET, servers: 1 }],
     ['twelve API servers', { ...FLEET, servers: 12 }],
-    ['more clusters than a message has', { ...FLEET, clusters: 20 }],
+    ['more clusters than fit into a message', { ...FLEET, clusters: 20 }],
     ['messages of one cluster', { ...FLEET, clustersPerTick: 1 }],
     ['an interval of 30 s', { ...FLEET, interval: 30 }],
     ['an interval of a minute', { ...FLEET, interval: 60 }],
-  ])('equals the counts of a run with %s', async (_what, fleet) => {
+  ])('the calculated usage equals the counted usage of a run with %s', async (_what, fleet) => {
     const counted = await countUsage(fleet);
     for (const loop of LOOPS) {
       const { logBytes, ...calls } = usageOf(loop, fleet);
       const { logBytes: countedBytes = 0, ...countedCalls } = counted.get(loop) ?? {};
       expect({ loop, ...calls }).toEqual({ loop, ...countedCalls });
-      // Lengths of numbers differ.
+      // The logged numbers have different lengths.
       expect(Math.abs(logBytes / countedBytes - 1)).toBeLessThan(0.1);
     }
   });
 });
 
 describe('the cost of a month', () => {
-  test('the cost of a month is the sum of its lines, each of which has a price', () => {
+  test('the cost of a month is the sum of its lines, and each line has a price', () => {
     const lines = monthlyCost({ ...FLEET, clusters: 100 });
     expect(lines.filter(({ dollars, quantity }) => !(dollars > 0 && quantity > 0))).toEqual([]);
     expect(totalOf(lines)).toBeCloseTo(lines.reduce((sum, { dollars }) => sum + dollars, 0));
   });
 
-  test('the cost of a month bills the leases of five API servers as one write unit every ten seconds, and those of seven as two', () => {
+  test('the leases of five API servers cost one write unit every ten seconds, and those of seven cost two', () => {
     const writes = (servers: number) =>
       monthlyCost({ clusters: 1, servers, services: 0 }).find(({ unit }) => unit === 'write units')?.quantity ?? 0;
     expect(writes(5)).toBe(writes(1));
     expect(writes(7) - writes(5)).toBeCloseTo(6 * 60 * 730 + 60 * 730);
   });
 
-  test('the cost of a month is at most $0.75 per cluster in a fleet of 100 and $0.60 in one of 1,000, with kubeconfigs in Parameter Store', () => {
+  test('with kubeconfigs in Parameter Store, a month costs at most $0.75 per cluster for 100 clusters and $0.60 for 1,000', () => {
     const perCluster = (clusters: number) =>
       totalOf(withParameterStore(monthlyCost({ clusters, servers: 3, services: 50 }))) / clusters;
     expect(perCluster(100)).toBeLessThanOrEqual(0.75);
@@ -59,7 +59,7 @@ describe('the cost of a month', () => {
   });
 });
 
-test('npm run cost prints the lines, the total and the figure of each cluster', () => {
+test('npm run cost prints the lines, the total and the cost per cluster', () => {
   const text = costTable(['--clusters', '100', '--servers', '3']);
   expect(text).toMatch(/^US dollars per month: 100 clusters with 3 API servers and 50 Services each\n/);
   expect(text).toMatch(/^DynamoDB +37,960,000 write units +23\.73 +0\.237$/m);
@@ -75,7 +75,7 @@ test.each([
   expect(() => costTable(args)).toThrow(message);
 });
 
-test('docs/cost.md is what npm run docs writes', () => {
+test('docs/cost.md is up to date: npm run docs writes it', () => {
   const page = readFileSync(path.join(import.meta.dirname, '..', '..', 'docs', 'cost.md'), 'utf8');
   expect(withTables(page, (name) => COST_TABLES[name]?.() ?? [])).toBe(page);
 });

@@ -20,12 +20,12 @@ import { CONTROL_PLANE } from '../support/pass-context.ts';
 const DEFINITIONS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
 const STACK = 'kube-bootstrap-controller-prod';
 const TICK_SECONDS = 10;
-/** By then every loop has run, and what it writes is there. */
+/** The time after which every loop has run and its items exist. */
 const WARM_UP_SECONDS = COUNTED_SECONDS;
 
 type Count = (what: keyof Usage, by: number) => void;
 
-/** Counts what each loop of a healthy fleet uses in `COUNTED_SECONDS`: real dispatch and passes, the table in memory. */
+/** Counts the usage of each loop of a healthy fleet in `COUNTED_SECONDS`, with real passes and a table in memory. */
 export async function countUsage(fleet: Fleet): Promise<ReadonlyMap<Loop, Usage>> {
   const { clusters, servers, services, interval = TICK_SECONDS } = fleet;
   const world = aDispatchWorld();
@@ -136,7 +136,7 @@ function healthyCluster(services: number, count: Count): ClusterAccess {
   };
 }
 
-/** Its address is anywhere in the /16, as an API server picks one. */
+/** Returns a Service with an address anywhere in the /16, like the choice of an API server. */
 function aService(index: number, services: number): ServiceClaim {
   const at = 65_534 - index * Math.floor(65_000 / services);
   const clusterIP = `10.96.${at >> 8}.${at & 255}`;
@@ -146,14 +146,14 @@ function aService(index: number, services: number): ServiceClaim {
   };
 }
 
-/** The record of its address. */
+/** Returns the IPAddress of a Service. */
 function anIpAddress({ clusterIP, namespace, name, uid }: ServiceClaim): IPAddressRecord {
   const parent = { group: '', resource: 'services', namespace, name };
   const labels = { family: 'IPv4', managedBy: 'ipallocator.k8s.io' };
   return { name: clusterIP, uid, resourceVersion: '1', createdAtMs: 0, ...labels, parent };
 }
 
-/** Names of the metrics in a line of CloudWatch's embedded format. */
+/** Returns the names of the metrics in a line of CloudWatch's embedded format. */
 function seriesIn(line: string): string[] {
   const { _aws } = JSON.parse(line) as { _aws?: { CloudWatchMetrics: { Metrics: { Name: string }[] }[] } };
   return _aws?.CloudWatchMetrics.flatMap(({ Metrics }) => Metrics.map(({ Name }) => Name)) ?? [];
@@ -161,7 +161,7 @@ function seriesIn(line: string): string[] {
 
 const KB = 1024;
 
-/** Capacity as DynamoDB bills it: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html */
+/** Counts capacity as in https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html */
 function metered(table: KeyValueTable, count: Count): KeyValueTable {
   return {
     get: async (cluster, key) => {
@@ -192,7 +192,7 @@ function readUnits(items: readonly Item[]): number {
   return Math.max(1, Math.ceil(items.reduce((sum, item) => sum + billedBytes(item), 0) / (4 * KB)));
 }
 
-/** With the ids of DynamoDB's writes, and with all the traces of earlier ones that an item keeps. */
+/** Returns the billed size of an item, including its write id and all ids of earlier writes that it keeps. */
 function billedBytes({
   cluster,
   key,

@@ -11,7 +11,7 @@ beforeEach(() => {
   folder = temporaryFolder();
 });
 
-/** Installs a dependency with an install script, which leaves a file, with the settings of this repository or with none. */
+/** Installs a dependency with an install script, with or without the settings of this repository. @returns whether it ran */
 function ranOnInstall(hasOurSettings: boolean): boolean {
   const project = path.join(folder, hasOurSettings ? 'ours' : 'none');
   const dependency = path.join(project, 'planted');
@@ -24,7 +24,7 @@ function ranOnInstall(hasOurSettings: boolean): boolean {
   writeFileSync(path.join(dependency, 'package.json'), JSON.stringify(planted));
   writeFileSync(path.join(project, 'package.json'), JSON.stringify({ dependencies: { planted: 'file:planted' } }));
   if (hasOurSettings) copyFileSync(path.join(REPOSITORY, '.npmrc'), path.join(project, '.npmrc'));
-  // What npm passes to the scripts that it runs, as this test, would be settings of the other npm.
+  // Removes the variables that npm sets for this test, because the other npm would read them as settings.
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
   execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--dangerously-allow-all-scripts'], {
     cwd: project,
@@ -34,6 +34,6 @@ function ranOnInstall(hasOurSettings: boolean): boolean {
   return existsSync(path.join(dependency, 'ran'));
 }
 
-test('no version of npm runs an install script of a dependency', () => {
+test('npm does not run install scripts of dependencies with the settings of this repository', () => {
   expect({ ours: ranOnInstall(true), none: ranOnInstall(false) }).toEqual({ ours: false, none: true });
 });

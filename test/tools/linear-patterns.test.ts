@@ -3,15 +3,15 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 import { parseSync, Visitor } from 'oxc-parser';
 
-// Its JavaScript, in a thread of its own: in a module of a test it is ten times as slow.
+// Uses the JavaScript backend of recheck in its own thread, because it is ten times as slow within a test module.
 process.env['RECHECK_BACKEND'] = 'pure';
 const { checkSync } = await import('recheck');
 
 const root = path.join(import.meta.dirname, '..', '..');
 
-/** The analysis ends by itself, never by a clock. */
+/** Options without a time limit, so that the result does not depend on the speed of the machine. */
 const NO_CLOCK = { timeout: null, attackTimeout: null, incubationTimeout: null, seedingTimeout: null } as const;
-/** Patterns with many bounded repetitions are searched for an attack, from a fixed seed, in so many steps. */
+/** Options of the search for an attack on patterns with many bounded repetitions: the number of steps and a fixed seed. */
 const SEARCH = { maxIteration: 2, randomSeed: 0 } as const;
 
 interface Pattern {
@@ -20,7 +20,7 @@ interface Pattern {
   readonly flags: string;
 }
 
-/** Files that make a pattern when they need it: from one that is found in the same file, and from the digits of an address. */
+/** Files that build a pattern at run time, from another pattern of the file and the digits of an address. */
 const PUT_TOGETHER = ['cli/terminal.ts'];
 
 function patternsOf(folder: string): Pattern[] {
@@ -32,7 +32,7 @@ function patternsOf(folder: string): Pattern[] {
   });
 }
 
-/** Literals, and texts that `RegExp` is called with, directly or by the name of a constant of the file. */
+/** Returns the literal patterns and the texts in calls of `RegExp`, including constants of the same file. */
 function patternsIn(place: string, code: string): Pattern[] {
   const found: Pattern[] = [];
   const constants = new Map<string, string>();
@@ -74,15 +74,15 @@ test.each([
   'const bounded = /^(a{1,30}){1,30}$/;',
   "const text = new RegExp('^a+a+$', 'i');",
   "const SOURCE = '(x+x+)+y'; const named = RegExp(SOURCE);",
-])('the analysis finds that a pattern is slow: %s', (code) => {
+])('the analysis reports a slow pattern: %s', (code) => {
   expect(patternsIn('here', code).map(isLinear)).toEqual([false]);
 });
 
-test('the analysis refuses a pattern that it cannot read', () => {
+test('the analysis throws an error for a pattern that it cannot read', () => {
   expect(() => patternsIn('here', 'new RegExp(given)')).toThrow('here: given is not a known text');
 });
 
-test('every regular expression of the product takes linear time on any text', () => {
+test('every regular expression of the product takes linear time for any text', () => {
   const patterns = ['lib', 'functions', 'cli', 'local'].flatMap(patternsOf);
   expect(patterns.length).toBeGreaterThan(50);
   const slow = patterns.filter((pattern) => !isLinear(pattern));

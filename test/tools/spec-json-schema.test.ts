@@ -17,7 +17,7 @@ const read = (file: string) => readFileSync(join(repository, file), 'utf8');
 const example = read('cluster.example.yml');
 const schema = specJsonSchema();
 
-/** The paths of all fields, and with them their schemas. */
+/** Returns the paths of all fields and their schemas. */
 function fieldsOf(part: JsonSchema, path = ''): (readonly [string, JsonSchema])[] {
   const { properties = {}, items } = part as { properties?: Record<string, JsonSchema>; items?: JsonSchema };
   const own = Object.entries(properties).flatMap(([name, field]) => {
@@ -37,13 +37,13 @@ test('the committed schema is plain JSON', () => {
   expect(JSON.parse(JSON.stringify(schema))).toStrictEqual(schema);
 });
 
-test('the committed schema is named by the example for editors, on its first line and from where it lies', () => {
+test('the first line of the example names the committed schema by a relative path, for editors', () => {
   const [first = ''] = example.split('\n');
   const [, named = ''] = /^# yaml-language-server: \$schema=(\S+)$/.exec(first) ?? [];
   expect(JSON.parse(read(named))).toHaveProperty('$schema', 'https://json-schema.org/draft/2020-12/schema');
 });
 
-test('the schema accepts the example, and so do the rules', () => {
+test('the schema and the rules accept the example', () => {
   expect(schemaFaults(schema, parse(example))).toEqual([]);
   expect(parseClusterSpec(example)).toHaveProperty('spec');
 });
@@ -68,10 +68,10 @@ test('the schema accepts its own examples and defaults', () => {
   expect(untaken).toEqual([]);
 });
 
-test('the schema has the defaults that the rules fill in', () => {
+test('the schema contains the same defaults as the rules', () => {
   const result = validateClusterSpec({ ...minimal, endpoints: { extraPorts: [{ name: 'a', port: 1 }] } });
   const filled: unknown = 'spec' in result ? result.spec : undefined;
-  // The Service has no port of its own to compare, and the other two have several values.
+  // These fields have no single default to compare.
   const others = /^service\.extraPorts|^apiServers\[\]\.probe$|^serviceClusterIPRange$/;
   const compared = fields.filter(([path, field]) => field['default'] !== undefined && !others.test(path));
   const valueAt = (path: string) =>
@@ -107,7 +107,7 @@ describe('the schema accepts every spec that the rules accept', () => {
     { endpoints: { extraPorts: [{ ...port, protocol: 'UDP' }] } },
     { service: { nodePort: 30001, extraPorts: [{ ...port, targetPort: 1, nodePort: 30002 }] } },
     { systemNamespaces: [] },
-  ])('%j', (given) => {
+  ])('the schema accepts a spec with %j', (given) => {
     expect(faultsOf(aSpec(given))).toEqual([]);
     expect(schemaFaults(schema, aSpec(given))).toEqual([]);
   });
@@ -145,7 +145,7 @@ describe('the schema accepts every spec that the rules accept', () => {
     maxEventsPerPass: number,
     callerKeys: fc.array(some('a'.repeat(64), 'b'.repeat(64), 'A', ''), { maxLength: 2 }),
   };
-  /** A good spec with one to three fields that may be good. */
+  /** Returns a valid spec in which one to three fields have values that may be invalid. */
   const anySpec = fc
     .subarray(Object.keys(anyField), { minLength: 1, maxLength: 3 })
     .chain((names) => fc.record(Object.fromEntries(names.map((name) => [name, anyField[name] ?? fc.constant(null)]))))
@@ -187,18 +187,18 @@ describe('a fault that an editor shows', () => {
       '/intervalSeconds/kubernetes-service: must be multiple of 10',
     ],
     [aSpec({ service: { securePort: 70_000 } }), '/service/securePort: must be <= 65535'],
-  ])('%j%s', (value, fault) => {
+  ])('the schema refuses %j with the fault "%s"', (value, fault) => {
     expect(faultsOf(value)).not.toEqual([]);
     expect(schemaFaults(schema, value)).toContain(fault);
   });
 });
 
-test('the page about the spec has the tables of all fields: npm run docs writes them', () => {
+test('the page about the spec contains the tables of all fields: npm run docs writes them', () => {
   const page = read('docs/cluster-spec.md');
   expect(withTables(page, fieldTable)).toBe(page);
   const documented = [...page.matchAll(/^\| `([^`]+)` \|/gm)].map(([, path]) => path);
   const leaves = fields.filter(([, field]) => field['properties'] === undefined).map(([path]) => path);
-  // One row stands for the fields of a kubeconfig within another field.
+  // The page has one row for all fields of a kubeconfig within another field.
   const rows = new Set(leaves.map((path) => path.replace(/(?<=\.kubeconfig)\..+/, '')));
   expect(documented.toSorted()).toEqual([...rows].toSorted());
 });

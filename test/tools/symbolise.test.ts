@@ -7,7 +7,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
 
-/* As in the folder of a release. */
+/* The files are as in the folder of a release. */
 beforeAll(async () => {
   cpSync(join(import.meta.dirname, '../../tools/symbolise.mjs'), join(folder, 'symbolise.mjs'));
   writeFileSync(
@@ -23,7 +23,7 @@ beforeAll(async () => {
 const symbolise = (input: string) =>
   execFileSync(process.execPath, [join(folder, 'symbolise.mjs')], { input, encoding: 'utf8' });
 
-test('positions in a bundle become those in its sources', () => {
+test('symbolise replaces positions in a bundle by positions in its sources', () => {
   const program = `await import(${JSON.stringify(join(folder, 'doctor.mjs'))}).catch(({ stack }) => console.log(stack))`;
   const stack = execFileSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' });
   const logged = stack.replaceAll(join(folder, 'doctor.mjs'), '/var/task/functions/doctor.mjs');
@@ -31,7 +31,7 @@ test('positions in a bundle become those in its sources', () => {
   expect(symbolise(logged)).toMatch(/^Error: a fault\n +at \w+ \(doctor\.ts:4:9\)\n +at doctor\.ts:6:1\n/);
 });
 
-test('all other text stays unchanged', () => {
+test('symbolise does not change other text', () => {
   const text =
     '{"level":"ERROR","stack":["at x (file:///var/task/functions/allocate.mjs:1:20)","node:internal:1:2"]}\n';
   expect(symbolise(text)).toBe(text);
