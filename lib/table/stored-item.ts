@@ -60,8 +60,6 @@ function traceOf(writeId: string): Buffer {
 
 type Fields = { readonly [field: string]: TableValue | undefined };
 
-const utf8 = new TextEncoder();
-
 export function isList(value: TableValue): value is readonly TableValue[] {
   return Array.isArray(value);
 }
@@ -86,9 +84,9 @@ export function plainValue(data: object): TableValue {
  */
 export function storedForm(value: TableValue): TableValue {
   if (typeof value === 'number') return storedNumber(value);
-  if (value instanceof Uint8Array) return new Uint8Array(value);
   if (value === null || typeof value !== 'object') return value;
-  if (isList(value)) return Array.from(value, storedForm);
+  if (value instanceof Uint8Array) return new Uint8Array(value);
+  if (isList(value)) return value.map(storedForm);
   return Object.fromEntries(definedFields(value).map(([field, content]) => [field, storedForm(content)]));
 }
 
@@ -98,10 +96,10 @@ export function sameValue(one: TableValue, other: TableValue): boolean {
 
 /** Returns the approximate size of the value in an item. DynamoDB publishes no exact rule for numbers. */
 export function storedSize(value: TableValue): number {
-  if (typeof value === 'string') return utf8.encode(value).length;
+  if (typeof value === 'string') return Buffer.byteLength(value);
   if (typeof value === 'number') return 1 + Math.ceil(String(value).length / 2);
-  if (value instanceof Uint8Array) return value.length;
   if (value === null || typeof value !== 'object') return 1;
+  if (value instanceof Uint8Array) return value.length;
   const parts = isList(value)
     ? value.map(storedSize)
     : definedFields(value).map(([field, content]) => storedSize(field) + storedSize(content));
@@ -109,7 +107,7 @@ export function storedSize(value: TableValue): number {
 }
 
 export function definedFields(fields: Fields): [string, TableValue][] {
-  return Object.entries(fields).flatMap(([field, content]) => (content === undefined ? [] : [[field, content]]));
+  return Object.entries(fields).filter((entry): entry is [string, TableValue] => entry[1] !== undefined);
 }
 
 function storedNumber(value: number): number {
