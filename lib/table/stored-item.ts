@@ -86,7 +86,7 @@ export function storedForm(value: TableValue): TableValue {
   if (typeof value === 'number') return storedNumber(value);
   if (value === null || typeof value !== 'object') return value;
   if (value instanceof Uint8Array) return new Uint8Array(value);
-  if (isList(value)) return value.map(storedForm);
+  if (isList(value)) return Array.from(value, storedForm);
   return Object.fromEntries(definedFields(value).map(([field, content]) => [field, storedForm(content)]));
 }
 
