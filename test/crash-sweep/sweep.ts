@@ -30,10 +30,12 @@ export interface Swept {
 const TABLE_WRITES = /^(put|delete) [^A-Z]/;
 const WRITES = /^(put|delete|create|update|patch|queue)/;
 /**
- * The calls that can end in each way, if not all can. A read has no effect, so only some ends make a difference for it. Only
- * writes of the table get unclear replies, because only the table can prove writes later.
+ * The calls that can end in each way, if not all can. A read has no effect, so only its failure makes a difference: a process
+ * that ends at a read leaves the same state as one that ends at the next write. Only writes of the table get unclear replies,
+ * because only the table can prove writes later.
  */
 const ENDS_OF: { readonly [Each in End]?: RegExp } = {
+  killedBefore: WRITES,
   killedAfter: WRITES,
   failedAfter: WRITES,
   late: WRITES,

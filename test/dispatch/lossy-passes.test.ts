@@ -56,9 +56,10 @@ async function secondsUntilRemoved(faults: readonly Fault[], seed: number): Prom
   for (let second = -120; removedAfter.size < NAMES.length && second < HOUR_SECONDS; second += 1) {
     crashed.is = second >= 0;
     if (second % 60 === 0) await world.dispatch(kubernetesService, world.schedule());
-    for (const event of receive()) await world.dispatch(kubernetesService, event);
-    for (const name of NAMES)
-      if (crashed.is && !published(name).includes(B)) removedAfter.set(name, removedAfter.get(name) ?? second);
+    const events = receive();
+    for (const event of events) await world.dispatch(kubernetesService, event);
+    const left = NAMES.filter((name) => crashed.is && events.length > 0 && !removedAfter.has(name));
+    for (const name of left) if (!published(name).includes(B)) removedAfter.set(name, second);
     world.clock.nowMs += 1_000;
   }
   return NAMES.map((name) => removedAfter.get(name) ?? Number.POSITIVE_INFINITY);

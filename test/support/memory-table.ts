@@ -1,5 +1,5 @@
 import { type Item, type KeyValueTable, TableError, type WriteResult } from '../../lib/table/key-value-table.ts';
-import { itemOf, storedForm, storedSize } from '../../lib/table/stored-item.ts';
+import { itemOf, storedSize } from '../../lib/table/stored-item.ts';
 
 const MAX_ITEM_BYTES = 400 * 1024;
 
@@ -20,7 +20,7 @@ export function memoryStore(): MemoryStore {
   return new Map();
 }
 
-/** Returns a table in memory. Items are copied when they are written and when they are read. */
+/** Returns a table in memory. Items are copied and frozen when they are written, so that no caller can change a stored item. */
 export function memoryTable({
   nowMs = () => 0,
   newWriteId = countedWriteIds(),
@@ -40,28 +40,23 @@ export function memoryTable({
   };
 
   return {
-    get: (cluster, key) =>
-      call(() => {
-        const item = partition(cluster).get(key);
-        return item && copyOf(item);
-      }),
+    get: (cluster, key) => call(() => partition(cluster).get(key)),
 
     list: (cluster, prefix) =>
       call(() =>
         [...partition(cluster).values()]
           .filter(({ key }) => key.startsWith(prefix))
-          .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
-          .map(copyOf),
+          .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key))),
       ),
 
     put: (content, previous) =>
       call((): WriteResult<Item> => {
-        const item = itemOf(content, previous, newWriteId(), nowMs());
+        const item = frozen(itemOf(content, previous, newWriteId(), nowMs()));
         if (storedSize({ ...item }) > MAX_ITEM_BYTES) throw itemTooLarge(item);
         const items = partition(item.cluster);
         if (items.get(item.key)?.writeId !== previous?.writeId) return { outcome: 'lost' };
         items.set(item.key, item);
-        return { outcome: 'won', item: copyOf(item) };
+        return { outcome: 'won', item };
       }),
 
     delete: (previous) =>
@@ -74,8 +69,11 @@ export function memoryTable({
   };
 }
 
-function copyOf(item: Item): Item {
-  return { ...item, value: storedForm(item.value) };
+/** Freezes a value and all of its parts. Binary data cannot be frozen. */
+function frozen<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  for (const part of Object.values(value)) frozen(part);
+  return Object.freeze(value);
 }
 
 function itemTooLarge({ cluster, key }: Item): TableError {
