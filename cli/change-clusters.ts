@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import { type RegistrationChange, updateCluster } from '../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { Cli } from './cli.ts';
@@ -11,9 +12,7 @@ export interface ClusterChange {
     cluster: RegisteredCluster,
     table: KeyValueTable,
   ) => Promise<string | undefined> | string | undefined;
-  /** Returns the registration afterwards: the same object for no change, `undefined` for a deletion. */
-  readonly next: (cluster: RegisteredCluster) => RegisteredCluster | undefined;
-  readonly write: (table: KeyValueTable, name: string) => Promise<boolean>;
+  readonly change: RegistrationChange;
   readonly describe: (before: RegisteredCluster, after: RegisteredCluster | undefined) => string;
   readonly notes?: readonly string[];
 }
@@ -28,14 +27,14 @@ interface Change {
 export async function changeClusters(
   cli: Cli,
   names: readonly string[],
-  change: ClusterChange,
+  { change, describe, notes = [], ...checks }: ClusterChange,
   { dryRun = false }: { readonly dryRun?: boolean },
 ): Promise<ExitCode> {
-  const clusters = await checkedClusters(cli, [...new Set(names)], change);
-  const changes = clusters.map((before): Change => ({ name: before.spec.name, before, after: change.next(before) }));
+  const clusters = await checkedClusters(cli, [...new Set(names)], checks);
+  const changes = clusters.map((before): Change => ({ name: before.spec.name, before, after: change(before) }));
   const any = changes.some(isChange);
   const print = ({ name, before, after }: Change) => {
-    const line = `${name}: ${change.describe(before, after)}${dryRun ? ' (dry run)' : ''}`;
+    const line = `${name}: ${describe(before, after)}${dryRun ? ' (dry run)' : ''}`;
     if (!cli.output.isForPrograms) cli.output.lines([line]);
   };
   if (dryRun) {
@@ -44,19 +43,19 @@ export async function changeClusters(
     return any ? EXIT.findings : EXIT.fine;
   }
   const progress = await oneByOne(cli, changes, async (one, table) => {
-    if (isChange(one) && !(await change.write(table, one.name))) throw await notRegistered(table, one.name);
+    if (isChange(one) && !(await updateCluster(table, one.name, change))) throw await notRegistered(table, one.name);
     print(one);
   });
   printDocument(cli, progress.done, dryRun);
   const ended = concluded(cli, progress);
-  for (const note of any ? (change.notes ?? []) : []) cli.output.say(note);
+  if (any) for (const note of notes) cli.output.say(note);
   return ended ?? EXIT.fine;
 }
 
 async function checkedClusters(
   cli: Cli,
   names: readonly string[],
-  { refusal }: ClusterChange,
+  { refusal }: Pick<ClusterChange, 'refusal'>,
 ): Promise<readonly RegisteredCluster[]> {
   const { table } = await cli.openTable();
   const clusters: RegisteredCluster[] = [];

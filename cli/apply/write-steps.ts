@@ -1,4 +1,4 @@
-import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
@@ -33,7 +33,7 @@ async function outcomeOf(step: ApplyStep, table: KeyValueTable): Promise<StepOut
   try {
     if (step.action === 'remove') {
       const { spec, generation } = step.before;
-      await unregisterCluster(table, spec.name, { replaces: generation });
+      await updateCluster(table, spec.name, unregistered, { replaces: generation });
       return { outcome: 'removed' };
     }
     const replaces = step.action === 'create' ? 'none' : step.before.generation;

@@ -1,11 +1,6 @@
 import { Argument, Command } from 'commander';
 import { LOOPS, type Mode } from '../../lib/cluster/cluster-spec.ts';
-import {
-  closeAllocation,
-  setClusterMode,
-  takeOverCluster,
-  unregisterCluster,
-} from '../../lib/table/cluster-registration.ts';
+import { unregistered, withAllocationClosed, withMode, withOwner } from '../../lib/table/cluster-registration.ts';
 import type { RegisteredCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { listRunRecords } from '../../lib/table/run-records.ts';
@@ -52,11 +47,7 @@ function setMode(cli: Cli, mode: Mode, names: readonly string[], options: SetMod
     names,
     {
       refusal: (cluster, table) => modeRefusal(cluster, table, mode, options),
-      next: (cluster) =>
-        cluster.spec.mode === mode
-          ? cluster
-          : { ...cluster, spec: { ...cluster.spec, mode }, generation: cluster.generation + 1 },
-      write: async (table, name) => (await setClusterMode(table, name, mode)) !== undefined,
+      change: withMode(mode),
       describe: (before, after) =>
         before === after
           ? `mode is already ${mode}`
@@ -119,8 +110,7 @@ async function takeOver(cli: Cli, names: readonly string[], options: TakeOverOpt
     cli,
     names,
     {
-      next: (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } }),
-      write: (table, name) => takeOverCluster(table, name, stack),
+      change: withOwner(stack),
       describe: (before, after) => {
         if (before === after) return `already owned by ${stack}`;
         const former = before.owner === undefined ? '' : `, formerly by ${before.owner.stack}`;
@@ -150,11 +140,7 @@ function close(cli: Cli, names: readonly string[], options: Options): Promise<Ex
         spec.allocator === 'table'
           ? undefined
           : `${spec.name} has "allocator: apiserver": nothing is allocated from this table.`,
-      next: (cluster) => {
-        const generation = cluster.generation + 1;
-        return { ...cluster, generation, rangesGeneration: generation };
-      },
-      write: async (table, name) => (await closeAllocation(table, name)) !== undefined,
+      change: withAllocationClosed,
       describe: (_, after) => `closed until a pass of generation ${after?.generation} has saved its ranges`,
     },
     options,
@@ -177,8 +163,7 @@ async function deleteClusters(cli: Cli, names: readonly string[], options: Optio
     cli,
     names,
     {
-      next: () => undefined,
-      write: (table, name) => unregisterCluster(table, name),
+      change: unregistered,
       describe: ({ spec }) =>
         `deleted; its endpoints and its items in the table stay unchanged${spec.name === running?.cluster ? `, and its local run (process ${running.pid}) ends` : ''}`,
     },

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
-import { type Pause, type RegisteredCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
+import { pauseAllClusters, withPause } from '../../lib/table/cluster-registration.ts';
+import { type Pause, readPauseOfAll } from '../../lib/table/clusters.ts';
 
 import { changeClusters } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
@@ -78,8 +78,7 @@ async function setPause(
     cli,
     names,
     {
-      next: (cluster) => (pause === undefined && cluster.paused === undefined ? cluster : withPause(cluster, pause)),
-      write: (table, name) => pauseCluster(table, name, pause),
+      change: withPause(pause),
       describe: (before, after) => {
         if (pause !== undefined) return describePause(pause);
         return before === after ? 'was not paused' : 'resumed';
@@ -107,8 +106,4 @@ async function setPauseOfAll(cli: Cli, { dryRun = false }: ResumeOptions, pause:
     `all clusters: ${result}${dryRun ? ' (dry run)' : ''}`,
   ]);
   return dryRun && changed ? EXIT.findings : EXIT.fine;
-}
-
-function withPause({ paused: _, ...cluster }: RegisteredCluster, pause: Pause | undefined): RegisteredCluster {
-  return { ...cluster, ...(pause !== undefined && { paused: pause }) };
 }

@@ -6,7 +6,6 @@ import {
   clusterContent,
   decodeRegistration,
   generationOf,
-  ownedBy,
   type Pause,
   pauseContent,
   type RegisteredCluster,
@@ -77,46 +76,62 @@ function successor(known: Registration | undefined, spec: ClusterSpec): Register
   };
 }
 
+/** A change of a registration. Returns the same object if nothing changes, and `undefined` to unregister the cluster. */
+export type RegistrationChange = (cluster: RegisteredCluster) => RegisteredCluster | undefined;
+
+/** Ends the passes of a cluster. The cluster does not change. Its ranges, leases and run records stay in the table. */
+export const unregistered: RegistrationChange = () => undefined;
+
+/** Sets the mode. A change begins a new generation. */
+export function withMode(mode: Mode): RegistrationChange {
+  return (cluster) => {
+    const { generation, spec } = cluster;
+    return spec.mode === mode ? cluster : successor({ generation, cluster }, { ...spec, mode });
+  };
+}
+
+/** Pauses the passes; resumes them if `pause` is `undefined`. */
+export function withPause(pause: Pause | undefined): RegistrationChange {
+  return (cluster) => {
+    const { paused, ...rest } = cluster;
+    if (pause === undefined) return paused === undefined ? cluster : rest;
+    return { ...rest, paused: pause };
+  };
+}
+
 /**
- * Ends the passes of a cluster. The cluster does not change. Its ranges, leases and run records stay in the table.
- * @returns whether the cluster was registered.
- * @throws TableError `ChangedMeanwhile`.
+ * Makes the stack the owner. From its next tick on, its passes write, and the passes of the former owner only observe.
  */
-export function unregisterCluster(
+export function withOwner(stack: string): RegistrationChange {
+  return (cluster) => (cluster.owner?.stack === stack ? cluster : { ...cluster, owner: { stack } });
+}
+
+/**
+ * Closes allocation in all ranges by a new generation. Allocation opens when enforcing passes have saved the ranges.
+ */
+export function withAllocationClosed(cluster: RegisteredCluster): RegisteredCluster {
+  const generation = cluster.generation + 1;
+  return { ...cluster, generation, rangesGeneration: generation };
+}
+
+/**
+ * Changes the registration of a cluster.
+ * @returns whether the cluster was registered.
+ * @throws TableError `ChangedMeanwhile` if the registration is not the one in `replaces`.
+ */
+export function updateCluster(
   table: KeyValueTable,
   name: string,
-  { replaces }: Pick<RegisterOptions, 'replaces'> = {},
+  change: RegistrationChange,
+  { replaces, ...options }: RegisterOptions = {},
 ): Promise<boolean> {
-  const change = (known: RegisteredCluster): Change<boolean> => {
+  const update = (known: RegisteredCluster): Change<boolean> => {
     refuseOther(name, known, replaces);
-    return { write: tombstoneContent(known.generation), result: true };
+    const next = change(known);
+    if (next === known) return { keep: true };
+    return { write: next === undefined ? tombstoneContent(known.generation) : clusterContent(next), result: true };
   };
-  return changeRegistered(table, name, false, change);
-}
-
-/**
- * Sets the mode of a cluster. A change begins a new generation.
- * @returns the registered cluster; `undefined` if it is not registered.
- */
-export function setClusterMode(table: KeyValueTable, name: string, mode: Mode): Promise<RegisteredCluster | undefined> {
-  const change = (known: RegisteredCluster): Change<RegisteredCluster | undefined> => {
-    if (known.spec.mode === mode) return { keep: known };
-    const cluster = successor({ generation: known.generation, cluster: known }, { ...known.spec, mode });
-    return { write: clusterContent(cluster), result: cluster };
-  };
-  return changeRegistered(table, name, undefined, change);
-}
-
-/**
- * Pauses the passes of one cluster; resumes them if `pause` is `undefined`.
- * @returns whether the cluster is registered.
- */
-export function pauseCluster(table: KeyValueTable, name: string, pause: Pause | undefined): Promise<boolean> {
-  const change = ({ paused: _, ...cluster }: RegisteredCluster): Change<boolean> => ({
-    write: clusterContent({ ...cluster, ...(pause !== undefined && { paused: pause }) }),
-    result: true,
-  });
-  return changeRegistered(table, name, false, change);
+  return changeRegistered(table, name, false, update, options);
 }
 
 /**
@@ -126,35 +141,6 @@ export function pauseCluster(table: KeyValueTable, name: string, pause: Pause | 
 export function pauseAllClusters(table: KeyValueTable, pause: Pause | undefined): Promise<void> {
   const change = (item: Item | undefined) => ({ write: pauseContent(pause, item), result: undefined });
   return guaranteedUpdate(table, CLUSTERS, ALL_CLUSTERS, change);
-}
-
-/**
- * Makes the stack the owner of a cluster. From its next tick on, its passes write, and the passes of the former owner only
- * observe.
- * @returns whether the cluster is registered.
- */
-export function takeOverCluster(table: KeyValueTable, name: string, stack: string): Promise<boolean> {
-  const change = (known: RegisteredCluster): Change<boolean> =>
-    known.owner?.stack === stack ? { keep: true } : ownedBy(stack, known, true);
-  return changeRegistered(table, name, false, change);
-}
-
-/**
- * Closes allocation in all ranges of a cluster by a new generation. Allocation opens when enforcing passes have saved the
- * ranges.
- * @returns the registered cluster; `undefined` if it is not registered.
- */
-export function closeAllocation(
-  table: KeyValueTable,
-  name: string,
-  options?: UpdateOptions,
-): Promise<RegisteredCluster | undefined> {
-  const change = (known: RegisteredCluster): Change<RegisteredCluster> => {
-    const generation = known.generation + 1;
-    const cluster = { ...known, generation, rangesGeneration: generation };
-    return { write: clusterContent(cluster), result: cluster };
-  };
-  return changeRegistered<RegisteredCluster | undefined>(table, name, undefined, change, options);
 }
 
 function refuseOther(name: string, now: RegisteredCluster | undefined, replaces: number | 'none' | undefined): void {

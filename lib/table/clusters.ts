@@ -211,7 +211,9 @@ export function claimCluster(
   options?: UpdateOptions,
 ): Promise<string | undefined> {
   const change = (known: RegisteredCluster): Change<string | undefined> =>
-    known.owner === undefined ? ownedBy(stack, known, stack) : { keep: known.owner.stack };
+    known.owner === undefined
+      ? { write: clusterContent({ ...known, owner: { stack } }), result: stack }
+      : { keep: known.owner.stack };
   return changeRegistered(table, name, undefined, change, options);
 }
 
@@ -228,8 +230,4 @@ export function changeRegistered<Result>(
     return known === undefined ? { keep: absent } : change(known);
   };
   return guaranteedUpdate(table, CLUSTERS, name, update, options);
-}
-
-export function ownedBy<Result>(stack: string, known: RegisteredCluster, result: Result): Change<Result> {
-  return { write: clusterContent({ ...known, owner: { stack } }), result };
 }

@@ -5,7 +5,7 @@ import type { ReadSecretText } from '../../lib/aws/store-client.ts';
 import { HOLD_OWNER_LABEL } from '../../lib/cluster/kubernetes-objects.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { DispatchError } from '../../lib/runtime/deadline.ts';
-import { registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, type NewItem, TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aReview, type ReviewFields, type SpecFields } from '../support/admission-review.ts';
@@ -330,7 +330,7 @@ describe('a table that cannot allocate', () => {
       'the cluster is another stack’s',
       'OtherStack',
       async ({ table }) => {
-        await takeOverCluster(table, 'demo', 'other');
+        await updateCluster(table, 'demo', withOwner('other'));
         return table;
       },
     ],

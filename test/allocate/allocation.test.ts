@@ -4,7 +4,7 @@ import { answerShape } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { setClusterMode, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { updateCluster, withMode, withOwner } from '../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import { answerJsonSchema } from '../../tools/json-schemas.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
@@ -101,13 +101,13 @@ test('a request that is repeated within a day gets the same answer and writes no
 test('a repeated request gets its earlier answer in mode observe', async () => {
   const world = await anAllocateWorld();
   const first = await world.ask({ items: [NEXT_IP] });
-  await setClusterMode(world.table, CLUSTER, 'observe');
+  await updateCluster(world.table, CLUSTER, withMode('observe'));
   expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
   expect(await world.ask({ requestId: 'r2', items: [NEXT_IP] })).toMatchObject({ error: { code: 'ObserveOnly' } });
 });
 
 test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
-  ['in mode observe', ({ table }) => setClusterMode(table, CLUSTER, 'observe')],
+  ['in mode observe', ({ table }) => updateCluster(table, CLUSTER, withMode('observe'))],
   ['after three intervals without a repair', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
 ])('an unfinished request is not refused %s, because it may hold items', async (_, close) => {
   const world = await anAllocateWorld({ isRepaired: false });
@@ -213,7 +213,7 @@ test.each<[string, Parameters<typeof anAllocateWorld>[0], Partial<AllocateReques
 
 test('a request is refused when another stack owns the cluster, and nothing is written', async () => {
   const world = await anAllocateWorld({ environment: { stack: 'ours' } });
-  await takeOverCluster(world.table, CLUSTER, 'theirs');
+  await updateCluster(world.table, CLUSTER, withOwner('theirs'));
   const before = await world.items();
   expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({
     outcome: 'refused',
@@ -223,7 +223,7 @@ test('a request is refused when another stack owns the cluster, and nothing is w
     },
   });
   expect(await world.items()).toEqual(before);
-  await takeOverCluster(world.table, CLUSTER, 'ours');
+  await updateCluster(world.table, CLUSTER, withOwner('ours'));
   expect(await world.ask({ items: [NEXT_IP] })).toMatchObject({ outcome: 'done' });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { closeAllocation, setClusterMode } from '../../lib/table/cluster-registration.ts';
+import { updateCluster, withAllocationClosed, withMode } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { anAdmissionWorld } from '../support/admission-world.ts';
 import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
@@ -67,8 +67,8 @@ describe('A table whose last repair is older than three intervals, as after a re
 });
 
 test.each<[string, 'observe' | 'enforce', (world: AllocateWorld) => Promise<unknown>]>([
-  ['that turns from observe to enforce', 'observe', ({ table }) => setClusterMode(table, CLUSTER, 'enforce')],
-  ['whose allocation is closed', 'enforce', ({ table }) => closeAllocation(table, CLUSTER)],
+  ['that turns from observe to enforce', 'observe', ({ table }) => updateCluster(table, CLUSTER, withMode('enforce'))],
+  ['whose allocation is closed', 'enforce', ({ table }) => updateCluster(table, CLUSTER, withAllocationClosed)],
 ])('a cluster %s allocates nothing until a pass has saved its ranges', async (_, mode, close) => {
   const world = await anAllocateWorld({ spec: { mode } });
   await close(world);

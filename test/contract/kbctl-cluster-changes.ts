@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { registerCluster, takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
@@ -16,7 +16,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     const { table, spec } = world();
     for (const name of ['a', 'b', 'c', 'd']) await registerCluster(table, specIn(spec({ name, mode: 'observe' })));
     await registerCluster(table, specIn(spec({ name: 'owned' })));
-    await takeOverCluster(table, 'owned', 'a-stack');
+    await updateCluster(table, 'owned', withOwner('a-stack'));
   });
 
   describe('kbctl cluster set-mode', () => {
@@ -37,7 +37,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       );
       await save();
       expect(await cluster('set-mode', 'enforce', 'd')).toMatchObject({ code: 0 });
-      await unregisterCluster(table, 'd');
+      await updateCluster(table, 'd', unregistered);
     });
 
     test('kbctl cluster set-mode --dry-run prints the change and changes nothing', async () => {
@@ -45,6 +45,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
         code: 1,
         stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
       });
+      const { stdout } = await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force', '-o', 'json');
+      expect(JSON.parse(stdout)).toMatchObject({ items: [{ name: 'a', generation: 2, rangesGeneration: 2 }] });
       expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
     });
 
@@ -105,7 +107,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       expect(await cluster('close-allocation', 'closing')).toMatchObject({ code: 0, stdout: `${words}\n`, stderr: '' });
       const after = generation + 1;
       expect(await registered('closing')).toMatchObject({ generation: after, rangesGeneration: after });
-      expect(await unregisterCluster(table, 'closing')).toBe(true);
+      expect(await updateCluster(table, 'closing', unregistered)).toBe(true);
     });
 
     test('kbctl cluster close-allocation refuses a cluster whose API servers allocate', async () => {
@@ -113,7 +115,7 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       await registerCluster(table, specIn(spec({ name: 'foreign', allocator: 'apiserver' })));
       const stderr = expect.stringContaining('foreign has "allocator: apiserver": nothing is allocated');
       expect(await cluster('close-allocation', 'foreign')).toMatchObject({ code: 3, stderr });
-      expect(await unregisterCluster(table, 'foreign')).toBe(true);
+      expect(await updateCluster(table, 'foreign', unregistered)).toBe(true);
     });
   });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
-import { registerCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, updateCluster } from '../../lib/table/cluster-registration.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
@@ -154,7 +154,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     test('kbctl heartbeat ends when the cluster is unregistered', async () => {
       const running = start();
       await running.untilItPrints(HELD);
-      await unregisterCluster(world().table, CLUSTER);
+      await updateCluster(world().table, CLUSTER, () => undefined);
       expect(await running.end()).toMatchObject({
         code: 3,
         stderr: expect.stringContaining(`${CLUSTER} is no longer registered`),

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { fromBits, union } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { pauseCluster, registerCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { registerCluster, updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
@@ -125,17 +125,17 @@ export function describeRunOnce(world: () => KbctlWorld): void {
 
     test('kbctl run-once runs no pass while the cluster is paused, unless an option forces it', async () => {
       const pause = { untilMs: Date.now() + 3_600_000, reason: 'upgrade', by: 'anna' };
-      await pauseCluster(world().table, CLUSTER, pause);
+      await updateCluster(world().table, CLUSTER, withPause(pause));
       const { code, stderr } = await repair(CLUSTER);
       expect(code).toBe(3);
       expect(stderr).toMatch(/is paused until \S+ by anna: upgrade\. Nothing was done\. .*--even-if-paused/);
       expect(await repair(CLUSTER, '--even-if-paused')).toMatchObject({ code: 0 });
       expect(await repair(CLUSTER, '--dry-run')).toMatchObject({ code: 0 });
-      await pauseCluster(world().table, CLUSTER, undefined);
+      await updateCluster(world().table, CLUSTER, withPause(undefined));
     });
 
     test('kbctl run-once runs for the stack that owns the cluster, and prints the name of the stack', async () => {
-      await takeOverCluster(world().table, CLUSTER, 'kbc-prod');
+      await updateCluster(world().table, CLUSTER, withOwner('kbc-prod'));
       world().restore('api', '10.0.0.78');
       const { stderr, stdout } = await repair(CLUSTER);
       expect(stderr).toContain(`The pass runs for stack kbc-prod, which owns ${CLUSTER}.\n`);

@@ -9,11 +9,12 @@ import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import {
   pauseAllClusters,
-  pauseCluster,
   registerCluster,
-  setClusterMode,
-  takeOverCluster,
-  unregisterCluster,
+  unregistered,
+  updateCluster,
+  withMode,
+  withOwner,
+  withPause,
 } from '../../lib/table/cluster-registration.ts';
 import { claimCluster, type Pause, readCluster } from '../../lib/table/clusters.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
@@ -33,10 +34,10 @@ type Change = (table: KeyValueTable, pause: Pause) => Promise<unknown>;
 
 const CHANGES: readonly [string, Change][] = [
   ['all clusters were paused', (table, pause) => pauseAllClusters(table, pause)],
-  ['the cluster was paused', (table, pause) => pauseCluster(table, 'demo', pause)],
-  ['the cluster was set to observe', (table) => setClusterMode(table, 'demo', 'observe')],
-  ['the cluster was unregistered', (table) => unregisterCluster(table, 'demo')],
-  ['another stack took over the cluster', (table) => takeOverCluster(table, 'demo', 'second')],
+  ['the cluster was paused', (table, pause) => updateCluster(table, 'demo', withPause(pause))],
+  ['the cluster was set to observe', (table) => updateCluster(table, 'demo', withMode('observe'))],
+  ['the cluster was unregistered', (table) => updateCluster(table, 'demo', unregistered)],
+  ['another stack took over the cluster', (table) => updateCluster(table, 'demo', withOwner('second'))],
 ];
 const NEW_SPEC: Change = (table) => registerCluster(table, aClusterSpec({ ...SPEC, maxEventsPerPass: 7 }));
 
@@ -123,7 +124,7 @@ test.each(LOOPS.map((loop) => ({ id: loop.id, loop })))(
   'a pass of $id writes if a user starts it although the cluster is paused',
   async ({ loop }) => {
     await pauseAllClusters(world.table, pause());
-    await pauseCluster(world.table, 'demo', pause());
+    await updateCluster(world.table, 'demo', withPause(pause()));
     const registered = await readCluster(world.table, 'demo');
     if (registered === undefined) throw new Error('demo is not registered');
     const request = { cluster: registered, loop, dryRun: false };

@@ -9,7 +9,7 @@ import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import { clusterEventJsonSchema } from '../../tools/json-schemas.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
@@ -97,9 +97,9 @@ describe('changes of a cluster', () => {
   });
 
   test('only the stack that owns a cluster publishes its changes', async () => {
-    await takeOverCluster(world.table, 'demo', 'other');
+    await updateCluster(world.table, 'demo', withOwner('other'));
     expect(await pass(down)).toEqual([]);
-    await takeOverCluster(world.table, 'demo', 'prod');
+    await updateCluster(world.table, 'demo', withOwner('prod'));
     expect(await pass(down)).toHaveLength(1);
   });
 

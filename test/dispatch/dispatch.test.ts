@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
-import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
+import { pauseAllClusters, updateCluster, withPause } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import { aDispatchWorld, aDispatchWorldOf, aReport } from '../support/dispatch-world.ts';
 
@@ -52,7 +52,7 @@ describe('the selection of clusters', () => {
   test('a paused cluster has no pass, even if it is forced, and the log names it', async () => {
     const world = await aDispatchWorldOf({ name: 'a' }, { name: 'b' });
     const untilMs = world.clock.nowMs + MINUTE;
-    await pauseCluster(world.table, 'a', { untilMs, reason: 'an upgrade', by: 'ops' });
+    await updateCluster(world.table, 'a', withPause({ untilMs, reason: 'an upgrade', by: 'ops' }));
     const { loop, names } = aLoop();
     expect(await world.dispatch(loop, { force: true })).toEqual({ passes: 1, failed: 0, skipped: 1 });
     expect(names()).toEqual(['b']);
@@ -66,7 +66,7 @@ describe('the selection of clusters', () => {
 
   test('a pause whose end is beyond the last date does not fail an invocation', async () => {
     const world = await aDispatchWorldOf({ name: 'a' });
-    await pauseCluster(world.table, 'a', { untilMs: 8.64e15 + 1, reason: 'forever', by: 'ops' });
+    await updateCluster(world.table, 'a', withPause({ untilMs: 8.64e15 + 1, reason: 'forever', by: 'ops' }));
     expect(await world.dispatch(aLoop().loop)).toEqual({ passes: 0, failed: 0, skipped: 1 });
     expect(world.telemetry.lines.at(-1)?.fields['paused']).toEqual(['a until 8640000000000001 by ops: forever']);
   });

@@ -3,7 +3,7 @@ import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { pauseAllClusters, pauseCluster, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { pauseAllClusters, updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
@@ -115,7 +115,11 @@ describe('the figures of a stack', () => {
 
   test('the figures count registered, paused and failing clusters and those without a lease, and the log names unhealthy ones', async () => {
     await world.register({ name: 'fails' }, { name: 'paused' }, { name: 'well' }, { name: 'without' });
-    await pauseCluster(world.table, 'paused', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
+    await updateCluster(
+      world.table,
+      'paused',
+      withPause({ untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' }),
+    );
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
     scripts['fails'] = () => Promise.reject(new Error('no'));
     scripts['without'] = async () => aReport({ counts: { activeLeases: 0 }, errors: [new Error('none')] });
@@ -155,7 +159,7 @@ describe('the figures of a stack', () => {
 
   test('the figures omit clusters of another stack', async () => {
     await world.register({ name: 'theirs' }, { name: 'ours' });
-    await takeOverCluster(world.table, 'theirs', 'second');
+    await updateCluster(world.table, 'theirs', withOwner('second'));
     await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 1 });
   });
@@ -198,7 +202,7 @@ describe('the figures of a stack', () => {
   test('other processes count the figures of more than 250 clusters in parts in the middle of the minute', async () => {
     await world.register(...Array.from({ length: 501 }, (_, at) => ({ name: `c-${at}` })));
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
-    await pauseCluster(world.table, 'c-7', { untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' });
+    await updateCluster(world.table, 'c-7', withPause({ untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' }));
     await world.table.put({ cluster: 'c-8', key: 'runs/node-port-repair', value: 7, schema: 1 }, undefined);
     const { queue, sent } = memoryQueue(() => world.clock.nowMs);
     const loop: LoopDefinition = { ...kubernetesService, run: () => Promise.reject(new Error('no pass runs here')) };

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
-import { takeOverCluster, unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
@@ -135,7 +135,7 @@ describe('a cluster of another stack', () => {
   });
 
   test('only the new stack writes to a cluster after it takes the cluster over', async () => {
-    await takeOverCluster(world.table, 'demo', 'second');
+    await updateCluster(world.table, 'demo', withOwner('second'));
     await tick('second', writesAll);
     expect(await keys()).toEqual(['masterleases', 'ranges/serviceips', 'runs/kubernetes-service']);
     await tick('prod');
@@ -150,7 +150,7 @@ test('a cluster that is unregistered while a stack claims it is not registered a
   let reads = 0;
   const get: typeof table.get = async (cluster, key) => {
     reads += 1;
-    if (reads === 1) await unregisterCluster(table, 'demo');
+    if (reads === 1) await updateCluster(table, 'demo', unregistered);
     return table.get(cluster, key);
   };
   const environment = { stack: 'prod', table: () => ({ ...table, get }) };

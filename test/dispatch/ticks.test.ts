@@ -4,7 +4,7 @@ import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
-import { unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import { TableError, type TableErrorCode } from '../../lib/table/key-value-table.ts';
 import { plainValue } from '../../lib/table/stored-item.ts';
@@ -288,7 +288,7 @@ describe('a message', () => {
 
   test('a cluster of a message that is no longer registered is logged, and does not count as a failure', async () => {
     await world.register({ name: 'a' }, { name: 'gone' });
-    await unregisterCluster(world.table, 'gone');
+    await updateCluster(world.table, 'gone', unregistered);
     expect(await invoke(queueEvent(tickOf({ clusters: ['gone', 'a', 'never'] })))).toEqual({
       passes: 1,
       failed: 0,

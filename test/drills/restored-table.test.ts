@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
-import { closeAllocation, takeOverCluster } from '../../lib/table/cluster-registration.ts';
+import { updateCluster, withAllocationClosed, withOwner } from '../../lib/table/cluster-registration.ts';
 import { CLUSTER, LoopWorld, serversAt } from '../crash-sweep/loop-world.ts';
 import { withAddresses } from '../repair/services.ts';
 import { A, B, READY } from '../support/endpoints-world.ts';
@@ -88,7 +88,7 @@ test('a backup from five minutes ago allocates nothing before its next passes if
   await passes(world);
   for (const name of ['c', 'd', 'e']) await createService(world, name);
   world.useTable(backup);
-  await closeAllocation(world.table, CLUSTER);
+  await updateCluster(world.table, CLUSTER, withAllocationClosed);
   await opensWithItsPasses(world);
 });
 
@@ -98,10 +98,10 @@ test('a backup in the table of another stack allocates nothing before that stack
   await createService(world, 'c');
   world.useTable(backup);
   world.stack = 'restored';
-  await closeAllocation(world.table, CLUSTER);
+  await updateCluster(world.table, CLUSTER, withAllocationClosed);
   await passes(world);
   expect(await allocatesNothingUsed(world)).toBe(0);
-  await takeOverCluster(world.table, CLUSTER, world.stack);
+  await updateCluster(world.table, CLUSTER, withOwner(world.stack));
   await opensWithItsPasses(world);
 });
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { unregisterCluster } from '../../lib/table/cluster-registration.ts';
+import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import {
   nextTickMs,
   type RunnerClock,
@@ -81,7 +81,7 @@ test.each(LOOPS)('%s ends the run once its cluster is no longer registered', asy
   const job = scheduledLoops(environment, spec).find(({ id }) => id === loop);
   await register(spec);
   await job?.invoke(0);
-  await unregisterCluster(table, spec.name);
+  await updateCluster(table, spec.name, unregistered);
   await expect(job?.invoke(10_000)).rejects.toMatchObject({
     exitCode: 3,
     message: expect.stringContaining(`${spec.name} is no longer registered`),

@@ -3,9 +3,10 @@ import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import { type DeregistrationResult, deregisterAddress } from '../../lib/dispatch/deregistration.ts';
 import {
   pauseAllClusters,
-  pauseCluster,
   registerCluster,
-  setClusterMode,
+  updateCluster,
+  withMode,
+  withPause,
 } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
@@ -38,7 +39,7 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
     world.inChargeSinceMs = world.clock.nowMs;
   }
   const { table } = await world.kbctl();
-  if (change.mode !== undefined) await setClusterMode(table, CLUSTER, change.mode);
+  if (change.mode !== undefined) await updateCluster(table, CLUSTER, withMode(change.mode));
   else await registerCluster(table, world.spec);
   // Claims the cluster, as the endpoints loop does, before another stack can.
   if (!world.has('endpoints') || world.has('otherStack')) await claimCluster(table, CLUSTER, STACK);
@@ -53,7 +54,7 @@ export async function pause(world: World, chance: Chance): Promise<void> {
   const pause = { untilMs, reason: 'maintenance', by: 'me' };
   const isAll = chance.once(2);
   if (isAll) await pauseAllClusters(table, pause);
-  else if (!(await pauseCluster(table, CLUSTER, pause))) return;
+  else if (!(await updateCluster(table, CLUSTER, withPause(pause)))) return;
   world.note(`${isAll ? 'all clusters are' : 'the cluster is'} paused until ${world.timeOf(untilMs)}`);
   world.pauses.set(isAll ? 'all' : 'cluster', { fromMs: clock.nowMs, untilMs });
   // A spec that is applied during a pause does not end the pause.

@@ -1,4 +1,4 @@
-import { closeAllocation } from '../../lib/table/cluster-registration.ts';
+import { updateCluster, withAllocationClosed } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
 import { apply, DRAINED_MS, withdraw } from './operators.ts';
@@ -92,7 +92,7 @@ async function saveIsLost(world: World, chance: Chance): Promise<void> {
 
 async function closeRanges(world: World): Promise<void> {
   const { table } = await world.kbctl();
-  await closeAllocation(table, CLUSTER);
+  await updateCluster(table, CLUSTER, withAllocationClosed);
 }
 
 /** Widens or moves the range, or closes all allocation by hand for a moment. */

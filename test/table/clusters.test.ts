@@ -1,13 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
 import {
-  closeAllocation,
   pauseAllClusters,
-  pauseCluster,
   registerCluster,
-  setClusterMode,
-  takeOverCluster,
-  unregisterCluster,
+  unregistered,
+  updateCluster,
+  withAllocationClosed,
+  withMode,
+  withOwner,
+  withPause,
 } from '../../lib/table/cluster-registration.ts';
 import { claimCluster, clusterPages, listClusters, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable, TableValue } from '../../lib/table/key-value-table.ts';
@@ -92,7 +93,7 @@ describe('registerCluster', () => {
 
   test('registerCluster keeps the pause of the cluster', async () => {
     const table = await withCluster();
-    await pauseCluster(table, SPEC.name, PAUSE);
+    await updateCluster(table, SPEC.name, withPause(PAUSE));
     expect(await registerCluster(table, { ...SPEC, mode: 'enforce' })).toMatchObject({ paused: PAUSE });
   });
 
@@ -108,7 +109,7 @@ describe('registerCluster', () => {
   test('registerCluster continues the generations of a name that was registered before', async () => {
     const table = await withCluster();
     await registerCluster(table, { ...SPEC, mode: 'enforce' });
-    await unregisterCluster(table, SPEC.name);
+    await updateCluster(table, SPEC.name, unregistered);
     expect(await registerCluster(table, SPEC)).toEqual({ spec: SPEC, generation: 3, rangesGeneration: 3 });
   });
 
@@ -144,10 +145,10 @@ describe('registerCluster', () => {
   });
 });
 
-test('unregisterCluster removes the cluster from reads and lists, and keeps its items', async () => {
+test('unregistered removes the cluster from reads and lists, and keeps its items', async () => {
   const table = await withCluster();
   const range = won(await table.put({ cluster: SPEC.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined));
-  expect(await unregisterCluster(table, SPEC.name)).toBe(true);
+  expect(await updateCluster(table, SPEC.name, unregistered)).toBe(true);
   expect((await itemOf(table))?.value).toEqual({ generation: 1 });
   expect(await readCluster(table, SPEC.name)).toBeUndefined();
   expect((await listClusters(table)).clusters).toEqual([]);
@@ -162,7 +163,7 @@ describe('a registration that was read before', () => {
     const table = memoryTable();
     await registerCluster(table, SPEC, { replaces: 'none' });
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
-    expect(await unregisterCluster(table, SPEC.name, { replaces: 2 })).toBe(true);
+    expect(await updateCluster(table, SPEC.name, unregistered, { replaces: 2 })).toBe(true);
     expect(await registerCluster(table, SPEC, { replaces: 'none' })).toMatchObject({ generation: 3 });
   });
 
@@ -172,13 +173,13 @@ describe('a registration that was read before', () => {
   ] as const)('a registration is not replaced if %s was read before', async (_, replaces) => {
     const table = await withCluster();
     await expect(registerCluster(table, CHANGED, { replaces })).rejects.toMatchObject(TOO_LATE);
-    await expect(unregisterCluster(table, SPEC.name, { replaces })).rejects.toMatchObject(TOO_LATE);
+    await expect(updateCluster(table, SPEC.name, unregistered, { replaces })).rejects.toMatchObject(TOO_LATE);
     expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 1, spec: SPEC });
   });
 
   test('a registration that was removed since it was read is not created again', async () => {
     const table = await withCluster();
-    await unregisterCluster(table, SPEC.name);
+    await updateCluster(table, SPEC.name, unregistered);
     await expect(registerCluster(table, CHANGED, { replaces: 1 })).rejects.toMatchObject({
       ...TOO_LATE,
       message: expect.stringContaining('prod-1 is no longer registered: another writer'),
@@ -187,26 +188,27 @@ describe('a registration that was read before', () => {
 
   test('a registration is replaced even if it was paused since it was read or already equals the new one', async () => {
     const table = await withCluster();
-    await pauseCluster(table, SPEC.name, PAUSE);
+    await updateCluster(table, SPEC.name, withPause(PAUSE));
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ paused: PAUSE });
     expect(await registerCluster(table, CHANGED, { replaces: 1 })).toMatchObject({ generation: 2 });
   });
 });
 
-test('setClusterMode writes one new generation of the unchanged spec', async () => {
+test('withMode begins one new generation of the unchanged spec', async () => {
   const table = await withCluster('prod');
-  await pauseCluster(table, SPEC.name, PAUSE);
-  const changed = await setClusterMode(table, SPEC.name, 'enforce');
+  await updateCluster(table, SPEC.name, withPause(PAUSE));
+  await updateCluster(table, SPEC.name, withMode('enforce'));
+  const changed = await readCluster(table, SPEC.name);
   const spec = { ...SPEC, mode: 'enforce' };
   expect(changed).toEqual({ spec, generation: 2, rangesGeneration: 2, paused: PAUSE, owner: { stack: 'prod' } });
+  await updateCluster(table, SPEC.name, withMode('enforce'));
   expect(await readCluster(table, SPEC.name)).toEqual(changed);
-  expect(await setClusterMode(table, SPEC.name, 'enforce')).toEqual(changed);
 });
 
 test('the owner of a cluster stays when the spec or the pause changes', async () => {
   const table = await withCluster('prod');
   await registerCluster(table, { ...SPEC, mode: 'enforce' });
-  await pauseCluster(table, SPEC.name, PAUSE);
+  await updateCluster(table, SPEC.name, withPause(PAUSE));
   expect(await readCluster(table, SPEC.name)).toMatchObject({ generation: 2, owner: { stack: 'prod' } });
 });
 
@@ -222,18 +224,18 @@ test('only the first stack that claims a cluster becomes its owner', async () =>
 test('changes of a cluster that is not or no longer registered write nothing', async () => {
   const table = memoryTable();
   const changes = async () => [
-    await unregisterCluster(table, SPEC.name),
-    await setClusterMode(table, SPEC.name, 'enforce'),
+    await updateCluster(table, SPEC.name, unregistered),
+    await updateCluster(table, SPEC.name, withMode('enforce')),
     await claimCluster(table, SPEC.name, 'prod', AT_ONCE),
-    await takeOverCluster(table, SPEC.name, 'prod'),
-    await pauseCluster(table, SPEC.name, PAUSE),
-    await closeAllocation(table, SPEC.name),
+    await updateCluster(table, SPEC.name, withOwner('prod')),
+    await updateCluster(table, SPEC.name, withPause(PAUSE)),
+    await updateCluster(table, SPEC.name, withAllocationClosed),
   ];
-  const nothing = [false, undefined, undefined, false, false, undefined];
+  const nothing = [false, false, undefined, false, false, false];
   expect(await changes()).toEqual(nothing);
   expect(await itemOf(table)).toBeUndefined();
   await registerCluster(table, SPEC);
-  await unregisterCluster(table, SPEC.name);
+  await updateCluster(table, SPEC.name, unregistered);
   const before = await itemOf(table);
   expect(await changes()).toEqual(nothing);
   expect(await itemOf(table)).toEqual(before);
@@ -260,9 +262,9 @@ test('a list of clusters is read in pages, and contains the time of the last wri
 test('the pause of one cluster is read with its registration, changes no generation, and can be ended', async () => {
   const table = memoryTable();
   const registered = await registerCluster(table, SPEC);
-  expect(await pauseCluster(table, SPEC.name, PAUSE)).toBe(true);
+  expect(await updateCluster(table, SPEC.name, withPause(PAUSE))).toBe(true);
   expect(await readCluster(table, SPEC.name)).toEqual({ ...registered, paused: PAUSE });
-  expect(await pauseCluster(table, SPEC.name, undefined)).toBe(true);
+  expect(await updateCluster(table, SPEC.name, withPause(undefined))).toBe(true);
   expect(await readCluster(table, SPEC.name)).toEqual(registered);
 });
 

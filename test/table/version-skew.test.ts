@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { countBody, receivedTicks, tickBody } from '../../lib/dispatch/event.ts';
-import { pauseAllClusters, pauseCluster } from '../../lib/table/cluster-registration.ts';
+import { pauseAllClusters, updateCluster, withPause } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { listFleetNotes, writeSuspect } from '../../lib/table/fleet-notes.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
@@ -39,7 +39,7 @@ const TYPES: Readonly<Record<keyof typeof STORED_FORMS, Access>> = {
   registration: {
     form: STORED_FORMS.registration,
     read: (table) => readCluster(table, 'demo'),
-    rewrite: (table) => pauseCluster(table, 'demo', pause),
+    rewrite: (table) => updateCluster(table, 'demo', withPause(pause)),
   },
   'pause of all': {
     form: STORED_FORMS['pause of all'],
@@ -183,6 +183,6 @@ test('two releases that run side by side answer for and release the items of eac
   await ask({ requestId: 'r5', operation: 'release', items: items('10.0.0.2') }, newer);
   expect(await taken()).toEqual({});
 
-  await pauseCluster(older, CLUSTER, pause);
+  await updateCluster(older, CLUSTER, withPause(pause));
   expect(await readCluster(newer, CLUSTER)).toMatchObject({ paused: pause });
 });

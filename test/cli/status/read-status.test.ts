@@ -1,7 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { readClusterStatus, readFleetStatus } from '../../../cli/status/read-status.ts';
 import { RANGE_KEYS } from '../../../lib/cluster/spec-ranges.ts';
-import { pauseAllClusters, registerCluster, unregisterCluster } from '../../../lib/table/cluster-registration.ts';
+import {
+  pauseAllClusters,
+  registerCluster,
+  unregistered,
+  updateCluster,
+} from '../../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, TableError, type TableValue } from '../../../lib/table/key-value-table.ts';
 import { saveRange } from '../../../lib/table/ranges.ts';
 import { writeRunRecord } from '../../../lib/table/run-records.ts';
@@ -98,7 +103,7 @@ describeInEachTable('The status of a cluster', (open) => {
   test('a cluster that is no longer registered has no status', async () => {
     const table = await open();
     await fill(table);
-    await unregisterCluster(table, 'demo');
+    await updateCluster(table, 'demo', unregistered);
     expect(await readClusterStatus(table, 'demo', NOW_MS)).toBeUndefined();
     expect((await readFleetStatus(table, 't', NOW_MS, 'full')).clusters).toEqual([]);
   });
