@@ -45,8 +45,7 @@ export function writePrompt(stream: OutStream, question: string): void {
 }
 
 /**
- * Writes data for programs, with its line breaks and tabs. In JSON, and in strings of {@link yamlOf}, the escapes are those
- * of the format.
+ * Writes data for programs. Line breaks and tabs stay; JSON and strings of {@link yamlOf} have the escapes of their format.
  */
 export function writeData(stream: OutStream, data: string | Uint8Array): void {
   stream.write(typeof data === 'string' ? escaped(data, CONTROLS_IN_DATA) : data);

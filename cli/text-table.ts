@@ -59,7 +59,7 @@ export function textTable<Row>(
   return [lineOf(shown.map(({ title }) => title)), ...rows.map((row, index) => lineOf(cells[index] ?? [], row))];
 }
 
-/** Narrows the columns that may shrink, the last first, to the width of the terminal. */
+/** Narrows the columns that may shrink, beginning with the last one, until the table fits the terminal. */
 function widthsOf<Row>(
   shown: readonly Column<Row>[],
   cells: readonly (readonly string[])[],

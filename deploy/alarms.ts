@@ -79,7 +79,7 @@ const RELEASE_FAILING_ALARM: Resource = {
   },
 };
 
-/** Refers to the alarms, so that they are created first. */
+/** Returns a rule that is true if one of the alarms fires. It contains references, so that the alarms are created first. */
 function anyOf(names: readonly string[]): string {
   return names.map((name) => `ALARM("\${${alarmId(name)}}")`).join(' OR ');
 }

@@ -1,9 +1,9 @@
 import type { Plugin } from 'esbuild';
 
 /**
- * Smaller replacements for parts of the AWS SDK: Lambda has credentials in the environment, and no function reads event
- * streams. The SDK loads these parts with `import()`. For such imports esbuild would also keep every shared module of
- * the clients complete.
+ * Smaller replacements for parts of the AWS SDK that no function needs: Lambda has credentials in the environment, and no
+ * function reads event streams. The SDK loads these parts with `import()`, and esbuild keeps every export of a module that such a
+ * part uses.
  */
 const REPLACEMENTS: Readonly<Record<string, string>> = {
   '@aws-sdk/credential-provider-node': "export { fromEnv as defaultProvider } from '@aws-sdk/credential-provider-env';",

@@ -42,7 +42,7 @@ export interface Fleet {
 export interface Usage {
   invocations: number;
   passes: number;
-  /** The ticks in the queue; `sends` counts the calls that send them. */
+  /** The number of ticks in the queue. `sends` is the number of calls that send them. */
   messages: number;
   sends: number;
   readUnits: number;

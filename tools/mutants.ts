@@ -28,7 +28,9 @@ const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
 const LEAST_KILLED = 0.9;
-/** The least share of detected mutants in a sample. It is lower, because a sample may consist of the worst modules. */
+/**
+ * The least share of detected mutants in a sample: less than for all mutants, because a sample may consist of the worst modules.
+ */
 const LEAST_OF_SAMPLE = 0.85;
 
 /** The imports of each file, read when they are first needed. */

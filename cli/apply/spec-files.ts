@@ -18,7 +18,7 @@ export interface SpecFile {
 
 export interface SpecFiles {
   readonly files: readonly SpecFile[];
-  /** One block of lines for each faulty file, and for each name that two specs have. */
+  /** The faults as text: a block of lines for each faulty file, and one for each name that two specs share. */
   readonly faults: readonly string[];
 }
 
@@ -91,8 +91,8 @@ async function readFileOf(file: string, stdin: Stdin): Promise<(SpecFile | Fault
 }
 
 /**
- * Returns each spec or its faults: of each YAML document, and of each cluster that `kbctl cluster get -o yaml` or
- * `-o json` printed. A text that is not YAML is read as one spec, for its faults.
+ * Returns a result for each YAML document, and for each cluster in an output of `kbctl cluster get -o yaml` or `-o json`. A text
+ * that is not YAML has one result, with its faults.
  */
 function resultsIn(text: string): SpecResult[] {
   const documents = parseAllDocuments(text);

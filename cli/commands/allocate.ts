@@ -212,7 +212,7 @@ function report(output: Output, kind: string, answer: Answer, { refused, line }:
   if (!output.isForPrograms) output.lines(answer.items.map(line));
 }
 
-/** Asks for confirmation unless no Service has any of the items. */
+/** Asks for confirmation if a Service has one of the items, or if the Services could not be read. */
 async function mayRelease(
   cli: Cli,
   spec: ClusterSpec,

@@ -63,7 +63,9 @@ async function pause(cli: Cli, names: readonly string[], options: PauseOptions):
   return setPause(cli, names, options, async () => ({ untilMs: (await cli.nowMs()) + forMs, reason, by }));
 }
 
-/** @param terms returns the pause, `undefined` to resume */
+/**
+ * @param terms returns the pause, or `undefined` to resume
+ */
 async function setPause(
   cli: Cli,
   names: readonly string[],

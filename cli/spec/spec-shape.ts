@@ -5,7 +5,7 @@ import type { Report, SpecPath } from './spec-fault.ts';
 
 type WrittenSpec = z.input<typeof writtenSpecShape>;
 
-/** A value whose faulty parts are `undefined`; the other parts keep their place. */
+/** A value in which each faulty part is `undefined`. The other parts keep their places. */
 type Draft<T> = T extends readonly (infer Item)[]
   ? readonly Draft<Item>[] | undefined
   : T extends object

@@ -137,8 +137,8 @@ function lastPassAgo(loops: readonly LoopStatus[], nowMs: number): string {
 }
 
 /**
- * Returns the time of a loop's last success. A later run that only leases show counts as a success if the last recorded pass
- * succeeded.
+ * Returns the time of a loop's last success. If leases show that the loop ran after its last recorded pass, and that pass
+ * succeeded, the later run counts as a success.
  */
 export function successAtMs({ state, lastRanAtMs, lastSuccessAtMs }: LoopStatus): number | undefined {
   return state === 'good' ? (lastRanAtMs ?? lastSuccessAtMs) : lastSuccessAtMs;

@@ -69,8 +69,8 @@ const QUIET_MS = 600_000;
 
 /**
  * Judges a change by another writer. Our first correction is immediate. If the other writer undoes it within two ticks, the
- * endpoints have two owners. From then on, writes that only contest wait, each twice as long as the one before. The contest
- * ends when the objects have not changed for ten minutes. A write that adds or removes an address does not contest.
+ * endpoints have two owners. From then on, each correction waits twice as long as the one before, unless it also adds or removes
+ * an address. The contest ends when the objects have not changed for ten minutes.
  */
 export function judgeContest(before: ContestState, observation: ContestObservation): ContestVerdict {
   const { nowMs, differs, wanted } = observation;

@@ -73,10 +73,7 @@ interface World extends ServersSeen {
   readonly service: ServiceObject | undefined;
   /** The slices with the Service's label, and the slices that have the names of ours. */
   readonly slices: readonly EndpointSliceObject[];
-  /**
-   * The contest about the Endpoints and their slice, as the last pass left it. `slicesContest` is that about the other
-   * slices.
-   */
+  /** The contest with another writer about the Endpoints and their slice, as the last pass left it. */
   readonly contest: ContestState;
   readonly slicesContest: ContestState;
 }

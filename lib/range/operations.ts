@@ -33,10 +33,7 @@ export interface ReleaseOptions {
   /** These holds are restored, and their items are not freed. */
   readonly restore?: readonly Hold[];
   readonly owner?: string;
-  /**
-   * If set, a held item is released only if its hold equals the one here, and an item without a hold here only if it is not
-   * held.
-   */
+  /** If set, an item is released only if it still has the hold that it has here, or still has no hold. */
   readonly expected?: readonly Hold[];
 }
 

@@ -10,7 +10,7 @@ interface Cidr {
   readonly ready: boolean;
 }
 
-/** The most networks in a run record; with more, it would be too large. */
+/** The most networks in a run record. With more networks, the record would be too large. */
 const MOST_NETWORKS = 16;
 
 /**

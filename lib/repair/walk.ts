@@ -36,7 +36,7 @@ export interface Ledger<Item> {
   claim(item: Item, by: ServiceClaim): ClaimResult;
 }
 
-/** The most findings that a pass lists: far more than its run record, log line and events show. */
+/** The most findings that a pass lists. The run record, the log line and the events show far fewer. */
 const MOST_LISTED = 1_000;
 
 /** The first findings of a walk, and the number of further findings by type, because every Service may have findings. */

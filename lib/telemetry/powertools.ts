@@ -14,7 +14,7 @@ import {
   type Telemetry,
 } from './telemetry.ts';
 
-/** One line of metrics: its dimensions, sums and values. */
+/** A line of metrics, with its dimensions, sums and values. */
 interface Line {
   readonly labels: Labels;
   readonly samples: Map<SampleName, number[]>;

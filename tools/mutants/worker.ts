@@ -41,7 +41,7 @@ interface Measured {
   readonly reached: ReadonlySet<number>;
   readonly evaluations: number;
   readonly cpuMs: number;
-  /** The number of mutants that it has detected. */
+  /** The number of mutants that the test has detected. */
   kills: number;
 }
 
@@ -57,8 +57,7 @@ const MOST_CPU_MS = 5_000;
  */
 const FIRST_RELOADED = 6;
 /**
- * The factor of an endless loop. A mutant counts as detected if the test evaluates more than this many times as many
- * expressions.
+ * A mutant counts as an endless loop, and so as detected, if a test evaluates this many times as many expressions as without it.
  */
 const ENDLESS = 20;
 const ALWAYS_ALLOWED = 10_000;
