@@ -3,9 +3,9 @@ import { containsNetwork, type Network, parseCidr } from '../allocator/network.t
 import type { ClusterSpec } from '../cluster/cluster-spec.ts';
 import { DEFAULT_CLUSTER_IP_RANGE } from '../cluster/spec-parts.ts';
 import { isDefault, listServiceCidrs, type ServiceCidr, servedAddresses } from '../kubernetes/service-cidrs.ts';
-import { networkLedger } from '../repair/audit.ts';
-import { CLUSTER_IP_WORDS, clusterIpWalk } from '../repair/cluster-ips.ts';
-import type { MakeRange } from '../repair/walk.ts';
+import { auditedCidr } from '../repair/audit.ts';
+import type { MakeRange } from '../repair/claims.ts';
+import { CLUSTER_IP_WORDS, clusterIpClaims } from '../repair/cluster-ips.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 import { repairPass } from './repair.ts';
 import { keepService, repairAddresses, type Services } from './repair-ip-addresses.ts';
@@ -67,9 +67,9 @@ export function clusterIps(
     words: CLUSTER_IP_WORDS,
     errors: ERRORS,
     makeRange,
-    makeAuditLedger: (range) => networkLedger(range, makeRange),
+    makeAuditedRange: (cidr) => auditedCidr(cidr, makeRange),
     listed: { apiserver: 'withClusterIPs', table: 'withClusterIPs' },
-    startWalk: (ledgers) => clusterIpWalk(ledgers, isServedAddress),
+    enterClaims: (ranges) => clusterIpClaims(ranges, isServedAddress),
   };
 }
 

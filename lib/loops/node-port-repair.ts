@@ -1,8 +1,8 @@
 import { portRangeOf } from '../allocator/port-range.ts';
 import { isRefused } from '../allocator/refusal.ts';
-import { auditLedger } from '../repair/audit.ts';
-import { NODE_PORT_WORDS, nodePortWalk } from '../repair/node-ports.ts';
-import type { MakeRange } from '../repair/walk.ts';
+import { auditedRange } from '../repair/audit.ts';
+import type { MakeRange } from '../repair/claims.ts';
+import { NODE_PORT_WORDS, nodePortClaims } from '../repair/node-ports.ts';
 import type { LoopDefinition } from './pass.ts';
 import { repairPass } from './repair.ts';
 import type { RepairKind } from './repair-kind.ts';
@@ -25,12 +25,12 @@ export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
       cannotSave: 'unable to persist the updated port allocations',
     },
     makeRange,
-    makeAuditLedger: (range) => {
-      const ports = makeRange(range);
-      return isRefused(ports) ? ports : auditLedger(ports);
+    makeAuditedRange: (text) => {
+      const ports = makeRange(text);
+      return isRefused(ports) ? ports : auditedRange(ports);
     },
     listed: { apiserver: 'withNodePorts', table: 'all' },
-    startWalk: nodePortWalk,
+    enterClaims: nodePortClaims,
   };
 }
 

@@ -1,8 +1,8 @@
 import type { Finding } from '../cluster/finding.ts';
 import type { RangeDecision } from '../range/merge.ts';
 import { auditRange } from '../repair/audit.ts';
+import { RepairError } from '../repair/claims.ts';
 import { type Comparison, compareRange } from '../repair/compare-range.ts';
-import { RepairError } from '../repair/walk.ts';
 import type { PassContext } from './pass.ts';
 import type { GatheredRange, RangeAtStart, RepairWorld } from './repair-gather.ts';
 import { type RepairKind, reworded } from './repair-kind.ts';
@@ -89,7 +89,7 @@ function decide<Item>(
   };
   return ranges.map((range) =>
     range.allocator === 'table'
-      ? recordDecision(range.start, compareRange(range.ledger, words, pass, rangesGeneration))
+      ? recordDecision(range.start, compareRange(range.claimed, words, pass, rangesGeneration))
       : auditDecision(kind, range, rangesGeneration),
   );
 }
@@ -103,11 +103,11 @@ function recordDecision(start: RangeAtStart, comparison: Comparison): Decision {
 
 function auditDecision<Item>(
   { words, errors }: RepairKind<Item>,
-  { start, ledger }: Extract<GatheredRange<Item>, { allocator: 'apiserver' }>,
+  { start, claimed }: Extract<GatheredRange<Item>, { allocator: 'apiserver' }>,
   generation: number,
 ): Decision {
   const stored = start.state === 'read' ? start.stored : undefined;
-  const { findings, counts, next } = auditRange(ledger, words, stored, generation);
+  const { findings, counts, next } = auditRange(claimed, words, stored, generation);
   if (start.state === 'corrupt') {
     const finding: Finding = { type: 'corruptSnapshot', message: start.error.message };
     return { start, findings: [...findings, finding], counts, errors: [reworded(errors.cannotRead, start.error)] };

@@ -2,9 +2,9 @@ import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type RangeKey, rangesOf } from '../cluster/spec-ranges.ts';
-import type { AuditLedger } from '../repair/audit.ts';
+import type { AuditedRange } from '../repair/audit.ts';
+import { type EnterClaims, FindingList, RepairError } from '../repair/claims.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
-import { RepairError, type Walk } from '../repair/walk.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { decodeRange, type ReadRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
@@ -20,12 +20,12 @@ export type RangeAtStart = { readonly key: RangeKey; readonly configured: string
 
 /** A range with the claims of all Services. */
 export type GatheredRange<Item> =
-  | { readonly allocator: 'table'; readonly start: RangeAtStart; readonly ledger: Rebuild<Item> }
-  | { readonly allocator: 'apiserver'; readonly start: RangeAtStart; readonly ledger: AuditLedger<Item> };
+  | { readonly allocator: 'table'; readonly start: RangeAtStart; readonly claimed: Rebuild<Item> }
+  | { readonly allocator: 'apiserver'; readonly start: RangeAtStart; readonly claimed: AuditedRange<Item> };
 
-type Walked = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
+type Entered = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
 
-/** The report of a pass that ends early, because a range does not parse or the walk was aborted. */
+/** The report of a pass that ends early, because a range does not parse or a claim ended the pass. */
 interface EndedEarly {
   readonly outcome: 'ended';
   readonly report: PassReport;
@@ -37,7 +37,7 @@ export type RepairWorld<Item> =
       readonly outcome: 'gathered';
       readonly startedAtMs: number;
       readonly ranges: readonly GatheredRange<Item>[];
-    } & Walked);
+    } & Entered);
 
 /**
  * Reads the ranges, lists the Services, and enters their claims into the ranges. When the pass saves a range, it detects
@@ -57,14 +57,14 @@ export async function gatherRanges<Item>(
     if ('outcome' in range) return range;
     ranges.push(range);
   }
-  const walk = kind.startWalk(ranges.map(({ ledger }) => ledger));
-  const error = await walkServices(kind, context, walk, visit);
-  const { unlisted, outside } = walk.findings;
-  const listed = await withoutNewRecords(kind, context, walk.findings.listed);
-  const walked = { findings: listed, unlisted, counts: { services: walk.services, ...(outside > 0 && { outside }) } };
+  const enter = kind.enterClaims(ranges.map(({ claimed }) => claimed));
+  const { services, found, error } = await enterServices(kind, context, enter, visit);
+  const { listed, unlisted, outside } = found;
+  const findings = await withoutNewRecords(kind, context, listed);
+  const entered = { findings, unlisted, counts: { services, ...(outside > 0 && { outside }) } };
   return error === undefined
-    ? { outcome: 'gathered', startedAtMs, ranges, ...walked }
-    : { outcome: 'ended', report: { changes: [], ...walked, errors: [error] } };
+    ? { outcome: 'gathered', startedAtMs, ranges, ...entered }
+    : { outcome: 'ended', report: { changes: [], ...entered, errors: [error] } };
 }
 
 /**
@@ -142,13 +142,13 @@ function openRecord<Item>(
     return { outcome: 'ended', report: { changes: [], findings, counts: {}, errors: [error] } };
   }
   const rebuilt = usable(makeRange(configured), errors, configured);
-  return { allocator: 'table', start, ledger: startRebuild(stored, recorded, rebuilt) };
+  return { allocator: 'table', start, claimed: startRebuild(stored, recorded, rebuilt) };
 }
 
 /** Opens a range from which the cluster's own API servers allocate. */
-function openAudit<Item>({ makeAuditLedger, errors }: RepairKind<Item>, start: RangeAtStart): GatheredRange<Item> {
-  const ledger = usable(makeAuditLedger(start.configured), errors, start.configured);
-  return { allocator: 'apiserver', start, ledger };
+function openAudit<Item>({ makeAuditedRange, errors }: RepairKind<Item>, start: RangeAtStart): GatheredRange<Item> {
+  const claimed = usable(makeAuditedRange(start.configured), errors, start.configured);
+  return { allocator: 'apiserver', start, claimed };
 }
 
 function usable<Made>(made: Made | Refusal, errors: RepairErrorWords, configured: string): Made {
@@ -160,19 +160,22 @@ function usable<Made>(made: Made | Refusal, errors: RepairErrorWords, configured
  * Enters each Service while the list arrives, so that the Services of a large cluster are never all in memory. If the list is
  * incomplete, this function throws, and the caller must not use the entered claims.
  */
-async function walkServices<Item>(
+async function enterServices<Item>(
   { errors, listed }: RepairKind<Item>,
   { kubernetes, spec }: PassContext,
-  walk: Walk,
+  enter: EnterClaims,
   visit: (service: ServiceClaim) => void,
-): Promise<RepairError | undefined> {
+): Promise<{ readonly services: number; readonly found: FindingList; readonly error?: RepairError }> {
+  const found = new FindingList();
+  let services = 0;
   try {
     for await (const service of kubernetes.services(listed[spec.allocator])) {
+      services += 1;
       visit(service);
-      const aborted = walk.visit(service);
-      if (aborted !== undefined) return aborted;
+      const error = enter(service, found);
+      if (error !== undefined) return { services, found, error };
     }
-    return undefined;
+    return { services, found };
   } catch (error) {
     throw reworded(errors.cannotList, error);
   }

@@ -2,9 +2,9 @@ import type { Refusal } from '../allocator/refusal.ts';
 import type { ClusterSpec, Loop } from '../cluster/cluster-spec.ts';
 import { CodedError } from '../cluster/values.ts';
 import { ClusterError, type ServiceSelection } from '../kubernetes/cluster-port.ts';
-import type { AuditLedger } from '../repair/audit.ts';
+import type { AuditedRange } from '../repair/audit.ts';
 import type { RangeWords } from '../repair/claim-findings.ts';
-import type { Ledger, MakeRange, Walk } from '../repair/walk.ts';
+import type { ClaimedRange, EnterClaims, MakeRange } from '../repair/claims.ts';
 import { TableError } from '../table/key-value-table.ts';
 
 /** The differences between the repairs of cluster IPs and of node ports. */
@@ -13,14 +13,14 @@ export interface RepairKind<Item> {
   readonly makeRange: MakeRange<Item>;
   readonly errors: RepairErrorWords;
   readonly words: RangeWords;
-  readonly makeAuditLedger: (range: string) => AuditLedger<Item> | Refusal;
+  readonly makeAuditedRange: (text: string) => AuditedRange<Item> | Refusal;
   /**
-   * The Services that a pass lists, by allocator. If the pass may free items, the list may omit only Services that the walk
-   * skips: a Service that bypassed the validation of the API server may have items that its type does not allow.
+   * The Services that a pass lists, by allocator. If the pass may free items, the list may omit only Services without claims:
+   * a Service that bypassed the validation of the API server may have items that its type does not allow.
    */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
-  /** Starts the walk over the Services. `ledgers` are in the order of the spec's ranges. */
-  readonly startWalk: (ledgers: readonly Ledger<Item>[]) => Walk;
+  /** Returns a function that enters the claims of a Service. `ranges` are in the order of the spec. */
+  readonly enterClaims: (ranges: readonly ClaimedRange<Item>[]) => EnterClaims;
 }
 
 /** Upstream's error messages. The texts of `cannotRead`, `cannotList` and `cannotSave` are only their beginnings. */

@@ -1,6 +1,6 @@
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type MergeRefusal, mergeOntoNewest } from '../range/merge.ts';
-import { RepairError } from '../repair/walk.ts';
+import { RepairError } from '../repair/claims.ts';
 import { changesNothing, guaranteedUpdate } from '../table/guaranteed-update.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { decodeRange, rangeContent, saveRange } from '../table/ranges.ts';
@@ -20,7 +20,7 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  *   - A record has no Service: the third strike frees it (`mayHaveLeaked`, `leak`; lib/repair/leaks.ts).
  *   - An item is held: it stays taken until the hold ends or a Service claims it (`heldByAnother`; lib/repair/holds.ts).
  *   - A range has no free item: the pass reports it (`nothingFree`).
- *   - An allocator is full or fails during the walk: the pass saves nothing (`full`, `unknown`).
+ *   - An allocator is full or fails while claims are entered: the pass saves nothing (`full`, `unknown`).
  *   - The spec changed a range: the pass moves records, strikes and holds to the new range by item.
  *   - A stored range does not parse: the pass leaves it unchanged (`corruptSnapshot`).
  *   - Another writer changed a range while the Services were listed: the pass merges its decision (lib/range/merge.ts).

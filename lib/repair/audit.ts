@@ -8,8 +8,8 @@ import type { RangeSnapshot } from '../allocator/snapshot-bytes.ts';
 import type { Finding } from '../cluster/finding.ts';
 import { NO_STRIKES, type StoredRange, sameRange } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
+import type { ClaimedRange, MakeRange } from './claims.ts';
 import { nothingFree } from './compare-range.ts';
-import type { Ledger, MakeRange } from './walk.ts';
 
 /** A usage bitmap with more bits is not saved. */
 const MOST_BITMAP_BITS = 65_536;
@@ -20,7 +20,7 @@ const MOST_BITMAP_HOST_BITS = 16;
  * The claims of Services on a range from which the cluster's own API servers allocate. For each item in the range, the first
  * claim is good.
  */
-export interface AuditLedger<Item> extends Ledger<Item> {
+export interface AuditedRange<Item> extends ClaimedRange<Item> {
   /** Returns the number of claimed items, and the number of items that an API server may still allocate. */
   counts(): Audit['counts'];
   /** Returns the claims as a bitmap for range maps; `undefined` if the range is too large. */
@@ -42,24 +42,24 @@ export interface Audit {
  * Returns the findings and numbers about a range. A new or removed claim is not a finding, because the API servers allocate.
  */
 export function auditRange<Item>(
-  ledger: AuditLedger<Item>,
+  range: AuditedRange<Item>,
   words: RangeWords,
   stored: StoredRange | undefined,
   generation: number,
 ): Audit {
-  const counts = ledger.counts();
-  const bitmap = ledger.usageBitmap();
+  const counts = range.counts();
+  const bitmap = range.usageBitmap();
   const kept = { strikes: NO_STRIKES, holds: [], unclaimed: [] };
   const next = bitmap && { ...bitmap, allocator: 'apiserver' as const, generation, ...kept };
   return {
-    findings: nothingFree(words, ledger.spec, counts),
+    findings: nothingFree(words, range.spec, counts),
     next: stored && next && sameRange(stored, next) ? undefined : next,
     counts,
   };
 }
 
-/** Returns a ledger over an empty range. */
-export function auditLedger<Item>(range: RangeAllocator<Item>): AuditLedger<Item> {
+/** Returns an empty audited range, which the claims fill. */
+export function auditedRange<Item>(range: RangeAllocator<Item>): AuditedRange<Item> {
   return {
     spec: range.spec,
     counts: () => ({ allocated: range.used, free: range.free, capacity: range.max }),
@@ -68,20 +68,20 @@ export function auditLedger<Item>(range: RangeAllocator<Item>): AuditLedger<Item
   };
 }
 
-/** Returns an empty ledger of a service CIDR, or a refusal if `cidr` does not parse. */
-export function networkLedger(cidr: string, makeRange: MakeRange<string>): AuditLedger<string> | Refusal {
+/** Returns an empty audited range of a service CIDR, or a refusal if `cidr` does not parse. */
+export function auditedCidr(cidr: string, makeRange: MakeRange<string>): AuditedRange<string> | Refusal {
   const network = networkOf(cidr);
   if (isRefused(network)) return network;
-  if (hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetworkLedger(network);
+  if (hostBits(network) > MOST_BITMAP_HOST_BITS) return wholeNetwork(network);
   const range = makeRange(cidr);
-  return isRefused(range) ? range : auditLedger(range);
+  return isRefused(range) ? range : auditedRange(range);
 }
 
 /**
- * Returns a ledger of a network that is too large for a bitmap. From Kubernetes 1.33 on, API servers allocate from the whole
- * of an IPv6 network. The ledger keeps the claims in a set, so that its memory depends on the number of claims.
+ * Returns an audited range of a network that is too large for a bitmap. From Kubernetes 1.33 on, API servers allocate from
+ * the whole of an IPv6 network. The claims are kept in a set, so that the memory depends on their number.
  */
-function wholeNetworkLedger(network: Network): AuditLedger<string> {
+function wholeNetwork(network: Network): AuditedRange<string> {
   const claims = new Set<bigint>();
   const capacity = usableSize(network);
   return {

@@ -1,7 +1,7 @@
 import type { Refusal } from '../allocator/refusal.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
-import { type FindingList, RepairError } from './walk.ts';
+import { type FindingList, RepairError } from './claims.ts';
 
 /*
  * The texts of findings about claims, as in `pkg/registry/core/service/{ipallocator,portallocator}/controller/repair.go`.

@@ -3,7 +3,7 @@ import { parseCidr } from '../allocator/network.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type ClaimWords, reportClaim, serviceFinding } from './claim-findings.ts';
-import { type FindingList, type Ledger, RepairError, Walk } from './walk.ts';
+import { type ClaimedRange, type EnterClaims, type FindingList, RepairError } from './claims.ts';
 
 export const CLUSTER_IP_WORDS: ClaimWords = {
   item: 'cluster IP',
@@ -20,37 +20,40 @@ export const CLUSTER_IP_WORDS: ClaimWords = {
   full: (claim) => `is full; you must widen the CIDR in order to create new services for Cluster IP ${claim}`,
 };
 
-type Ledgers = ReadonlyMap<IPFamily, Ledger<string>>;
+type RangeOfFamily = ReadonlyMap<IPFamily, ClaimedRange<string>>;
 
 /** Returns whether API servers allocate an address that is in no range of the spec. */
 type IsServed = (address: string) => boolean;
 
 /**
- * Returns a walk that enters every cluster IP of every Service into the range of its family.
+ * Returns a function that enters every cluster IP of a Service into the range of its family.
  * @throws RepairError `BadRange` if two ranges have the same family: each would count the addresses of the other as leaks.
  */
-export function clusterIpWalk(ledgers: readonly Ledger<string>[], isServed: IsServed = () => false): Walk {
-  const families = byFamily(ledgers);
-  return new Walk((service, findings) => {
+export function clusterIpClaims(
+  ranges: readonly ClaimedRange<string>[],
+  isServed: IsServed = () => false,
+): EnterClaims {
+  const families = byFamily(ranges);
+  return (service, findings) => {
     if (service.clusterIP === '' || service.clusterIP === 'None') return undefined;
     for (const text of service.clusterIPs) {
       const aborted = enterAddress(families, isServed, service, text, findings);
       if (aborted !== undefined) return aborted;
     }
     return undefined;
-  });
+  };
 }
 
 /** Enters an address. First guesses the family from the text, because parsing is slow and most claims are good. */
 function enterAddress(
-  ledgers: Ledgers,
+  families: RangeOfFamily,
   isServed: IsServed,
   service: ServiceClaim,
   text: string,
   findings: FindingList,
 ): RepairError | undefined {
   const looksLike = text.includes(':') ? 'IPv6' : 'IPv4';
-  const guessed = ledgers.get(looksLike)?.claim(text, service);
+  const guessed = families.get(looksLike)?.claim(text, service);
   if (guessed === 'recorded') return undefined;
 
   const parsed = parseAddress(text);
@@ -61,16 +64,16 @@ function enterAddress(
   }
   const { family } = parsed;
   const address = formatAddress(parsed);
-  const ledger = ledgers.get(family);
-  const result = family === looksLike ? guessed : ledger?.claim(text, service);
+  const range = families.get(family);
+  const result = family === looksLike ? guessed : range?.claim(text, service);
   if (result === 'recorded') return undefined;
   const isOutside = result === undefined || (result !== 'notRecorded' && result.code === 'NotInRange');
   if (isOutside && isServed(address)) {
     findings.outside++;
     return undefined;
   }
-  if (ledger !== undefined && result !== undefined) {
-    const claim = { service, item: address, shown: `[${family}]:${address}`, range: ledger.spec };
+  if (range !== undefined && result !== undefined) {
+    const claim = { service, item: address, shown: `[${family}]:${address}`, range: range.spec };
     return reportClaim(CLUSTER_IP_WORDS, claim, result, findings);
   }
   findings.push('invalid', () => foreignFamily(service, address, family));
@@ -91,15 +94,15 @@ function notValid(service: ServiceClaim, item: string, shown: string, why: strin
   });
 }
 
-function byFamily(ledgers: readonly Ledger<string>[]): Ledgers {
-  const families = new Map<IPFamily, Ledger<string>>();
-  for (const ledger of ledgers) {
-    const family = parseCidr(ledger.spec)?.family;
+function byFamily(ranges: readonly ClaimedRange<string>[]): RangeOfFamily {
+  const families = new Map<IPFamily, ClaimedRange<string>>();
+  for (const range of ranges) {
+    const family = parseCidr(range.spec)?.family;
     if (family === undefined || families.has(family)) {
-      const ranges = ledgers.map(({ spec }) => spec).join(' and ');
-      throw new RepairError('BadRange', `${ranges} are not ranges of different families: correct the cluster spec`);
+      const specs = ranges.map(({ spec }) => spec).join(' and ');
+      throw new RepairError('BadRange', `${specs} are not ranges of different families: correct the cluster spec`);
     }
-    families.set(family, ledger);
+    families.set(family, range);
   }
   return families;
 }

@@ -7,12 +7,12 @@ import { holdsByItem } from '../range/hold.ts';
 import type { RangeDecision } from '../range/merge.ts';
 import { NO_STRIKES, type StoredRange, sameRange, unseenOf } from '../range/stored-range.ts';
 import type { RangeWords } from './claim-findings.ts';
+import type { ClaimedRange, ClaimResult, MakeRange } from './claims.ts';
 import { type HoldJudgement, judgeHolds } from './holds.ts';
 import { type JudgingPass, judgeLeaks, type LeakJudgement, type Leftover } from './leaks.ts';
-import type { ClaimResult, Ledger, MakeRange } from './walk.ts';
 
 /** One range with the claims of Services and with its record, which was read before the Services were listed. */
-export interface Rebuild<Item> extends Ledger<Item> {
+export interface Rebuild<Item> extends ClaimedRange<Item> {
   /** The range that was read; `undefined` if no pass had saved it, or API servers allocated from it at that time. */
   readonly stored: StoredRange | undefined;
   /** The taken items of `stored`. Their bits are numbered by the stored range. */

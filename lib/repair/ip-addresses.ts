@@ -58,7 +58,7 @@ export interface AddressFault {
   readonly other?: string;
   /** The type of the finding. Absent for wrong labels, which upstream corrects without an event. */
   readonly type?: FindingType;
-  /** Returns the finding. Called only for listed faults, because the texts of all faults would take longer than the walk. */
+  /** Returns the finding. Called only for listed faults, because the texts of all faults would take too long. */
   readonly finding?: () => Finding;
   /**
    * The correction. `relabel` patches the labels. Upstream deletes the object and creates it again, and has no record of the

@@ -1,6 +1,6 @@
 import type { ServiceClaim } from '../cluster/kubernetes-objects.ts';
 import { type ClaimWords, reportClaim } from './claim-findings.ts';
-import { type Ledger, RepairError, Walk } from './walk.ts';
+import { type ClaimedRange, type EnterClaims, RepairError } from './claims.ts';
 
 export const NODE_PORT_WORDS: ClaimWords = {
   item: 'node port',
@@ -18,23 +18,23 @@ export const NODE_PORT_WORDS: ClaimWords = {
 };
 
 /**
- * Returns a walk that enters every node port of every Service of any type into the ledger.
- * @throws RepairError `BadRange` if there is not exactly one ledger
+ * Returns a function that enters every node port of a Service of any type into the range.
+ * @throws RepairError `BadRange` if there is not exactly one range
  */
-export function nodePortWalk([ledger, ...others]: readonly Ledger<number>[]): Walk {
-  if (ledger === undefined || others.length > 0) {
+export function nodePortClaims([range, ...others]: readonly ClaimedRange<number>[]): EnterClaims {
+  if (range === undefined || others.length > 0) {
     throw new RepairError('BadRange', 'node ports have one range: correct the cluster spec');
   }
-  return new Walk((service, findings) => {
+  return (service, findings) => {
     for (const port of nodePortsOf(service)) {
-      const result = ledger.claim(port, service);
+      const result = range.claim(port, service);
       if (result === 'recorded') continue;
-      const claim = { service, item: String(port), shown: String(port), range: ledger.spec };
+      const claim = { service, item: String(port), shown: String(port), range: range.spec };
       const aborted = reportClaim(NODE_PORT_WORDS, claim, result, findings);
       if (aborted !== undefined) return aborted;
     }
     return undefined;
-  });
+  };
 }
 
 /**

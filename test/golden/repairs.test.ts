@@ -10,7 +10,7 @@ import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
 import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
-import type { MakeRange } from '../../lib/repair/walk.ts';
+import type { MakeRange } from '../../lib/repair/claims.ts';
 import { RepairCluster } from '../repair/repair-cluster.ts';
 import { claimOf, type ServiceJson } from '../repair/services.ts';
 import { ipRange, pickLowest, portRange } from '../support/ranges.ts';

@@ -2,16 +2,16 @@ import { describe, expect, test } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { bitsOf } from '../../lib/allocator/snapshot-bytes.ts';
-import { type AuditLedger, auditLedger, auditRange, networkLedger } from '../../lib/repair/audit.ts';
-import type { ClaimResult } from '../../lib/repair/walk.ts';
+import { type AuditedRange, auditedCidr, auditedRange, auditRange } from '../../lib/repair/audit.ts';
+import type { ClaimResult } from '../../lib/repair/claims.ts';
 import { made, pickLowest, portRange } from '../support/ranges.ts';
 import { service } from './services.ts';
 
 const BY = service('s');
 const WORDS = { item: 'cluster IP', range: 'service CIDR' };
 
-function ledgerOf(cidr: string): AuditLedger<string> {
-  return made(networkLedger(cidr, (text) => ipRangeOf(text, pickLowest)));
+function rangeOf(cidr: string): AuditedRange<string> {
+  return made(auditedCidr(cidr, (text) => ipRangeOf(text, pickLowest)));
 }
 
 const codeOf = (result: ClaimResult) => (isRefused(result) ? result.code : result);
@@ -31,7 +31,7 @@ describe('membership in an audited network', () => {
     { address: 'fd00:0:0:1::', cidr: 'fd00::/64', why: 'just above', inside: false },
     { address: 'garbage', cidr: '10.0.0.0/12', why: 'no address', inside: false },
   ])('$address is inside $cidr: $inside ($why)', ({ address, cidr, inside }) => {
-    expect(codeOf(ledgerOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
+    expect(codeOf(rangeOf(cidr).claim(address, BY))).toBe(inside ? 'recorded' : 'NotInRange');
   });
 
   test.each([
@@ -39,14 +39,14 @@ describe('membership in an audited network', () => {
     { cidr: '10.0.0.0/12', first: '10.0.0.5', again: '::ffff:10.0.0.5' },
     { cidr: 'fd00::/64', first: 'fd00::2:0', again: 'FD00:0::2:0' },
   ])('the second claim on $first is a duplicate however it is spelled', ({ cidr, first, again }) => {
-    const ledger = ledgerOf(cidr);
-    expect([first, again].map((text) => codeOf(ledger.claim(text, BY)))).toEqual(['recorded', 'AlreadyAllocated']);
-    const { allocated, free, capacity } = ledger.counts();
+    const range = rangeOf(cidr);
+    expect([first, again].map((text) => codeOf(range.claim(text, BY)))).toEqual(['recorded', 'AlreadyAllocated']);
+    const { allocated, free, capacity } = range.counts();
     expect([allocated, capacity - free]).toEqual([1, 1]);
   });
 
   test('a text that is no network is refused', () => {
-    expect(networkLedger('garbage', (text) => ipRangeOf(text, pickLowest))).toMatchObject({ code: 'Unparsable' });
+    expect(auditedCidr('garbage', (text) => ipRangeOf(text, pickLowest))).toMatchObject({ code: 'Unparsable' });
   });
 });
 
@@ -59,14 +59,14 @@ describe('the audit of a range', () => {
     { cidr: 'fd00::/108', capacity: 1_048_575 },
     { cidr: 'fd00::/64', capacity: Number.MAX_SAFE_INTEGER },
   ])('the audit of a range counts what $cidr has room for', ({ cidr, capacity }) => {
-    const { counts, findings } = auditRange(ledgerOf(cidr), WORDS, undefined, 1);
+    const { counts, findings } = auditRange(rangeOf(cidr), WORDS, undefined, 1);
     expect([counts, findings]).toEqual([{ allocated: 0, free: capacity, capacity }, []]);
   });
 
   test('the audit of a range keeps a usage bitmap of a range of 65,536 bits and less', () => {
-    const ledger = ledgerOf('10.0.0.0/24');
-    ledger.claim('10.0.0.3', BY);
-    expect(auditRange(ledger, WORDS, undefined, 4).next).toEqual({
+    const range = rangeOf('10.0.0.0/24');
+    range.claim('10.0.0.3', BY);
+    expect(auditRange(range, WORDS, undefined, 4).next).toEqual({
       range: '10.0.0.0/24',
       data: Uint8Array.of(4),
       allocator: 'apiserver',
@@ -78,12 +78,12 @@ describe('the audit of a range', () => {
   });
 
   test.each(['10.0.0.0/15', 'fd00::/108'])('the audit keeps no usage bitmap of the larger %s', (cidr) => {
-    expect(auditRange(ledgerOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
+    expect(auditRange(rangeOf(cidr), WORDS, undefined, 1).next).toBeUndefined();
   });
 
   test('the audit of a range keeps a usage bitmap of every port', () => {
-    const ledger = auditLedger(portRange('0-65535'));
-    ledger.claim(65_535, BY);
-    expect([...bitsOf(auditRange(ledger, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
+    const range = auditedRange(portRange('0-65535'));
+    range.claim(65_535, BY);
+    expect([...bitsOf(auditRange(range, WORDS, undefined, 1).next?.data ?? new Uint8Array(0))]).toEqual([65_535]);
   });
 });

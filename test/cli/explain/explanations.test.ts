@@ -11,10 +11,10 @@ import { FINDINGS_THAT_STAY } from '../../../lib/cluster/finding.ts';
 import type { IPAddressRecord } from '../../../lib/cluster/kubernetes-objects.ts';
 import type { EndpointsErrorCode } from '../../../lib/endpoints/endpoint-findings.ts';
 import type { ClusterErrorCode } from '../../../lib/kubernetes/cluster-port.ts';
-import { clusterIpWalk } from '../../../lib/repair/cluster-ips.ts';
+import { FindingList, type RepairErrorCode } from '../../../lib/repair/claims.ts';
+import { clusterIpClaims } from '../../../lib/repair/cluster-ips.ts';
 import { type AddressFault, addressFaults, MANAGED_BY_API_SERVERS } from '../../../lib/repair/ip-addresses.ts';
-import { nodePortWalk } from '../../../lib/repair/node-ports.ts';
-import type { RepairErrorCode } from '../../../lib/repair/walk.ts';
+import { nodePortClaims } from '../../../lib/repair/node-ports.ts';
 import type { DispatchErrorCode } from '../../../lib/runtime/deadline.ts';
 import type { TableErrorCode } from '../../../lib/table/key-value-table.ts';
 import { findingsPage } from '../../../tools/findings-page.ts';
@@ -168,12 +168,12 @@ describe("upstream's reasons", () => {
     refused(code, 'test'),
   );
   const written = ['notRecorded' as const, ...refusals].flatMap((result) => {
-    const addresses = clusterIpWalk([{ spec: '10.0.0.0/24', claim: () => result }]);
-    addresses.visit(withAddresses('s', 'x', 'fd00::1', '10.0.0.1'));
-    const ports = nodePortWalk([{ spec: '2-3', claim: () => result }]);
-    ports.visit(withNodePorts('s', 1));
-    const findings = [...addresses.findings.listed, ...ports.findings.listed];
-    return findings.map(({ type, event }) => `${event?.reason}: ${type}`);
+    const addresses = clusterIpClaims([{ spec: '10.0.0.0/24', claim: () => result }]);
+    const found = new FindingList();
+    addresses(withAddresses('s', 'x', 'fd00::1', '10.0.0.1'), found);
+    const ports = nodePortClaims([{ spec: '2-3', claim: () => result }]);
+    ports(withNodePorts('s', 1), found);
+    return found.listed.map(({ type, event }) => `${event?.reason}: ${type}`);
   });
 
   test('the reasons are exactly those of the written events, each explained as its finding', () => {

@@ -29,8 +29,8 @@ export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | Refusal;
 /** The result of a claim. `recorded`: the claim is good. `notRecorded`: the claim is good, and the record lacks the item. */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
-/** Receives the claims of Services on one range. */
-export interface Ledger<Item> {
+/** A range that receives the claims of Services. */
+export interface ClaimedRange<Item> {
   /** The canonical text of the range. */
   readonly spec: string;
   claim(item: Item, by: ServiceClaim): ClaimResult;
@@ -39,39 +39,19 @@ export interface Ledger<Item> {
 /** The most findings that a pass lists. The run record, the log line and the events show far fewer. */
 const MOST_LISTED = 1_000;
 
-/** The first findings of a walk, and the number of further findings by type, because every Service may have findings. */
+/** The first findings about claims, and the number of further findings by type, because every Service may have findings. */
 export class FindingList {
   readonly listed: Finding[] = [];
   readonly unlisted = new Map<FindingType, number>();
   /** The number of claims outside the ranges that are not findings, because API servers allocate there too. */
   outside = 0;
 
-  /**
-   * Adds a finding. Calls `make` only for a listed finding, because the texts of all findings would take longer than the
-   * walk.
-   */
+  /** Adds a finding. Calls `make` only for a listed finding, because the texts of all findings would take too long. */
   push(type: FindingType, make: () => Finding): void {
     if (this.listed.length < MOST_LISTED) this.listed.push(make());
     else this.unlisted.set(type, (this.unlisted.get(type) ?? 0) + 1);
   }
 }
 
-/** Enters the claims of one Service. If it returns an error, the walk ends. */
-type EnterClaims = (service: ServiceClaim, findings: FindingList) => RepairError | undefined;
-
-/** A walk over all Services, in the order of the list. */
-export class Walk {
-  readonly findings = new FindingList();
-  services = 0;
-  readonly #enter: EnterClaims;
-
-  constructor(enter: EnterClaims) {
-    this.#enter = enter;
-  }
-
-  /** Enters the claims of a Service. If it returns an error, the pass must end without saving. */
-  visit(service: ServiceClaim): RepairError | undefined {
-    this.services++;
-    return this.#enter(service, this.findings);
-  }
-}
+/** Enters the claims of one Service. If it returns an error, the pass ends without saving. */
+export type EnterClaims = (service: ServiceClaim, findings: FindingList) => RepairError | undefined;

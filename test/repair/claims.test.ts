@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { type RefusalCode, refused } from '../../lib/allocator/refusal.ts';
 import type { ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
-import { clusterIpWalk } from '../../lib/repair/cluster-ips.ts';
-import { nodePortsOf, nodePortWalk } from '../../lib/repair/node-ports.ts';
-import type { ClaimResult, Ledger } from '../../lib/repair/walk.ts';
+import { type ClaimedRange, type ClaimResult, type EnterClaims, FindingList } from '../../lib/repair/claims.ts';
+import { clusterIpClaims } from '../../lib/repair/cluster-ips.ts';
+import { nodePortClaims, nodePortsOf } from '../../lib/repair/node-ports.ts';
 import { service, withAddresses, withNodePorts } from './services.ts';
 
-/** A ledger that answers every claim alike, and keeps what was claimed. */
-function answering<Item>(spec: string, answer: ClaimResult): Ledger<Item> & { readonly claims: Item[] } {
+/** A range that answers every claim alike, and keeps what was claimed. */
+function answering<Item>(spec: string, answer: ClaimResult): ClaimedRange<Item> & { readonly claims: Item[] } {
   const claims: Item[] = [];
   return {
     spec,
@@ -20,14 +20,21 @@ function answering<Item>(spec: string, answer: ClaimResult): Ledger<Item> & { re
 }
 
 const refusal = (code: RefusalCode, message = 'no') => refused(code, message);
-const addresses = (answer: ClaimResult, spec = '10.0.0.0/24') => clusterIpWalk([answering(spec, answer)]);
-const ports = (answer: ClaimResult) => nodePortWalk([answering('100-200', answer)]);
+const addresses = (answer: ClaimResult, spec = '10.0.0.0/24') => clusterIpClaims([answering(spec, answer)]);
+const ports = (answer: ClaimResult) => nodePortClaims([answering('100-200', answer)]);
 
-/* The events are in the golden cases, except those of a walk that ends, which no case reaches. */
+/** Enters the claims of these Services, until one ends the pass. */
+function enterAll(enter: EnterClaims, ...services: readonly ServiceClaim[]) {
+  const found = new FindingList();
+  const errors = services.map((each) => enter(each, found));
+  return { ...found, error: errors.find((error) => error !== undefined) };
+}
+
+/* The events are in the golden cases, except those of a claim that ends the pass, which no case reaches. */
 
 interface Row {
   readonly name: string;
-  readonly walk: ReturnType<typeof nodePortWalk>;
+  readonly enter: EnterClaims;
   readonly claimed: ServiceClaim;
   readonly type: string;
   readonly message: string;
@@ -37,56 +44,56 @@ const recreate = 'please recreate';
 const findings: readonly Row[] = [
   {
     name: 'an address that is not recorded',
-    walk: addresses('notRecorded'),
+    enter: addresses('notRecorded'),
     claimed: withAddresses('s', '10.0.0.5'),
     type: 'repair',
     message: 'the cluster IP [IPv4]:10.0.0.5 for service a/s is not allocated; repairing',
   },
   {
     name: 'an address that is claimed already',
-    walk: addresses(refusal('AlreadyAllocated')),
+    enter: addresses(refusal('AlreadyAllocated')),
     claimed: withAddresses('s', '10.0.0.5'),
     type: 'duplicate',
     message: `the cluster IP [IPv4]:10.0.0.5 for service a/s was assigned to multiple services; ${recreate}`,
   },
   {
     name: 'an address out of range, by its canonical text',
-    walk: addresses(refusal('NotInRange')),
+    enter: addresses(refusal('NotInRange')),
     claimed: withAddresses('s', '010.1.0.5'),
     type: 'outOfRange',
     message: `the cluster IP [IPv4]:10.1.0.5 for service a/s is not within the service CIDR 10.0.0.0/24; ${recreate}`,
   },
   {
     name: 'an invalid address, by its own text',
-    walk: addresses(refusal('NotInRange')),
+    enter: addresses(refusal('NotInRange')),
     claimed: withAddresses('s', 'not-b4nd'),
     type: 'invalid',
     message: `the cluster IP not-b4nd for service a/s is not a valid IP; ${recreate}`,
   },
   {
     name: 'an address of a family without a range',
-    walk: addresses('recorded'),
+    enter: addresses('recorded'),
     claimed: withAddresses('s', 'FD00::08'),
     type: 'invalid',
     message: `the cluster IP fd00::8(IPv6) for service a/s is of ip family that is no longer configured on cluster; ${recreate}`,
   },
   {
     name: 'a port that is not recorded',
-    walk: ports('notRecorded'),
+    enter: ports('notRecorded'),
     claimed: withNodePorts('s', 111),
     type: 'repair',
     message: 'the node port 111 for service a/s is not allocated; repairing',
   },
   {
     name: 'a port that is claimed already',
-    walk: ports(refusal('AlreadyAllocated')),
+    enter: ports(refusal('AlreadyAllocated')),
     claimed: withNodePorts('s', 111),
     type: 'duplicate',
     message: `the node port 111 for service a/s was assigned to multiple services; ${recreate}`,
   },
   {
     name: 'a port out of range',
-    walk: ports(refusal('NotInRange')),
+    enter: ports(refusal('NotInRange')),
     claimed: withNodePorts('s', 111),
     type: 'outOfRange',
     message: `the port 111 for service a/s is not within the port range 100-200; ${recreate}`,
@@ -96,7 +103,7 @@ const findings: readonly Row[] = [
 const ends: readonly (Row & { readonly reason: string; readonly note: string })[] = [
   {
     name: 'a full range of addresses',
-    walk: addresses(refusal('Full')),
+    enter: addresses(refusal('Full')),
     claimed: withAddresses('s', '10.0.0.5', '10.0.0.6'),
     type: 'full',
     reason: 'ServiceCIDRFull',
@@ -106,7 +113,7 @@ const ends: readonly (Row & { readonly reason: string; readonly note: string })[
   },
   {
     name: 'an unknown failure of the allocator of addresses',
-    walk: addresses(refusal('NotReady', 'test error'), 'fd00::/112'),
+    enter: addresses(refusal('NotReady', 'test error'), 'fd00::/112'),
     claimed: withAddresses('s', 'fd00::5'),
     type: 'unknown',
     reason: 'UnknownError',
@@ -116,7 +123,7 @@ const ends: readonly (Row & { readonly reason: string; readonly note: string })[
   },
   {
     name: 'a full range of ports',
-    walk: ports(refusal('Full')),
+    enter: ports(refusal('Full')),
     claimed: withNodePorts('s', 111, 112),
     type: 'full',
     reason: 'PortRangeFull',
@@ -125,7 +132,7 @@ const ends: readonly (Row & { readonly reason: string; readonly note: string })[
   },
   {
     name: 'an unknown failure of the allocator of ports',
-    walk: ports(refusal('NotReady', 'test error')),
+    enter: ports(refusal('NotReady', 'test error')),
     claimed: withNodePorts('s', 111, 112),
     type: 'unknown',
     reason: 'UnknownError',
@@ -134,33 +141,34 @@ const ends: readonly (Row & { readonly reason: string; readonly note: string })[
   },
 ];
 
-describe('a walk over Services', () => {
-  test.each(findings)('a walk logs $name with the message of upstream', ({ walk, claimed, type, message }) => {
-    expect(walk.visit(claimed)).toBeUndefined();
-    expect(walk.findings.listed).toMatchObject([{ type, message }]);
+describe('the claims of Services', () => {
+  test.each(findings)('a pass logs $name with the message of upstream', ({ enter, claimed, type, message }) => {
+    expect(enterAll(enter, claimed)).toMatchObject({ error: undefined, listed: [{ type, message }] });
   });
 
   test.each(ends)(
-    'a walk ends at $name, with the message of upstream',
-    ({ walk, claimed, type, message, reason, note }) => {
+    'a pass ends at $name, with the message of upstream',
+    ({ enter, claimed, type, message, reason, note }) => {
       const action = claimed.ports.length > 0 ? 'PortAllocation' : 'ClusterIPAllocation';
-      expect(walk.visit(claimed)).toMatchObject({ code: type === 'full' ? 'Full' : 'Unknown', message });
-      expect(walk.findings.listed).toMatchObject([{ type, message, event: { reason, action, note } }]);
+      expect(enterAll(enter, claimed)).toMatchObject({
+        error: { code: type === 'full' ? 'Full' : 'Unknown', message },
+        listed: [{ type, message, event: { reason, action, note } }],
+      });
     },
   );
 
-  test('an event of a walk refers to the Service as it was listed', () => {
-    const walk = addresses('notRecorded');
-    walk.visit(service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' }));
+  test('an event about a claim refers to the Service as it was listed', () => {
+    const listed = service('s', { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], uid: 'u', resourceVersion: '7' });
+    const found = enterAll(addresses('notRecorded'), listed);
     const regarding = { apiVersion: 'v1', kind: 'Service', namespace: 'a', name: 's', uid: 'u', resourceVersion: '7' };
-    expect(walk.findings.listed[0]?.event?.regarding).toEqual(regarding);
+    expect(found.listed[0]?.event?.regarding).toEqual(regarding);
   });
 
   test('a pass lists its first findings, and counts the others by type', () => {
-    const walk = addresses('notRecorded');
-    for (let at = 0; at < 1_000; at += 1) walk.visit(withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
-    expect(walk.findings.listed).toHaveLength(1_000);
-    expect([...walk.findings.unlisted]).toEqual([
+    const services = Array.from({ length: 1_000 }, (_, at) => withAddresses(`s-${at}`, 'bad', 'worse', '10.0.0.5'));
+    const { listed, unlisted } = enterAll(addresses('notRecorded'), ...services);
+    expect(listed).toHaveLength(1_000);
+    expect([...unlisted]).toEqual([
       ['invalid', 1_333],
       ['repair', 667],
     ]);
@@ -169,21 +177,19 @@ describe('a walk over Services', () => {
   test.each([
     { name: 'each address of the range of its family', claimed: ['10.0.0.5', 'fd00::5'], ipv4: 1, ipv6: 1 },
     { name: 'an IPv4-mapped address of the IPv4 range, too', claimed: ['::ffff:10.0.0.6'], ipv4: 1, ipv6: 1 },
-  ])('a walk over Services claims $name', ({ claimed, ipv4, ipv6 }) => {
-    const ledgers = [
+  ])('a pass claims $name', ({ claimed, ipv4, ipv6 }) => {
+    const ranges = [
       answering<string>('fd00::/112', refusal('NotInRange')),
       answering<string>('10.0.0.0/24', 'recorded'),
     ];
-    const walk = clusterIpWalk(ledgers);
-    walk.visit(withAddresses('s', ...claimed));
-    expect(ledgers.map(({ claims }) => claims.length)).toEqual([ipv6, ipv4]);
-    expect(walk.findings.listed.map(({ item }) => item)).toEqual(claimed.filter((text) => text === 'fd00::5'));
+    const { listed } = enterAll(clusterIpClaims(ranges), withAddresses('s', ...claimed));
+    expect(ranges.map(({ claims }) => claims.length)).toEqual([ipv6, ipv4]);
+    expect(listed.map(({ item }) => item)).toEqual(claimed.filter((text) => text === 'fd00::5'));
   });
 
-  test('a walk over Services reports an IPv4-mapped address where there is no IPv4 range', () => {
-    const walk = addresses(refusal('NotInRange'), 'fd00::/112');
-    walk.visit(withAddresses('s', '::ffff:10.0.0.6'));
-    expect(walk.findings.listed).toMatchObject([{ type: 'invalid', item: '10.0.0.6' }]);
+  test('a pass reports an IPv4-mapped address where there is no IPv4 range', () => {
+    const { listed } = enterAll(addresses(refusal('NotInRange'), 'fd00::/112'), withAddresses('s', '::ffff:10.0.0.6'));
+    expect(listed).toMatchObject([{ type: 'invalid', item: '10.0.0.6' }]);
   });
 
   test.each([
@@ -193,10 +199,10 @@ describe('a walk over Services', () => {
   ])(
     'counts an address that is served although it is in no range of the spec: $types',
     ({ answer, types, outside }) => {
-      const walk = clusterIpWalk([answering('10.0.0.0/24', answer)], () => true);
-      walk.visit(withAddresses('s', '10.0.0.5'));
-      expect(walk.findings.listed.map(({ type }) => type)).toEqual(types);
-      expect(walk.findings.outside).toBe(outside);
+      const enter = clusterIpClaims([answering('10.0.0.0/24', answer)], () => true);
+      const found = enterAll(enter, withAddresses('s', '10.0.0.5'));
+      expect(found.listed.map(({ type }) => type)).toEqual(types);
+      expect(found.outside).toBe(outside);
     },
   );
 
@@ -204,24 +210,20 @@ describe('a walk over Services', () => {
     { name: 'headless', clusterIP: 'None', clusterIPs: ['None'] },
     { name: 'without an address', clusterIP: '', clusterIPs: ['10.0.0.5'] },
     { name: 'with an empty list', clusterIP: '10.0.0.5', clusterIPs: [] },
-  ])('a walk claims no address for a Service that is $name, and counts it', ({ clusterIP, clusterIPs }) => {
-    const ledger = answering<string>('10.0.0.0/24', 'recorded');
-    const walk = clusterIpWalk([ledger]);
-    walk.visit(service('s', { clusterIP, clusterIPs }));
-    expect([ledger.claims, walk.findings.listed, walk.services]).toEqual([[], [], 1]);
+  ])('a pass claims no address for a Service that is $name', ({ clusterIP, clusterIPs }) => {
+    const range = answering<string>('10.0.0.0/24', 'recorded');
+    const { listed } = enterAll(clusterIpClaims([range]), service('s', { clusterIP, clusterIPs }));
+    expect([range.claims, listed]).toEqual([[], []]);
   });
 
-  test.each(['10.1.0.0/24', '10.0.0.0'])(
-    'a walk over Services does not start with the two ranges 10.0.0.0/24 and %s',
-    (other) => {
-      const ledgers = ['10.0.0.0/24', other].map((spec) => answering<string>(spec, 'recorded'));
-      const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
-      expect(() => clusterIpWalk(ledgers)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
-    },
-  );
+  test.each(['10.1.0.0/24', '10.0.0.0'])('a pass does not start with the two ranges 10.0.0.0/24 and %s', (other) => {
+    const ranges = ['10.0.0.0/24', other].map((spec) => answering<string>(spec, 'recorded'));
+    const message = `10.0.0.0/24 and ${other} are not ranges of different families: correct the cluster spec`;
+    expect(() => clusterIpClaims(ranges)).toThrow(expect.objectContaining({ code: 'BadRange', message }));
+  });
 
-  test('a walk over Services does not start without a range of node ports', () => {
-    expect(() => nodePortWalk([])).toThrow('node ports have one range');
+  test('a pass does not start without a range of node ports', () => {
+    expect(() => nodePortClaims([])).toThrow('node ports have one range');
   });
 });
 
