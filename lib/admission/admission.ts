@@ -9,12 +9,11 @@ import { answerBudgetMs, type Handler, type Invocation, runInvocation } from '..
 import { TableError } from '../table/key-value-table.ts';
 import { changesInTurn, Turns } from '../table/turns.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
-import { admit, logFault, logOther, logVerdict, type Verdict } from './admit.ts';
+import { admit, logFault, logVerdict, type Verdict } from './admit.ts';
 import {
   type AdmissionHttpRequest,
   httpReply,
   httpRequestIn,
-  jsonReply,
   type Review,
   type ReviewResponse,
   reviewIn,
@@ -72,13 +71,17 @@ export function admission(options: AdmissionOptions = {}): AdmissionHandler {
       known ??= open(options, invocation);
       const request = httpRequestIn(event);
       if ('statusCode' in request) return logFault(invocation, request, undefined, 'not a request for a review');
-      const { settings, tokens, rate, turns } = known;
-      const budgetMs = budgetOf(request, settings, invocation);
+      const budgetMs = budgetOf(request, known.settings, invocation);
       const deadline = invocation.environment.startDeadline(budgetMs);
       const closing = invocation.environment.startDeadline(budgetMs + RELEASING_MS);
-      const work: Work = { invocation, settings, options, turns, signal: deadline.signal, closing: closing.signal };
       try {
-        return await answer(request, tokens, rate, work);
+        return await answer(request, {
+          ...known,
+          invocation,
+          options,
+          signal: deadline.signal,
+          closing: closing.signal,
+        });
       } finally {
         deadline.cancel();
         closing.cancel();
@@ -97,11 +100,9 @@ function budgetOf(
   return answerBudgetMs(invocation, Math.min(deadlineMs, timeoutMs - waitedMs - NETWORK_MS));
 }
 
-interface Work {
+interface Work extends ReturnType<typeof open> {
   readonly invocation: Invocation<TableEnvironment>;
-  readonly settings: AdmissionSettings;
   readonly options: AdmissionOptions;
-  readonly turns: Turns;
   readonly signal: AbortSignal;
   readonly closing: AbortSignal;
 }
@@ -114,15 +115,10 @@ function open(options: AdmissionOptions, { environment }: Invocation<TableEnviro
   return { settings, tokens, rate: new Rate(REVIEWS), turns: new Turns() };
 }
 
-async function answer(
-  request: AdmissionHttpRequest,
-  tokens: ClusterTokens,
-  rate: Rate,
-  work: Work,
-): Promise<WebhookReply> {
-  const { invocation } = work;
-  const { cluster, token } = request;
-  const check = await checked(tokens, cluster, token, work);
+async function answer(request: AdmissionHttpRequest, work: Work): Promise<WebhookReply> {
+  const { invocation, rate } = work;
+  const { cluster } = request;
+  const check = await checked(request, work);
   if (check.outcome === 'wrong') return logFault(invocation, unauthorized(), cluster, 'wrong token');
   if (check.outcome === 'unknown') {
     return logFault(invocation, httpReply(503, 'unavailable'), cluster, `${check.reason}`);
@@ -135,16 +131,17 @@ async function answer(
   const review = reviewIn(body);
   if ('fault' in review) return logFault(invocation, httpReply(400, review.fault), cluster, review.fault);
   if ('other' in review) {
-    logOther(invocation, cluster, review);
-    return jsonReply(reviewReply(review.uid, { allowed: true }));
+    const { uid, other: reason } = review;
+    invocation.telemetry.log('info', 'admission: leftAlone', { cluster, request: uid, reason });
+    return reviewReply(uid, { allowed: true });
   }
   const { verdict, retries } = await judge(cluster, review, work);
   logVerdict(invocation, cluster, review, verdict, retries);
   if (verdict.outcome === 'notRegistered') return unauthorized();
-  return jsonReply(reviewReply(review.uid, responseOf(verdict, work.settings)));
+  return reviewReply(review.uid, responseOf(verdict, work.settings));
 }
 
-async function checked(tokens: ClusterTokens, cluster: string, token: string, { signal }: Work): Promise<TokenCheck> {
+async function checked({ cluster, token }: AdmissionHttpRequest, { tokens, signal }: Work): Promise<TokenCheck> {
   try {
     return await unlessAborted(signal, () => tokens.check(cluster, token, signal));
   } catch (error) {
@@ -168,16 +165,14 @@ async function judge(
     telemetry.log('warn', 'admission: not released', { cluster, errors: [errorSentence(error)] });
   };
   const tables = { table: environment.table(signal), closingTable: environment.table(closing) };
-  try {
-    const admitted = () => admit(cluster, review, { ...tables, stack, pick, newSuffix, update, nowMs, logUnreleased });
-    return { verdict: await unlessAborted(closing, admitted), retries: attempts.retries() };
-  } catch (error) {
-    if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
-    return {
-      verdict: { outcome: 'failed', code: error.code, message: errorSentence(error) },
-      retries: attempts.retries(),
-    };
-  }
+  const admitted = () => admit(cluster, review, { ...tables, stack, pick, newSuffix, update, nowMs, logUnreleased });
+  const verdict = await unlessAborted(closing, admitted).catch(failureOf);
+  return { verdict, retries: attempts.retries() };
+}
+
+function failureOf(error: unknown): Verdict {
+  if (!(error instanceof TableError || error instanceof DispatchError)) throw error;
+  return { outcome: 'failed', code: error.code, message: errorSentence(error) };
 }
 
 function responseOf(verdict: Verdict, { onFailure }: AdmissionSettings): ReviewResponse {

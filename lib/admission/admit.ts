@@ -4,12 +4,11 @@ import { RANGE_KEYS, type RangeKey } from '../cluster/spec-ranges.ts';
 import type { TableEnvironment } from '../runtime/environment.ts';
 import type { Invocation } from '../runtime/invocation.ts';
 import { otherOwner, type RegisteredCluster, readCluster } from '../table/clusters.ts';
-import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
 import { refusalOfUnrepaired } from '../table/range-allocations.ts';
 import { unwrittenTable } from '../table/unwritten-table.ts';
-import { type AllocationResult, allocateFor, configuredFamilies, openRanges, type RangesOptions } from './allocate.ts';
+import { type AllocationResult, allocatePlan, configuredFamilies, type PlanAllocationOptions } from './allocate.ts';
 import { isEmpty, type Plan, planOf } from './plan.ts';
-import type { OtherReview, Review, WebhookReply } from './request.ts';
+import type { Review, WebhookReply } from './request.ts';
 import {
   type AllocatedItems,
   addressRefusal,
@@ -34,14 +33,10 @@ export type Verdict =
   /** The answer in `mode: observe`. `wouldBe` is the answer that `mode: enforce` would give. */
   | { readonly outcome: 'observed'; readonly wouldBe: Verdict };
 
-export interface AdmitOptions extends RangesOptions {
-  readonly table: KeyValueTable;
-  /** The same table with a later deadline. Allocated items are released with it. */
-  readonly closingTable: KeyValueTable;
+export interface AdmitOptions extends PlanAllocationOptions {
   readonly stack: string | undefined;
   readonly newSuffix: () => string;
   readonly nowMs: () => number;
-  readonly logUnreleased: (error: TableError) => void;
 }
 
 /** The refusals that the request causes. The state of the table causes the others, and a later request may succeed. */
@@ -86,7 +81,7 @@ async function allocate(
   plan: Plan,
   options: AdmitOptions,
 ): Promise<Verdict> {
-  const { table, closingTable, nowMs, logUnreleased } = options;
+  const { table, nowMs } = options;
   const { service, namespace, operation } = review;
   const name = serviceName(service, options.newSuffix);
   if (!NAME.test(name) || !NAME.test(namespace))
@@ -97,14 +92,9 @@ async function allocate(
   }
   const unrepaired = await refusalOfUnrepaired(table, cluster.spec, rangesOf(plan), nowMs());
   if (unrepaired !== undefined) return { outcome: 'failed', code: unrepaired.code, message: unrepaired.message };
-  const result = await allocateFor(plan, {
-    ranges: openRanges(table, cluster, options),
-    closing: openRanges(closingTable, cluster, options),
-    service: { namespace, name },
-    isNew: operation === 'CREATE',
-    claim: { nowMs: nowMs(), holdOwner: holdOwnerOf(service) },
-    logUnreleased,
-  });
+  const claim = { nowMs: nowMs(), holdOwner: holdOwnerOf(service) };
+  const ofService = { service: { namespace, name }, isNew: operation === 'CREATE', claim };
+  const result = await allocatePlan(plan, cluster, ofService, options);
   if (result.outcome === 'refused') return refusalOf(name, plan, result);
   const { items } = result;
   return { outcome: 'allocated', patch: [...namePatch(service, name), ...patchOf(plan, items, service.spec)], items };
@@ -145,14 +135,6 @@ export function logFault(
   telemetry.log('warn', 'admission: not answered', { cluster, statusCode, reason });
   telemetry.count('allocationsRefused', 1, { type: `Http${statusCode}` });
   return reply;
-}
-
-export function logOther(
-  { telemetry }: Invocation<TableEnvironment>,
-  cluster: string,
-  { uid, other }: OtherReview,
-): void {
-  telemetry.log('info', 'admission: leftAlone', { cluster, request: uid, reason: other });
 }
 
 export function logVerdict(

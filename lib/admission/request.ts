@@ -60,10 +60,7 @@ export interface AdmissionHttpRequest {
   readonly cameAtMs: number | undefined;
 }
 
-/**
- * The most bytes of a body. An API server accepts objects of 3 MB. A review contains two objects, and each is slightly larger
- * as JSON.
- */
+/** The most bytes of a body. A review contains two objects, and an API server accepts objects of 3 MB. */
 const MOST_BYTES = 6 * 1024 * 1024;
 
 /**
@@ -88,15 +85,9 @@ export function httpReply(statusCode: number, text: string): WebhookReply {
   return { statusCode, headers: { 'content-type': 'text/plain' }, body: `${text}\n` };
 }
 
-/**
- * Returns the reply for a missing token, a wrong token, or an unknown cluster, which callers must not be able to distinguish.
- */
+/** Returns the reply for a missing or wrong token and for an unknown cluster, so that callers cannot distinguish them. */
 export function unauthorized(): WebhookReply {
   return { ...httpReply(401, 'unauthorized'), headers: { 'content-type': 'text/plain', 'www-authenticate': 'Bearer' } };
-}
-
-export function jsonReply(content: object): WebhookReply {
-  return { statusCode: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify(content) };
 }
 
 function bearerTokenIn(headers: HttpEvent['headers']): string | undefined {
@@ -149,9 +140,11 @@ export interface OtherReview {
   readonly other: string;
 }
 
-export type ReviewResponse =
-  | { readonly allowed: true; readonly patch?: readonly PatchOperation[] }
-  | { readonly allowed: false; readonly status: RefusalStatus };
+export interface ReviewResponse {
+  readonly allowed: boolean;
+  readonly patch?: readonly PatchOperation[];
+  readonly status?: RefusalStatus;
+}
 
 export function reviewIn(text: string): Review | OtherReview | { readonly fault: string } {
   const parsed = review.safeParse(jsonIn(text));
@@ -170,15 +163,11 @@ export function reviewIn(text: string): Review | OtherReview | { readonly fault:
   return { ...common, operation, oldService: oldService.data };
 }
 
-export function reviewReply(uid: string, answer: ReviewResponse): object {
-  return { apiVersion: API_VERSION, kind: KIND, response: { uid, ...responseOf(answer) } };
-}
-
-function responseOf(answer: ReviewResponse): object {
-  if (!answer.allowed) return { allowed: false, status: answer.status };
-  const { patch = [] } = answer;
-  if (patch.length === 0) return { allowed: true };
-  return { allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') };
+export function reviewReply(uid: string, { patch = [], ...answer }: ReviewResponse): WebhookReply {
+  const text = Buffer.from(JSON.stringify(patch)).toString('base64');
+  const response = { uid, ...answer, ...(patch.length > 0 && { patchType: 'JSONPatch', patch: text }) };
+  const body = JSON.stringify({ apiVersion: API_VERSION, kind: KIND, response });
+  return { statusCode: 200, headers: { 'content-type': 'application/json' }, body };
 }
 
 function faultOf(error: Parameters<typeof shapeFaults>[0], whole: string): { readonly fault: string } {
