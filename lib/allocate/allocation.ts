@@ -94,14 +94,16 @@ async function answerOf(
   const stored = environment.table(signal);
   const cluster = await openRequestedCluster(stored, request, stack);
   if (isRefused(cluster)) return refuse(cluster);
-  const table = request.dryRun === true ? unwrittenTable(stored, { nowMs }) : stored;
+  const { dryRun = false } = request;
+  const table = dryRun ? unwrittenTable(stored, { nowMs }) : stored;
   const { spec } = cluster;
   const isTheirs = spec.allocator === 'apiserver';
   const unsupported = isTheirs ? needsTable(request, openHeld !== undefined) : undefined;
   if (unsupported !== undefined) return refuse(unsupported);
-  const held = { pick: options.pick, dryRun: request.dryRun === true, signal };
   const ranges = await groupByRange(requested, (name) =>
-    isTheirs && openHeld ? openHeld(spec, name, held) : openRange(table, cluster, name, options),
+    isTheirs && openHeld
+      ? openHeld(spec, name, { pick: options.pick, dryRun, signal })
+      : openRange(table, cluster, name, options),
   );
   if ('refusal' in ranges) return refuse(ranges.refusal, ranges.range);
   const keys = ranges.map(({ name }) => keyOf(name));
@@ -117,10 +119,8 @@ async function answerOf(
     endsAtMs,
     warn: (error) => void errors.push(errorSentence(error)),
   };
-  const dryRun = request.dryRun === true && { dryRun: true as const };
-  if (request.operation === 'lookUp') return { ...(await lookUpItems(context)), ...dryRun };
-  const { answer, replayed } = await executeRequest(context);
-  return { ...answer, ...(replayed && { replayed }), ...dryRun };
+  const answer = await (request.operation === 'lookUp' ? lookUpItems(context) : executeRequest(context));
+  return dryRun ? { ...answer, dryRun } : answer;
 }
 
 function logAnswer(
@@ -156,7 +156,7 @@ function logAnswer(
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =
-    operation === 'lookUp' || dryRun === true
+    operation === 'lookUp' || dryRun
       ? 'invoke it again'
       : 'invoke it again with the same requestId: it resumes where this one ended';
   return new TableError(code, `${code}: request ${requestId} was not finished, ${again}. ${message}`, { cause: error });

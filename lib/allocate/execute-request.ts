@@ -13,39 +13,34 @@ import {
   allocateItems,
   holdIsOver,
   inProgress,
-  releasedOrNot,
   releaseItems,
   releaseRecord,
   releaseSurplus,
   rollBack,
   termsOfRequest,
+  unsureOfRelease,
 } from './items.ts';
 import { fingerprintOf } from './request.ts';
 import { claimableHolds, fromEach, type RequestContext } from './request-context.ts';
-
-export interface Executed {
-  readonly answer: Answer;
-  /** True if another invocation completed the request. */
-  readonly replayed: boolean;
-}
 
 /**
  * Allocates or releases the items of a request exactly once. A request may be invoked several times with the same id,
  * concurrently or in sequence. The record of the request has its state. Each step is a write that is conditional on the
  * previous step, so only one of the invocations makes a step, and the others continue from its result
- * (docs/adr/0013-requests-to-allocate.md).
+ * (docs/adr/0013-requests-to-allocate.md). If another invocation completed the request, its answer is `replayed`.
  * @throws TableError if the state of the request is unknown: another invocation with the same id resumes it.
  */
-export async function executeRequest(context: RequestContext): Promise<Executed> {
+export async function executeRequest(context: RequestContext): Promise<Answer> {
   const begun = await begin(context);
-  if ('answer' in begun) return { answer: begun.answer, replayed: false };
+  if (isRefused(begun)) return refusedAnswer(context.request, context.requested, begun);
   let { current, isOurs } = begun;
   let mayHold = false;
   for (;;) {
     const { record } = current;
     if (record.state === 'done') {
-      if (!isOurs && mayHold) await releaseSurplus(context, record, answerIn(current, record.answer));
-      return { answer: answerIn(current, record.answer), replayed: !isOurs };
+      const answer = answerIn(current, record.answer);
+      if (!isOurs && mayHold) await releaseSurplus(context, record, answer);
+      return { ...answer, ...(!isOurs && { replayed: true }) };
     }
     let next: RequestRecord;
     if (record.state === 'begun') {
@@ -53,7 +48,7 @@ export async function executeRequest(context: RequestContext): Promise<Executed>
       mayHold = record.hold !== undefined;
     } else {
       // A retry, or the end of the hold, releases the other items.
-      if (!(await rollBack(context, record))) return { answer: answerIn(current, record.answer), replayed: false };
+      if (!(await rollBack(context, record))) return answerIn(current, record.answer);
       next = { ...record, state: 'done' };
       mayHold = false;
     }
@@ -67,28 +62,25 @@ interface Begun {
 }
 
 /** Writes the record with state `begun` if there is none, or returns the current record. A refused request stores no record. */
-async function begin(context: RequestContext): Promise<Begun | { readonly answer: Answer }> {
-  const { request, requested, nowMs, observeOnly } = context;
-  const refuse = (refusal: Refusal) => ({ answer: refusedAnswer(request, requested, refusal) });
+async function begin(context: RequestContext): Promise<Begun | Refusal> {
+  const { request, nowMs, observeOnly } = context;
   const takes = request.operation === 'allocate';
   const [found, record, unrepaired] = await Promise.all([
     read(context),
     takes ? allocationRecord(context, fingerprintOf(request)) : releaseRecord(context, fingerprintOf(request)),
     takes ? context.refusalOfUnrepaired() : undefined,
   ]);
-  const follow = (there: ReadRequest) => {
-    const refusal = refusalToFollow(context, there, unrepaired);
-    return refusal === undefined ? { current: there, isOurs: false } : refuse(refusal);
-  };
+  const follow = (there: ReadRequest) =>
+    refusalToFollow(context, there, unrepaired) ?? { current: there, isOurs: false };
   if (found !== undefined && isKept(found, nowMs())) return follow(found);
-  if (observeOnly !== undefined) return refuse(observeOnly);
+  if (observeOnly !== undefined) return observeOnly;
   if (record === 'stillHolds') {
     // The items are held for an old request with this id, or for this request if another invocation has begun it meanwhile.
     const there = await read(context);
-    return there !== undefined && isKept(there, nowMs()) ? follow(there) : refuse(idStillHolds(context));
+    return there !== undefined && isKept(there, nowMs()) ? follow(there) : idStillHolds(context);
   }
-  if (isRefused(record)) return refuse(record);
-  if (unrepaired !== undefined) return refuse(unrepaired);
+  if (isRefused(record)) return record;
+  if (unrepaired !== undefined) return unrepaired;
   const begun = await step(context, record, found);
   return begun.isOurs ? begun : follow(begun.current);
 }
@@ -135,7 +127,7 @@ async function proceed(
   isOurs: boolean,
 ): Promise<RequestRecord> {
   if (record.hold === undefined) {
-    const answer = isOurs ? await releaseItems(context, record.releases) : releasedOrNot(context);
+    const answer = isOurs ? await releaseItems(context, record.releases) : unsureOfRelease(context);
     return { ...record, state: 'done', answer: JSON.stringify(answer) };
   }
   const answer = await allocateItems(context, record.hold, record.takesUp);

@@ -6,12 +6,12 @@ import { TableError } from '../table/key-value-table.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
 import { type Answer, type AnsweredItem, done, errorOf, refusedAnswer, shownHold } from './answer.ts';
 import type { AllocateRequest, ItemValue } from './request.ts';
-import { claimOf, fromEach, holdsOn, type RequestContext, type RequestedRange } from './request-context.ts';
+import { fromEach, holdsOn, type RequestContext, type RequestedRange } from './request-context.ts';
 
 const HOLD_MS = 15 * 60 * 1000;
 
 export type Terms = Omit<HoldTerms, 'requestId'>;
-type Begun = Pick<RequestRecord, 'hold' | 'takesUp'>;
+type HeldBy = Pick<RequestRecord, 'hold' | 'takesUp'>;
 
 /** Returns the terms of all holds of a request. */
 export function termsOfRequest({ requestId, hold }: AllocateRequest, nowMs: number): Terms {
@@ -34,7 +34,7 @@ export function holdIsOver(terms: Terms, nowMs: number): Refusal | undefined {
 export async function allocateItems(
   { request, requested, ranges, nowMs }: RequestContext,
   terms: Terms,
-  takesUp: Begun['takesUp'],
+  takesUp: HeldBy['takesUp'],
 ): Promise<Answer> {
   const hold = { ...terms, requestId: request.requestId };
   const shown = shownHold(terms);
@@ -43,7 +43,9 @@ export async function allocateItems(
     const over = holdIsOver(terms, nowMs());
     if (over !== undefined) return refusedAnswer(request, requested, over);
     const wanted = each.requested.map(({ value }) => (value === undefined ? 'next' : { value }));
-    const claim = claimOf(request, nowMs(), takesUp?.[each.name]);
+    const { takeUp } = request;
+    const expected = takesUp?.[each.name] ?? [];
+    const claim = takeUp && { claim: { nowMs: nowMs(), expected, holdOwner: takeUp.holdOwner } };
     const allocated = await each.range.allocate(wanted, { hold, isRetry: true, ...claim });
     if (isRefused(allocated)) {
       const fault = each.requested[allocated.index ?? -1]?.index;
@@ -58,28 +60,24 @@ export async function allocateItems(
   return over === undefined ? done(request, items) : refusedAnswer(request, requested, over);
 }
 
-/** Releases all items that this request holds. Returns false if a range refuses to release now. */
-export async function rollBack(context: RequestContext, begun: Begun): Promise<boolean> {
-  return releaseAllBut(context, begun, []);
-}
-
 /**
  * Releases the items that this invocation allocated after another invocation recorded the answer. Items that cannot be
  * released stay until their hold ends.
  */
-export async function releaseSurplus(context: RequestContext, begun: Begun, answer: Answer): Promise<void> {
+export async function releaseSurplus(context: RequestContext, held: HeldBy, answer: Answer): Promise<void> {
   try {
-    await releaseAllBut(context, begun, answer.outcome === 'done' ? answer.items : []);
+    await rollBack(context, held, answer.outcome === 'done' ? answer.items : []);
   } catch (error) {
     if (!(error instanceof TableError)) throw error;
     context.warn(error);
   }
 }
 
-async function releaseAllBut(
+/** Releases all items that this request holds, except `kept`. Returns false if a range refuses to release now. */
+export async function rollBack(
   { request, ranges, nowMs }: RequestContext,
-  { hold, takesUp }: Begun,
-  kept: readonly AnsweredItem[],
+  { hold, takesUp }: HeldBy,
+  kept: readonly AnsweredItem[] = [],
 ): Promise<boolean> {
   if (hold === undefined) return true;
   // Only a pass that has seen the Services may free an item with an expired hold. Holds from before the request are restored.
@@ -157,9 +155,11 @@ export async function releaseItems(
  * Returns the answer for a release that an earlier invocation began and did not complete. The release is not repeated,
  * because a released item may already have another owner. The repairs free unreleased items as leaks.
  */
-export function releasedOrNot({ request, requested }: RequestContext): Answer {
-  const items = requested.map((each): AnsweredItem => ({ ...each, outcome: 'unknown' }));
-  return done(request, items);
+export function unsureOfRelease({ request, requested }: RequestContext): Answer {
+  return done(
+    request,
+    requested.map((each) => ({ ...each, outcome: 'unknown' })),
+  );
 }
 
 function notHeld(

@@ -1,6 +1,5 @@
 import { isRefused, type Refusal } from '../allocator/refusal.ts';
 import { type Hold, type HoldTerms, isOver, mayClaim, termsOf, withHold } from '../range/hold.ts';
-import type { HoldClaim } from '../range/operations.ts';
 import type { KeyValueTable, TableError } from '../table/key-value-table.ts';
 import { type RequestRecord, readRequest } from '../table/requests.ts';
 import type { OpenRange } from './open-range.ts';
@@ -27,13 +26,8 @@ export interface RequestContext {
 export interface RequestedRange {
   readonly name: RangeName;
   readonly range: OpenRange;
-  readonly requested: readonly PlacedItem[];
-}
-
-export interface PlacedItem {
-  /** The index in the request and in the answer. */
-  readonly index: number;
-  readonly value: ItemValue | undefined;
+  /** The items with their indexes in the request and in the answer. */
+  readonly requested: readonly { readonly index: number; readonly value: ItemValue | undefined }[];
 }
 
 /** Groups the requested items by range. Returns a refusal if the cluster does not have a range. */
@@ -46,7 +40,7 @@ export async function groupByRange(
   for (const [name, items] of Map.groupBy(placed, ({ range }) => range)) {
     const range = await open(name);
     if (isRefused(range)) return { refusal: range, range: name };
-    ranges.push({ name, range, requested: items.map(({ index, value }) => ({ index, value })) });
+    ranges.push({ name, range, requested: items });
   }
   return ranges.toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
@@ -81,14 +75,6 @@ export async function claimableHolds(
     byRange[each.name] = allowed.filter((_, index) => others[index] === false);
   }
   return byRange;
-}
-
-export function claimOf(
-  { takeUp }: Pick<AllocateRequest, 'takeUp'>,
-  nowMs: number,
-  expected: readonly Hold[] = [],
-): { readonly claim?: HoldClaim } {
-  return takeUp === undefined ? {} : { claim: { nowMs, expected, holdOwner: takeUp.holdOwner } };
 }
 
 /** Returns the holds on the items that are requested by value. */
