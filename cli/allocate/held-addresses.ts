@@ -15,7 +15,6 @@ import { heldAddress, holdIn, MANAGED_BY_HOLDS, REQUEST_LABEL } from '../../lib/
 import type { HoldTerms } from '../../lib/range/hold.ts';
 import {
   type Allocated,
-  type AllocateOptions,
   mayRelease,
   type Released,
   type ReleaseOptions,
@@ -57,134 +56,124 @@ export async function openHeldAddresses(
   }
   const isOfRange = ({ family }: Network) => (family === first.family) === (range === 'serviceips');
   const networksOf = (some: typeof cidrs) => some.flatMap(({ networks }) => networks).filter(isOfRange);
+  // The networks of all ServiceCIDRs, because addresses of one that is being deleted can be released.
   const all = networksOf(cidrs);
   if (all.length === 0) return noSecondaryRange(spec.name, first.text);
   const port = dryRun ? withholdWrites(kubernetes, () => {}) : kubernetes;
-  return new HeldAddresses(port, all, networksOf(cidrs.filter(({ ready }) => ready)), pick);
+  const itemOf = (value: ItemValue) => itemIn(all, value);
+  const heldBy = async (requestId: string) => {
+    const objects = await port.list('IPAddress', undefined, `${REQUEST_LABEL}=${requestId}`);
+    const names = objects.filter((object) => holdIn(object) !== undefined).map(({ metadata }) => metadata.name);
+    return names.filter((name) => !isRefused(itemOf(name)));
+  };
+  return {
+    itemOf,
+    heldBy,
+    allocate: async (requested, { hold } = {}) => {
+      if (hold?.requestId === undefined) throw new TypeError('an address needs the hold of a request');
+      const own = new Set(await heldBy(hold.requestId));
+      const ready = networksOf(cidrs.filter((cidr) => cidr.ready));
+      return holdAddresses(port, requested, { hold, own, ready, pick });
+    },
+    release: (items, options = {}) => releaseAddresses(port, items, itemOf, options),
+    lookUp: (items) =>
+      eachOf(items, READS_AT_ONCE, async (value): Promise<ItemState> => {
+        const item = itemOf(value);
+        if (isRefused(item)) return { inRange: false };
+        const object = await readAddress(port, item);
+        const hold = object && holdIn(object);
+        return { inRange: true, taken: object !== undefined, ...(hold && { hold }) };
+      }),
+  };
 }
 
-class HeldAddresses implements OpenRange {
-  readonly #kubernetes: ClusterPort;
-  /** The networks of all ServiceCIDRs, because addresses of one that is being deleted can be released. */
-  readonly #networks: readonly Network[];
-  readonly #ready: readonly Network[];
-  readonly #pick: PickIndex;
+interface Holding {
+  readonly hold: HoldTerms;
+  /** The addresses that this request already holds. */
+  readonly own: Set<string>;
+  /** The networks from which the API servers allocate. */
+  readonly ready: readonly Network[];
+  readonly pick: PickIndex;
+}
 
-  constructor(kubernetes: ClusterPort, networks: readonly Network[], ready: readonly Network[], pick: PickIndex) {
-    this.#kubernetes = kubernetes;
-    this.#networks = networks;
-    this.#ready = ready;
-    this.#pick = pick;
+/** Holds the requested addresses. If one of them is refused, the caller releases the addresses that are already held. */
+async function holdAddresses(
+  kubernetes: ClusterPort,
+  requested: readonly Requested<ItemValue>[],
+  { hold, own, ready, pick }: Holding,
+): Promise<Allocated<ItemValue>> {
+  const taken = new Set<string>();
+  let holds = 0;
+  for await (const { name, managedBy } of kubernetes.ipAddresses()) {
+    taken.add(name);
+    if (managedBy === MANAGED_BY_HOLDS) holds += 1;
   }
-
-  itemOf(value: ItemValue): string | Refusal {
-    return itemIn(this.#networks, value);
-  }
-
-  /** Holds the requested addresses. If one of them is refused, the caller releases the addresses that are already held. */
-  async allocate(
-    requested: readonly Requested<ItemValue>[],
-    { hold }: AllocateOptions = {},
-  ): Promise<Allocated<ItemValue>> {
-    if (hold?.requestId === undefined) throw new TypeError('an address needs the hold of a request');
-    const own = new Set(await this.heldBy(hold.requestId));
-    const taken = new Set<string>();
-    let holds = 0;
-    for await (const { name, managedBy } of this.#kubernetes.ipAddresses()) {
-      taken.add(name);
-      if (managedBy === MANAGED_BY_HOLDS) holds += 1;
-    }
-    if (holds - own.size + requested.length > MOST_HOLDS) return tooManyHolds(holds);
-    const candidates = freeAddresses(this.#ready, (address) => taken.has(address), this.#pick);
-    const items: string[] = [];
-    for (const index of valuesFirst(requested)) {
-      const each = requested[index] ?? 'next';
-      const item = await (each === 'next'
-        ? this.#holdNext(hold, own, candidates)
-        : this.#holdValue(hold, own, taken, each.value));
-      // If the range is full, this request now holds every address that was free.
-      const free = Object.keys(items).length;
-      if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
-      taken.add(item);
-      items[index] = item;
-    }
-    return { outcome: 'allocated', items };
-  }
-
-  async #holdNext(hold: HoldTerms, own: Set<string>, free: Iterator<string>): Promise<string | Refusal> {
+  if (holds - own.size + requested.length > MOST_HOLDS) return tooManyHolds(holds);
+  const candidates = freeAddresses(ready, (address) => taken.has(address), pick);
+  const holdNext = async (): Promise<string | Refusal> => {
     const [before] = own;
     if (before !== undefined) {
       own.delete(before);
       return before;
     }
-    for (let next = free.next(); !next.done; next = free.next()) {
-      if (await this.#create(next.value, hold)) return next.value;
+    for (let next = candidates.next(); !next.done; next = candidates.next()) {
+      if (await createHeld(kubernetes, next.value, hold)) return next.value;
     }
     return rangeIsFull();
-  }
-
-  async #holdValue(
-    hold: HoldTerms,
-    own: Set<string>,
-    taken: ReadonlySet<string>,
-    value: ItemValue,
-  ): Promise<string | Refusal> {
-    const item = itemIn(this.#ready, value);
+  };
+  const holdValue = async (value: ItemValue): Promise<string | Refusal> => {
+    const item = itemIn(ready, value);
     if (isRefused(item) || own.delete(item)) return item;
-    return !taken.has(item) && (await this.#create(item, hold)) ? item : ipAlreadyAllocated();
+    return !taken.has(item) && (await createHeld(kubernetes, item, hold)) ? item : ipAlreadyAllocated();
+  };
+  const items: string[] = [];
+  for (const index of valuesFirst(requested)) {
+    const each = requested[index] ?? 'next';
+    const item = await (each === 'next' ? holdNext() : holdValue(each.value));
+    // If the range is full, this request now holds every address that was free.
+    const free = Object.keys(items).length;
+    if (isRefused(item)) return { ...withFree(item, free, requested.length), index };
+    taken.add(item);
+    items[index] = item;
   }
+  return { outcome: 'allocated', items };
+}
 
-  /** Returns whether this request holds the address now. Its creation may have succeeded although its reply was lost. */
-  async #create(item: string, hold: HoldTerms): Promise<boolean> {
-    const result = await this.#kubernetes.create(heldAddress(item, hold));
-    if (result.outcome === 'created' || result.outcome === 'withheld') return true;
-    if (result.outcome !== 'alreadyExists') {
-      throw new ClusterError('Rejected', `IPAddress ${item} was not created: ${result.message}`);
-    }
-    const object = await this.#read(item);
-    return object !== undefined && holdIn(object)?.requestId === hold.requestId;
+/** Returns whether this request holds the address now. Its creation may have succeeded although its reply was lost. */
+async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms): Promise<boolean> {
+  const result = await kubernetes.create(heldAddress(item, hold));
+  if (result.outcome === 'created' || result.outcome === 'withheld') return true;
+  if (result.outcome !== 'alreadyExists') {
+    throw new ClusterError('Rejected', `IPAddress ${item} was not created: ${result.message}`);
   }
+  const object = await readAddress(kubernetes, item);
+  return object !== undefined && holdIn(object)?.requestId === hold.requestId;
+}
 
-  /** Releases only held addresses, never the address of a Service. */
-  async release(
-    items: readonly ItemValue[],
-    { checkTime, ...options }: ReleaseOptions & CallerTime = {},
-  ): Promise<Released<ItemValue>> {
-    const released: string[] = [];
-    const kept: string[] = [];
-    for (const value of items) {
-      const item = this.itemOf(value);
-      const object = isRefused(item) ? undefined : await this.#read(item);
-      if (object === undefined || isRefused(item)) continue;
-      checkTime?.();
-      const hold = holdIn(object);
-      const result =
-        hold !== undefined && mayRelease(hold, item, options) ? await this.#kubernetes.delete(object) : 'conflict';
-      if (result === 'conflict') kept.push(item);
-      else if (result !== 'notFound') released.push(item);
-    }
-    return { released, kept };
+/** Releases only held addresses, never the address of a Service. */
+async function releaseAddresses(
+  kubernetes: ClusterPort,
+  items: readonly ItemValue[],
+  itemOf: (value: ItemValue) => string | Refusal,
+  { checkTime, ...options }: ReleaseOptions & CallerTime,
+): Promise<Released<ItemValue>> {
+  const released: string[] = [];
+  const kept: string[] = [];
+  for (const value of items) {
+    const item = itemOf(value);
+    const object = isRefused(item) ? undefined : await readAddress(kubernetes, item);
+    if (object === undefined || isRefused(item)) continue;
+    checkTime?.();
+    const hold = holdIn(object);
+    const result = hold !== undefined && mayRelease(hold, item, options) ? await kubernetes.delete(object) : 'conflict';
+    if (result === 'conflict') kept.push(item);
+    else if (result !== 'notFound') released.push(item);
   }
+  return { released, kept };
+}
 
-  async heldBy(requestId: string): Promise<readonly string[]> {
-    const objects = await this.#kubernetes.list('IPAddress', undefined, `${REQUEST_LABEL}=${requestId}`);
-    const names = objects.filter((object) => holdIn(object) !== undefined).map(({ metadata }) => metadata.name);
-    return names.filter((name) => !isRefused(this.itemOf(name)));
-  }
-
-  async lookUp(items: readonly ItemValue[]): Promise<readonly ItemState[]> {
-    return eachOf(items, READS_AT_ONCE, async (value): Promise<ItemState> => {
-      const item = this.itemOf(value);
-      if (isRefused(item)) return { inRange: false };
-      const object = await this.#read(item);
-      const hold = object && holdIn(object);
-      return { inRange: true, taken: object !== undefined, ...(hold && { hold }) };
-    });
-  }
-
-  #read(name: string): Promise<KubernetesObject | undefined> {
-    return this.#kubernetes.get({ kind: 'IPAddress', name });
-  }
+function readAddress(kubernetes: ClusterPort, name: string): Promise<KubernetesObject | undefined> {
+  return kubernetes.get({ kind: 'IPAddress', name });
 }
 
 function itemIn(networks: readonly Network[], value: ItemValue): string | Refusal {
