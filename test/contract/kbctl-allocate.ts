@@ -1,17 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { isRefused } from '../../lib/allocator/refusal.ts';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { SERVICE_CIDRS } from '../../local/stand-in/resources.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `allocate` and `release` for a cluster at work. */
 export function describeAllocate(world: () => KbctlWorld): void {
   const allocate = (...words: readonly string[]) => world().kbctl(['allocate', ...words]);
   const release = (...words: readonly string[]) => world().kbctl(['release', ...words]);
-  const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
+  const register = (fields?: object) => world().register(fields);
   const lookUp = async (address: string) => {
     const states = await (await addressesOf(world().table)).lookUp([address]);
     return isRefused(states) ? states : states[0];
@@ -26,10 +23,9 @@ export function describeAllocate(world: () => KbctlWorld): void {
         stderr: `error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated. An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once cluster-ip-repair ${CLUSTER}".\n`,
       });
       expect((await allocate('port', CLUSTER)).stderr).toContain(`"kbctl run-once node-port-repair ${CLUSTER}"`);
-      expect(await release('ip', CLUSTER, '10.0.0.9', '--yes')).toMatchObject({
-        code: 3,
-        stderr: expect.stringContaining(`"kbctl run-once cluster-ip-repair ${CLUSTER}"`),
-      });
+      expect(await release('ip', CLUSTER, '10.0.0.9', '--yes')).toMatchObject(
+        failed(3, `"kbctl run-once cluster-ip-repair ${CLUSTER}"`),
+      );
     });
   });
 
@@ -81,12 +77,9 @@ export function describeAllocate(world: () => KbctlWorld): void {
       const first = await allocate(...words);
       const again = await allocate(...words);
       expect(again).toMatchObject({ code: 0, stdout: first.stdout, stderr: expect.stringContaining('Already done') });
-      expect(await allocate(...words, '--count', '2')).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining(
-          'another request to cluster prod-eu-1 of the last 24 hours has the requestId once',
-        ),
-      });
+      expect(await allocate(...words, '--count', '2')).toMatchObject(
+        failed(2, 'another request to cluster prod-eu-1 of the last 24 hours has the requestId once'),
+      );
     });
 
     test.each<[string, string[], number, string]>([
@@ -128,10 +121,9 @@ export function describeAllocate(world: () => KbctlWorld): void {
     test('kbctl release --owner releases only items of that owner', async () => {
       expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
       const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
-      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('Not all were released.'),
-      });
+      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toMatchObject(
+        failed(1, 'Not all were released.'),
+      );
       expect(await held()).toMatchObject({ owner: 'ci' });
       expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
       expect(await held()).toBeUndefined();
@@ -163,11 +155,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
         ['allocate', 'ip', CLUSTER],
         ['release', 'ip', CLUSTER, '10.0.0.10'],
       ]) {
-        expect(await world().kbctl(words)).toMatchObject({
-          code: 3,
-          stdout: '',
-          stderr: expect.stringContaining(message),
-        });
+        expect(await world().kbctl(words)).toMatchObject(failed(3, message));
       }
     });
 
@@ -181,26 +169,22 @@ export function describeAllocate(world: () => KbctlWorld): void {
         stdout: '10.0.0.12\n',
         stderr: expect.stringContaining('Held for shop without end.'),
       });
-      expect(await allocate('ip', CLUSTER, '10.0.0.12')).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('10.0.0.12: provided IP is already allocated. Nothing was allocated.'),
-      });
+      expect(await allocate('ip', CLUSTER, '10.0.0.12')).toMatchObject(
+        failed(1, '10.0.0.12: provided IP is already allocated. Nothing was allocated.'),
+      );
       expect((await world().kbctl(['get', 'holds', CLUSTER])).stdout).toMatch(
         /\nServiceCIDRs +shop +never +any Service, after release +10\.0\.0\.12\n/,
       );
       const { stdout } = await world().kbctl(['show', 'ip', CLUSTER, '10.0.0.12']);
       expect(stdout).toMatch(/^10\.0\.0\.12 {2}held\n/);
       expect(stdout).toMatch(/hold +by shop, without end; release it for its Service; request\s+kbctl-/);
-      expect(await allocate('port', CLUSTER)).toMatchObject({
-        code: 3,
-        stderr: expect.stringContaining('no object can hold a node port'),
-      });
+      expect(await allocate('port', CLUSTER)).toMatchObject(failed(3, 'no object can hold a node port'));
       expect(await release('ip', CLUSTER, '10.0.0.12')).toMatchObject({ code: 0, stdout: '10.0.0.12 released\n' });
       expect((await world().kbctl(['get', 'holds', CLUSTER])).stderr).toContain('There are no holds.');
     });
 
     test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
-      const kubeconfig = world().file('unreachable', kubeconfigTo('http://127.0.0.1:9'));
+      const kubeconfig = world().unreachableCluster();
       expect(await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig)).toMatchObject({
         code: 4,
         stdout: '',

@@ -1,7 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readPauseOfAll } from '../../lib/table/clusters.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
 const MINUTE_MS = 60_000;
@@ -13,7 +11,7 @@ export function describeClock(world: () => KbctlWorld): void {
   const stored = () => world().table.list(CLUSTER, '');
 
   beforeAll(async () => {
-    await registerCluster(world().table, specIn(world().spec()));
+    await world().register();
     await world().runAllLoops();
   });
 

@@ -6,7 +6,7 @@ import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster apply`: its changes, its refusals, and its state after an interruption. */
 export function describeClusterApply(world: () => KbctlWorld): void {
@@ -85,10 +85,7 @@ export function describeClusterApply(world: () => KbctlWorld): void {
 
     test('kbctl cluster apply refuses a folder without specs', async () => {
       mkdirSync(join(world().folder, 'empty'));
-      expect(await apply('-f', 'empty', '--prune')).toMatchObject({
-        code: 3,
-        stderr: expect.stringContaining('No spec in empty'),
-      });
+      expect(await apply('-f', 'empty', '--prune')).toMatchObject(failed(3, 'No spec in empty'));
       expect(await registeredNames()).toEqual([CLUSTER]);
     });
 
@@ -124,9 +121,9 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     test('kbctl cluster apply --prune removes more than half of all clusters only with --yes', async () => {
       world().file('another.yml', world().spec({ name: 'another' }));
       const few = ['-f', 'another.yml', '--prune'];
-      const { code, stderr } = await apply(...few);
-      expect(code).toBe(2);
-      expect(stderr).toContain('--prune would remove 2 of 3 registered clusters (lost, prod-eu-1)');
+      expect(await apply(...few)).toMatchObject(
+        failed(2, '--prune would remove 2 of 3 registered clusters (lost, prod-eu-1)'),
+      );
       expect(await registeredNames()).toEqual(['another', 'lost', CLUSTER]);
       expect((await apply(...few, '--yes')).code).toBe(0);
       expect(await registeredNames()).toEqual(['another']);

@@ -1,10 +1,9 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
-import { registerCluster, unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
+import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
-import type { KbctlWorld } from '../support/kbctl-world.ts';
+import { failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster set-mode`, `take-over`, `close-allocation` and `delete`. */
 export function describeClusterChanges(world: () => KbctlWorld): void {
@@ -13,9 +12,9 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);
 
   beforeAll(async () => {
-    const { table, spec } = world();
-    for (const name of ['a', 'b', 'c', 'd']) await registerCluster(table, specIn(spec({ name, mode: 'observe' })));
-    await registerCluster(table, specIn(spec({ name: 'owned' })));
+    const { table } = world();
+    for (const name of ['a', 'b', 'c', 'd']) await world().register({ name, mode: 'observe' });
+    await world().register({ name: 'owned' });
     await updateCluster(table, 'owned', withOwner('a-stack'));
   });
 
@@ -95,8 +94,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
 
   describe('kbctl cluster close-allocation', () => {
     test('kbctl cluster close-allocation closes the ranges of a cluster until a pass of the next generation', async () => {
-      const { table, spec } = world();
-      await registerCluster(table, specIn(spec({ name: 'closing' })));
+      const { table } = world();
+      await world().register({ name: 'closing' });
       const { generation = 0 } = (await registered('closing')) ?? {};
       const words = `closing: closed until a pass of generation ${generation + 1} has saved its ranges`;
       expect(await cluster('close-allocation', 'closing', '--dry-run')).toMatchObject({
@@ -111,11 +110,10 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     });
 
     test('kbctl cluster close-allocation refuses a cluster whose API servers allocate', async () => {
-      const { table, spec } = world();
-      await registerCluster(table, specIn(spec({ name: 'foreign', allocator: 'apiserver' })));
-      const stderr = expect.stringContaining('foreign has "allocator: apiserver": nothing is allocated');
-      expect(await cluster('close-allocation', 'foreign')).toMatchObject({ code: 3, stderr });
-      expect(await updateCluster(table, 'foreign', unregistered)).toBe(true);
+      await world().register({ name: 'foreign', allocator: 'apiserver' });
+      const reason = 'foreign has "allocator: apiserver": nothing is allocated';
+      expect(await cluster('close-allocation', 'foreign')).toMatchObject(failed(3, reason));
+      expect(await updateCluster(world().table, 'foreign', unregistered)).toBe(true);
     });
   });
 
@@ -134,13 +132,10 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     });
 
     test('kbctl cluster delete removes registrations, and prints that endpoints and items stay', async () => {
-      expect(await cluster('delete', 'a', '--dry-run')).toMatchObject({
-        code: 1,
-        stdout: expect.stringMatching(/^a: deleted.*\(dry run\)\n$/),
-      });
-      const { code, stdout } = await cluster('delete', 'a', 'b');
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/);
+      expect(await cluster('delete', 'a', '--dry-run')).toMatchObject(printed(1, /^a: deleted.*\(dry run\)\n$/));
+      expect(await cluster('delete', 'a', 'b')).toMatchObject(
+        printed(0, /^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/),
+      );
       expect(await registeredNames()).toEqual(['c', 'owned']);
     });
 

@@ -1,13 +1,11 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster get`, and of all commands for a cluster or a table that does not exist. */
 export function describeClusterGet(world: () => KbctlWorld): void {
   describe('kbctl cluster get', () => {
     beforeAll(async () => {
-      await registerCluster(world().table, specIn(world().spec()));
+      await world().register();
     });
 
     test('kbctl cluster get prints the registered clusters', async () => {
@@ -65,8 +63,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
 
     test('kbctl cluster get prints the resolution if the table does not answer', async () => {
       const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
-      const { code, stderr } = await world().kbctl(['cluster', 'get'], { env });
-      expect({ code, stderr }).toEqual({ code: 5, stderr: expect.stringContaining('try again') });
+      expect(await world().kbctl(['cluster', 'get'], { env })).toMatchObject(failed(5, 'try again'));
     });
   });
 }

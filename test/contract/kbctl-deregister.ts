@@ -1,12 +1,8 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { withdrawnUntil } from '../../lib/cluster/lease.ts';
-import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { CLUSTER, failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 
 const [FIRST, SECOND, THIRD] = ['203.0.113.10', '203.0.113.20', '203.0.113.30'] as const;
 
@@ -18,13 +14,12 @@ export function describeDeregister(world: () => KbctlWorld): void {
     const lease = leaseOf(await readLeases(world().table, CLUSTER), address);
     return lease && withdrawnUntil(lease, 0);
   };
-  const published = () =>
-    addressesIn(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
+  const published = () => world().published();
 
   beforeAll(async () => {
     const probe = { url: `${world().server}/readyz` };
     const apiServers = [FIRST, SECOND, THIRD].map((address) => ({ address, probe }));
-    await registerCluster(world().table, specIn(world().spec({ apiServers })));
+    await world().register({ apiServers });
     await world().runAllLoops();
   });
 
@@ -41,18 +36,16 @@ export function describeDeregister(world: () => KbctlWorld): void {
     });
 
     test('kbctl deregister refuses a withdrawal of more than a day', async () => {
-      expect(await deregister(FIRST, '--for', '25h')).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('A withdrawal lasts at most 24h.'),
-      });
+      expect(await deregister(FIRST, '--for', '25h')).toMatchObject(failed(2, 'A withdrawal lasts at most 24h.'));
     });
 
     test('kbctl deregister --dry-run prints what it would write, and writes nothing', async () => {
       const before = await leases();
-      const { code, stdout } = await deregister(FIRST, '--dry-run');
-      expect(code).toBe(1);
-      expect(stdout).toMatch(
-        /^203\.0\.113\.10 would be withdrawn from prod-eu-1 until \S+Z \(dry run\)\n(.*\n)* {2}would update Endpoints default\/kubernetes/,
+      expect(await deregister(FIRST, '--dry-run')).toMatchObject(
+        printed(
+          1,
+          /^203\.0\.113\.10 would be withdrawn from prod-eu-1 until \S+Z \(dry run\)\n(.*\n)* {2}would update Endpoints default\/kubernetes/,
+        ),
       );
       expect(await leases()).toEqual(before);
       expect(published()).toEqual([FIRST, SECOND, THIRD]);
@@ -85,7 +78,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
     });
 
     test('kbctl deregister withdraws the address before it waits for the API server, and reports the withdrawal at Ctrl-C', async () => {
-      const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
+      const file = world().unreachableCluster();
       const running = world().start(['deregister', CLUSTER, SECOND, '--kubeconfig', file]);
       await running.untilItPrints(/prod-eu-1: http/);
       const { code, stdout } = await running.end('SIGINT');

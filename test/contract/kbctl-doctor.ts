@@ -1,8 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { CLUSTERS } from '../../lib/table/clusters.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 
@@ -10,15 +8,16 @@ import { startSilentServer } from '../support/silent-server.ts';
 export function describeDoctor(world: () => KbctlWorld): void {
   describe('kbctl doctor', () => {
     test('kbctl doctor prints how to register a cluster if none is registered', async () => {
-      const { code, stdout } = await world().kbctl(['doctor']);
-      expect(code).toBe(1);
-      expect(stdout).toContain(
-        "✓ table: reads, lists, writes and deletes\n✓ clock: agrees with the table's\n✗ clusters: none is registered\n    → ",
+      expect(await world().kbctl(['doctor'])).toMatchObject(
+        printed(
+          1,
+          "✓ table: reads, lists, writes and deletes\n✓ clock: agrees with the table's\n✗ clusters: none is registered\n    → ",
+        ),
       );
     });
 
     test('kbctl doctor checks everything of a healthy cluster', async () => {
-      await registerCluster(world().table, specIn(world().spec()));
+      await world().register();
       await world().runAllLoops();
       const { code, stdout, stderr } = await world().kbctl(['doctor', CLUSTER]);
       expect({ code, stderr }).toEqual({
@@ -45,7 +44,7 @@ export function describeDoctor(world: () => KbctlWorld): void {
     });
 
     test('kbctl doctor reports an API server that does not answer', async () => {
-      const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
+      const file = world().unreachableCluster();
       const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--kubeconfig', file]);
       expect(code).toBe(1);
       expect(stdout).toContain('✗ api server: ');
@@ -71,17 +70,15 @@ export function describeDoctor(world: () => KbctlWorld): void {
     });
 
     test('kbctl doctor fails for a table that does not exist', async () => {
-      const { code, stdout } = await world().kbctl(['doctor', CLUSTER, '--table', 'no-such-table']);
-      expect(code).toBe(1);
-      expect(stdout).toContain('✗ table: Table "no-such-table" was not found');
+      expect(await world().kbctl(['doctor', CLUSTER, '--table', 'no-such-table'])).toMatchObject(
+        printed(1, '✗ table: Table "no-such-table" was not found'),
+      );
     });
 
     test('kbctl doctor reports a registration that cannot be read', async () => {
       const content = { cluster: CLUSTERS, key: 'broken', schema: 1, value: 'nothing' };
       await world().table.put(content, undefined);
-      const { code, stdout } = await world().kbctl(['doctor', 'broken']);
-      expect(code).toBe(1);
-      expect(stdout).toContain('✗ spec: ');
+      expect(await world().kbctl(['doctor', 'broken'])).toMatchObject(printed(1, '✗ spec: '));
     });
   });
 }

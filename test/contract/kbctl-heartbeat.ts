@@ -1,13 +1,10 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
-import { registerCluster, updateCluster } from '../../lib/table/cluster-registration.ts';
+import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import { readLeases } from '../../lib/table/leases.ts';
-import { ENDPOINTS } from '../../local/stand-in/resources.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
 import { eventually } from '../support/eventually.ts';
 import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
 import type { RunningKbctl } from '../support/kbctl-process.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 import { withdraw } from '../support/put-lease.ts';
 
 const OWN = '203.0.113.10';
@@ -26,8 +23,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   };
   const leaseOf = async (address: string) =>
     (await readLeases(world().table, CLUSTER)).leases.find((lease) => lease.address === address);
-  const published = () =>
-    addressesIn(world().standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject);
+  const published = () => world().published();
   const register = (fields: object = {}) => {
     const probe = { url: `${world().server}/readyz` };
     const apiServers = [
@@ -35,7 +31,7 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
       { address: OTHER, probe },
       { address: '203.0.113.30', kind: 'shared', probe },
     ];
-    return registerCluster(world().table, specIn(world().spec({ apiServers, ...fields })));
+    return world().register({ apiServers, ...fields });
   };
 
   beforeAll(async () => {
@@ -154,11 +150,8 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
     test('kbctl heartbeat ends when the cluster is unregistered', async () => {
       const running = start();
       await running.untilItPrints(HELD);
-      await updateCluster(world().table, CLUSTER, () => undefined);
-      expect(await running.end()).toMatchObject({
-        code: 3,
-        stderr: expect.stringContaining(`${CLUSTER} is no longer registered`),
-      });
+      await updateCluster(world().table, CLUSTER, unregistered);
+      expect(await running.end()).toMatchObject(failed(3, `${CLUSTER} is no longer registered`));
       await register();
     });
   });
@@ -189,17 +182,14 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
 
     test('kbctl heartbeat suggests --no-readyz if the CA of the API server is missing', async () => {
       await register({ apiServers: [{ address: OWN }], kubeconfig: { file: './nowhere' } });
-      expect(await heartbeat('--address', OWN)).toMatchObject({
-        code: 3,
-        stderr: expect.stringContaining('or --no-readyz.'),
-      });
+      expect(await heartbeat('--address', OWN)).toMatchObject(failed(3, 'or --no-readyz.'));
     });
 
     test('kbctl heartbeat refuses a cluster without leases', async () => {
       await register({ endpoints: { reconciler: 'none' } });
-      const { code, stderr } = await heartbeat('--address', OWN);
-      expect(code).toBe(3);
-      expect(stderr).toContain('publishes no endpoints (endpoints.reconciler: none)');
+      expect(await heartbeat('--address', OWN)).toMatchObject(
+        failed(3, 'publishes no endpoints (endpoints.reconciler: none)'),
+      );
     });
   });
 }

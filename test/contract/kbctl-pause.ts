@@ -1,9 +1,7 @@
 import { userInfo } from 'node:os';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
-import type { KbctlWorld } from '../support/kbctl-world.ts';
+import { failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -13,7 +11,7 @@ export function describePause(world: () => KbctlWorld): void {
   const pausedOf = async (name: string) => (await readCluster(world().table, name))?.paused;
 
   beforeAll(async () => {
-    for (const name of ['a', 'b']) await registerCluster(world().table, specIn(world().spec({ name })));
+    for (const name of ['a', 'b']) await world().register({ name });
   });
 
   describe('kbctl pause', () => {
@@ -49,12 +47,11 @@ export function describePause(world: () => KbctlWorld): void {
       ['names with --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
       ['a pause of more than a year', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
     ])('kbctl pause refuses %s', async (_, words, reason) => {
-      expect(await kbctl(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining(reason) });
+      expect(await kbctl(...words)).toMatchObject(failed(2, reason));
     });
 
     test('kbctl pause pauses no cluster if one is not registered', async () => {
-      const { code, stderr } = await kbctl('pause', 'b', 'c', '--reason', 'x');
-      expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('Cluster "c" not found') });
+      expect(await kbctl('pause', 'b', 'c', '--reason', 'x')).toMatchObject(failed(3, 'Cluster "c" not found'));
       expect(await pausedOf('b')).toBeUndefined();
     });
   });
@@ -89,10 +86,7 @@ export function describePause(world: () => KbctlWorld): void {
     test('kbctl resume --all ends a pause of all clusters, and reports if there is none', async () => {
       expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
       expect(await readPauseOfAll(world().table)).toBeUndefined();
-      expect(await kbctl('resume', '--all')).toMatchObject({
-        code: 0,
-        stdout: expect.stringMatching(/were not paused/),
-      });
+      expect(await kbctl('resume', '--all')).toMatchObject(printed(0, /were not paused/));
     });
   });
 }

@@ -1,6 +1,4 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
@@ -11,7 +9,7 @@ export function describeRanges(world: () => KbctlWorld): void {
   const untilMs = Date.now() + HOUR_MS;
 
   beforeAll(async () => {
-    await registerCluster(world().table, specIn(world().spec()));
+    await world().register();
   });
 
   describe('kbctl get holds', () => {

@@ -1,11 +1,10 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { fromBits, union } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
-import { registerCluster, updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
+import { updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { startSilentServer } from '../support/silent-server.ts';
@@ -32,7 +31,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
 
   describe('kbctl run-once', () => {
     beforeAll(async () => {
-      await registerCluster(world().table, specIn(world().spec()));
+      await world().register();
       await world().runAllLoops();
     });
 
@@ -94,7 +93,7 @@ export function describeRunOnce(world: () => KbctlWorld): void {
 
     test('kbctl run-once reports that the API server does not answer, and records nothing', async () => {
       const before = await everything();
-      const file = world().file('nowhere', kubeconfigTo('http://127.0.0.1:1'));
+      const file = world().unreachableCluster();
       const { code, stdout, stderr } = await repair(CLUSTER, '--kubeconfig', file);
       expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
       expect(stderr).toContain('error: unable to refresh the service IP block: ');

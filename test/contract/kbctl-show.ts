@@ -1,17 +1,14 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { IP_ADDRESSES, SERVICES } from '../../local/stand-in/resources.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
 import { addressesOf } from '../support/kbctl-ranges.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { CLUSTER, failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** Defines the tests of `show ip` and `show port` for a cluster at work. */
 export function describeShow(world: () => KbctlWorld): void {
   const show = (...words: readonly string[]) => world().kbctl(['show', ...words]);
-  const register = (fields?: object) => registerCluster(world().table, specIn(world().spec(fields)));
+  const register = (fields?: object) => world().register(fields);
 
   describe('kbctl show, before any pass', () => {
     test('kbctl show reports that nothing can be allocated yet', async () => {
@@ -114,10 +111,10 @@ export function describeShow(world: () => KbctlWorld): void {
     });
 
     test('kbctl show ip prints the content of the table when the API server does not answer, and fails', async () => {
-      const kubeconfig = world().file('dead', kubeconfigTo('http://127.0.0.1:9'));
+      const kubeconfig = world().unreachableCluster();
       const { code, stdout, stderr } = await show('ip', CLUSTER, '10.0.0.1', '--kubeconfig', kubeconfig);
       expect(code).toBe(4);
-      expect(stderr).toContain('Cannot list Services: http://127.0.0.1:9');
+      expect(stderr).toContain('Cannot list Services: http://127.0.0.1:1 ');
       expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);
     });
 
@@ -142,14 +139,14 @@ export function describeShow(world: () => KbctlWorld): void {
 
   describe('kbctl show port', () => {
     test('kbctl show port reports that a port is free', async () => {
-      const { code, stdout } = await show('port', CLUSTER, '30080');
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/);
+      expect(await show('port', CLUSTER, '30080')).toMatchObject(
+        printed(0, /^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/),
+      );
     });
 
     test('kbctl show port refuses a port outside the range, and a text that is not a port', async () => {
       const range = 'The range of valid ports is 30000-32767';
-      expect(await show('port', CLUSTER, '80')).toMatchObject({ code: 1, stderr: expect.stringContaining(range) });
+      expect(await show('port', CLUSTER, '80')).toMatchObject(failed(1, range));
       expect(await show('port', CLUSTER, '99999')).toMatchObject({ code: 2, stdout: '' });
     });
   });

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { NAMESPACES } from '../../local/stand-in/resources.ts';
-import { specIn } from '../support/a-cluster-spec.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `status` and `get` for a cluster at work, in which two Services later have one address. */
 export function describeStatus(world: () => KbctlWorld): void {
@@ -15,7 +13,7 @@ export function describeStatus(world: () => KbctlWorld): void {
     });
 
     test('kbctl status shows a cluster that has had no pass yet', async () => {
-      await registerCluster(world().table, specIn(world().spec()));
+      await world().register();
       const { stdout } = await world().kbctl(['status', CLUSTER]);
       expect(stdout).toMatch(/203\.0\.113\.10 +never seen/);
       expect(stdout).toMatch(/cluster-ip-repair +never ran/);
@@ -38,9 +36,9 @@ export function describeStatus(world: () => KbctlWorld): void {
     });
 
     test('kbctl status without a name prints a line for each cluster', async () => {
-      const { code, stdout } = await world().kbctl(['status']);
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^NAME +HEALTH .*\nprod-eu-1 +good +enforce +1\/1 /);
+      expect(await world().kbctl(['status'])).toMatchObject(
+        printed(0, /^NAME +HEALTH .*\nprod-eu-1 +good +enforce +1\/1 /),
+      );
     });
 
     test('kbctl status -o json prints one document', async () => {
@@ -86,9 +84,7 @@ export function describeStatus(world: () => KbctlWorld): void {
       ['ranges', /^RANGE .*\n10\.0\.0\.0\/24 +cluster IPs/],
       ['runs', /^LOOP .*\nsystem-namespaces +good/],
     ])('kbctl get lists %s', async (what, pattern) => {
-      const { code, stdout } = await world().kbctl(['get', what, CLUSTER]);
-      expect(code).toBe(0);
-      expect(stdout).toMatch(pattern);
+      expect(await world().kbctl(['get', what, CLUSTER])).toMatchObject(printed(0, pattern));
     });
 
     test('kbctl get prints lists of all clusters as YAML', async () => {
@@ -105,11 +101,11 @@ export function describeStatus(world: () => KbctlWorld): void {
   test('kbctl status shows the last writes of passes, and the writes that an observing pass would make', async () => {
     const status = async () => (await world().kbctl(['status', CLUSTER])).stdout;
     expect(await status()).toMatch(/\nLast changes\n(- .*\n)*- kubernetes-service, \S+ ago: created service /);
-    await registerCluster(world().table, specIn(world().spec({ mode: 'observe' })));
+    await world().register({ mode: 'observe' });
     world().standIn.store.remove(NAMESPACES, world().standIn.store.get(NAMESPACES, undefined, 'kube-node-lease'));
     await world().runAllLoops();
     expect(await status()).toContain('\nWould write\n- system-namespaces: would create Namespace kube-node-lease\n');
-    await registerCluster(world().table, specIn(world().spec()));
+    await world().register();
     await world().runAllLoops();
   });
 

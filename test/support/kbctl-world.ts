@@ -1,14 +1,17 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
+import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
 import { localEnvironment } from '../../local/local-environment.ts';
 import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
-import { SERVICES } from '../../local/stand-in/resources.ts';
+import { ENDPOINTS, SERVICES } from '../../local/stand-in/resources.ts';
 import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
@@ -17,6 +20,7 @@ import { REGION } from './emulator-aws.ts';
 import { emulatedAws } from './emulator-project.ts';
 import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
 import { startKbctl } from './kbctl-process.ts';
+import { kubeconfigTo } from './kubeconfig-to.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
 import { IDENTITY } from './stand-in.ts';
 import { temporaryFolder } from './temporary-folder.ts';
@@ -63,6 +67,8 @@ export async function openKbctlWorld(endpoint: string) {
     writeFileSync(path, content);
     return path;
   };
+  /** Returns the text of a spec whose kubeconfig names the stand-in API server, with the given fields changed. */
+  const spec = (fields: object = {}) => specText(kubeconfigFile, listening.url, fields);
   const kubeconfigFile = file('kubeconfig', kubeconfigOf(CLUSTER, listening.url, IDENTITY));
   const wordsOf = (words: readonly string[]) => (words.includes('--table') ? words : [...words, '--table', tableName]);
   const optionsOf = ({ env = {}, stdin, aheadMs = 0 }: WorldOptions) => ({
@@ -107,8 +113,12 @@ export async function openKbctlWorld(endpoint: string) {
         await handler({ force: true }, { environment, getRemainingTimeInMillis: () => 60_000 });
       }
     },
-    /** Returns the text of a spec whose kubeconfig names the stand-in API server, with the given fields changed. */
-    spec: (fields: object = {}) => specText(kubeconfigFile, listening.url, fields),
+    spec,
+    register: (fields?: object) => registerCluster(table, specIn(spec(fields))),
+    /** Returns the addresses in the Endpoints of the stand-in API server. */
+    published: () => addressesIn(standIn.store.get(ENDPOINTS, 'default', 'kubernetes') as unknown as EndpointsObject),
+    /** Writes a kubeconfig with an API server that does not answer. @returns the path of the file */
+    unreachableCluster: () => file('unreachable', kubeconfigTo('http://127.0.0.1:1')),
     /** Writes a file into the folder. @returns its path. */
     file,
     /** Runs a command in this process, in the folder. It uses this world's table unless the words contain `--table`. */
@@ -124,6 +134,16 @@ export async function openKbctlWorld(endpoint: string) {
       client.destroy();
     },
   };
+}
+
+/** Expects that a command ends with this code and without output, and that its error contains the text. */
+export function failed(code: number, text: string) {
+  return { code, stdout: '', stderr: expect.stringContaining(text) };
+}
+
+/** Expects that a command ends with this code and prints a text. */
+export function printed(code: number, text: string | RegExp) {
+  return { code, stdout: typeof text === 'string' ? expect.stringContaining(text) : expect.stringMatching(text) };
 }
 
 function specText(kubeconfigFile: string, server: string, fields: object): string {
