@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { isEmpty, planOf } from '../../lib/admission/plan.ts';
+import { planOf } from '../../lib/admission/plan.ts';
 import { serviceShape } from '../../lib/admission/service.ts';
 import type { IPFamily } from '../../lib/allocator/ip-address.ts';
 import { aReview, type SpecFields } from '../support/admission-review.ts';
@@ -29,55 +29,43 @@ const port = (number: number, fields: { protocol?: string; nodePort?: number; na
   port: number,
   ...fields,
 });
-const LOCAL = { type: 'LoadBalancer', externalTrafficPolicy: 'Local' };
+const udp = (number: number, fields = {}) => port(number, { protocol: 'UDP', ...fields });
+const nodePorts = (...ports: readonly object[]) => ({ type: 'NodePort', ports });
+const balancer = (fields: SpecFields) => ({ type: 'LoadBalancer', ...fields });
+const LOCAL = balancer({ externalTrafficPolicy: 'Local' });
+const EXTERNAL_NAME = { type: 'ExternalName', ports: [] };
+const SINGLE = { ipFamilyPolicy: 'SingleStack' };
+const PREFER = { ipFamilyPolicy: 'PreferDualStack' };
+const REQUIRE = { ipFamilyPolicy: 'RequireDualStack' };
+const ips = (...clusterIPs: readonly string[]) => ({ clusterIP: clusterIPs[0], clusterIPs });
+const HEADLESS = ips('None');
 
 describe('a new Service', () => {
   test.each<[string, SpecFields, readonly IPFamily[], string]>([
     ['gets an address of the primary family', {}, IPV4, 'IPv4@0'],
     ['gets an IPv6 address if IPv6 is the primary family', {}, SIX_FIRST, 'IPv6@0'],
     ['gets an address of the family that it names', { ipFamilies: ['IPv6'] }, DUAL, 'IPv6@0'],
-    [
-      'that prefers dual-stack gets an address of each family in a dual-stack cluster',
-      { ipFamilyPolicy: 'PreferDualStack' },
-      DUAL,
-      'IPv4@0 IPv6@1',
-    ],
-    [
-      'gets the address of the family that it names first',
-      { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] },
-      DUAL,
-      'IPv6@0 IPv4@1',
-    ],
+    ['that prefers dual-stack gets an address of each family', PREFER, DUAL, 'IPv4@0 IPv6@1'],
+    ['gets the family that it names first', { ...PREFER, ipFamilies: ['IPv6'] }, DUAL, 'IPv6@0 IPv4@1'],
     ['may request an address', { clusterIP: '10.0.0.5' }, IPV4, '10.0.0.5@0'],
-    [
-      'may request one of its two addresses',
-      { clusterIP: 'fd00::5', clusterIPs: ['fd00::5'], ipFamilyPolicy: 'RequireDualStack' },
-      DUAL,
-      'fd00::5@0 IPv4@1',
-    ],
-    ['that is headless gets nothing', { clusterIP: 'None', clusterIPs: ['None'] }, DUAL, ''],
-    ['of type ExternalName gets nothing', { type: 'ExternalName', ports: [] }, DUAL, ''],
+    ['may request one of its two addresses', { ...REQUIRE, ...ips('fd00::5') }, DUAL, 'fd00::5@0 IPv4@1'],
+    ['that is headless gets nothing', HEADLESS, DUAL, ''],
+    ['of type ExternalName gets nothing', EXTERNAL_NAME, DUAL, ''],
   ])('a new Service %s', (_what, fields, configured, expected) => {
     expect(wanted(fields, undefined, configured)).toBe(expected);
   });
 
   test.each<[string, SpecFields]>([
-    ['the policy RequireDualStack in a single-stack cluster', { ipFamilyPolicy: 'RequireDualStack' }],
+    ['the policy RequireDualStack in a single-stack cluster', REQUIRE],
     ['a family that the cluster does not have', { ipFamilies: ['IPv6'] }],
     ['an address of a family that the cluster does not have', { clusterIP: 'fd00::1' }],
-    ['two addresses without a dual-stack policy', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'fd00::1'] }],
-    [
-      'two addresses of one family',
-      { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', '10.0.0.2'], ipFamilyPolicy: 'PreferDualStack' },
-    ],
+    ['two addresses without a dual-stack policy', ips('10.0.0.1', 'fd00::1')],
+    ['two addresses of one family', { ...PREFER, ...ips('10.0.0.1', '10.0.0.2') }],
     ['a clusterIP that is not in clusterIPs', { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.2'] }],
     ['clusterIPs without clusterIP', { clusterIPs: ['10.0.0.2'] }],
-    [
-      'None beside an address',
-      { clusterIP: '10.0.0.1', clusterIPs: ['10.0.0.1', 'None'], ipFamilyPolicy: 'PreferDualStack' },
-    ],
+    ['None beside an address', { ...PREFER, ...ips('10.0.0.1', 'None') }],
     ['an address of a family that it does not name', { clusterIP: '10.0.0.1', ipFamilies: ['IPv6'] }],
-    ['a family twice', { ipFamilies: ['IPv4', 'IPv4'], ipFamilyPolicy: 'PreferDualStack' }],
+    ['a family twice', { ...PREFER, ipFamilies: ['IPv4', 'IPv4'] }],
     ['an invalid ipFamilyPolicy', { ipFamilyPolicy: 'Triple' }],
     ['no ports', { ports: [] }],
     ['a port above 65535', { ports: [port(65_536)] }],
@@ -90,112 +78,92 @@ describe('a new Service', () => {
     expect(wanted({ ...fields, type: 'NodePort' }, undefined, IPV4)).toBe('');
   });
 
+  const [UNEXPOSED, EXPOSED] = [port(80), port(81, { nodePort: 30081 })];
   test.each<[string, SpecFields, string]>([
-    [
-      'of type NodePort gets a node port for each port',
-      { type: 'NodePort', ports: [port(80), port(443)] },
-      'next@0 next@1',
-    ],
-    [
-      'gets one node port for ports with the same number',
-      { type: 'NodePort', ports: [port(53), port(53, { protocol: 'UDP' })] },
-      'next@0+1',
-    ],
+    ['of type NodePort gets a node port for each port', nodePorts(port(80), port(443)), 'next@0 next@1'],
+    ['gets one node port for ports with the same number', nodePorts(port(53), udp(53)), 'next@0+1'],
     [
       'gets the node port that one of its ports requests for all ports with the same number',
-      { type: 'NodePort', ports: [port(53), port(53, { protocol: 'UDP', nodePort: 30053 })] },
+      nodePorts(port(53), udp(53, { nodePort: 30053 })),
       '30053@0+1',
     ],
     [
       'gets two node ports for ports with the same number if they request two',
-      { type: 'NodePort', ports: [port(53, { nodePort: 30001 }), port(53, { nodePort: 30002, protocol: 'UDP' })] },
+      nodePorts(port(53, { nodePort: 30001 }), udp(53, { nodePort: 30002 })),
       '30001@0 30002@1',
     ],
     [
       'requests a node port twice if two port numbers name it',
-      { type: 'NodePort', ports: [port(80, { nodePort: 30080 }), port(81, { nodePort: 30080 })] },
-      '30080@0 30080@1',
+      nodePorts(port(80, { nodePort: 30081 }), EXPOSED),
+      '30081@0 30081@1',
     ],
     [
       'of type LoadBalancer without node ports gets only the requested ones',
-      { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false, ports: [port(80), port(81, { nodePort: 30081 })] },
+      balancer({ allocateLoadBalancerNodePorts: false, ports: [UNEXPOSED, EXPOSED] }),
       '30081@1',
     ],
     ['of type LoadBalancer with the traffic policy Local gets a health check port', LOCAL, 'next@0 next@healthCheck'],
-    [
-      'of type LoadBalancer may request its health check port',
-      { ...LOCAL, healthCheckNodePort: 31000 },
-      'next@0 31000@healthCheck',
-    ],
-    [
-      'of type NodePort with the traffic policy Local gets no health check port',
-      { type: 'NodePort', externalTrafficPolicy: 'Local' },
-      'next@0',
-    ],
-    ['of type ClusterIP gets no node port, even if it requests one', { ports: [port(80, { nodePort: 30080 })] }, ''],
+    ['may request its health check port', { ...LOCAL, healthCheckNodePort: 31000 }, 'next@0 31000@healthCheck'],
+    ['of type NodePort gets no health check port', { ...LOCAL, type: 'NodePort' }, 'next@0'],
+    ['of type ClusterIP gets no node port, even if it requests one', { ports: [EXPOSED] }, ''],
   ])('a new Service %s', (_what, fields, expected) => {
     expect(wanted(fields, undefined, IPV4)).toBe(['IPv4@0', expected].join(' ').trim());
   });
 });
 
 describe('a Service that is changed', () => {
-  const one = { clusterIP: '10.0.0.5', clusterIPs: ['10.0.0.5'], ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' };
-  const two = {
-    clusterIP: '10.0.0.5',
-    clusterIPs: ['10.0.0.5', 'fd00::5'],
-    ipFamilies: ['IPv4', 'IPv6'],
-    ipFamilyPolicy: 'RequireDualStack',
-  };
-  const exposed = { ...one, type: 'NodePort', ports: [port(80, { nodePort: 30080 })] };
+  const one = { ...SINGLE, ...ips('10.0.0.5'), ipFamilies: ['IPv4'] };
+  const two = { ...REQUIRE, ...ips('10.0.0.5', 'fd00::5'), ipFamilies: ['IPv4', 'IPv6'] };
+  const exposed = { ...one, ...nodePorts(port(80, { nodePort: 30080 })) };
   const balanced = { ...one, ...LOCAL, ports: [port(80, { nodePort: 30080 })], healthCheckNodePort: 31000 };
-  const outside = { type: 'ExternalName', ports: [] };
+  const refused = 'because the API server refuses it';
 
   test.each<[string, SpecFields, SpecFields, readonly IPFamily[], string]>([
     ['with the same spec needs nothing', one, one, DUAL, ''],
     ['keeps its address if the update omits it', {}, one, DUAL, ''],
-    ['keeps its node port if the update omits it', { type: 'NodePort', ports: [port(80)] }, exposed, DUAL, ''],
-    [
-      'keeps a node port by the name of its port',
-      { type: 'NodePort', ports: [port(81), { ...port(80) }] },
-      exposed,
-      DUAL,
-      'next@0',
-    ],
+    ['keeps its node port if the update omits it', nodePorts(port(80)), exposed, DUAL, ''],
+    ['keeps a node port by the name of its port', nodePorts(port(81), port(80)), exposed, DUAL, 'next@0'],
     [
       'gets a new node port if the update moves the old one to another port',
-      { ...one, type: 'NodePort', ports: [port(80), port(81, { nodePort: 30080 })] },
+      { ...one, ...nodePorts(port(80), port(81, { nodePort: 30080 })) },
       exposed,
       DUAL,
       'next@0',
     ],
+    [`with another address needs nothing, ${refused}`, ips('10.0.0.6'), one, IPV4, ''],
     [
-      'with another address needs nothing, because the API server refuses it',
-      { clusterIP: '10.0.0.6', clusterIPs: ['10.0.0.6'] },
-      one,
+      'that was an ExternalName gets an address and a node port',
+      { type: 'NodePort' },
+      EXTERNAL_NAME,
       IPV4,
-      '',
+      'IPv4@0 next@0',
     ],
-    ['that was an ExternalName gets an address and a node port', { type: 'NodePort' }, outside, IPV4, 'IPv4@0 next@0'],
     ['that becomes an ExternalName needs nothing', { ...one, type: 'ExternalName' }, one, IPV4, ''],
     ['that becomes a NodePort gets a node port', { ...one, type: 'NodePort' }, one, IPV4, 'next@0'],
     [
       'that becomes a NodePort gets one node port for TCP and one for UDP',
-      { ...one, type: 'NodePort', ports: [port(53), port(53, { protocol: 'UDP', name: 'u' })] },
+      { ...one, ...nodePorts(port(53), udp(53)) },
       one,
       IPV4,
       'next@0 next@1',
     ],
-    ['may request another node port', { ...exposed, ports: [port(80, { nodePort: 30081 })] }, exposed, IPV4, '30081@0'],
     [
-      'may request one node port for two protocols',
-      { ...exposed, ports: [port(80, { nodePort: 30081 }), port(80, { nodePort: 30081, protocol: 'UDP' })] },
+      'may request another node port',
+      { ...one, ...nodePorts(port(80, { nodePort: 30081 })) },
       exposed,
       IPV4,
       '30081@0',
     ],
     [
-      'with one node port for two port numbers needs nothing, because the API server refuses it',
-      { ...exposed, ports: [port(80, { nodePort: 30081 }), port(81, { nodePort: 30081 })] },
+      'may request one node port for two protocols',
+      { ...one, ...nodePorts(port(80, { nodePort: 30081 }), udp(80, { nodePort: 30081 })) },
+      exposed,
+      IPV4,
+      '30081@0',
+    ],
+    [
+      `with one node port for two port numbers needs nothing, ${refused}`,
+      { ...one, ...nodePorts(port(80, { nodePort: 30081 }), port(81, { nodePort: 30081 })) },
       exposed,
       IPV4,
       '',
@@ -207,39 +175,15 @@ describe('a Service that is changed', () => {
       IPV4,
       'next@healthCheck',
     ],
-    [
-      'with an unchanged traffic policy keeps its health check port',
-      { ...balanced, healthCheckNodePort: 0 },
-      balanced,
-      IPV4,
-      '',
-    ],
-    [
-      'that now requires dual-stack gets an address of the second family',
-      { ...one, ipFamilyPolicy: 'RequireDualStack' },
-      one,
-      DUAL,
-      'IPv6@1',
-    ],
-    [
-      'may request the address of the second family',
-      { ...one, ipFamilyPolicy: 'PreferDualStack', clusterIPs: ['10.0.0.5', 'fd00::9'] },
-      one,
-      DUAL,
-      'fd00::9@1',
-    ],
-    [
-      'keeps its first address if the update contains only the policy RequireDualStack',
-      { ipFamilyPolicy: 'RequireDualStack' },
-      one,
-      DUAL,
-      'IPv6@1',
-    ],
-    ['that returns to single-stack needs nothing', { ...two, ipFamilyPolicy: 'SingleStack' }, two, DUAL, ''],
+    ['keeps its health check port', { ...balanced, healthCheckNodePort: 0 }, balanced, IPV4, ''],
+    ['that now requires dual-stack gets a second address', { ...one, ...REQUIRE }, one, DUAL, 'IPv6@1'],
+    ['may request its second address', { ...one, ...PREFER, ...ips('10.0.0.5', 'fd00::9') }, one, DUAL, 'fd00::9@1'],
+    ['keeps its first address if the update contains only the policy', REQUIRE, one, DUAL, 'IPv6@1'],
+    ['that returns to single-stack needs nothing', { ...two, ...SINGLE }, two, DUAL, ''],
     [
       'that prefers dual-stack and has one address gets no second one',
-      { ...one, ipFamilyPolicy: 'PreferDualStack' },
-      { ...one, ipFamilyPolicy: 'PreferDualStack' },
+      { ...one, ...PREFER },
+      { ...one, ...PREFER },
       DUAL,
       '',
     ],
@@ -250,9 +194,9 @@ describe('a Service that is changed', () => {
       DUAL,
       'next@0',
     ],
-    ['that is headless stays headless', { type: 'ClusterIP' }, { clusterIP: 'None', clusterIPs: ['None'] }, DUAL, ''],
+    ['that is headless stays headless', { type: 'ClusterIP' }, HEADLESS, DUAL, ''],
     [
-      'with a dual-stack policy that drops an address needs nothing, because the API server refuses it',
+      `with a dual-stack policy that drops an address needs nothing, ${refused}`,
       { ...two, clusterIPs: ['10.0.0.5'], type: 'NodePort' },
       two,
       DUAL,
@@ -263,12 +207,7 @@ describe('a Service that is changed', () => {
   });
 
   test('the new clusterIPs have empty places for the addresses to allocate', () => {
-    const { clusterIPs } = planOf(specOf({ ipFamilyPolicy: 'RequireDualStack' }), specOf(one), DUAL);
+    const { clusterIPs } = planOf(specOf(REQUIRE), specOf(one), DUAL);
     expect(clusterIPs).toEqual(['10.0.0.5', '']);
   });
-});
-
-test('a plan is empty if the Service needs nothing', () => {
-  expect(isEmpty(planOf(specOf({ clusterIP: 'None' }), undefined, IPV4))).toBe(true);
-  expect(isEmpty(planOf(specOf({}), undefined, IPV4))).toBe(false);
 });

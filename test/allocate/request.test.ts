@@ -6,6 +6,13 @@ import { schemaFaults } from '../support/json-schema-check.ts';
 
 const NEXT = { range: 'serviceips', next: true };
 const good = { requestId: 'r1', cluster: 'demo', operation: 'allocate', items: [NEXT] };
+const forItem = (range: string, fields: object = {}) => ({ ...good, items: [{ range, ...fields }] });
+const held = (fields: object) => ({ ...good, hold: { owner: 'a', ...fields } });
+const released = (fields: object = {}) => ({
+  ...forItem('serviceips', { value: '10.0.0.1' }),
+  operation: 'release',
+  ...fields,
+});
 const schema = requestJsonSchema();
 
 function faultOf(event: unknown): string {
@@ -20,15 +27,15 @@ function faultOf(event: unknown): string {
 
 test.each([
   ['for any address', good],
-  ['for any three ports', { ...good, items: [{ range: 'servicenodeports', next: true, count: 3 }] }],
-  ['for an address by its text', { ...good, items: [{ range: 'secondaryserviceips', value: 'fd00::1' }] }],
-  ['for a port by its number', { ...good, items: [{ range: 'servicenodeports', value: 30_080 }] }],
+  ['for any three ports', forItem('servicenodeports', { next: true, count: 3 })],
+  ['for an address by its text', forItem('secondaryserviceips', { value: 'fd00::1' })],
+  ['for a port by its number', forItem('servicenodeports', { value: 30_080 })],
   ['with an id of 63 letters', { ...good, requestId: 'x'.repeat(63) }],
-  ['with an owner', { ...good, hold: { owner: 'Team-1_x.y' } }],
-  ['with a hold until a time', { ...good, hold: { owner: 'a', until: '2026-01-31T12:00:00Z', takenUpBy: 'owner' } }],
-  ['with a hold for good', { ...good, hold: { owner: 'a', until: 'forever' } }],
+  ['with an owner', held({ owner: 'Team-1_x.y' })],
+  ['with a hold until a time', held({ until: '2026-01-31T12:00:00Z', takenUpBy: 'owner' })],
+  ['with a hold for good', held({ until: 'forever' })],
   ['for 256 addresses', { ...good, items: [{ ...NEXT, count: 256 }] }],
-  ['to release', { ...good, operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }] }],
+  ['to release', released()],
   ['for a Service with a label', { ...good, takeUp: { holdOwner: 'team-a' } }],
   ['for a dry run', { ...good, dryRun: true }],
 ])('a request %s is valid', (_, event) => {
@@ -37,7 +44,7 @@ test.each([
 });
 
 test.each(['', '-a', 'a.', 'a b', 'a\n', 'é', 'x'.repeat(10_240)])('the owner of a hold cannot be %j', (owner) => {
-  const fault = faultOf({ ...good, hold: { owner } });
+  const fault = faultOf(held({ owner }));
   expect(fault).toContain('hold.owner is not 1 to 63 of A-Z');
   expect(fault.length).toBeLessThan(300);
 });
@@ -47,42 +54,26 @@ test.each<[string, unknown, string]>([
   ['without an id', { ...good, requestId: undefined }, 'requestId is not of type string'],
   ['with an id of 64 letters', { ...good, requestId: 'x'.repeat(64) }, 'requestId is not 1 to 63 of A-Z'],
   ['with another operation', { ...good, operation: 'take' }, 'operation is none of allocate, release, lookUp'],
-  ['with another range', { ...good, items: [{ range: 'ips', next: true }] }, 'items.0.range is none of serviceips'],
+  ['with another range', forItem('ips', { next: true }), 'items.0.range is none of serviceips'],
   ['without items', { ...good, items: [] }, 'items is empty'],
-  [
-    'with an item that has neither "value" nor "next"',
-    { ...good, items: [{ range: 'serviceips' }] },
-    'items.0 needs either "value"',
-  ],
+  ['with an item that has neither "value" nor "next"', forItem('serviceips'), 'items.0 needs either "value"'],
   [
     'with an item that has both "value" and "next"',
     { ...good, items: [{ ...NEXT, value: '10.0.0.1' }] },
     'items.0 needs either "value", an address or port, or "next"',
   ],
-  ['with next: false', { ...good, items: [{ range: 'serviceips', next: false }] }, 'items.0.next is not true'],
-  [
-    'with a port as text',
-    { ...good, items: [{ range: 'servicenodeports', value: '30080' }] },
-    'items.0.value is not the number of a port',
-  ],
-  [
-    'with an address as a number',
-    { ...good, items: [{ range: 'serviceips', value: 1 }] },
-    'items.0.value is not the text of an address',
-  ],
+  ['with next: false', forItem('serviceips', { next: false }), 'items.0.next is not true'],
+  ['with a port as text', forItem('servicenodeports', { value: '30080' }), 'items.0.value is not the number of a port'],
+  ['with an address as a number', forItem('serviceips', { value: 1 }), 'items.0.value is not the text of an address'],
   ['with a count of 257', { ...good, items: [{ ...NEXT, count: 257 }] }, 'items.0.count is above 256'],
   ['with an unknown field', { ...good, holder: 'a' }, '"holder" is not known'],
   ['with a hold that has no owner', { ...good, hold: {} }, 'hold.owner is not of type string'],
   [
     'with a hold until tomorrow',
-    { ...good, hold: { owner: 'a', until: 'tomorrow' } },
+    held({ until: 'tomorrow' }),
     'hold.until is neither "forever" nor a time such as 2026-01-31T12:00:00Z',
   ],
-  [
-    'with an unknown value of takenUpBy',
-    { ...good, hold: { owner: 'a', takenUpBy: 'some' } },
-    'hold.takenUpBy is none of any, owner',
-  ],
+  ['with an unknown value of takenUpBy', held({ takenUpBy: 'some' }), 'hold.takenUpBy is none of any, owner'],
   ['with an unknown field of takeUp', { ...good, takeUp: { owner: 'a' } }, 'takeUp: "owner" is not known'],
   ['with an invalid cluster name', { ...good, cluster: '#clusters' }, 'cluster is not the name of a cluster'],
 ])('a request %s is refused', (_, event, fault) => {
@@ -93,32 +84,14 @@ test.each<[string, unknown, string]>([
 test.each<[string, unknown, string]>([
   [
     'for two times 200 addresses',
-    {
-      ...good,
-      items: [
-        { ...NEXT, count: 200 },
-        { ...NEXT, count: 200 },
-      ],
-    },
+    { ...good, items: Array(2).fill({ ...NEXT, count: 200 }) },
     'items requests 400 addresses and ports, but the limit is 256',
   ],
   ['to release any address', { ...good, operation: 'release' }, 'items.0.next is only for "allocate"'],
-  [
-    'to release with a hold',
-    { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], hold: { owner: 'a' } },
-    'hold is only for "allocate"',
-  ],
+  ['to release with a hold', released({ hold: { owner: 'a' } }), 'hold is only for "allocate"'],
   ['for an owner, without a hold', { ...good, owner: 'a' }, 'owner is only for "release": to allocate, set hold.owner'],
-  [
-    'to release for a Service',
-    { ...good, operation: 'release', items: [{ range: 'serviceips', value: '1.2.3.4' }], takeUp: {} },
-    'takeUp is only for "allocate"',
-  ],
-  [
-    'for one value twice',
-    { ...good, items: [{ range: 'serviceips', value: '10.0.0.1', count: 2 }] },
-    'items.0.count is only for "next"',
-  ],
+  ['to release for a Service', released({ takeUp: {} }), 'takeUp is only for "allocate"'],
+  ['for one value twice', forItem('serviceips', { value: '10.0.0.1', count: 2 }), 'items.0.count is only for "next"'],
 ])('a request %s is refused by a rule that the schema cannot contain', (_, event, fault) => {
   expect(faultOf(event)).toContain(fault);
 });
@@ -145,7 +118,7 @@ test('requestedItems returns one item for each address and port, in the order of
 });
 
 describe('The fingerprint of a request', () => {
-  const of = (changed: object) => fingerprintOf(parseRequest({ ...good, hold: { owner: 'a' }, ...changed }));
+  const of = (changed: object) => fingerprintOf(parseRequest({ ...held({}), ...changed }));
 
   test.each([
     [
@@ -159,7 +132,7 @@ describe('The fingerprint of a request', () => {
   });
 
   test.each([
-    ['operation', { operation: 'release', items: [{ range: 'serviceips', value: '10.0.0.1' }], hold: undefined }],
+    ['operation', released({ hold: undefined })],
     ['count', { items: [{ ...NEXT, count: 2 }] }],
     ['range', { items: [{ ...NEXT, range: 'servicenodeports' }] }],
     ['owner', { hold: { owner: 'b' } }],
