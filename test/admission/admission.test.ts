@@ -73,12 +73,8 @@ test('a Service gets an address and a node port that are allocated to it', async
 
 test("a Service keeps a requested value in the client's notation", async () => {
   const world = await anAdmissionWorld();
-  const spec = {
-    clusterIP: '010.0.0.5',
-    clusterIPs: ['010.0.0.5'],
-    type: 'NodePort',
-    ports: [{ port: 80, nodePort: 30_001 }],
-  };
+  const clusterIPs = ['010.0.0.5'];
+  const spec = { type: 'NodePort', clusterIP: '010.0.0.5', clusterIPs, ports: [{ port: 80, nodePort: 30_001 }] };
   expect(await world.ask({ spec })).toEqual({ uid: 'u-1', allowed: true });
   expect(await takenIn(world)).toEqual(['10.0.0.5', '30001']);
 });
@@ -106,12 +102,8 @@ test('a Service that drops its address or port is allowed, and both stay allocat
 test('a second review leaves the allocated values unchanged', async () => {
   const world = await anAdmissionWorld();
   await world.ask(NODE_PORT);
-  const spec = {
-    type: 'NodePort',
-    clusterIP: '10.0.0.17',
-    clusterIPs: ['10.0.0.17'],
-    ports: [{ port: 80, nodePort: 30_016 }],
-  };
+  const clusterIPs = ['10.0.0.17'];
+  const spec = { type: 'NodePort', clusterIP: '10.0.0.17', clusterIPs, ports: [{ port: 80, nodePort: 30_016 }] };
   expect(await world.ask({ uid: 'u-2', spec })).toEqual({ uid: 'u-2', allowed: true });
   expect(await takenIn(world)).toEqual(['10.0.0.17', '30016']);
 });
@@ -128,17 +120,16 @@ test.each<[string, ReviewFields]>([
 });
 
 describe('refusals with the messages of the original', () => {
-  const invalid = (field: string, value: string, detail: string) => ({
-    status: 'Failure',
-    code: 422,
-    reason: 'Invalid',
-    message: `Service "web" is invalid: ${field}: Invalid value: ${value}: ${detail}`,
-    details: {
-      name: 'web',
-      kind: 'Service',
-      causes: [{ reason: 'FieldValueInvalid', message: `Invalid value: ${value}: ${detail}`, field }],
-    },
-  });
+  const invalid = (field: string, value: string, detail: string) => {
+    const message = `Invalid value: ${value}: ${detail}`;
+    return {
+      status: 'Failure',
+      code: 422,
+      reason: 'Invalid',
+      message: `Service "web" is invalid: ${field}: ${message}`,
+      details: { name: 'web', kind: 'Service', causes: [{ reason: 'FieldValueInvalid', message, field }] },
+    };
+  };
   const internal = (message: string) => ({
     status: 'Failure',
     code: 500,
@@ -148,69 +139,39 @@ describe('refusals with the messages of the original', () => {
   });
   const everyAddress = new Uint8Array(32).fill(255);
   everyAddress[0] = 0x3f;
+  const ports = (first: number, second: number) => ({
+    type: 'NodePort',
+    ports: [
+      { name: 'a', port: 1, nodePort: first },
+      { name: 'b', port: 2, nodePort: second },
+    ],
+  });
+  const taken = 'provided port is already allocated';
+  const takenIp = 'failed to allocate IP 10.0.0.5: provided IP is already allocated';
+  const foreignIp =
+    'failed to allocate IP 10.9.0.5: the provided IP (10.9.0.5) is not in the valid range. The range of valid IPs is 10.0.0.0/24';
+  const foreignPort = 'provided port is not in the valid range. The range of valid ports is 30000-30127';
 
   test.each<[string, SpecFields, object]>([
-    [
-      'an address that is taken',
-      { clusterIP: '10.0.0.5' },
-      invalid('spec.clusterIPs', '["10.0.0.5"]', 'failed to allocate IP 10.0.0.5: provided IP is already allocated'),
-    ],
+    ['an address that is taken', { clusterIP: '10.0.0.5' }, invalid('spec.clusterIPs', '["10.0.0.5"]', takenIp)],
     [
       'a taken address and any address of the other family',
       { clusterIP: '10.0.0.5', ipFamilyPolicy: 'RequireDualStack' },
-      invalid('spec.clusterIPs', '["10.0.0.5",""]', 'failed to allocate IP 10.0.0.5: provided IP is already allocated'),
+      invalid('spec.clusterIPs', '["10.0.0.5",""]', takenIp),
     ],
-    [
-      'an address outside the range',
-      { clusterIP: '10.9.0.5' },
-      invalid(
-        'spec.clusterIPs',
-        '["10.9.0.5"]',
-        'failed to allocate IP 10.9.0.5: the provided IP (10.9.0.5) is not in the valid range. The range of valid IPs is 10.0.0.0/24',
-      ),
-    ],
-    [
-      'a node port that is taken',
-      {
-        type: 'NodePort',
-        ports: [
-          { name: 'a', port: 1 },
-          { name: 'b', port: 2, nodePort: 30_001 },
-        ],
-      },
-      invalid('spec.ports[1].nodePort', '30001', 'provided port is already allocated'),
-    ],
-    [
-      'one node port for two ports',
-      {
-        type: 'NodePort',
-        ports: [
-          { name: 'a', port: 1, nodePort: 30_002 },
-          { name: 'b', port: 2, nodePort: 30_002 },
-        ],
-      },
-      invalid('spec.ports[1].nodePort', '30002', 'provided port is already allocated'),
-    ],
-    [
-      'a node port outside the range',
-      { type: 'NodePort', ports: [{ port: 1, nodePort: 80 }] },
-      invalid(
-        'spec.ports[0].nodePort',
-        '80',
-        'provided port is not in the valid range. The range of valid ports is 30000-30127',
-      ),
-    ],
+    ['an address outside the range', { clusterIP: '10.9.0.5' }, invalid('spec.clusterIPs', '["10.9.0.5"]', foreignIp)],
+    ['a node port that is taken', ports(0, 30_001), invalid('spec.ports[1].nodePort', '30001', taken)],
+    ['one node port for two ports', ports(30_002, 30_002), invalid('spec.ports[1].nodePort', '30002', taken)],
+    ['a node port outside the range', ports(80, 0), invalid('spec.ports[0].nodePort', '80', foreignPort)],
     [
       'a port for health checks that is taken',
       { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 30_001 },
-      internal('failed to allocate requested HealthCheck NodePort 30001: provided port is already allocated'),
+      internal(`failed to allocate requested HealthCheck NodePort 30001: ${taken}`),
     ],
   ])('a Service is refused if it requests %s', async (_what, spec, status) => {
     const world = await anAdmissionWorld();
-    await world.ask({
-      name: 'other',
-      spec: { type: 'NodePort', clusterIP: '10.0.0.5', ports: [{ port: 1, nodePort: 30_001 }] },
-    });
+    const first = { type: 'NodePort', clusterIP: '10.0.0.5', ports: [{ port: 1, nodePort: 30_001 }] };
+    await world.ask({ name: 'other', spec: first });
     const before = await takenIn(world);
     expect(await world.ask({ spec })).toEqual({ uid: 'u-1', allowed: false, status });
     expect(await takenIn(world)).toEqual(before);
@@ -235,35 +196,29 @@ describe('refusals with the messages of the original', () => {
 });
 
 describe('a held item', () => {
-  const held = (takenUpBy: 'any' | 'owner') => ({
-    data: Uint8Array.of(0b10000),
-    holds: [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy }],
-  });
   const spec = { clusterIP: '10.0.0.5' };
-
-  test.each<[string, ReturnType<typeof held>, Readonly<Record<string, string>>, boolean]>([
-    ['with the label of the owner claims a held item', held('owner'), { [HOLD_OWNER_LABEL]: 'team-a' }, true],
-    [
-      'with another label does not claim an item that only the owner may claim',
-      held('owner'),
-      { [HOLD_OWNER_LABEL]: 'team-b' },
-      false,
-    ],
-  ])('a Service %s', async (_what, stored, labels, allowed) => {
+  const withHold = async (takenUpBy: 'any' | 'owner') => {
     const world = await anAdmissionWorld();
-    await world.store(RANGE_KEYS.primary, stored);
-    expect(await world.ask({ spec, labels })).toMatchObject({ allowed });
+    const holds = [{ items: ['10.0.0.5'], owner: 'team-a', takenUpBy }];
+    await world.store(RANGE_KEYS.primary, { data: Uint8Array.of(0b10000), holds });
+    return world;
+  };
+
+  test.each([
+    ['with the label of the owner claims a held item', 'team-a', true],
+    ['with another label does not claim an item that only the owner may claim', 'team-b', false],
+  ])('a Service %s', async (_what, label, allowed) => {
+    const world = await withHold('owner');
+    expect(await world.ask({ spec, labels: { [HOLD_OWNER_LABEL]: label } })).toMatchObject({ allowed });
     const { holds } = await world.stored(RANGE_KEYS.primary);
     expect(holds).toHaveLength(allowed ? 0 : 1);
     expect(await takenIn(world)).toContain('10.0.0.5');
   });
 
   test('a claimed item stays allocated when another value of the Service is refused, until a pass frees it', async () => {
-    const world = await anAdmissionWorld();
-    await world.store(RANGE_KEYS.primary, held('any'));
-    expect(await world.ask({ spec: { ...spec, type: 'NodePort', ports: [{ port: 1, nodePort: 1 }] } })).toMatchObject({
-      allowed: false,
-    });
+    const world = await withHold('any');
+    const refused = { ...spec, type: 'NodePort', ports: [{ port: 1, nodePort: 1 }] };
+    expect(await world.ask({ spec: refused })).toMatchObject({ allowed: false });
     expect(await takenIn(world)).toEqual(['10.0.0.5']);
   });
 });
@@ -305,34 +260,23 @@ describe('a table that cannot allocate', () => {
   const RANGES = (item: NewItem) => item.key.startsWith('ranges/');
   const unavailable = { status: 'Failure', code: 503, reason: 'ServiceUnavailable' };
 
-  test.each<[string, string, (world: AdmissionWorld) => Promise<KeyValueTable>]>([
-    ['it throttles', 'Throttled', async ({ table }) => failing(table, RANGES)],
-    [
-      'it cannot be reached',
-      'Unavailable',
-      async ({ table }) => ({
-        ...table,
-        get: async (cluster, key) => {
-          if (key.startsWith('ranges/')) throw new TableError('Unavailable', 'nobody is there');
-          return table.get(cluster, key);
-        },
-      }),
-    ],
-    [
-      'no pass has saved the ranges',
-      'NotReady',
-      async ({ table }) => {
-        await registerCluster(table, aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] }));
-        return table;
-      },
-    ],
+  const unreachable = ({ table }: AdmissionWorld): KeyValueTable => ({
+    ...table,
+    get: async (cluster, key) => {
+      if (key.startsWith('ranges/')) throw new TableError('Unavailable', 'nobody is there');
+      return table.get(cluster, key);
+    },
+  });
+  const OTHER_RANGE = aClusterSpec({ allocator: 'table', serviceClusterIPRanges: ['10.1.0.0/24'] });
+
+  test.each<[string, string, (world: AdmissionWorld) => KeyValueTable | Promise<KeyValueTable>]>([
+    ['it throttles', 'Throttled', ({ table }) => failing(table, RANGES)],
+    ['it cannot be reached', 'Unavailable', unreachable],
+    ['no pass has saved the ranges', 'NotReady', ({ table }) => registerCluster(table, OTHER_RANGE).then(() => table)],
     [
       'the cluster is another stack’s',
       'OtherStack',
-      async ({ table }) => {
-        await updateCluster(table, 'demo', withOwner('other'));
-        return table;
-      },
+      ({ table }) => updateCluster(table, 'demo', withOwner('other')).then(() => table),
     ],
   ])(
     'because %s, the Service is refused or allowed by the setting of the stack, and nothing stays taken',
@@ -494,6 +438,8 @@ test('callers without a token do not count against the rate of a cluster', async
 
 describe('a caller without the right request', () => {
   const body = JSON.stringify({});
+  const reviewOf = (request: object) =>
+    JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request });
 
   test.each<[string, Parameters<AdmissionWorld['send']>[0], number]>([
     ['without a token', { headers: {}, body }, 401],
@@ -560,10 +506,7 @@ describe('a caller without the right request', () => {
   ])('the answer to %s names the fault', async (_what, fields) => {
     const world = await anAdmissionWorld();
     const kind = { group: '', version: 'v1', kind: 'Service' };
-    const request = { uid: 'u', kind, operation: 'CREATE', ...fields };
-    const reply = await world.send({
-      body: JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request }),
-    });
+    const reply = await world.send({ body: reviewOf({ uid: 'u', kind, operation: 'CREATE', ...fields }) });
     expect(reply).toMatchObject({ statusCode: 400, body: expect.stringMatching(/^request\.|of request\./) });
   });
 
@@ -573,10 +516,7 @@ describe('a caller without the right request', () => {
     ['a status', { kind: { group: '', version: 'v1', kind: 'Service' }, operation: 'UPDATE', subResource: 'status' }],
   ])('a review of %s is allowed', async (_what, fields) => {
     const world = await anAdmissionWorld();
-    const request = { uid: 'u', ...fields };
-    const reply = await world.send({
-      body: JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request }),
-    });
+    const reply = await world.send({ body: reviewOf({ uid: 'u', ...fields }) });
     expect(JSON.parse(reply.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
   });
 
