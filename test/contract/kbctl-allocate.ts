@@ -14,19 +14,17 @@ export function describeAllocate(world: () => KbctlWorld): void {
     return isRefused(states) ? states : states[0];
   };
 
-  describe('kbctl allocate, before any pass', () => {
-    test('kbctl allocate fails with the message of upstream before any pass', async () => {
-      await register();
-      expect(await allocate('ip', CLUSTER)).toEqual({
-        code: 3,
-        stdout: '',
-        stderr: `error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated. An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once cluster-ip-repair ${CLUSTER}".\n`,
-      });
-      expect((await allocate('port', CLUSTER)).stderr).toContain(`"kbctl run-once node-port-repair ${CLUSTER}"`);
-      expect(await release('ip', CLUSTER, '10.0.0.9', '--yes')).toMatchObject(
-        failed(3, `"kbctl run-once cluster-ip-repair ${CLUSTER}"`),
-      );
+  test('kbctl allocate fails with the message of upstream before any pass', async () => {
+    await register();
+    expect(await allocate('ip', CLUSTER)).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: `error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated. An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once cluster-ip-repair ${CLUSTER}".\n`,
     });
+    expect((await allocate('port', CLUSTER)).stderr).toContain(`"kbctl run-once node-port-repair ${CLUSTER}"`);
+    expect(await release('ip', CLUSTER, '10.0.0.9', '--yes')).toMatchObject(
+      failed(3, `"kbctl run-once cluster-ip-repair ${CLUSTER}"`),
+    );
   });
 
   describe('kbctl allocate', () => {
@@ -98,98 +96,94 @@ export function describeAllocate(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl release', () => {
-    test('kbctl release releases held items without a Service, and skips free ones', async () => {
-      expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual({
-        code: 0,
-        stdout: '10.0.0.9 released\n10.0.0.4 was free\n',
-        stderr: expect.stringContaining(world().server),
-      });
-      const found = await lookUp('10.0.0.9');
-      expect(found).toMatchObject({ taken: false });
-      expect(found).not.toHaveProperty('hold');
+  test('kbctl release releases held items without a Service, and skips free ones', async () => {
+    expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual({
+      code: 0,
+      stdout: '10.0.0.9 released\n10.0.0.4 was free\n',
+      stderr: expect.stringContaining(world().server),
     });
+    const found = await lookUp('10.0.0.9');
+    expect(found).toMatchObject({ taken: false });
+    expect(found).not.toHaveProperty('hold');
+  });
 
-    test('kbctl release --dry-run prints the items to release, and neither asks for confirmation nor releases them', async () => {
-      expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
-        code: 0,
-        stdout: '10.0.0.1 released (dry run)\n',
-        stderr: 'Dry run: nothing was released. Services were not read.\n',
-      });
-    });
-
-    test('kbctl release --owner releases only items of that owner', async () => {
-      expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
-      const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
-      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toMatchObject(
-        failed(1, 'Not all were released.'),
-      );
-      expect(await held()).toMatchObject({ owner: 'ci' });
-      expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
-      expect(await held()).toBeUndefined();
-    });
-
-    test('kbctl release releases an item of a Service only after confirmation', async () => {
-      expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
-        code: 2,
-        stdout: '',
-        stderr: expect.stringMatching(/Service default\/kubernetes has 10\.0\.0\.1\.\nerror: .*--yes/),
-      });
-      expect(await lookUp('10.0.0.1')).toMatchObject({ taken: true });
-      const released = await release('ip', CLUSTER, '10.0.0.1', '--yes', '-o', 'json');
-      expect(released.code).toBe(0);
-      expect(JSON.parse(released.stdout)).toMatchObject({
-        kind: 'Release',
-        items: [{ range: 'serviceips', value: '10.0.0.1', outcome: 'released' }],
-      });
+  test('kbctl release --dry-run prints the items to release, and neither asks for confirmation nor releases them', async () => {
+    expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
+      code: 0,
+      stdout: '10.0.0.1 released (dry run)\n',
+      stderr: 'Dry run: nothing was released. Services were not read.\n',
     });
   });
 
-  describe('kbctl for a cluster that another allocator serves', () => {
-    test.each([
-      ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
-      ['API servers allocate without ServiceCIDRs', { allocator: 'apiserver' }, 'have no ServiceCIDRs'],
-    ])('kbctl allocates and releases nothing if %s', async (_, fields, message) => {
-      await register(fields);
-      for (const words of [
-        ['allocate', 'ip', CLUSTER],
-        ['release', 'ip', CLUSTER, '10.0.0.10'],
-      ]) {
-        expect(await world().kbctl(words)).toMatchObject(failed(3, message));
-      }
-    });
+  test('kbctl release --owner releases only items of that owner', async () => {
+    expect(await allocate('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
+    const held = async () => ((await lookUp('10.0.0.5')) as { readonly hold?: object }).hold;
+    expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'somebody')).toMatchObject(
+      failed(1, 'Not all were released.'),
+    );
+    expect(await held()).toMatchObject({ owner: 'ci' });
+    expect(await release('ip', CLUSTER, '10.0.0.5', '--owner', 'ci')).toMatchObject({ code: 0 });
+    expect(await held()).toBeUndefined();
+  });
 
-    test('kbctl holds cluster IPs in the API server if it allocates, and shows them until their release', async () => {
-      await register({ allocator: 'apiserver' });
-      const { store } = world().standIn;
-      const metadata = { name: 'kubernetes', uid: 'cidr', resourceVersion: '1' };
-      store.insert(SERVICE_CIDRS, { metadata, ...{ spec: { cidrs: ['10.0.0.0/24'] } } });
-      expect(await allocate('ip', CLUSTER, '10.0.0.12', '--owner', 'shop', '--hold', 'forever')).toMatchObject({
-        code: 0,
-        stdout: '10.0.0.12\n',
-        stderr: expect.stringContaining('Held for shop without end.'),
-      });
-      expect(await allocate('ip', CLUSTER, '10.0.0.12')).toMatchObject(
-        failed(1, '10.0.0.12: provided IP is already allocated. Nothing was allocated.'),
-      );
-      expect((await world().kbctl(['get', 'holds', CLUSTER])).stdout).toMatch(
-        /\nServiceCIDRs +shop +never +any Service, after release +10\.0\.0\.12\n/,
-      );
-      const { stdout } = await world().kbctl(['show', 'ip', CLUSTER, '10.0.0.12']);
-      expect(stdout).toMatch(/^10\.0\.0\.12 {2}held\n/);
-      expect(stdout).toMatch(/hold +by shop, without end; release it for its Service; request\s+kbctl-/);
-      expect(await allocate('port', CLUSTER)).toMatchObject(failed(3, 'no object can hold a node port'));
-      expect(await release('ip', CLUSTER, '10.0.0.12')).toMatchObject({ code: 0, stdout: '10.0.0.12 released\n' });
-      expect((await world().kbctl(['get', 'holds', CLUSTER])).stderr).toContain('There are no holds.');
+  test('kbctl release releases an item of a Service only after confirmation', async () => {
+    expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/Service default\/kubernetes has 10\.0\.0\.1\.\nerror: .*--yes/),
     });
+    expect(await lookUp('10.0.0.1')).toMatchObject({ taken: true });
+    const released = await release('ip', CLUSTER, '10.0.0.1', '--yes', '-o', 'json');
+    expect(released.code).toBe(0);
+    expect(JSON.parse(released.stdout)).toMatchObject({
+      kind: 'Release',
+      items: [{ range: 'serviceips', value: '10.0.0.1', outcome: 'released' }],
+    });
+  });
 
-    test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
-      const kubeconfig = world().unreachableCluster();
-      expect(await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig)).toMatchObject({
-        code: 4,
-        stdout: '',
-        stderr: expect.stringMatching(/Its outcome is unknown: run the command again with --request-id kbctl-/),
-      });
+  test.each([
+    ['passes only observe', { mode: 'observe' }, 'nothing is allocated or released until its spec has'],
+    ['API servers allocate without ServiceCIDRs', { allocator: 'apiserver' }, 'have no ServiceCIDRs'],
+  ])('kbctl allocates and releases nothing if %s', async (_, fields, message) => {
+    await register(fields);
+    for (const words of [
+      ['allocate', 'ip', CLUSTER],
+      ['release', 'ip', CLUSTER, '10.0.0.10'],
+    ]) {
+      expect(await world().kbctl(words)).toMatchObject(failed(3, message));
+    }
+  });
+
+  test('kbctl holds cluster IPs in the API server if it allocates, and shows them until their release', async () => {
+    await register({ allocator: 'apiserver' });
+    const { store } = world().standIn;
+    const metadata = { name: 'kubernetes', uid: 'cidr', resourceVersion: '1' };
+    store.insert(SERVICE_CIDRS, { metadata, ...{ spec: { cidrs: ['10.0.0.0/24'] } } });
+    expect(await allocate('ip', CLUSTER, '10.0.0.12', '--owner', 'shop', '--hold', 'forever')).toMatchObject({
+      code: 0,
+      stdout: '10.0.0.12\n',
+      stderr: expect.stringContaining('Held for shop without end.'),
+    });
+    expect(await allocate('ip', CLUSTER, '10.0.0.12')).toMatchObject(
+      failed(1, '10.0.0.12: provided IP is already allocated. Nothing was allocated.'),
+    );
+    expect((await world().kbctl(['get', 'holds', CLUSTER])).stdout).toMatch(
+      /\nServiceCIDRs +shop +never +any Service, after release +10\.0\.0\.12\n/,
+    );
+    const { stdout } = await world().kbctl(['show', 'ip', CLUSTER, '10.0.0.12']);
+    expect(stdout).toMatch(/^10\.0\.0\.12 {2}held\n/);
+    expect(stdout).toMatch(/hold +by shop, without end; release it for its Service; request\s+kbctl-/);
+    expect(await allocate('port', CLUSTER)).toMatchObject(failed(3, 'no object can hold a node port'));
+    expect(await release('ip', CLUSTER, '10.0.0.12')).toMatchObject({ code: 0, stdout: '10.0.0.12 released\n' });
+    expect((await world().kbctl(['get', 'holds', CLUSTER])).stderr).toContain('There are no holds.');
+  });
+
+  test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
+    const kubeconfig = world().unreachableCluster();
+    expect(await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig)).toMatchObject({
+      code: 4,
+      stdout: '',
+      stderr: expect.stringMatching(/Its outcome is unknown: run the command again with --request-id kbctl-/),
     });
   });
 }

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { readPauseOfAll } from '../../lib/table/clusters.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
@@ -15,40 +15,38 @@ export function describeClock(world: () => KbctlWorld): void {
     await world().runAllLoops();
   });
 
-  describe('kbctl, where the clock of the host is wrong', () => {
-    test.each([
-      { aheadMs: QUARTER_MS, words: ['run-once', 'cluster-ip-repair', CLUSTER] },
-      { aheadMs: -QUARTER_MS, words: ['allocate', 'ip', CLUSTER] },
-      { aheadMs: -QUARTER_MS, words: ['release', 'ip', CLUSTER, '10.0.0.9', '--yes'] },
-      { aheadMs: -QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--last-one'] },
-      { aheadMs: QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--undo'] },
-      { aheadMs: QUARTER_MS, words: ['heartbeat', CLUSTER, '--address', ADDRESS, '--once'] },
-    ])('kbctl refuses to write if the clock of the host is wrong: $words', async ({ aheadMs, words }) => {
-      const before = await stored();
-      const { code, stdout, stderr } = await world().kbctl(words, { aheadMs });
-      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-      const how = aheadMs > 0 ? 'ahead of' : 'behind';
-      expect(stderr).toMatch(new RegExp(`The clock of this host is at least \\d+\\.\\d s ${how} the table's`));
-      expect(await stored()).toEqual(before);
-    });
+  test.each([
+    { aheadMs: QUARTER_MS, words: ['run-once', 'cluster-ip-repair', CLUSTER] },
+    { aheadMs: -QUARTER_MS, words: ['allocate', 'ip', CLUSTER] },
+    { aheadMs: -QUARTER_MS, words: ['release', 'ip', CLUSTER, '10.0.0.9', '--yes'] },
+    { aheadMs: -QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--last-one'] },
+    { aheadMs: QUARTER_MS, words: ['deregister', CLUSTER, ADDRESS, '--undo'] },
+    { aheadMs: QUARTER_MS, words: ['heartbeat', CLUSTER, '--address', ADDRESS, '--once'] },
+  ])('kbctl refuses to write if the clock of the host is wrong: $words', async ({ aheadMs, words }) => {
+    const before = await stored();
+    const { code, stdout, stderr } = await world().kbctl(words, { aheadMs });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    const how = aheadMs > 0 ? 'ahead of' : 'behind';
+    expect(stderr).toMatch(new RegExp(`The clock of this host is at least \\d+\\.\\d s ${how} the table's`));
+    expect(await stored()).toEqual(before);
+  });
 
-    test('kbctl pause uses the clock of the table if the clock of the host is wrong', async () => {
-      const beforeMs = Date.now();
-      const words = ['pause', '--all', '--for', '1h', '--reason', 'x'];
-      const { code, stderr } = await world().kbctl(words, { aheadMs: -QUARTER_MS });
-      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^warning: The clock of this host/) });
-      const untilMs = (await readPauseOfAll(world().table))?.untilMs ?? 0;
-      expect(untilMs - beforeMs).toBeGreaterThan(50 * MINUTE_MS);
-    });
+  test('kbctl pause uses the clock of the table if the clock of the host is wrong', async () => {
+    const beforeMs = Date.now();
+    const words = ['pause', '--all', '--for', '1h', '--reason', 'x'];
+    const { code, stderr } = await world().kbctl(words, { aheadMs: -QUARTER_MS });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^warning: The clock of this host/) });
+    const untilMs = (await readPauseOfAll(world().table))?.untilMs ?? 0;
+    expect(untilMs - beforeMs).toBeGreaterThan(50 * MINUTE_MS);
+  });
 
-    test('kbctl shows ages by the clock of the table', async () => {
-      const { stdout } = await world().kbctl(['get', 'leases', CLUSTER], { aheadMs: QUARTER_MS });
-      expect(stdout).not.toMatch(/\dm ago/);
-    });
+  test('kbctl shows ages by the clock of the table', async () => {
+    const { stdout } = await world().kbctl(['get', 'leases', CLUSTER], { aheadMs: QUARTER_MS });
+    expect(stdout).not.toMatch(/\dm ago/);
+  });
 
-    test('kbctl doctor fails if the clock of the host is wrong', async () => {
-      const { code, stdout } = await world().kbctl(['doctor', CLUSTER], { aheadMs: -QUARTER_MS });
-      expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("s behind the table's or more") });
-    });
+  test('kbctl doctor fails if the clock of the host is wrong', async () => {
+    const { code, stdout } = await world().kbctl(['doctor', CLUSTER], { aheadMs: -QUARTER_MS });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringContaining("s behind the table's or more") });
   });
 }

@@ -13,57 +13,55 @@ export function describeClusterApply(world: () => KbctlWorld): void {
   const apply = (...words: string[]) => world().kbctl(['cluster', 'apply', ...words]);
   const registeredNames = async () => (await listClusters(world().table)).clusters.map(({ spec }) => spec.name);
 
-  describe('kbctl cluster apply, of one cluster', () => {
-    test('kbctl cluster apply --dry-run shows the registration, and creates nothing', async () => {
-      world().file('cluster.yml', world().spec());
-      expect(await apply('-f', 'cluster.yml', '--dry-run')).toEqual({
-        code: 1,
-        stdout: `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n`,
-        stderr: '',
-      });
-      expect(await registeredNames()).toEqual([]);
+  test('kbctl cluster apply --dry-run shows the registration, and creates nothing', async () => {
+    world().file('cluster.yml', world().spec());
+    expect(await apply('-f', 'cluster.yml', '--dry-run')).toEqual({
+      code: 1,
+      stdout: `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n`,
+      stderr: '',
     });
+    expect(await registeredNames()).toEqual([]);
+  });
 
-    test('kbctl cluster apply creates only the registration', async () => {
-      const created = `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n${CLUSTER} created, generation 1\n`;
-      expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: created, stderr: '' });
-      expect(await world().table.list(CLUSTER, '')).toEqual([]);
-      expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
+  test('kbctl cluster apply creates only the registration', async () => {
+    const created = `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n${CLUSTER} created, generation 1\n`;
+    expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: created, stderr: '' });
+    expect(await world().table.list(CLUSTER, '')).toEqual([]);
+    expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
+  });
+
+  test('kbctl cluster apply shows each field that differs, even for a spec from standard input', async () => {
+    const stdin = world().spec({ mode: 'observe', serviceNodePortRange: '30000-30100' });
+    const ran = await world().kbctl(['cluster', 'apply', '-f', '-'], { stdin });
+    expect(ran).toEqual({
+      code: 0,
+      stdout: [
+        `${CLUSTER}: to be changed`,
+        '    mode: enforce -> observe',
+        '    serviceNodePortRange: 30000-32767 -> 30000-30100',
+        `${CLUSTER} changed, generation 2`,
+        '',
+      ].join('\n'),
+      stderr: '',
     });
+  });
 
-    test('kbctl cluster apply shows each field that differs, even for a spec from standard input', async () => {
-      const stdin = world().spec({ mode: 'observe', serviceNodePortRange: '30000-30100' });
-      const ran = await world().kbctl(['cluster', 'apply', '-f', '-'], { stdin });
-      expect(ran).toEqual({
-        code: 0,
-        stdout: [
-          `${CLUSTER}: to be changed`,
-          '    mode: enforce -> observe',
-          '    serviceNodePortRange: 30000-32767 -> 30000-30100',
-          `${CLUSTER} changed, generation 2`,
-          '',
-        ].join('\n'),
-        stderr: '',
-      });
-    });
-
-    test('kbctl cluster apply -o json prints one document', async () => {
-      const { code, stdout } = await apply('-f', 'cluster.yml', '-o', 'json');
-      expect(code).toBe(0);
-      expect(JSON.parse(stdout)).toMatchObject({
-        kind: 'ClusterApply',
-        dryRun: false,
-        clusters: [
-          {
-            name: CLUSTER,
-            file: 'cluster.yml',
-            action: 'change',
-            outcome: 'written',
-            generation: 3,
-            differences: [{ field: 'mode', before: 'observe', after: 'enforce' }, { field: 'serviceNodePortRange' }],
-          },
-        ],
-      });
+  test('kbctl cluster apply -o json prints one document', async () => {
+    const { code, stdout } = await apply('-f', 'cluster.yml', '-o', 'json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: 'ClusterApply',
+      dryRun: false,
+      clusters: [
+        {
+          name: CLUSTER,
+          file: 'cluster.yml',
+          action: 'change',
+          outcome: 'written',
+          generation: 3,
+          differences: [{ field: 'mode', before: 'observe', after: 'enforce' }, { field: 'serviceNodePortRange' }],
+        },
+      ],
     });
   });
 

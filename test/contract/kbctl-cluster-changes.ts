@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
@@ -18,131 +18,123 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     await updateCluster(table, 'owned', withOwner('a-stack'));
   });
 
-  describe('kbctl cluster set-mode', () => {
-    test('kbctl cluster set-mode enforces only if the last pass of every loop succeeded', async () => {
-      const { table } = world();
-      const run = { passId: 'p', startedAtMs: 1, durationMs: 1, mode: 'observe', observed: true } as const;
-      const record = { ...run, outcome: 'succeeded', counts: {}, findings: [], failuresInARow: 0, events: {} } as const;
-      const save = async (fields: Partial<RunRecord> = {}) => {
-        const item = (await readRunRecord(table, 'd', 'cluster-ip-repair'))?.item;
-        await writeRunRecord(table, 'd', 'cluster-ip-repair', { ...record, ...fields }, item);
-      };
-      const refusal = async () => (await cluster('set-mode', 'enforce', 'd')).stderr;
-      expect(await refusal()).toContain('d: every loop must succeed in observe first: system-namespaces has not run; ');
-      for (const loop of LOOPS) await writeRunRecord(table, 'd', loop, record, undefined);
-      await save({ outcome: 'failed', error: { code: 'BadKubeconfig', message: 'no secret d' } });
-      expect(await refusal()).toMatch(
-        /first: cluster-ip-repair failed \(BadKubeconfig: no secret d\)\. Check with "kbctl doctor d", .*"kbctl run-once cluster-ip-repair d"; --force /,
-      );
-      await save();
-      expect(await cluster('set-mode', 'enforce', 'd')).toMatchObject({ code: 0 });
-      await updateCluster(table, 'd', unregistered);
-    });
+  test('kbctl cluster set-mode enforces only if the last pass of every loop succeeded', async () => {
+    const { table } = world();
+    const run = { passId: 'p', startedAtMs: 1, durationMs: 1, mode: 'observe', observed: true } as const;
+    const record = { ...run, outcome: 'succeeded', counts: {}, findings: [], failuresInARow: 0, events: {} } as const;
+    const save = async (fields: Partial<RunRecord> = {}) => {
+      const item = (await readRunRecord(table, 'd', 'cluster-ip-repair'))?.item;
+      await writeRunRecord(table, 'd', 'cluster-ip-repair', { ...record, ...fields }, item);
+    };
+    const refusal = async () => (await cluster('set-mode', 'enforce', 'd')).stderr;
+    expect(await refusal()).toContain('d: every loop must succeed in observe first: system-namespaces has not run; ');
+    for (const loop of LOOPS) await writeRunRecord(table, 'd', loop, record, undefined);
+    await save({ outcome: 'failed', error: { code: 'BadKubeconfig', message: 'no secret d' } });
+    expect(await refusal()).toMatch(
+      /first: cluster-ip-repair failed \(BadKubeconfig: no secret d\)\. Check with "kbctl doctor d", .*"kbctl run-once cluster-ip-repair d"; --force /,
+    );
+    await save();
+    expect(await cluster('set-mode', 'enforce', 'd')).toMatchObject({ code: 0 });
+    await updateCluster(table, 'd', unregistered);
+  });
 
-    test('kbctl cluster set-mode --dry-run prints the change and changes nothing', async () => {
-      expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toMatchObject({
-        code: 1,
-        stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
-      });
-      const { stdout } = await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force', '-o', 'json');
-      expect(JSON.parse(stdout)).toMatchObject({ items: [{ name: 'a', generation: 2, rangesGeneration: 2 }] });
-      expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
+  test('kbctl cluster set-mode --dry-run prints the change and changes nothing', async () => {
+    expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toMatchObject({
+      code: 1,
+      stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
     });
+    const { stdout } = await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force', '-o', 'json');
+    expect(JSON.parse(stdout)).toMatchObject({ items: [{ name: 'a', generation: 2, rangesGeneration: 2 }] });
+    expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
+  });
 
-    test('kbctl cluster set-mode writes a new generation only if the mode changes', async () => {
-      const { code, stdout } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
-      expect({ code, stdout }).toEqual({
-        code: 0,
-        stdout: 'a: mode observe -> enforce, generation 2\nb: mode observe -> enforce, generation 2\n',
-      });
-      expect(await cluster('set-mode', 'enforce', 'a')).toEqual({
-        code: 0,
-        stdout: 'a: mode is already enforce\n',
-        stderr: '',
-      });
-      expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
+  test('kbctl cluster set-mode writes a new generation only if the mode changes', async () => {
+    const { code, stdout } = await cluster('set-mode', 'enforce', 'a', 'b', 'a', '--force');
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: 'a: mode observe -> enforce, generation 2\nb: mode observe -> enforce, generation 2\n',
     });
+    expect(await cluster('set-mode', 'enforce', 'a')).toEqual({
+      code: 0,
+      stdout: 'a: mode is already enforce\n',
+      stderr: '',
+    });
+    expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
+  });
 
-    test('kbctl cluster set-mode changes no cluster if one of them is not registered', async () => {
-      expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual({
-        code: 3,
-        stdout: '',
-        stderr: 'error: Cluster "nobody" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n',
-      });
-      expect(await registered('a')).toMatchObject({ generation: 2 });
+  test('kbctl cluster set-mode changes no cluster if one of them is not registered', async () => {
+    expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: 'error: Cluster "nobody" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n',
+    });
+    expect(await registered('a')).toMatchObject({ generation: 2 });
+  });
+
+  test('kbctl cluster take-over makes the stack the owner, even if another one owns the cluster', async () => {
+    expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual({
+      code: 0,
+      stdout: ['a: owned by new-stack', 'owned: owned by new-stack, formerly by a-stack', ''].join('\n'),
+      stderr: '',
+    });
+    expect((await registered('owned'))?.owner).toEqual({ stack: 'new-stack' });
+    expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toMatchObject({
+      code: 0,
+      stdout: 'a: already owned by new-stack\n',
     });
   });
 
-  describe('kbctl cluster take-over', () => {
-    test('kbctl cluster take-over makes the stack the owner, even if another one owns the cluster', async () => {
-      expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual({
-        code: 0,
-        stdout: ['a: owned by new-stack', 'owned: owned by new-stack, formerly by a-stack', ''].join('\n'),
-        stderr: '',
-      });
-      expect((await registered('owned'))?.owner).toEqual({ stack: 'new-stack' });
-      expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toMatchObject({
-        code: 0,
-        stdout: 'a: already owned by new-stack\n',
-      });
-    });
-
-    test('kbctl cluster take-over refuses an invalid stack name', async () => {
-      expect(await cluster('take-over', 'a', '--stack', 'no stack')).toMatchObject({ code: 2, stdout: '' });
-    });
+  test('kbctl cluster take-over refuses an invalid stack name', async () => {
+    expect(await cluster('take-over', 'a', '--stack', 'no stack')).toMatchObject({ code: 2, stdout: '' });
   });
 
-  describe('kbctl cluster close-allocation', () => {
-    test('kbctl cluster close-allocation closes the ranges of a cluster until a pass of the next generation', async () => {
-      const { table } = world();
-      await world().register({ name: 'closing' });
-      const { generation = 0 } = (await registered('closing')) ?? {};
-      const words = `closing: closed until a pass of generation ${generation + 1} has saved its ranges`;
-      expect(await cluster('close-allocation', 'closing', '--dry-run')).toMatchObject({
-        code: 1,
-        stdout: `${words} (dry run)\n`,
-      });
-      expect(await registered('closing')).toMatchObject({ generation });
-      expect(await cluster('close-allocation', 'closing')).toMatchObject({ code: 0, stdout: `${words}\n`, stderr: '' });
-      const after = generation + 1;
-      expect(await registered('closing')).toMatchObject({ generation: after, rangesGeneration: after });
-      expect(await updateCluster(table, 'closing', unregistered)).toBe(true);
+  test('kbctl cluster close-allocation closes the ranges of a cluster until a pass of the next generation', async () => {
+    const { table } = world();
+    await world().register({ name: 'closing' });
+    const { generation = 0 } = (await registered('closing')) ?? {};
+    const words = `closing: closed until a pass of generation ${generation + 1} has saved its ranges`;
+    expect(await cluster('close-allocation', 'closing', '--dry-run')).toMatchObject({
+      code: 1,
+      stdout: `${words} (dry run)\n`,
     });
-
-    test('kbctl cluster close-allocation refuses a cluster whose API servers allocate', async () => {
-      await world().register({ name: 'foreign', allocator: 'apiserver' });
-      const reason = 'foreign has "allocator: apiserver": nothing is allocated';
-      expect(await cluster('close-allocation', 'foreign')).toMatchObject(failed(3, reason));
-      expect(await updateCluster(world().table, 'foreign', unregistered)).toBe(true);
-    });
+    expect(await registered('closing')).toMatchObject({ generation });
+    expect(await cluster('close-allocation', 'closing')).toMatchObject({ code: 0, stdout: `${words}\n`, stderr: '' });
+    const after = generation + 1;
+    expect(await registered('closing')).toMatchObject({ generation: after, rangesGeneration: after });
+    expect(await updateCluster(table, 'closing', unregistered)).toBe(true);
   });
 
-  describe('kbctl cluster delete', () => {
-    test('kbctl cluster delete deletes no cluster if one is not registered', async () => {
-      expect(await cluster('delete', 'a', 'ownd')).toMatchObject({
-        code: 3,
-        stderr: 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n',
-      });
-      expect(await registeredNames()).toContain('a');
-    });
+  test('kbctl cluster close-allocation refuses a cluster whose API servers allocate', async () => {
+    await world().register({ name: 'foreign', allocator: 'apiserver' });
+    const reason = 'foreign has "allocator: apiserver": nothing is allocated';
+    expect(await cluster('close-allocation', 'foreign')).toMatchObject(failed(3, reason));
+    expect(await updateCluster(world().table, 'foreign', unregistered)).toBe(true);
+  });
 
-    test('kbctl cluster delete refuses a star and invalid names', async () => {
-      for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
-      expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
+  test('kbctl cluster delete deletes no cluster if one is not registered', async () => {
+    expect(await cluster('delete', 'a', 'ownd')).toMatchObject({
+      code: 3,
+      stderr: 'error: Cluster "ownd" not found. Did you mean owned?\n  Nothing was changed.\n',
     });
+    expect(await registeredNames()).toContain('a');
+  });
 
-    test('kbctl cluster delete removes registrations, and prints that endpoints and items stay', async () => {
-      expect(await cluster('delete', 'a', '--dry-run')).toMatchObject(printed(1, /^a: deleted.*\(dry run\)\n$/));
-      expect(await cluster('delete', 'a', 'b')).toMatchObject(
-        printed(0, /^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/),
-      );
-      expect(await registeredNames()).toEqual(['c', 'owned']);
-    });
+  test('kbctl cluster delete refuses a star and invalid names', async () => {
+    for (const name of ['*', '', 'x'.repeat(3000)]) expect((await cluster('delete', name)).code).toBe(3);
+    expect(await registeredNames()).toEqual(['a', 'b', 'c', 'owned']);
+  });
 
-    test('kbctl cluster delete -o json prints one document', async () => {
-      const { stdout } = await cluster('delete', 'c', '-o', 'json');
-      const items = [{ name: 'c', changed: true, deleted: true }];
-      expect(JSON.parse(stdout)).toMatchObject({ kind: 'ChangedClusterList', dryRun: false, items });
-    });
+  test('kbctl cluster delete removes registrations, and prints that endpoints and items stay', async () => {
+    expect(await cluster('delete', 'a', '--dry-run')).toMatchObject(printed(1, /^a: deleted.*\(dry run\)\n$/));
+    expect(await cluster('delete', 'a', 'b')).toMatchObject(
+      printed(0, /^a: deleted; its endpoints and its items in the table stay unchanged\nb: deleted; .*\n$/),
+    );
+    expect(await registeredNames()).toEqual(['c', 'owned']);
+  });
+
+  test('kbctl cluster delete -o json prints one document', async () => {
+    const { stdout } = await cluster('delete', 'c', '-o', 'json');
+    const items = [{ name: 'c', changed: true, deleted: true }];
+    expect(JSON.parse(stdout)).toMatchObject({ kind: 'ChangedClusterList', dryRun: false, items });
   });
 }

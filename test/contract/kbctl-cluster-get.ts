@@ -1,69 +1,67 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster get`, and of all commands for a cluster or a table that does not exist. */
 export function describeClusterGet(world: () => KbctlWorld): void {
-  describe('kbctl cluster get', () => {
-    beforeAll(async () => {
-      await world().register();
-    });
+  beforeAll(async () => {
+    await world().register();
+  });
 
-    test('kbctl cluster get prints the registered clusters', async () => {
-      expect(await world().kbctl(['cluster', 'get'])).toEqual({
-        code: 0,
-        stdout: [
-          'NAME        MODE      ALLOCATOR   GENERATION   OWNER    PAUSED',
-          'prod-eu-1   enforce   table       1            <none>',
-          '',
-        ].join('\n'),
-        stderr: '',
-      });
+  test('kbctl cluster get prints the registered clusters', async () => {
+    expect(await world().kbctl(['cluster', 'get'])).toEqual({
+      code: 0,
+      stdout: [
+        'NAME        MODE      ALLOCATOR   GENERATION   OWNER    PAUSED',
+        'prod-eu-1   enforce   table       1            <none>',
+        '',
+      ].join('\n'),
+      stderr: '',
     });
+  });
 
-    test('kbctl cluster get -o json prints the whole spec', async () => {
-      const { code, stdout } = await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']);
-      expect(code).toBe(0);
-      expect(JSON.parse(stdout)).toMatchObject({
-        apiVersion: 'kbctl/v1',
-        kind: 'Cluster',
-        name: CLUSTER,
-        generation: 1,
-        spec: { mode: 'enforce', serviceClusterIPRanges: ['10.0.0.0/24'] },
-      });
+  test('kbctl cluster get -o json prints the whole spec', async () => {
+    const { code, stdout } = await world().kbctl(['cluster', 'get', CLUSTER, '-o', 'json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      apiVersion: 'kbctl/v1',
+      kind: 'Cluster',
+      name: CLUSTER,
+      generation: 1,
+      spec: { mode: 'enforce', serviceClusterIPRanges: ['10.0.0.0/24'] },
     });
+  });
 
-    test.each([
-      ['one cluster', 'yaml', [CLUSTER]],
-      ['one cluster', 'json', [CLUSTER]],
-      ['all clusters', 'yaml', []],
-      ['all clusters', 'json', []],
-    ])('kbctl cluster get prints %s as %s, and applying the output changes nothing', async (_, format, names) => {
-      const { stdout: stdin } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);
-      const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin });
-      expect(applied).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
-    });
+  test.each([
+    ['one cluster', 'yaml', [CLUSTER]],
+    ['one cluster', 'json', [CLUSTER]],
+    ['all clusters', 'yaml', []],
+    ['all clusters', 'json', []],
+  ])('kbctl cluster get prints %s as %s, and applying the output changes nothing', async (_, format, names) => {
+    const { stdout: stdin } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);
+    const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin });
+    expect(applied).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
+  });
 
-    test.each([
-      [['cluster', 'get', 'prod-eu']],
-      [['status', 'prod-eu']],
-      [['get', 'leases', 'prod-eu']],
-      [['show', 'ip', 'prod-eu', '10.0.0.1']],
-      [['allocate', 'ip', 'prod-eu']],
-      [['run-once', 'cluster-ip-repair', 'prod-eu']],
-      [['deregister', 'prod-eu', '203.0.113.10']],
-      [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],
-      [['doctor', 'prod-eu']],
-    ])('kbctl %j suggests the nearest name for a cluster that is not registered', async (words) => {
-      expect(await world().kbctl(words)).toEqual({
-        code: 3,
-        stdout: '',
-        stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
-      });
+  test.each([
+    [['cluster', 'get', 'prod-eu']],
+    [['status', 'prod-eu']],
+    [['get', 'leases', 'prod-eu']],
+    [['show', 'ip', 'prod-eu', '10.0.0.1']],
+    [['allocate', 'ip', 'prod-eu']],
+    [['run-once', 'cluster-ip-repair', 'prod-eu']],
+    [['deregister', 'prod-eu', '203.0.113.10']],
+    [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],
+    [['doctor', 'prod-eu']],
+  ])('kbctl %j suggests the nearest name for a cluster that is not registered', async (words) => {
+    expect(await world().kbctl(words)).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
     });
+  });
 
-    test('kbctl cluster get prints the resolution if the table does not answer', async () => {
-      const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
-      expect(await world().kbctl(['cluster', 'get'], { env })).toMatchObject(failed(5, 'try again'));
-    });
+  test('kbctl cluster get prints the resolution if the table does not answer', async () => {
+    const env = { AWS_ENDPOINT_URL: 'http://127.0.0.1:1' };
+    expect(await world().kbctl(['cluster', 'get'], { env })).toMatchObject(failed(5, 'try again'));
   });
 }

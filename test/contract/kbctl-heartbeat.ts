@@ -1,8 +1,8 @@
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { unregistered, updateCluster } from '../../lib/table/cluster-registration.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { eventually } from '../support/eventually.ts';
-import { serviceError, startFaultProxy } from '../support/fault-proxy.ts';
+import { type FaultProxy, serviceError, startFaultProxy } from '../support/fault-proxy.ts';
 import type { RunningKbctl } from '../support/kbctl-process.ts';
 import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 import { withdraw } from '../support/put-lease.ts';
@@ -14,6 +14,7 @@ const HELD = /203\.0\.113\.10 has a valid lease \(its API server answered 200\)/
 /** Defines the tests of `heartbeat`: the life of a lease that its host refreshes, and all failures. */
 export function describeHeartbeat(world: () => KbctlWorld): void {
   const started: RunningKbctl[] = [];
+  let proxy: FaultProxy | undefined;
   const heartbeat = (...words: string[]) => world().kbctl(['heartbeat', CLUSTER, ...words]);
   const start = (how: 'start' | 'spawn' = 'start', endpoint?: string): RunningKbctl => {
     const env = endpoint === undefined ? {} : { env: { AWS_ENDPOINT_URL: endpoint } };
@@ -41,155 +42,141 @@ export function describeHeartbeat(world: () => KbctlWorld): void {
   afterEach(async () => {
     world().standIn.ready = true;
     await Promise.all(started.splice(0).map((running) => running.end('SIGKILL')));
+    await proxy?.close();
+    proxy = undefined;
   });
 
-  describe('the life of a kbctl heartbeat process', () => {
-    test('kbctl heartbeat refreshes a lease of its own, and the loops publish its address', async () => {
-      const running = start('spawn');
-      await running.untilItPrints(HELD);
-      await world().runAllLoops();
-      expect((await leaseOf(OWN))?.source).toBe('agent');
-      expect(published()).toContain(OWN);
-      const first = (await leaseOf(OWN))?.generation ?? 0;
-      await eventually(async () => {
-        expect((await leaseOf(OWN))?.generation).toBeGreaterThan(first);
-      });
-      const { code, stdout, stderr } = await running.end('SIGTERM');
-      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-      expect(stderr).toContain(`${CLUSTER}: refreshing the lease of ${OWN} (600s) every 1s until Ctrl-C.\n`);
-      expect(stderr).toContain(`Ending: removing ${OWN} from the endpoints.`);
-      expect(stderr).toContain(`${OWN} is removed from the endpoints.\n`);
+  test('kbctl heartbeat refreshes a lease of its own, and the loops publish its address', async () => {
+    const running = start('spawn');
+    await running.untilItPrints(HELD);
+    await world().runAllLoops();
+    expect((await leaseOf(OWN))?.source).toBe('agent');
+    expect(published()).toContain(OWN);
+    const first = (await leaseOf(OWN))?.generation ?? 0;
+    await eventually(async () => {
+      expect((await leaseOf(OWN))?.generation).toBeGreaterThan(first);
     });
-
-    test('the address of an ended agent is removed from the endpoints, and no tick publishes it again', async () => {
-      expect(published()).not.toContain(OWN);
-      expect(await leaseOf(OWN)).toMatchObject({ source: 'agent', seenDown: true });
-      await world().runAllLoops();
-      expect(published()).not.toContain(OWN);
-    });
-
-    test('the address of a restarted agent is published again', async () => {
-      const running = start('spawn');
-      await running.untilItPrints(HELD);
-      await world().runAllLoops();
-      expect(published()).toContain(OWN);
-      expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
-    });
-
-    test('kbctl heartbeat --once refreshes the lease once, and the address stays published', async () => {
-      expect(await heartbeat('--address', OWN, '--once')).toMatchObject({
-        code: 0,
-        stderr: expect.stringMatching(HELD),
-      });
-      await world().runAllLoops();
-      expect(published()).toContain(OWN);
-    });
-
-    test('kbctl heartbeat does not refresh a lease during a withdrawal that an operator requested', async () => {
-      const nowMs = Date.now();
-      await withdraw(world().table, CLUSTER, { address: OWN, untilMs: nowMs + 3_600_000, nowMs });
-      const { code, stderr } = await heartbeat('--address', OWN, '--once');
-      expect(code).toBe(1);
-      expect(stderr).toMatch(/203\.0\.113\.10 is withdrawn until \S+Z: its lease is not refreshed before/);
-    });
-
-    test('kbctl heartbeat ends a withdrawal once its API server went down and answers again', async () => {
-      const running = start();
-      await running.untilItPrints(/is withdrawn until/);
-      world().standIn.ready = false;
-      await eventually(async () => {
-        expect(await leaseOf(OWN)).toMatchObject({ seenDown: true });
-      });
-      world().standIn.ready = true;
-      await running.untilItPrints(HELD);
-    });
-
-    test('kbctl heartbeat does not refresh its lease while its API server shuts down', async () => {
-      // The agent is killed at the end, so it does not withdraw its address.
-      const running = start('spawn');
-      await running.untilItPrints(HELD);
-      world().standIn.ready = false;
-      await running.untilItPrints(
-        /is not refreshed, and its lease expires \(its API server answered 500: it is shutting/,
-      );
-      expect((await leaseOf(OWN))?.expiresAtMs).toBeLessThanOrEqual(Date.now());
-    });
-
-    test('kbctl heartbeat writes no lease for a missing API server', async () => {
-      await register({ apiServers: [{ address: OWN, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
-      expect(await heartbeat('--address', OWN, '--once')).toMatchObject({
-        code: 4,
-        stderr: expect.stringContaining('its lease expires (its API server gave no answer: '),
-      });
-      await register();
-    });
-
-    test('kbctl heartbeat --no-readyz refreshes the lease without a probe of its API server', async () => {
-      const { code, stderr } = await heartbeat('--address', OWN, '--once', '--no-readyz');
-      expect({ code, stderr }).toEqual({ code: 0, stderr: `${OWN} has a valid lease.\n` });
-    });
+    const { code, stdout, stderr } = await running.end('SIGTERM');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toContain(`${CLUSTER}: refreshing the lease of ${OWN} (600s) every 1s until Ctrl-C.\n`);
+    expect(stderr).toContain(`Ending: removing ${OWN} from the endpoints.`);
+    expect(stderr).toContain(`${OWN} is removed from the endpoints.\n`);
   });
 
-  describe('kbctl heartbeat, if the table fails', () => {
-    test('kbctl heartbeat reports a table failure once, continues, and reports the recovery', async () => {
-      const proxy = await startFaultProxy(world().endpoint);
-      try {
-        const running = start('start', proxy.endpoint);
-        await running.untilItPrints(HELD);
-        const refused = serviceError(400, 'AccessDeniedException', 'not allowed');
-        proxy.plan('GetItem', refused, refused);
-        await running.untilItPrints(/The table answers again/);
-        const { code, stderr } = await running.end('SIGTERM');
-        expect(code).toBe(0);
-        expect(stderr.match(/The table does not answer/g)).toHaveLength(1);
-      } finally {
-        await proxy.close();
-      }
-    });
-
-    test('kbctl heartbeat ends when the cluster is unregistered', async () => {
-      const running = start();
-      await running.untilItPrints(HELD);
-      await updateCluster(world().table, CLUSTER, unregistered);
-      expect(await running.end()).toMatchObject(failed(3, `${CLUSTER} is no longer registered`));
-      await register();
-    });
+  test('the address of an ended agent is removed from the endpoints, and no tick publishes it again', async () => {
+    expect(published()).not.toContain(OWN);
+    expect(await leaseOf(OWN)).toMatchObject({ source: 'agent', seenDown: true });
+    await world().runAllLoops();
+    expect(published()).not.toContain(OWN);
   });
 
-  describe('kbctl heartbeat, if the clock of the host is wrong', () => {
-    test('kbctl heartbeat ends when the clock becomes wrong', async () => {
-      const proxy = await startFaultProxy(world().endpoint);
-      try {
-        const running = start('start', proxy.endpoint);
-        await running.untilItPrints(HELD);
-        proxy.clock.nowMs = () => Date.now() + 60_000;
-        expect(await running.end()).toMatchObject({ code: 3, stdout: '' });
-      } finally {
-        await proxy.close();
-      }
-    });
+  test('the address of a restarted agent is published again', async () => {
+    const running = start('spawn');
+    await running.untilItPrints(HELD);
+    await world().runAllLoops();
+    expect(published()).toContain(OWN);
+    expect(await running.end('SIGINT')).toMatchObject({ code: 0 });
   });
 
-  describe('refusals of kbctl heartbeat', () => {
-    test.each([
-      [['--address', '203.0.113.11'], 3, `it has ${OWN}, ${OTHER}, 203.0.113.30. To add it, list it in apiServers`],
-      [['--address', '203.0.113.30'], 3, 'is shared by several API servers'],
-      [['--address', 'here'], 2, '--address here is not an IP address'],
-      [['--address', OWN, '--every', '10m'], 2, 'use at most 400s, or increase endpoints.leaseSeconds'],
-    ])('kbctl heartbeat refuses %j', async (words, code, says) => {
-      expect(await heartbeat(...words)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(says) });
+  test('kbctl heartbeat --once refreshes the lease once, and the address stays published', async () => {
+    expect(await heartbeat('--address', OWN, '--once')).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(HELD),
     });
+    await world().runAllLoops();
+    expect(published()).toContain(OWN);
+  });
 
-    test('kbctl heartbeat suggests --no-readyz if the CA of the API server is missing', async () => {
-      await register({ apiServers: [{ address: OWN }], kubeconfig: { file: './nowhere' } });
-      expect(await heartbeat('--address', OWN)).toMatchObject(failed(3, 'or --no-readyz.'));
-    });
+  test('kbctl heartbeat does not refresh a lease during a withdrawal that an operator requested', async () => {
+    const nowMs = Date.now();
+    await withdraw(world().table, CLUSTER, { address: OWN, untilMs: nowMs + 3_600_000, nowMs });
+    const { code, stderr } = await heartbeat('--address', OWN, '--once');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/203\.0\.113\.10 is withdrawn until \S+Z: its lease is not refreshed before/);
+  });
 
-    test('kbctl heartbeat refuses a cluster without leases', async () => {
-      await register({ endpoints: { reconciler: 'none' } });
-      expect(await heartbeat('--address', OWN)).toMatchObject(
-        failed(3, 'publishes no endpoints (endpoints.reconciler: none)'),
-      );
+  test('kbctl heartbeat ends a withdrawal once its API server went down and answers again', async () => {
+    const running = start();
+    await running.untilItPrints(/is withdrawn until/);
+    world().standIn.ready = false;
+    await eventually(async () => {
+      expect(await leaseOf(OWN)).toMatchObject({ seenDown: true });
     });
+    world().standIn.ready = true;
+    await running.untilItPrints(HELD);
+  });
+
+  test('kbctl heartbeat does not refresh its lease while its API server shuts down', async () => {
+    // The agent is killed at the end, so it does not withdraw its address.
+    const running = start('spawn');
+    await running.untilItPrints(HELD);
+    world().standIn.ready = false;
+    await running.untilItPrints(
+      /is not refreshed, and its lease expires \(its API server answered 500: it is shutting/,
+    );
+    expect((await leaseOf(OWN))?.expiresAtMs).toBeLessThanOrEqual(Date.now());
+  });
+
+  test('kbctl heartbeat writes no lease for a missing API server', async () => {
+    await register({ apiServers: [{ address: OWN, probe: { url: 'http://127.0.0.1:1/readyz' } }] });
+    expect(await heartbeat('--address', OWN, '--once')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('its lease expires (its API server gave no answer: '),
+    });
+    await register();
+  });
+
+  test('kbctl heartbeat --no-readyz refreshes the lease without a probe of its API server', async () => {
+    const { code, stderr } = await heartbeat('--address', OWN, '--once', '--no-readyz');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: `${OWN} has a valid lease.\n` });
+  });
+
+  test('kbctl heartbeat reports a table failure once, continues, and reports the recovery', async () => {
+    proxy = await startFaultProxy(world().endpoint);
+    const running = start('start', proxy.endpoint);
+    await running.untilItPrints(HELD);
+    const refused = serviceError(400, 'AccessDeniedException', 'not allowed');
+    proxy.plan('GetItem', refused, refused);
+    await running.untilItPrints(/The table answers again/);
+    const { code, stderr } = await running.end('SIGTERM');
+    expect(code).toBe(0);
+    expect(stderr.match(/The table does not answer/g)).toHaveLength(1);
+  });
+
+  test('kbctl heartbeat ends when the cluster is unregistered', async () => {
+    const running = start();
+    await running.untilItPrints(HELD);
+    await updateCluster(world().table, CLUSTER, unregistered);
+    expect(await running.end()).toMatchObject(failed(3, `${CLUSTER} is no longer registered`));
+    await register();
+  });
+
+  test('kbctl heartbeat ends when the clock becomes wrong', async () => {
+    proxy = await startFaultProxy(world().endpoint);
+    const running = start('start', proxy.endpoint);
+    await running.untilItPrints(HELD);
+    proxy.clock.nowMs = () => Date.now() + 60_000;
+    expect(await running.end()).toMatchObject({ code: 3, stdout: '' });
+  });
+
+  test.each([
+    [['--address', '203.0.113.11'], 3, `it has ${OWN}, ${OTHER}, 203.0.113.30. To add it, list it in apiServers`],
+    [['--address', '203.0.113.30'], 3, 'is shared by several API servers'],
+    [['--address', 'here'], 2, '--address here is not an IP address'],
+    [['--address', OWN, '--every', '10m'], 2, 'use at most 400s, or increase endpoints.leaseSeconds'],
+  ])('kbctl heartbeat refuses %j', async (words, code, says) => {
+    expect(await heartbeat(...words)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(says) });
+  });
+
+  test('kbctl heartbeat suggests --no-readyz if the CA of the API server is missing', async () => {
+    await register({ apiServers: [{ address: OWN }], kubeconfig: { file: './nowhere' } });
+    expect(await heartbeat('--address', OWN)).toMatchObject(failed(3, 'or --no-readyz.'));
+  });
+
+  test('kbctl heartbeat refuses a cluster without leases', async () => {
+    await register({ endpoints: { reconciler: 'none' } });
+    expect(await heartbeat('--address', OWN)).toMatchObject(
+      failed(3, 'publishes no endpoints (endpoints.reconciler: none)'),
+    );
   });
 }

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 
@@ -14,79 +14,73 @@ export function describePause(world: () => KbctlWorld): void {
     for (const name of ['a', 'b']) await world().register({ name });
   });
 
-  describe('kbctl pause', () => {
-    test('kbctl pause pauses a cluster for a day by default, in the name of the user', async () => {
-      const beforeMs = Date.now();
-      const { code, stdout, stderr } = await kbctl('pause', 'a', '--reason', 'an upgrade');
-      const { username } = userInfo();
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toMatch(new RegExp(`^a: paused until \\d{4}-.*Z by ${username}: an upgrade\\n$`));
-      const pause = await pausedOf('a');
-      expect(pause).toMatchObject({ reason: 'an upgrade', by: username });
-      expect(pause?.untilMs).toBeGreaterThanOrEqual(beforeMs + 24 * HOUR_MS);
-    });
-
-    test('kbctl pause pauses several clusters for the time of --for, in the name of --by', async () => {
-      const { code } = await kbctl('pause', 'a', 'b', '--for', '2h', '--reason', 'more', '--by', 'the night shift');
-      expect(code).toBe(0);
-      for (const name of ['a', 'b']) expect(await pausedOf(name)).toMatchObject({ by: 'the night shift' });
-      expect((await pausedOf('a'))?.untilMs).toBeLessThanOrEqual(Date.now() + 2 * HOUR_MS);
-      expect((await kbctl('cluster', 'get')).stdout).toMatch(/\na .* more\nb .* more\n$/);
-    });
-
-    test('kbctl pause --dry-run prints the pause, and pauses nothing', async () => {
-      await kbctl('resume', 'b');
-      const { code, stdout } = await kbctl('pause', 'b', '--reason', 'x', '--dry-run');
-      expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/: x \(dry run\)\n$/) });
-      expect(await pausedOf('b')).toBeUndefined();
-    });
-
-    test.each([
-      ['an empty reason', ['pause', 'a', '--reason', ' '], '--reason is empty'],
-      ['no clusters', ['pause', '--reason', 'x'], 'Name the clusters, or use --all.'],
-      ['names with --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
-      ['a pause of more than a year', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
-    ])('kbctl pause refuses %s', async (_, words, reason) => {
-      expect(await kbctl(...words)).toMatchObject(failed(2, reason));
-    });
-
-    test('kbctl pause pauses no cluster if one is not registered', async () => {
-      expect(await kbctl('pause', 'b', 'c', '--reason', 'x')).toMatchObject(failed(3, 'Cluster "c" not found'));
-      expect(await pausedOf('b')).toBeUndefined();
-    });
+  test('kbctl pause pauses a cluster for a day by default, in the name of the user', async () => {
+    const beforeMs = Date.now();
+    const { code, stdout, stderr } = await kbctl('pause', 'a', '--reason', 'an upgrade');
+    const { username } = userInfo();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(new RegExp(`^a: paused until \\d{4}-.*Z by ${username}: an upgrade\\n$`));
+    const pause = await pausedOf('a');
+    expect(pause).toMatchObject({ reason: 'an upgrade', by: username });
+    expect(pause?.untilMs).toBeGreaterThanOrEqual(beforeMs + 24 * HOUR_MS);
   });
 
-  describe('kbctl resume', () => {
-    test('kbctl resume resumes a paused cluster, and reports a cluster that was not paused', async () => {
-      expect(await kbctl('resume', 'a', 'b')).toEqual({
-        code: 0,
-        stdout: 'a: resumed\nb: was not paused\n',
-        stderr: '',
-      });
-      expect(await pausedOf('a')).toBeUndefined();
-    });
+  test('kbctl pause pauses several clusters for the time of --for, in the name of --by', async () => {
+    const { code } = await kbctl('pause', 'a', 'b', '--for', '2h', '--reason', 'more', '--by', 'the night shift');
+    expect(code).toBe(0);
+    for (const name of ['a', 'b']) expect(await pausedOf(name)).toMatchObject({ by: 'the night shift' });
+    expect((await pausedOf('a'))?.untilMs).toBeLessThanOrEqual(Date.now() + 2 * HOUR_MS);
+    expect((await kbctl('cluster', 'get')).stdout).toMatch(/\na .* more\nb .* more\n$/);
   });
 
-  describe('kbctl pause --all', () => {
-    test('kbctl pause --all pauses all clusters, and commands that resume or show one of them print the pause', async () => {
-      const { stdout } = await kbctl('pause', '--all', '--for', '30m', '--reason', 'a move', '-o', 'json');
-      expect(JSON.parse(stdout)).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason: 'a move' } });
-      expect(await readPauseOfAll(world().table)).toMatchObject({ reason: 'a move' });
-      for (const words of [
-        ['resume', 'a'],
-        ['cluster', 'get'],
-      ]) {
-        const { stderr } = await kbctl(...words);
-        expect(stderr).toMatch(
-          /^All clusters are paused until .*: a move\. Use "kbctl resume --all" to resume them\.\n$/,
-        );
-      }
-    });
+  test('kbctl pause --dry-run prints the pause, and pauses nothing', async () => {
+    await kbctl('resume', 'b');
+    const { code, stdout } = await kbctl('pause', 'b', '--reason', 'x', '--dry-run');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: expect.stringMatching(/: x \(dry run\)\n$/) });
+    expect(await pausedOf('b')).toBeUndefined();
+  });
 
-    test('kbctl resume --all ends a pause of all clusters, and reports if there is none', async () => {
-      expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
-      expect(await readPauseOfAll(world().table)).toBeUndefined();
-      expect(await kbctl('resume', '--all')).toMatchObject(printed(0, /were not paused/));
+  test.each([
+    ['an empty reason', ['pause', 'a', '--reason', ' '], '--reason is empty'],
+    ['no clusters', ['pause', '--reason', 'x'], 'Name the clusters, or use --all.'],
+    ['names with --all', ['pause', 'a', '--all', '--reason', 'x'], 'Use either --all or the names of clusters.'],
+    ['a pause of more than a year', ['pause', 'a', '--for', '400d', '--reason', 'x'], '--for is at most 366d'],
+  ])('kbctl pause refuses %s', async (_, words, reason) => {
+    expect(await kbctl(...words)).toMatchObject(failed(2, reason));
+  });
+
+  test('kbctl pause pauses no cluster if one is not registered', async () => {
+    expect(await kbctl('pause', 'b', 'c', '--reason', 'x')).toMatchObject(failed(3, 'Cluster "c" not found'));
+    expect(await pausedOf('b')).toBeUndefined();
+  });
+
+  test('kbctl resume resumes a paused cluster, and reports a cluster that was not paused', async () => {
+    expect(await kbctl('resume', 'a', 'b')).toEqual({
+      code: 0,
+      stdout: 'a: resumed\nb: was not paused\n',
+      stderr: '',
     });
+    expect(await pausedOf('a')).toBeUndefined();
+  });
+
+  test('kbctl pause --all pauses all clusters, and commands that resume or show one of them print the pause', async () => {
+    const { stdout } = await kbctl('pause', '--all', '--for', '30m', '--reason', 'a move', '-o', 'json');
+    expect(JSON.parse(stdout)).toMatchObject({ kind: 'PauseOfAll', changed: true, paused: { reason: 'a move' } });
+    expect(await readPauseOfAll(world().table)).toMatchObject({ reason: 'a move' });
+    for (const words of [
+      ['resume', 'a'],
+      ['cluster', 'get'],
+    ]) {
+      const { stderr } = await kbctl(...words);
+      expect(stderr).toMatch(
+        /^All clusters are paused until .*: a move\. Use "kbctl resume --all" to resume them\.\n$/,
+      );
+    }
+  });
+
+  test('kbctl resume --all ends a pause of all clusters, and reports if there is none', async () => {
+    expect((await kbctl('resume', '--all')).stdout).toMatch(/^all clusters: resumed/);
+    expect(await readPauseOfAll(world().table)).toBeUndefined();
+    expect(await kbctl('resume', '--all')).toMatchObject(printed(0, /were not paused/));
   });
 }

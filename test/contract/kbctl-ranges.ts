@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
 import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
 
@@ -12,26 +12,24 @@ export function describeRanges(world: () => KbctlWorld): void {
     await world().register();
   });
 
-  describe('kbctl get holds', () => {
-    test('kbctl get holds reports that nothing is held', async () => {
-      expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'There are no holds.\n' });
-    });
+  test('kbctl get holds reports that nothing is held', async () => {
+    expect(await world().kbctl(['get', 'holds'])).toEqual({ code: 0, stdout: '', stderr: 'There are no holds.\n' });
+  });
 
-    test('kbctl get holds lists the held items, their owners and the ends of the holds', async () => {
-      await holdSome(world(), untilMs);
-      const { stdout } = await world().kbctl(['get', 'holds', '-o', 'json']);
-      const until = new Date(untilMs).toISOString();
-      expect(JSON.parse(stdout)).toMatchObject({
-        kind: 'HoldList',
-        items: [
-          { cluster: CLUSTER, key: 'ranges/serviceips', items: ['10.0.0.9', '10.0.0.10'], owner: 'ci', until },
-          { key: 'ranges/servicenodeports', items: ['30080'], owner: 'balancer' },
-        ],
-      });
-      // No row is padded to the longest list of items.
-      const { stdout: rows } = await world().kbctl(['get', 'holds', CLUSTER]);
-      expect(rows).toMatch(/^RANGE +OWNER +ENDS +TAKEN UP BY +ITEMS\n.* 10\.0\.0\.9,10\.0\.0\.10\n/);
+  test('kbctl get holds lists the held items, their owners and the ends of the holds', async () => {
+    await holdSome(world(), untilMs);
+    const { stdout } = await world().kbctl(['get', 'holds', '-o', 'json']);
+    const until = new Date(untilMs).toISOString();
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: 'HoldList',
+      items: [
+        { cluster: CLUSTER, key: 'ranges/serviceips', items: ['10.0.0.9', '10.0.0.10'], owner: 'ci', until },
+        { key: 'ranges/servicenodeports', items: ['30080'], owner: 'balancer' },
+      ],
     });
+    // No row is padded to the longest list of items.
+    const { stdout: rows } = await world().kbctl(['get', 'holds', CLUSTER]);
+    expect(rows).toMatch(/^RANGE +OWNER +ENDS +TAKEN UP BY +ITEMS\n.* 10\.0\.0\.9,10\.0\.0\.10\n/);
   });
 }
 

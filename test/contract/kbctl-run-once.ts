@@ -1,13 +1,11 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { fromBits, union } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
 import { readRange, saveRange } from '../../lib/table/ranges.ts';
 import { readRunRecord } from '../../lib/table/run-records.ts';
 import { SERVICES } from '../../local/stand-in/resources.ts';
-import { CLUSTER, type KbctlWorld } from '../support/kbctl-world.ts';
-import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { startSilentServer } from '../support/silent-server.ts';
+import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
 
 const KEY = RANGE_KEYS.primary;
 
@@ -29,116 +27,105 @@ export function describeRunOnce(world: () => KbctlWorld): void {
     await saveRange(world().table, CLUSTER, KEY, { ...stored, data: union(stored.data, fromBits([9])) }, item);
   };
 
-  describe('kbctl run-once', () => {
-    beforeAll(async () => {
-      await world().register();
-      await world().runAllLoops();
-    });
+  beforeAll(async () => {
+    await world().register();
+    await world().runAllLoops();
+  });
 
-    test('kbctl run-once finds nothing to do in a healthy cluster, and records the pass', async () => {
-      const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
-      const { code, stdout } = await repair(CLUSTER);
-      expect({ code, stdout }).toEqual({
-        code: 0,
-        stdout: `${CLUSTER} cluster-ip-repair: one pass, 1 Service seen\n  nothing to do\n`,
-      });
-      const after = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
-      expect(after?.record.startedAtMs).toBeGreaterThan(before?.record.startedAtMs ?? 0);
+  test('kbctl run-once finds nothing to do in a healthy cluster, and records the pass', async () => {
+    const before = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
+    const { code, stdout } = await repair(CLUSTER);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `${CLUSTER} cluster-ip-repair: one pass, 1 Service seen\n  nothing to do\n`,
     });
+    const after = await readRunRecord(world().table, CLUSTER, 'cluster-ip-repair');
+    expect(after?.record.startedAtMs).toBeGreaterThan(before?.record.startedAtMs ?? 0);
+  });
 
-    test('kbctl run-once --dry-run prints the changes of a pass, and writes nothing', async () => {
-      await leak();
-      const before = await everything();
-      const { code, stdout } = await repair(CLUSTER, '--dry-run');
-      expect(code).toBe(1);
-      expect(stdout).toContain('dry run, nothing was written, 1 Service seen\n  would save ranges/');
-      expect(stdout).toContain('mayHaveLeaked: the cluster IP 10.0.0.10 may have leaked: flagging for later clean up');
-      expect(stdout).toMatch(/resolution: \S/);
-      expect(await everything()).toEqual(before);
+  test('kbctl run-once --dry-run prints the changes of a pass, and writes nothing', async () => {
+    await leak();
+    const before = await everything();
+    const { code, stdout } = await repair(CLUSTER, '--dry-run');
+    expect(code).toBe(1);
+    expect(stdout).toContain('dry run, nothing was written, 1 Service seen\n  would save ranges/');
+    expect(stdout).toContain('mayHaveLeaked: the cluster IP 10.0.0.10 may have leaked: flagging for later clean up');
+    expect(stdout).toMatch(/resolution: \S/);
+    expect(await everything()).toEqual(before);
+  });
+
+  test('kbctl run-once gives a leak one strike, and prints that the third strike frees it', async () => {
+    expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service; the third pass in a row');
+    const { code, stdout } = await repair(CLUSTER, '-o', 'json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      kind: 'Pass',
+      outcome: 'succeeded',
+      wrote: true,
+      startedAt: expect.stringMatching(/Z$/),
+      counts: { mayHaveLeaked: 1 },
     });
+  });
 
-    test('kbctl run-once gives a leak one strike, and prints that the third strike frees it', async () => {
-      expect((await repair(CLUSTER)).stdout).toContain('Left: 1 allocated without a Service; the third pass in a row');
-      const { code, stdout } = await repair(CLUSTER, '-o', 'json');
-      expect(code).toBe(0);
-      expect(JSON.parse(stdout)).toMatchObject({
-        kind: 'Pass',
-        outcome: 'succeeded',
-        wrote: true,
-        startedAt: expect.stringMatching(/Z$/),
-        counts: { mayHaveLeaked: 1 },
-      });
-    });
+  test('kbctl run-once frees a leak at its third strike, records an unrecorded address, and prints both', async () => {
+    const { stored, item } = await snapshot();
+    const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
+    await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
+    world().restore('web', '10.0.0.77');
+    const { code, stdout } = await repair(CLUSTER);
+    expect(code).toBe(1);
+    expect(stdout).toContain('Freed:\n    leak: the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n');
+    expect(stdout).toMatch(/Found:\n {4}repair: .*10\.0\.0\.77.* is not allocated; repairing\n/);
+  });
 
-    test('kbctl run-once frees a leak at its third strike, records an unrecorded address, and prints both', async () => {
-      const { stored, item } = await snapshot();
-      const strikes = { once: new Uint8Array(0), twice: fromBits([9]) };
-      await saveRange(world().table, CLUSTER, KEY, { ...stored, strikes }, item);
-      world().restore('web', '10.0.0.77');
-      const { code, stdout } = await repair(CLUSTER);
-      expect(code).toBe(1);
-      expect(stdout).toContain('Freed:\n    leak: the cluster IP 10.0.0.10 appears to have leaked: cleaning up\n');
-      expect(stdout).toMatch(/Found:\n {4}repair: .*10\.0\.0\.77.* is not allocated; repairing\n/);
-    });
+  test('kbctl run-once shows twenty findings and counts the others', async () => {
+    const { store } = world().standIn;
+    const names = Array.from({ length: 25 }, (_, index) => `copy-${index}`);
+    for (const name of names) world().restore(name, '10.0.0.77');
+    const { stdout } = await repair(CLUSTER);
+    expect(stdout).toContain('    ... and 5 more (-o json has them all)\n');
+    expect(stdout.match(/ {4}duplicate: /g)).toHaveLength(20);
+    for (const name of names) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
+  });
 
-    test('kbctl run-once shows twenty findings and counts the others', async () => {
-      const { store } = world().standIn;
-      const names = Array.from({ length: 25 }, (_, index) => `copy-${index}`);
-      for (const name of names) world().restore(name, '10.0.0.77');
-      const { stdout } = await repair(CLUSTER);
-      expect(stdout).toContain('    ... and 5 more (-o json has them all)\n');
-      expect(stdout.match(/ {4}duplicate: /g)).toHaveLength(20);
-      for (const name of names) store.remove(SERVICES, store.get(SERVICES, 'shop', name));
-    });
+  test('kbctl run-once reports that the API server does not answer, and records nothing', async () => {
+    const before = await everything();
+    const file = world().unreachableCluster();
+    const { code, stdout, stderr } = await repair(CLUSTER, '--kubeconfig', file);
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
+    expect(stderr).toContain('error: unable to refresh the service IP block: ');
+    expect(await everything()).toEqual(before);
 
-    test('kbctl run-once reports that the API server does not answer, and records nothing', async () => {
-      const before = await everything();
-      const file = world().unreachableCluster();
-      const { code, stdout, stderr } = await repair(CLUSTER, '--kubeconfig', file);
-      expect({ code, stdout }).toEqual({ code: 4, stdout: '' });
-      expect(stderr).toContain('error: unable to refresh the service IP block: ');
-      expect(await everything()).toEqual(before);
+    // A pass of system-namespaces tries each namespace, so it has a report.
+    const record = () => world().table.get(CLUSTER, 'runs/system-namespaces');
+    const recorded = await record();
+    const ran = await world().kbctl(['run-once', 'system-namespaces', CLUSTER, '--kubeconfig', file]);
+    expect(ran.code).toBe(4);
+    expect(await record()).toEqual(recorded);
+  });
 
-      // A pass of system-namespaces tries each namespace, so it has a report.
-      const record = () => world().table.get(CLUSTER, 'runs/system-namespaces');
-      const recorded = await record();
-      const ran = await world().kbctl(['run-once', 'system-namespaces', CLUSTER, '--kubeconfig', file]);
-      expect(ran.code).toBe(4);
-      expect(await record()).toEqual(recorded);
-    });
+  test('kbctl run-once ends at Ctrl-C while the API server is silent', async () => {
+    expect(await world().interruptWhileSilent(['run-once', 'cluster-ip-repair', CLUSTER])).toMatchObject(
+      failed(130, 'Interrupted before anything was decided: nothing was changed.\n'),
+    );
+  });
 
-    test('kbctl run-once ends at Ctrl-C while the API server is silent', async () => {
-      const silent = await startSilentServer();
-      try {
-        const file = world().file('silent', kubeconfigTo(`http://${silent.authority}`));
-        const running = world().start(['run-once', 'cluster-ip-repair', CLUSTER, '--kubeconfig', file]);
-        await running.untilItPrints(/prod-eu-1: http/);
-        expect(await running.end('SIGINT')).toMatchObject({
-          code: 130,
-          stderr: expect.stringContaining('Interrupted before anything was decided: nothing was changed.\n'),
-        });
-      } finally {
-        await silent.close();
-      }
-    });
+  test('kbctl run-once runs no pass while the cluster is paused, unless an option forces it', async () => {
+    const pause = { untilMs: Date.now() + 3_600_000, reason: 'upgrade', by: 'anna' };
+    await updateCluster(world().table, CLUSTER, withPause(pause));
+    const { code, stderr } = await repair(CLUSTER);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/is paused until \S+ by anna: upgrade\. Nothing was done\. .*--even-if-paused/);
+    expect(await repair(CLUSTER, '--even-if-paused')).toMatchObject({ code: 0 });
+    expect(await repair(CLUSTER, '--dry-run')).toMatchObject({ code: 0 });
+    await updateCluster(world().table, CLUSTER, withPause(undefined));
+  });
 
-    test('kbctl run-once runs no pass while the cluster is paused, unless an option forces it', async () => {
-      const pause = { untilMs: Date.now() + 3_600_000, reason: 'upgrade', by: 'anna' };
-      await updateCluster(world().table, CLUSTER, withPause(pause));
-      const { code, stderr } = await repair(CLUSTER);
-      expect(code).toBe(3);
-      expect(stderr).toMatch(/is paused until \S+ by anna: upgrade\. Nothing was done\. .*--even-if-paused/);
-      expect(await repair(CLUSTER, '--even-if-paused')).toMatchObject({ code: 0 });
-      expect(await repair(CLUSTER, '--dry-run')).toMatchObject({ code: 0 });
-      await updateCluster(world().table, CLUSTER, withPause(undefined));
-    });
-
-    test('kbctl run-once runs for the stack that owns the cluster, and prints the name of the stack', async () => {
-      await updateCluster(world().table, CLUSTER, withOwner('kbc-prod'));
-      world().restore('api', '10.0.0.78');
-      const { stderr, stdout } = await repair(CLUSTER);
-      expect(stderr).toContain(`The pass runs for stack kbc-prod, which owns ${CLUSTER}.\n`);
-      expect(stdout).toContain('saved ranges/serviceips: ');
-    });
+  test('kbctl run-once runs for the stack that owns the cluster, and prints the name of the stack', async () => {
+    await updateCluster(world().table, CLUSTER, withOwner('kbc-prod'));
+    world().restore('api', '10.0.0.78');
+    const { stderr, stdout } = await repair(CLUSTER);
+    expect(stderr).toContain(`The pass runs for stack kbc-prod, which owns ${CLUSTER}.\n`);
+    expect(stdout).toContain('saved ranges/serviceips: ');
   });
 }

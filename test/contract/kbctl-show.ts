@@ -10,14 +10,12 @@ export function describeShow(world: () => KbctlWorld): void {
   const show = (...words: readonly string[]) => world().kbctl(['show', ...words]);
   const register = (fields?: object) => world().register(fields);
 
-  describe('kbctl show, before any pass', () => {
-    test('kbctl show reports that nothing can be allocated yet', async () => {
-      await register();
-      const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
-      expect(code).toBe(0);
-      expect(stdout).toMatch(/^10\.0\.0\.77 {2}unknown\n/);
-      expect(stdout).toContain('written   never; nothing can be allocated until');
-    });
+  test('kbctl show reports that nothing can be allocated yet', async () => {
+    await register();
+    const { code, stdout } = await show('ip', CLUSTER, '10.0.0.77', '--no-services');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^10\.0\.0\.77 {2}unknown\n/);
+    expect(stdout).toContain('written   never; nothing can be allocated until');
   });
 
   describe('kbctl show ip', () => {
@@ -137,31 +135,25 @@ export function describeShow(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl show port', () => {
-    test('kbctl show port reports that a port is free', async () => {
-      expect(await show('port', CLUSTER, '30080')).toMatchObject(
-        printed(0, /^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/),
-      );
-    });
-
-    test('kbctl show port refuses a port outside the range, and a text that is not a port', async () => {
-      const range = 'The range of valid ports is 30000-32767';
-      expect(await show('port', CLUSTER, '80')).toMatchObject(failed(1, range));
-      expect(await show('port', CLUSTER, '99999')).toMatchObject({ code: 2, stdout: '' });
-    });
+  test('kbctl show port reports that a port is free', async () => {
+    expect(await show('port', CLUSTER, '30080')).toMatchObject(
+      printed(0, /^30080 {2}free\n +range +30000-32767 \(servicenodeports\), static band/),
+    );
   });
 
-  describe('kbctl show, where the API servers allocate', () => {
-    test('kbctl show prints the claims of Services, and a note that the table is not the record', async () => {
-      await register({ allocator: 'apiserver' });
-      const { stdout } = await show('ip', CLUSTER, '10.0.0.1');
-      expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);
-      expect(stdout).toContain(
-        'written   not in the table, which has no usage bitmap of this range: the API servers of',
-      );
-      await world().runAllLoops();
-      const { stdout: drawn } = await show('ip', CLUSTER, '10.0.0.1', '--no-services');
-      expect(drawn).toMatch(/^10\.0\.0\.1 {2}taken\n/);
-    });
+  test('kbctl show port refuses a port outside the range, and a text that is not a port', async () => {
+    const range = 'The range of valid ports is 30000-32767';
+    expect(await show('port', CLUSTER, '80')).toMatchObject(failed(1, range));
+    expect(await show('port', CLUSTER, '99999')).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  test('kbctl show prints the claims of Services, and a note that the table is not the record', async () => {
+    await register({ allocator: 'apiserver' });
+    const { stdout } = await show('ip', CLUSTER, '10.0.0.1');
+    expect(stdout).toMatch(/^10\.0\.0\.1 {2}taken\n/);
+    expect(stdout).toContain('written   not in the table, which has no usage bitmap of this range: the API servers of');
+    await world().runAllLoops();
+    const { stdout: drawn } = await show('ip', CLUSTER, '10.0.0.1', '--no-services');
+    expect(drawn).toMatch(/^10\.0\.0\.1 {2}taken\n/);
   });
 }

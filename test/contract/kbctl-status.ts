@@ -5,19 +5,17 @@ import { CLUSTER, type KbctlWorld, printed } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `status` and `get` for a cluster at work, in which two Services later have one address. */
 export function describeStatus(world: () => KbctlWorld): void {
-  describe('kbctl status, before any pass', () => {
-    test('kbctl status prints how to register a cluster if none is registered', async () => {
-      const { code, stdout, stderr } = await world().kbctl(['status']);
-      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-      expect(stderr).toContain('Register one with "kbctl cluster apply -f FILE"');
-    });
+  test('kbctl status prints how to register a cluster if none is registered', async () => {
+    const { code, stdout, stderr } = await world().kbctl(['status']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(stderr).toContain('Register one with "kbctl cluster apply -f FILE"');
+  });
 
-    test('kbctl status shows a cluster that has had no pass yet', async () => {
-      await world().register();
-      const { stdout } = await world().kbctl(['status', CLUSTER]);
-      expect(stdout).toMatch(/203\.0\.113\.10 +never seen/);
-      expect(stdout).toMatch(/cluster-ip-repair +never ran/);
-    });
+  test('kbctl status shows a cluster that has had no pass yet', async () => {
+    await world().register();
+    const { stdout } = await world().kbctl(['status', CLUSTER]);
+    expect(stdout).toMatch(/203\.0\.113\.10 +never seen/);
+    expect(stdout).toMatch(/cluster-ip-repair +never ran/);
   });
 
   describe('kbctl status, of a cluster at work', () => {
@@ -65,37 +63,33 @@ export function describeStatus(world: () => KbctlWorld): void {
     });
   });
 
-  describe('kbctl page', () => {
-    test('kbctl page writes a file for one cluster or for all, and reports a file that it cannot write', async () => {
-      const file = world().file('status.html', '');
-      expect(await world().kbctl(['page', CLUSTER, '-f', file])).toMatchObject({ code: 0, stdout: '' });
-      expect(readFileSync(file, 'utf8')).toMatch(/<h1>prod-eu-1<\/h1>[\s\S]*203\.0\.113\.10/);
-      expect((await world().kbctl(['page', '-f', '-'])).stdout).toContain('1 cluster: 1 good.');
-      expect(await world().kbctl(['page', '-f', 'none/status.html'])).toMatchObject({
-        code: 3,
-        stderr: 'error: Cannot write none/status.html (ENOENT): use a file in a writable folder.\n',
-      });
+  test('kbctl page writes a file for one cluster or for all, and reports a file that it cannot write', async () => {
+    const file = world().file('status.html', '');
+    expect(await world().kbctl(['page', CLUSTER, '-f', file])).toMatchObject({ code: 0, stdout: '' });
+    expect(readFileSync(file, 'utf8')).toMatch(/<h1>prod-eu-1<\/h1>[\s\S]*203\.0\.113\.10/);
+    expect((await world().kbctl(['page', '-f', '-'])).stdout).toContain('1 cluster: 1 good.');
+    expect(await world().kbctl(['page', '-f', 'none/status.html'])).toMatchObject({
+      code: 3,
+      stderr: 'error: Cannot write none/status.html (ENOENT): use a file in a writable folder.\n',
     });
   });
 
-  describe('kbctl get', () => {
-    test.each([
-      ['leases', /^ADDRESS .*\n203\.0\.113\.10 +valid/],
-      ['ranges', /^RANGE .*\n10\.0\.0\.0\/24 +cluster IPs/],
-      ['runs', /^LOOP .*\nsystem-namespaces +good/],
-    ])('kbctl get lists %s', async (what, pattern) => {
-      expect(await world().kbctl(['get', what, CLUSTER])).toMatchObject(printed(0, pattern));
-    });
+  test.each([
+    ['leases', /^ADDRESS .*\n203\.0\.113\.10 +valid/],
+    ['ranges', /^RANGE .*\n10\.0\.0\.0\/24 +cluster IPs/],
+    ['runs', /^LOOP .*\nsystem-namespaces +good/],
+  ])('kbctl get lists %s', async (what, pattern) => {
+    expect(await world().kbctl(['get', what, CLUSTER])).toMatchObject(printed(0, pattern));
+  });
 
-    test('kbctl get prints lists of all clusters as YAML', async () => {
-      const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
-      expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
-    });
+  test('kbctl get prints lists of all clusters as YAML', async () => {
+    const { stdout } = await world().kbctl(['get', 'leases', '-o', 'yaml']);
+    expect(stdout).toMatch(/^apiVersion: kbctl\/v1\nkind: LeaseList\nitems:\n +- cluster: prod-eu-1\n/);
+  });
 
-    test('kbctl get prints no findings for a healthy cluster', async () => {
-      const stderr = 'The last passes have no findings.\n';
-      expect(await world().kbctl(['get', 'findings', CLUSTER])).toEqual({ code: 0, stdout: '', stderr });
-    });
+  test('kbctl get prints no findings for a healthy cluster', async () => {
+    const stderr = 'The last passes have no findings.\n';
+    expect(await world().kbctl(['get', 'findings', CLUSTER])).toEqual({ code: 0, stdout: '', stderr });
   });
 
   test('kbctl status shows the last writes of passes, and the writes that an observing pass would make', async () => {

@@ -22,6 +22,7 @@ import { beginKbctl, callKbctl } from './kbctl-in-process.ts';
 import { startKbctl } from './kbctl-process.ts';
 import { kubeconfigTo } from './kubeconfig-to.ts';
 import { recordingTelemetry } from './recording-telemetry.ts';
+import { startSilentServer } from './silent-server.ts';
 import { IDENTITY } from './stand-in.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { testDynamoClient } from './test-dynamo-client.ts';
@@ -89,6 +90,9 @@ export async function openKbctlWorld(endpoint: string) {
     table: (signal: AbortSignal) =>
       dynamoDbTable({ client, tableName, deadline: signal, nowMs, newWriteId: randomUUID }),
   });
+  /** Starts a command and does not wait for its end. No other command runs in this process meanwhile. */
+  const start = (words: readonly string[], options: WorldOptions = {}) =>
+    beginKbctl(wordsOf(words), optionsOf(options));
   return {
     table,
     tableName,
@@ -124,8 +128,19 @@ export async function openKbctlWorld(endpoint: string) {
     /** Runs a command in this process, in the folder. It uses this world's table unless the words contain `--table`. */
     kbctl: async (words: readonly string[], options: WorldOptions = {}) =>
       (await callKbctl(wordsOf(words), optionsOf(options))).ran,
-    /** Starts a command and does not wait for its end. No other command runs in this process meanwhile. */
-    start: (words: readonly string[], options: WorldOptions = {}) => beginKbctl(wordsOf(words), optionsOf(options)),
+    start,
+    /** Interrupts a command whose API server is silent. */
+    interruptWhileSilent: async (words: readonly string[]) => {
+      const silent = await startSilentServer();
+      try {
+        const kubeconfig = file('silent', kubeconfigTo(`http://${silent.authority}`));
+        const running = start([...words, '--kubeconfig', kubeconfig]);
+        await running.untilItPrints(/prod-eu-1: http/);
+        return await running.end('SIGINT');
+      } finally {
+        await silent.close();
+      }
+    },
     /** Starts a command in its own process, for tests of signals and broken pipes. */
     spawn: (words: readonly string[], options: WorldOptions = {}) => startKbctl(wordsOf(words), optionsOf(options)),
     close: async () => {
