@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Item, KeyValueTable, TableError, TableValue, WriteResult } from '../../lib/table/key-value-table.ts';
 
 export interface TableUnderTest {
@@ -24,286 +24,253 @@ export function won<Written>(result: WriteResult<Written>): Written {
 /** Defines the tests that every implementation of `KeyValueTable` passes. */
 export function describeKeyValueTable(name: string, { open }: TableUnderTest): void {
   describe(name, () => {
-    const put = async (cluster: string, key: string, value: TableValue, previous?: Item): Promise<Item> =>
-      won(await open().put({ cluster, key, value, schema: 1 }, previous));
+    let cluster: string;
 
-    describe('put', () => {
-      test('a put creates a missing item, with version 1, its date and a write id', async () => {
-        const cluster = newCluster();
-        const written = await put(cluster, 'a', { n: 1 });
-        expect(written).toEqual({
-          cluster,
-          key: 'a',
-          value: { n: 1 },
-          writeId: expect.stringMatching(/./),
-          version: 1,
-          schema: 1,
-          updatedAtMs: NOW_MS,
-        });
-        expect(await open().get(cluster, 'a')).toEqual(written);
+    beforeEach(() => {
+      cluster = newCluster();
+    });
+
+    const tryPut = (value: TableValue, previous: Item | undefined, key = 'a') =>
+      open().put({ cluster, key, value, schema: 1 }, previous);
+    const put = async (value: TableValue, previous?: Item, key?: string) => won(await tryPut(value, previous, key));
+
+    test('a put creates a missing item, with version 1, its date and a write id', async () => {
+      const written = await put({ n: 1 });
+      expect(written).toEqual({
+        cluster,
+        key: 'a',
+        value: { n: 1 },
+        writeId: expect.stringMatching(/./),
+        version: 1,
+        schema: 1,
+        updatedAtMs: NOW_MS,
       });
+      expect(await open().get(cluster, 'a')).toEqual(written);
+    });
 
-      test('a put is lost if an item exists although the caller read none', async () => {
-        const cluster = newCluster();
-        const first = await put(cluster, 'a', 1);
-        const result = await open().put({ cluster, key: 'a', value: 2, schema: 1 }, undefined);
-        expect(result).toEqual({ outcome: 'lost' });
-        expect(await open().get(cluster, 'a')).toEqual(first);
-      });
+    test('a put is lost if an item exists although the caller read none', async () => {
+      const first = await put(1);
+      const result = await tryPut(2, undefined);
+      expect(result).toEqual({ outcome: 'lost' });
+      expect(await open().get(cluster, 'a')).toEqual(first);
+    });
 
-      test('a put replaces exactly the item that was read, counts the write and has a new write id', async () => {
-        const cluster = newCluster();
-        const first = await put(cluster, 'a', 1);
-        const second = await put(cluster, 'a', 2, first);
-        expect(second.version).toBe(2);
-        expect(second.writeId).not.toBe(first.writeId);
-        expect(await open().get(cluster, 'a')).toEqual(second);
-      });
+    test('a put replaces exactly the item that was read, counts the write and has a new write id', async () => {
+      const first = await put(1);
+      const second = await put(2, first);
+      expect(second.version).toBe(2);
+      expect(second.writeId).not.toBe(first.writeId);
+      expect(await open().get(cluster, 'a')).toEqual(second);
+    });
 
-      test('an item keeps six bytes for each of the last 64 writes before it, with the latest last', async () => {
-        const cluster = newCluster();
-        let item = await put(cluster, 'a', 0);
-        expect(item).not.toHaveProperty('earlierWrites');
-        let before = '';
-        for (let count = 1; count <= 66; count++) {
-          item = await put(cluster, 'a', count, item);
-          const traces = Buffer.from(item.earlierWrites ?? []).toString('hex');
-          expect(traces).toHaveLength(Math.min(count, 64) * 12);
-          expect(traces.slice(0, -12)).toBe(before.slice(count > 64 ? 12 : 0));
-          before = traces;
-        }
-        expect(await open().get(cluster, 'a')).toEqual(item);
-      });
+    test('an item keeps six bytes for each of the last 64 writes before it, with the latest last', async () => {
+      let item = await put(0);
+      expect(item).not.toHaveProperty('earlierWrites');
+      let before = '';
+      for (let count = 1; count <= 66; count++) {
+        item = await put(count, item);
+        const traces = Buffer.from(item.earlierWrites ?? []).toString('hex');
+        expect(traces).toHaveLength(Math.min(count, 64) * 12);
+        expect(traces.slice(0, -12)).toBe(before.slice(count > 64 ? 12 : 0));
+        before = traces;
+      }
+      expect(await open().get(cluster, 'a')).toEqual(item);
+    });
 
-      test('a put is lost when another writer wrote the item since it was read', async () => {
-        const cluster = newCluster();
-        const first = await put(cluster, 'a', 1);
-        const second = await put(cluster, 'a', 2, first);
-        expect(await open().put({ cluster, key: 'a', value: 3, schema: 1 }, first)).toEqual({ outcome: 'lost' });
-        expect(await open().get(cluster, 'a')).toEqual(second);
-      });
+    test('a put is lost when another writer wrote the item since it was read', async () => {
+      const first = await put(1);
+      const second = await put(2, first);
+      expect(await tryPut(3, first)).toEqual({ outcome: 'lost' });
+      expect(await open().get(cluster, 'a')).toEqual(second);
+    });
 
-      test('a put is lost when the item that was read was deleted', async () => {
-        const cluster = newCluster();
-        const first = await put(cluster, 'a', 1);
-        won(await open().delete(first));
-        expect(await open().put({ cluster, key: 'a', value: 2, schema: 1 }, first)).toEqual({ outcome: 'lost' });
+    test('a put is lost when the item that was read was deleted', async () => {
+      const first = await put(1);
+      won(await open().delete(first));
+      expect(await tryPut(2, first)).toEqual({ outcome: 'lost' });
+      expect(await open().get(cluster, 'a')).toBeUndefined();
+    });
+
+    test('a put does not confuse an item that was deleted and created again with the one that was read', async () => {
+      const old = await put(1);
+      won(await open().delete(old));
+      const anew = await put(1);
+      expect(anew.version).toBe(old.version);
+      expect(await tryPut(2, old)).toEqual({ outcome: 'lost' });
+      expect(await open().delete(old)).toEqual({ outcome: 'lost' });
+      expect(await open().get(cluster, 'a')).toEqual(anew);
+    });
+
+    test('exactly one of fifty simultaneous puts with the same previous item succeeds', async () => {
+      const first = await put(-1);
+      const results = await Promise.all(Array.from({ length: 50 }, (_, value) => tryPut(value, first)));
+      const winners = results.filter(({ outcome }) => outcome === 'won');
+      expect(winners).toHaveLength(1);
+      expect(results.filter(({ outcome }) => outcome === 'lost')).toHaveLength(49);
+      expect(await open().get(cluster, 'a')).toEqual(winners[0] && won(winners[0]));
+    });
+
+    test('exactly one of fifty simultaneous puts that create the same item succeeds', async () => {
+      const results = await Promise.all(Array.from({ length: 50 }, (_, value) => tryPut(value, undefined)));
+      expect(results.filter(({ outcome }) => outcome === 'won')).toHaveLength(1);
+    });
+
+    test('a put stores the expiry, and an expired item can still be read', async () => {
+      const expiresAtMs = NOW_MS - 1;
+      const written = won(await open().put({ cluster, key: 'a', value: 1, schema: 1, expiresAtMs }, undefined));
+      expect(written.expiresAtMs).toBe(expiresAtMs);
+      expect(await open().get(cluster, 'a')).toEqual(written);
+      expect(await open().list(cluster, '')).toEqual([written]);
+    });
+
+    test('a put without an expiry removes the expiry of the item', async () => {
+      const content = { cluster, key: 'a', value: 1, schema: 1 };
+      const first = won(await open().put({ ...content, expiresAtMs: NOW_MS }, undefined));
+      won(await open().put(content, first));
+      expect(await open().get(cluster, 'a')).not.toHaveProperty('expiresAtMs');
+    });
+
+    test('a put refuses an item that is too large and keeps the stored one', async () => {
+      const first = await put(1);
+      const large = { cluster, key: 'a', value: new Uint8Array(410 * 1024), schema: 1 };
+      await expect(open().put(large, first)).rejects.toMatchObject({ name: 'TableError', code: 'ItemTooLarge' });
+      expect(await open().get(cluster, 'a')).toEqual(first);
+    });
+
+    test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])(
+      'a put refuses the number %p, which the table cannot store exactly',
+      async (value) => {
+        await expect(put({ value })).rejects.toMatchObject({ code: 'Unexpected' });
         expect(await open().get(cluster, 'a')).toBeUndefined();
-      });
+      },
+    );
 
-      test('a put does not confuse an item that was deleted and created again with the one that was read', async () => {
-        const cluster = newCluster();
-        const old = await put(cluster, 'a', 1);
-        won(await open().delete(old));
-        const anew = await put(cluster, 'a', 1);
-        expect(anew.version).toBe(old.version);
-        expect(await open().put({ cluster, key: 'a', value: 2, schema: 1 }, old)).toEqual({ outcome: 'lost' });
-        expect(await open().delete(old)).toEqual({ outcome: 'lost' });
-        expect(await open().get(cluster, 'a')).toEqual(anew);
-      });
-
-      test('exactly one of fifty simultaneous puts with the same previous item succeeds', async () => {
-        const cluster = newCluster();
-        const first = await put(cluster, 'a', -1);
-        const results = await Promise.all(
-          Array.from({ length: 50 }, (_, value) => open().put({ cluster, key: 'a', value, schema: 1 }, first)),
-        );
-        const winners = results.filter(({ outcome }) => outcome === 'won');
-        expect(winners).toHaveLength(1);
-        expect(results.filter(({ outcome }) => outcome === 'lost')).toHaveLength(49);
-        expect(await open().get(cluster, 'a')).toEqual(winners[0] && won(winners[0]));
-      });
-
-      test('exactly one of fifty simultaneous puts that create the same item succeeds', async () => {
-        const cluster = newCluster();
-        const results = await Promise.all(
-          Array.from({ length: 50 }, (_, value) => open().put({ cluster, key: 'a', value, schema: 1 }, undefined)),
-        );
-        expect(results.filter(({ outcome }) => outcome === 'won')).toHaveLength(1);
-      });
-
-      test('a put stores the expiry, and an expired item can still be read', async () => {
-        const cluster = newCluster();
-        const expiresAtMs = NOW_MS - 1;
-        const written = won(await open().put({ cluster, key: 'a', value: 1, schema: 1, expiresAtMs }, undefined));
-        expect(written.expiresAtMs).toBe(expiresAtMs);
-        expect(await open().get(cluster, 'a')).toEqual(written);
-        expect(await open().list(cluster, '')).toEqual([written]);
-      });
-
-      test('a put without an expiry removes the expiry of the item', async () => {
-        const cluster = newCluster();
-        const content = { cluster, key: 'a', value: 1, schema: 1 };
-        const first = won(await open().put({ ...content, expiresAtMs: NOW_MS }, undefined));
-        won(await open().put(content, first));
-        expect(await open().get(cluster, 'a')).not.toHaveProperty('expiresAtMs');
-      });
-
-      test('a put refuses an item that is too large and keeps the stored one', async () => {
-        const cluster = newCluster();
-        const first = await put(cluster, 'a', 1);
-        const large = { cluster, key: 'a', value: new Uint8Array(410 * 1024), schema: 1 };
-        await expect(open().put(large, first)).rejects.toMatchObject({ name: 'TableError', code: 'ItemTooLarge' });
-        expect(await open().get(cluster, 'a')).toEqual(first);
-      });
-
-      test.each([Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])(
-        'a put refuses the number %p, which the table cannot store exactly',
-        async (value) => {
-          const cluster = newCluster();
-          await expect(put(cluster, 'a', { value })).rejects.toMatchObject({ code: 'Unexpected' });
-          expect(await open().get(cluster, 'a')).toBeUndefined();
-        },
-      );
+    test.each<[string, TableValue]>([
+      ['null', null],
+      ['true', true],
+      ['an empty text', ''],
+      ['a text of several planes', 'größer 漢字 🜲'],
+      ['zero', 0],
+      ['a negative fraction', -0.1],
+      ['the largest safe number', Number.MAX_SAFE_INTEGER],
+      ['empty binary', new Uint8Array(0)],
+      ['every byte', Uint8Array.from({ length: 256 }, (_, byte) => byte)],
+      ['8 KB of binary', new Uint8Array(8192).fill(0xa5)],
+      ['an empty list', []],
+      ['an empty map', {}],
+      ['a deep map', { list: [{ bytes: new Uint8Array([0, 1]) }, [null, false]], name: { of: { it: 'x' } } }],
+    ])('a value is read back unchanged: %s', async (_, value) => {
+      const written = await put(value);
+      expect(written.value).toEqual(value);
+      expect((await open().get(cluster, 'a'))?.value).toEqual(value);
+      expect((await open().list(cluster, ''))[0]?.value).toEqual(value);
     });
 
-    describe('values', () => {
-      test.each<[string, TableValue]>([
-        ['null', null],
-        ['true', true],
-        ['an empty text', ''],
-        ['a text of several planes', 'größer 漢字 🜲'],
-        ['zero', 0],
-        ['a negative fraction', -0.1],
-        ['the largest safe number', Number.MAX_SAFE_INTEGER],
-        ['empty binary', new Uint8Array(0)],
-        ['every byte', Uint8Array.from({ length: 256 }, (_, byte) => byte)],
-        ['8 KB of binary', new Uint8Array(8192).fill(0xa5)],
-        ['an empty list', []],
-        ['an empty map', {}],
-        ['a deep map', { list: [{ bytes: new Uint8Array([0, 1]) }, [null, false]], name: { of: { it: 'x' } } }],
-      ])('a value is read back unchanged: %s', async (_, value) => {
-        const cluster = newCluster();
-        const written = await put(cluster, 'a', value);
-        expect(written.value).toEqual(value);
-        expect((await open().get(cluster, 'a'))?.value).toEqual(value);
-        expect((await open().list(cluster, ''))[0]?.value).toEqual(value);
-      });
-
-      test('a value is read back without the fields that are undefined', async () => {
-        const cluster = newCluster();
-        await put(cluster, 'a', { kept: 1, dropped: undefined, inner: { dropped: undefined } });
-        const value = (await open().get(cluster, 'a'))?.value;
-        expect(value).toStrictEqual({ kept: 1, inner: {} });
-      });
-
-      test('a stored value does not change with later changes by the caller', async () => {
-        const cluster = newCluster();
-        const bytes = new Uint8Array([1]);
-        await put(cluster, 'a', { bytes });
-        bytes[0] = 2;
-        expect((await open().get(cluster, 'a'))?.value).toEqual({ bytes: new Uint8Array([1]) });
-      });
+    test('a value is read back without the fields that are undefined', async () => {
+      await put({ kept: 1, dropped: undefined, inner: { dropped: undefined } });
+      const value = (await open().get(cluster, 'a'))?.value;
+      expect(value).toStrictEqual({ kept: 1, inner: {} });
     });
 
-    describe('get', () => {
-      test('a get finds neither a missing item nor an item of another cluster', async () => {
-        const cluster = newCluster();
-        await put(cluster, 'a', 1);
-        expect(await open().get(cluster, 'b')).toBeUndefined();
-        expect(await open().get(newCluster(), 'a')).toBeUndefined();
-      });
+    test('a stored value does not change with later changes by the caller', async () => {
+      const bytes = new Uint8Array([1]);
+      await put({ bytes });
+      bytes[0] = 2;
+      expect((await open().get(cluster, 'a'))?.value).toEqual({ bytes: new Uint8Array([1]) });
     });
 
-    describe('delete', () => {
-      test('a delete removes the item that was read', async () => {
-        const cluster = newCluster();
-        const item = await put(cluster, 'a', 1);
-        expect(await open().delete(item)).toEqual({ outcome: 'won', item: undefined });
-        expect(await open().get(cluster, 'a')).toBeUndefined();
-      });
-
-      test('a delete is lost if the item was written since it was read', async () => {
-        const cluster = newCluster();
-        const first = await put(cluster, 'a', 1);
-        const second = await put(cluster, 'a', 2, first);
-        expect(await open().delete(first)).toEqual({ outcome: 'lost' });
-        expect(await open().get(cluster, 'a')).toEqual(second);
-      });
-
-      test('a delete is lost if the item is already deleted', async () => {
-        const item = await put(newCluster(), 'a', 1);
-        won(await open().delete(item));
-        expect(await open().delete(item)).toEqual({ outcome: 'lost' });
-      });
+    test('a get finds neither a missing item nor an item of another cluster', async () => {
+      await put(1);
+      expect(await open().get(cluster, 'b')).toBeUndefined();
+      expect(await open().get(newCluster(), 'a')).toBeUndefined();
     });
 
-    describe('list', () => {
-      const keysOf = async (cluster: string, prefix: string) =>
-        (await open().list(cluster, prefix)).map(({ key }) => key);
-
-      test('a list returns keys in byte order, not in numeric or UTF-16 order', async () => {
-        const cluster = newCluster();
-        const keys = ['10.0.0.2', '10.0.0.10', 'a', 'B', 'é', '\u{ff5e}', '\u{1f732}', '2001:db8::1'];
-        for (const key of keys) await put(cluster, key, key);
-        expect(await keysOf(cluster, '')).toEqual([
-          '10.0.0.10',
-          '10.0.0.2',
-          '2001:db8::1',
-          'B',
-          'a',
-          'é',
-          '\u{ff5e}',
-          '\u{1f732}',
-        ]);
-      });
-
-      test('a list returns exactly the keys with the prefix', async () => {
-        const cluster = newCluster();
-        const keys = [
-          'masterleases',
-          'masterleases.',
-          'masterleases/',
-          'masterleases/10.0.0.1',
-          'masterleases0',
-          'runs/x',
-        ];
-        for (const key of keys) await put(cluster, key, key);
-        expect(await keysOf(cluster, 'masterleases/')).toEqual(['masterleases/', 'masterleases/10.0.0.1']);
-        expect(await keysOf(cluster, 'nothing/')).toEqual([]);
-      });
-
-      test('a list returns all items even if they do not fit into one reply', async () => {
-        const cluster = newCluster();
-        const keys = Array.from({ length: 12 }, (_, index) => `page/${String(index).padStart(2, '0')}`);
-        const bytes = new Uint8Array(250 * 1024).fill(1);
-        for (const key of keys) await put(cluster, key, { bytes });
-        expect(await keysOf(cluster, 'page/')).toEqual(keys);
-        let [waits, pages] = [0, 0];
-        const wait = async () => {
-          waits += 1;
-        };
-        for await (const page of open().pages?.(cluster, 'page/', wait) ?? []) {
-          expect(page.length).toBeLessThan(keys.length);
-          expect(waits).toBe(pages);
-          pages += 1;
-        }
-        expect(waits).toBe(Math.max(0, pages - 1));
-      });
-
-      test('a list returns no items of other clusters', async () => {
-        const [one, other] = [newCluster(), newCluster()];
-        await put(one, 'a', 1);
-        await put(other, 'b', 1);
-        expect(await keysOf(one, '')).toEqual(['a']);
-      });
+    test('a delete removes the item that was read', async () => {
+      const item = await put(1);
+      expect(await open().delete(item)).toEqual({ outcome: 'won', item: undefined });
+      expect(await open().get(cluster, 'a')).toBeUndefined();
     });
 
-    describe('deadline', () => {
-      const calls: [string, (table: KeyValueTable, item: Item) => Promise<unknown>][] = [
-        ['get', (table, item) => table.get(item.cluster, item.key)],
-        ['list', (table, item) => table.list(item.cluster, '')],
-        ['put', (table, item) => table.put({ ...item, value: 2 }, item)],
-        ['delete', (table, item) => table.delete(item)],
+    test('a delete is lost if the item was written since it was read', async () => {
+      const first = await put(1);
+      const second = await put(2, first);
+      expect(await open().delete(first)).toEqual({ outcome: 'lost' });
+      expect(await open().get(cluster, 'a')).toEqual(second);
+    });
+
+    test('a delete is lost if the item is already deleted', async () => {
+      const item = await put(1);
+      won(await open().delete(item));
+      expect(await open().delete(item)).toEqual({ outcome: 'lost' });
+    });
+
+    const keysOf = async (prefix: string) => (await open().list(cluster, prefix)).map(({ key }) => key);
+
+    test('a list returns keys in byte order, not in numeric or UTF-16 order', async () => {
+      const keys = ['10.0.0.2', '10.0.0.10', 'a', 'B', 'é', '\u{ff5e}', '\u{1f732}', '2001:db8::1'];
+      for (const key of keys) await put(key, undefined, key);
+      expect(await keysOf('')).toEqual([
+        '10.0.0.10',
+        '10.0.0.2',
+        '2001:db8::1',
+        'B',
+        'a',
+        'é',
+        '\u{ff5e}',
+        '\u{1f732}',
+      ]);
+    });
+
+    test('a list returns exactly the keys with the prefix', async () => {
+      const keys = [
+        'masterleases',
+        'masterleases.',
+        'masterleases/',
+        'masterleases/10.0.0.1',
+        'masterleases0',
+        'runs/x',
       ];
+      for (const key of keys) await put(key, undefined, key);
+      expect(await keysOf('masterleases/')).toEqual(['masterleases/', 'masterleases/10.0.0.1']);
+      expect(await keysOf('nothing/')).toEqual([]);
+    });
 
-      test.each(calls)('a %s does not start after its deadline', async (_, call) => {
-        const item = await put(newCluster(), 'a', 1);
-        const over = AbortSignal.abort(new Error('the pass is over'));
-        const expected: Partial<TableError> = { name: 'TableError', code: 'DeadlineExceeded' };
-        await expect(call(open(over), item)).rejects.toMatchObject(expected);
-        expect(await open().get(item.cluster, 'a')).toEqual(item);
-      });
+    test('a list returns all items even if they do not fit into one reply', async () => {
+      const keys = Array.from({ length: 12 }, (_, index) => `page/${String(index).padStart(2, '0')}`);
+      const bytes = new Uint8Array(250 * 1024).fill(1);
+      for (const key of keys) await put({ bytes }, undefined, key);
+      expect(await keysOf('page/')).toEqual(keys);
+      let [waits, pages] = [0, 0];
+      const wait = async () => {
+        waits += 1;
+      };
+      for await (const page of open().pages?.(cluster, 'page/', wait) ?? []) {
+        expect(page.length).toBeLessThan(keys.length);
+        expect(waits).toBe(pages);
+        pages += 1;
+      }
+      expect(waits).toBe(Math.max(0, pages - 1));
+    });
+
+    test('a list returns no items of other clusters', async () => {
+      await put(1);
+      won(await open().put({ cluster: newCluster(), key: 'b', value: 1, schema: 1 }, undefined));
+      expect(await keysOf('')).toEqual(['a']);
+    });
+
+    const calls: [string, (table: KeyValueTable, item: Item) => Promise<unknown>][] = [
+      ['get', (table, item) => table.get(item.cluster, item.key)],
+      ['list', (table, item) => table.list(item.cluster, '')],
+      ['put', (table, item) => table.put({ ...item, value: 2 }, item)],
+      ['delete', (table, item) => table.delete(item)],
+    ];
+
+    test.each(calls)('a %s does not start after its deadline', async (_, call) => {
+      const item = await put(1);
+      const over = AbortSignal.abort(new Error('the pass is over'));
+      const expected: Partial<TableError> = { name: 'TableError', code: 'DeadlineExceeded' };
+      await expect(call(open(over), item)).rejects.toMatchObject(expected);
+      expect(await open().get(item.cluster, 'a')).toEqual(item);
     });
   });
 }
