@@ -49,9 +49,11 @@ export function clusterPortContract(contract: ClusterPortContract): void {
     let port: ClusterPort;
 
     const namespaceOf = (topic: string) => `${topic}-${run}`;
-    const makeNamespace = async (topic: string) => {
+    const create = async <Object extends KubernetesObject>(object: Object) => created(await port.create(object));
+    const update = async <Object extends KubernetesObject>(object: Object) => updated(await port.update(object));
+    const makeNamespace = (topic: string) => {
       const name = namespaceOf(topic);
-      return created(await port.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
+      return create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     };
 
     beforeAll(async () => {
@@ -63,19 +65,17 @@ export function clusterPortContract(contract: ClusterPortContract): void {
 
     afterAll(() => cluster.tearDown());
 
-    describe('a user reviews its own rights', () => {
-      const review = () => selfReview(options);
+    const review = () => selfReview(options);
 
-      test('an admin is allowed everything that the loops do', async () => {
-        const needed = PERMISSION_GROUPS.flatMap(permissionsOf);
-        expect(await Promise.all(needed.map((permission) => review().allows(permission)))).toEqual(
-          needed.map(() => true),
-        );
-      });
+    test('an admin is allowed everything that the loops do', async () => {
+      const needed = PERMISSION_GROUPS.flatMap(permissionsOf);
+      expect(await Promise.all(needed.map((permission) => review().allows(permission)))).toEqual(
+        needed.map(() => true),
+      );
+    });
 
-      test('the port returns the version of the API server', async () => {
-        await expect(review().version()).resolves.toMatch(/^v1\.\d+\.\d+/);
-      });
+    test('the port returns the version of the API server', async () => {
+      await expect(review().version()).resolves.toMatch(/^v1\.\d+\.\d+/);
     });
 
     describe('objects', () => {
@@ -84,7 +84,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       beforeAll(() => makeNamespace('objects'));
 
       test('a created object is read back with uid, resourceVersion, kind and apiVersion', async () => {
-        const made = created(await port.create(service(namespace, 'read-back')));
+        const made = await create(service(namespace, 'read-back'));
         const read = await port.get<Service>({ kind: 'Service', namespace, name: 'read-back' });
         expect(read).toEqual(made);
         expect(read).toMatchObject({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'read-back', namespace } });
@@ -101,15 +101,15 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       });
 
       test('creating a second object with the same name returns alreadyExists', async () => {
-        created(await port.create(service(namespace, 'taken')));
+        await create(service(namespace, 'taken'));
         await expect(port.create(service(namespace, 'taken'))).resolves.toEqual({ outcome: 'alreadyExists' });
         const again = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } };
         await expect(port.create(again)).resolves.toEqual({ outcome: 'alreadyExists' });
       });
 
       test('the second of two updates after the same read is a conflict and changes nothing', async () => {
-        const made = created(await port.create(service(namespace, 'contested')));
-        const first = updated(await port.update(labelled(made, { winner: 'first' })));
+        const made = await create(service(namespace, 'contested'));
+        const first = await update(labelled(made, { winner: 'first' }));
         expect(first.metadata).toMatchObject({ labels: { winner: 'first' }, uid: made.metadata.uid });
         expect(first.metadata.resourceVersion).not.toBe(made.metadata.resourceVersion);
         await expect(port.update(labelled(made, { winner: 'second' }))).resolves.toEqual({ outcome: 'conflict' });
@@ -123,14 +123,14 @@ export function clusterPortContract(contract: ClusterPortContract): void {
           metadata: { name: 'unknown-fields', namespace, annotations: { 'example.com/owner': 'somebody else' } },
           spec: { ports: [{ name: 'web', port: 80 }], sessionAffinity: 'ClientIP', publishNotReadyAddresses: true },
         };
-        const made = created(await port.create(odd));
-        const after = updated(await port.update(labelled(made, { touched: 'yes' })));
+        const made = await create(odd);
+        const after = await update(labelled(made, { touched: 'yes' }));
         expect(after.metadata.annotations).toEqual({ 'example.com/owner': 'somebody else' });
         expect(after.spec).toMatchObject({ sessionAffinity: 'ClientIP', publishNotReadyAddresses: true });
       });
 
       test('an update of a deleted object does not create it', async () => {
-        const made = created(await port.create(endpoints(namespace, 'gone', [])));
+        const made = await create(endpoints(namespace, 'gone', []));
         await expect(port.delete(made)).resolves.toBe('deleted');
         const result = await port.update(labelled(made, { late: 'yes' }));
         expect(['notFound', 'conflict']).toContain(result.outcome);
@@ -144,7 +144,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       });
 
       test('an update that the API refuses returns invalid and changes nothing', async () => {
-        const made = created(await port.create(service(namespace, 'stays-valid')));
+        const made = await create(service(namespace, 'stays-valid'));
         const result = await port.update({ ...made, spec: { ...made.spec, ports: [] } });
         expect(result).toMatchObject({ outcome: 'invalid', message: expect.stringContaining('spec.ports') });
         const read = await port.get<Service>({ kind: 'Service', namespace, name: 'stays-valid' });
@@ -152,7 +152,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       });
 
       test('a merge patch changes the given fields, removes those set to null, and keeps the others', async () => {
-        const made = created(await port.create(labelled(service(namespace, 'patched'), { keep: 'it', drop: 'it' })));
+        const made = await create(labelled(service(namespace, 'patched'), { keep: 'it', drop: 'it' }));
         const patch = { metadata: { labels: { drop: null, add: 'it' } } };
         const after = updated(await port.mergePatch<Service>({ kind: 'Service', namespace, name: 'patched' }, patch));
         expect(after.metadata.labels).toEqual({ keep: 'it', add: 'it' });
@@ -173,23 +173,23 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       beforeAll(() => makeNamespace('deleting'));
 
       test('a delete removes the object that was read, and finds nothing the second time', async () => {
-        const made = created(await port.create(service(namespace, 'once')));
+        const made = await create(service(namespace, 'once'));
         await expect(port.delete(made)).resolves.toBe('deleted');
         await expect(port.get({ kind: 'Service', namespace, name: 'once' })).resolves.toBeUndefined();
         await expect(port.delete(made)).resolves.toBe('notFound');
       });
 
       test('a delete keeps an object that changed since it was read', async () => {
-        const made = created(await port.create(service(namespace, 'changed')));
-        updated(await port.update(labelled(made, { changed: 'yes' })));
+        const made = await create(service(namespace, 'changed'));
+        await update(labelled(made, { changed: 'yes' }));
         await expect(port.delete(made)).resolves.toBe('conflict');
         await expect(port.get({ kind: 'Service', namespace, name: 'changed' })).resolves.toBeDefined();
       });
 
       test('a delete keeps another object of the same name', async () => {
-        const first = created(await port.create(endpoints(namespace, 'replaced', [])));
+        const first = await create(endpoints(namespace, 'replaced', []));
         await port.delete(first);
-        const second = created(await port.create(endpoints(namespace, 'replaced', [])));
+        const second = await create(endpoints(namespace, 'replaced', []));
         const mixed = { ...second, metadata: { ...second.metadata, uid: first.metadata.uid ?? '' } };
         await expect(port.delete(mixed)).resolves.toBe('conflict');
         const read = await port.get<EndpointsObject>({ kind: 'Endpoints', namespace, name: 'replaced' });
@@ -197,30 +197,28 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       });
     });
 
-    describe('namespaces', () => {
-      test('a cluster-wide object is created, listed and read without a namespace', async () => {
-        const made = await makeNamespace('listed');
-        const listed = await port.list('Namespace', undefined);
-        expect(listed.map((item) => item.metadata.name)).toEqual(
-          expect.arrayContaining(['default', 'kube-system', made.metadata.name]),
-        );
-        await expect(port.get({ kind: 'Namespace', name: made.metadata.name })).resolves.toMatchObject({
-          kind: 'Namespace',
-          metadata: { name: made.metadata.name },
-        });
+    test('a cluster-wide object is created, listed and read without a namespace', async () => {
+      const made = await makeNamespace('listed');
+      const listed = await port.list('Namespace', undefined);
+      expect(listed.map((item) => item.metadata.name)).toEqual(
+        expect.arrayContaining(['default', 'kube-system', made.metadata.name]),
+      );
+      await expect(port.get({ kind: 'Namespace', name: made.metadata.name })).resolves.toMatchObject({
+        kind: 'Namespace',
+        metadata: { name: made.metadata.name },
       });
+    });
 
-      test('no object is created in a missing namespace', async () => {
-        const result = await port.create(service(`nothing-${run}`, 'orphan'));
-        expect(result).toEqual({ outcome: 'namespaceUnavailable', message: expect.stringContaining(`nothing-${run}`) });
-      });
+    test('no object is created in a missing namespace', async () => {
+      const result = await port.create(service(`nothing-${run}`, 'orphan'));
+      expect(result).toEqual({ outcome: 'namespaceUnavailable', message: expect.stringContaining(`nothing-${run}`) });
+    });
 
-      test('no object is created in a namespace that is being deleted', async () => {
-        const made = await makeNamespace('ending');
-        await expect(port.delete(made)).resolves.toBe('deleted');
-        const result = await port.create(service(made.metadata.name, 'late'));
-        expect(result).toEqual({ outcome: 'namespaceUnavailable', message: expect.stringContaining('ending') });
-      });
+    test('no object is created in a namespace that is being deleted', async () => {
+      const made = await makeNamespace('ending');
+      await expect(port.delete(made)).resolves.toBe('deleted');
+      const result = await port.create(service(made.metadata.name, 'late'));
+      expect(result).toEqual({ outcome: 'namespaceUnavailable', message: expect.stringContaining('ending') });
     });
 
     describe('lists', () => {
@@ -230,7 +228,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       beforeAll(async () => {
         await makeNamespace('lists');
         for (const [index, name] of names.entries()) {
-          created(await port.create(labelled(slice(namespace, name, '10.9.8.7'), { parity: String(index % 2) })));
+          await create(labelled(slice(namespace, name, '10.9.8.7'), { parity: String(index % 2) }));
         }
       });
 
@@ -238,7 +236,7 @@ export function clusterPortContract(contract: ClusterPortContract): void {
         const items = await port.list<EndpointSliceObject>('EndpointSlice', namespace);
         expect(items.map((item) => item.metadata.name)).toEqual(names);
         expect(items[0]).toMatchObject({ kind: 'EndpointSlice', apiVersion: 'discovery.k8s.io/v1' });
-        updated(await port.update(labelled(definitely(items[0]), { parity: '0', again: 'yes' })));
+        await update(labelled(definitely(items[0]), { parity: '0', again: 'yes' }));
       });
 
       test('a label selector limits the list to the matching objects', async () => {
@@ -266,17 +264,17 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       beforeAll(async () => {
         await makeNamespace('services');
         for (let index = 0; index < 5; index += 1) {
-          created(await port.create(service(namespace, `plain-${index}`)));
+          await create(service(namespace, `plain-${index}`));
         }
         const ports = [
           { name: 'web', port: 80, protocol: 'TCP' },
           { name: 'dns', port: 53, protocol: 'UDP' },
         ];
-        created(await port.create({ ...service(namespace, 'node-ports'), spec: { type: 'NodePort', ports } }));
+        await create({ ...service(namespace, 'node-ports'), spec: { type: 'NodePort', ports } });
         const headless = { clusterIP: 'None', ports: [{ port: 80 }] };
-        created(await port.create({ ...service(namespace, 'headless'), spec: headless }));
+        await create({ ...service(namespace, 'headless'), spec: headless });
         const externalName = { type: 'ExternalName', externalName: 'example.com', ports: [] };
-        created(await port.create({ ...service(namespace, 'elsewhere'), spec: externalName }));
+        await create({ ...service(namespace, 'elsewhere'), spec: externalName });
       });
 
       test('a list has each Service once, in order', async () => {
@@ -323,11 +321,11 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       });
 
       test('a list is one snapshot: creations and deletions during the read do not change it', async () => {
-        const doomed = created(await port.create(service(namespace, 'zz-doomed')));
+        const doomed = await create(service(namespace, 'zz-doomed'));
         const names: string[] = [];
         for await (const claim of port.services()) {
           if (names.length === 0) {
-            created(await port.create(service(namespace, 'zz-newcomer')));
+            await create(service(namespace, 'zz-newcomer'));
             await expect(port.delete(doomed)).resolves.toBe('deleted');
           }
           names.push(claim.name);
@@ -346,22 +344,22 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       beforeAll(() => makeNamespace('endpoints'));
 
       test('Endpoints keep their subsets through create and update', async () => {
-        const made = created(await port.create(endpoints(namespace, 'kubernetes', ['10.9.8.7', '10.9.8.8'])));
+        const made = await create(endpoints(namespace, 'kubernetes', ['10.9.8.7', '10.9.8.8']));
         expect(made.subsets?.[0]?.addresses?.map((address) => address.ip)).toEqual(['10.9.8.7', '10.9.8.8']);
         const fewer = endpoints(namespace, 'kubernetes', ['10.9.8.8']).subsets;
-        const after = updated(await port.update({ ...made, subsets: fewer }));
+        const after = await update({ ...made, subsets: fewer });
         expect(after.subsets?.[0]?.addresses).toEqual([{ ip: '10.9.8.8' }]);
         expect(after.subsets?.[0]?.ports).toEqual([{ name: 'https', port: 6443, protocol: 'TCP' }]);
       });
 
       test('Endpoints may have no addresses', async () => {
-        const made = created(await port.create(endpoints(namespace, 'empty', [])));
+        const made = await create(endpoints(namespace, 'empty', []));
         expect(made.subsets ?? []).toEqual([]);
       });
 
       test('an EndpointSlice is found by the label of its Service', async () => {
         const label = { 'kubernetes.io/service-name': 'kubernetes' };
-        const made = created(await port.create(labelled(slice(namespace, 'kubernetes', '10.9.8.7'), label)));
+        const made = await create(labelled(slice(namespace, 'kubernetes', '10.9.8.7'), label));
         const found = await port.list<EndpointSliceObject>(
           'EndpointSlice',
           namespace,
@@ -372,19 +370,17 @@ export function clusterPortContract(contract: ClusterPortContract): void {
       });
 
       test('the address type of an EndpointSlice cannot change', async () => {
-        const made = created(await port.create(slice(namespace, 'settled', '10.9.8.7')));
+        const made = await create(slice(namespace, 'settled', '10.9.8.7'));
         const result = await port.update({ ...made, addressType: 'IPv6' });
         expect(result.outcome).toBe('invalid');
       });
     });
 
-    describe('ServiceCIDRs', () => {
-      test('the ServiceCIDR of the cluster can be read and listed', async () => {
-        const read = await port.get<ServiceCidrObject>({ kind: 'ServiceCIDR', name: 'kubernetes' });
-        expect(read?.spec.cidrs.length).toBeGreaterThan(0);
-        const listed = await port.list<ServiceCidrObject>('ServiceCIDR', undefined);
-        expect(listed.map((item) => item.metadata.name)).toContain('kubernetes');
-      });
+    test('the ServiceCIDR of the cluster can be read and listed', async () => {
+      const read = await port.get<ServiceCidrObject>({ kind: 'ServiceCIDR', name: 'kubernetes' });
+      expect(read?.spec.cidrs.length).toBeGreaterThan(0);
+      const listed = await port.list<ServiceCidrObject>('ServiceCIDR', undefined);
+      expect(listed.map((item) => item.metadata.name)).toContain('kubernetes');
     });
 
     describe('events', () => {
@@ -457,23 +453,17 @@ export function clusterPortContract(contract: ClusterPortContract): void {
 }
 
 function created<T>(result: CreateResult<T>): T {
-  if (result.outcome !== 'created') {
-    throw new Error(`expected it to be created: ${JSON.stringify(result)}`);
-  }
+  if (result.outcome !== 'created') throw new Error(`expected it to be created: ${JSON.stringify(result)}`);
   return result.object;
 }
 
 function updated<T>(result: PatchResult<T>): T {
-  if (result.outcome !== 'updated') {
-    throw new Error(`expected it to be updated: ${JSON.stringify(result)}`);
-  }
+  if (result.outcome !== 'updated') throw new Error(`expected it to be updated: ${JSON.stringify(result)}`);
   return result.object;
 }
 
 function definitely<T>(value: T | undefined): T {
-  if (value === undefined) {
-    throw new Error('expected it to be there');
-  }
+  if (value === undefined) throw new Error('expected it to be there');
   return value;
 }
 
