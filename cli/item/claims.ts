@@ -48,10 +48,7 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/**
- * Reads which Services have the item at each place. The result has the order of `places`. Prints the reason if they
- * cannot be read.
- */
+/** Reads which Services have the item at each place, in the order of `places`. Prints the reason if it cannot. */
 export async function readClaims(
   cli: Cli,
   spec: ClusterSpec,
@@ -71,10 +68,7 @@ export async function readClaims(
   });
 }
 
-/**
- * Reads the holds in a cluster whose API servers allocate. Addresses with the same terms share one hold. Prints the
- * reason if the holds cannot be read.
- */
+/** Reads the holds in a cluster whose API servers allocate. Prints the reason if it cannot. */
 export function readHeldAddresses(
   cli: Cli,
   spec: ClusterSpec,

@@ -65,10 +65,7 @@ function placeOfAddress(spec: ClusterSpec, text: string, served: ServiceCidrUsag
   return { kind: 'ip', item, key, range, loop: 'cluster-ip-repair' };
 }
 
-/**
- * Returns whether an address can be allocated from a range. API servers allocate from the whole network, even beyond the end
- * of a bitmap.
- */
+/** Returns whether an address can be allocated from a range. API servers allocate even beyond the end of a bitmap. */
 function hasAddress({ allocator }: ClusterSpec, cidr: string, item: string): boolean {
   const [network, address] = [parseCidr(cidr), parseAddress(item)];
   if (network === undefined || address === undefined || network.family !== address.family) return false;

@@ -34,24 +34,15 @@ export interface AdmissionOptions {
   readonly pick?: PickIndex;
   /** Returns the random end of a generated name. Default: five random letters or digits. */
   readonly newSuffix?: () => string;
-  /**
-   * Waits after an attempt to change a range was lost to another writer. The first attempt has number 0. `tookMs` is the
-   * duration of the attempt. Default: a random time.
-   */
+  /** Waits after an attempt was lost to another writer. The first attempt has number 0. Default: a random time. */
   readonly wait?: (attempt: number, tookMs: number) => Promise<void>;
 }
 
 export type AdmissionHandler = Handler<WebhookReply, TableEnvironment>;
 
-/**
- * The longest waits, by lost attempt. A review waits less after each of them, so that new reviews do not overtake it until
- * its deadline.
- */
+/** The longest waits, by lost attempt. They get shorter, so that new reviews do not overtake an older one repeatedly. */
 const WAITS_MS = [120, 100, 80, 60, 40];
-/**
- * The duration of an attempt for which `WAITS_MS` is right. After longer attempts the waits are longer, so that slow attempts
- * do not collide again.
- */
+/** The duration of an attempt for which `WAITS_MS` is right. After longer attempts the waits are longer, by a factor. */
 const ATTEMPT_MS = 12;
 const LONGEST_FACTOR = 10;
 /** The part of the API server's timeout that is reserved for the network. */

@@ -62,10 +62,7 @@ function fitsPolicy(spec: ServiceSpec, policy: string, configured: readonly IPFa
   return policy !== 'RequireDualStack' || configured.length === 2;
 }
 
-/**
- * Returns the spec of an update. An update reduces a Service to one family only if its policy is SingleStack; otherwise
- * returns `undefined` for a reduced Service.
- */
+/** Returns the spec of an update, or `undefined` if it reduces the Service to one family without the policy SingleStack. */
 function reduced(after: ServiceSpec, before: ServiceSpec, policy: string): ServiceSpec | undefined {
   if (policy !== 'SingleStack') return isReduced(after, before) ? undefined : after;
   const { clusterIPs, ipFamilies } = after;

@@ -15,7 +15,7 @@ import {
   type ServiceSpec,
 } from './service.ts';
 
-/** The items that a Service lacks, and the fields that get them. If both lists are empty, nothing is allocated. */
+/** The items that a Service lacks, and the fields that get them. */
 export interface Plan {
   /** The new `spec.clusterIPs`. An empty text stands for any address. */
   readonly clusterIPs: readonly string[];
@@ -149,9 +149,8 @@ function requestedByPort(ports: readonly SentPort[]): ReadonlyMap<number, number
 }
 
 /**
- * Returns the missing node ports of a changed Service. It keeps the node ports of the old object, and each other port gets
- * its own (`updateNodePorts`).
- * @returns `undefined` if the registry refuses the Service because it has one node port twice with one protocol.
+ * Returns the missing node ports of a changed Service (`updateNodePorts`). If one protocol has a node port twice, the registry
+ * refuses the Service: returns `undefined`.
  */
 function updatedNodePorts(after: ServiceSpec, before: ServiceSpec): readonly WantedPort[] | undefined {
   if (!mayHaveNodePorts(after)) return [];

@@ -85,10 +85,7 @@ export function completeNew(spec: ServiceSpec): ServiceSpec {
   return clusterIP !== '' && clusterIPs.length === 0 ? { ...spec, clusterIPs: [clusterIP] } : spec;
 }
 
-/**
- * Returns a stored Service as the registry reads it. The registry adds families to a Service that was stored before families
- * existed.
- */
+/** Returns a stored Service as the registry reads it: with families, even if it was stored before families existed. */
 export function asRead(stored: ServiceSpec): ServiceSpec {
   const spec = completeNew(stored);
   if (!hasClusterIP(spec) || spec.ipFamilies.length > 0 || isHeadless(spec)) return spec;

@@ -19,10 +19,7 @@ interface Kept {
   readonly readAtMs: number;
   /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
   readonly requestedAtMs: number;
-  /**
-   * The time of the last read that an unknown token caused. Reads for valid tokens do not count here, so that a caller cannot
-   * find out when they happen.
-   */
+  /** The time of the last read that an unknown token caused. It does not reveal reads for valid tokens to a caller. */
   readonly guessedAtMs: number;
   readonly fault?: string;
 }
@@ -52,10 +49,7 @@ const TOKEN = /^[\x21-\x7e]{32,512}$/;
 export class ClusterTokens {
   readonly #options: TokensOptions;
   readonly #kept = new Map<string, Kept>();
-  /**
-   * The names of clusters without tokens. Callers can invent names, so these names are kept apart and displace only one
-   * another.
-   */
+  /** The clusters without tokens. Callers can invent names, so these are kept apart and displace only one another. */
   readonly #withoutTokens = new Map<string, Kept>();
   readonly #guesses = new Rate(READS_FOR_GUESSES);
 
@@ -92,8 +86,7 @@ export class ClusterTokens {
     const kept: Kept = isFailed
       ? { ...before, requestedAtMs, guessedAtMs, fault: digests }
       : { digests, readAtMs: requestedAtMs, requestedAtMs, guessedAtMs };
-    // A read that ended at the deadline says nothing about the store, so its result is not kept. The next request reads
-    // again.
+    // A read that ended at the deadline shows nothing about the store: the next request reads again.
     if (!signal.aborted) this.#keep(cluster, kept);
     return kept;
   }
@@ -133,16 +126,12 @@ function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/**
- * The rate at which this process answers reviews of one cluster. The burst is enough for a client that creates a thousand
- * Services.
- */
+/** The rate at which this process answers reviews of one cluster. */
 export const REVIEWS = { burst: 1_000, eachSecond: 20 };
 
 /**
- * Limits how often something happens for each key. All clusters of a stack share the concurrency of the function, so the rate
- * of reviews of each cluster is limited. A review beyond the limit is refused before its body is read. Only clusters with a
- * valid token are counted, so the map stays small.
+ * Limits how often something happens for each key. All clusters of a stack share the concurrency of the function, so a review
+ * beyond the limit is refused before its body is read. Only clusters with a valid token are counted, so the map stays small.
  */
 export class Rate {
   readonly #limit: { readonly burst: number; readonly eachSecond: number };

@@ -29,10 +29,7 @@ export interface AllocationOptions {
   /** Waits because other callers change the same range. */
   readonly pause?: (ms: number) => Promise<void>;
   readonly pick?: PickIndex;
-  /**
-   * Opens a range of a cluster whose own API servers allocate. If absent, requests to such clusters are refused. The function
-   * sets none, because it does not connect to clusters.
-   */
+  /** Opens a range of a cluster whose own API servers allocate. If absent, requests to such clusters are refused. */
   readonly openHeld?: OpenHeld;
 }
 
@@ -47,10 +44,7 @@ export type AllocationHandler = Handler<Answer, TableEnvironment>;
 /** The most time for an answer. The timeout of the function is 30 s. */
 const LONGEST_MS = 25_000;
 
-/**
- * Returns the handler of requests to allocate, release and look up items in the table. It returns a refusal as an answer, not
- * as an error.
- */
+/** Returns the handler of requests to allocate, release and look up items in the table. A refusal is an answer. */
 export function allocation({ pause, pick = randomInt, openHeld }: AllocationOptions = {}): AllocationHandler {
   const backoff = new Backoff(pause);
   const turns = new Turns();
@@ -149,10 +143,7 @@ function logAnswer(
   if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code });
 }
 
-/**
- * Returns the error for an unfinished request. The caller of a Lambda function gets only the name and the message of an
- * error, so the message begins with the code.
- */
+/** The message begins with the code, because the caller of a Lambda function gets only the name and message of an error. */
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =
@@ -164,10 +155,7 @@ function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: T
 
 const SHORTEST_WAIT_MS = 20;
 const LONGEST_WAIT_MS = { least: 1_000, most: 8_000 };
-/**
- * The longest wait, as a multiple of the duration of an attempt, because waits must grow with the number of callers and the
- * duration of their attempts.
- */
+/** The longest wait, as a multiple of the duration of an attempt. */
 const LONGEST_WAIT_IN_ATTEMPTS = 50;
 
 /**
@@ -205,7 +193,6 @@ export class Backoff {
     this.#windowMs = Math.max(this.#windowMs / 2, SHORTEST_WAIT_MS);
   }
 
-  /** Waits with full jitter, so that the callers do not retry together. */
   #wait(share: number): Promise<void> {
     return this.#pause((Math.random() * this.#windowMs) / share);
   }

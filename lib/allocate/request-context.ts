@@ -16,10 +16,7 @@ export interface RequestContext {
   readonly refusalOfUnrepaired: () => Promise<Refusal | undefined>;
   readonly nowMs: () => number;
   readonly endsAtMs: number;
-  /**
-   * Reports an error that prevented the release of items after the answer was recorded. These items stay held until their
-   * hold ends.
-   */
+  /** Reports an error that prevented the release of items. These items stay held until their hold ends. */
   readonly warn: (error: TableError) => void;
 }
 
@@ -90,10 +87,7 @@ export async function holdsOn({ range, requested }: RequestedRange): Promise<rea
   return holds;
 }
 
-/**
- * Returns true if another request allocated the items for its own Service. The items belong to that Service even if it does
- * not exist yet.
- */
+/** Returns true if another request allocated the items for its own Service, which may not exist yet. */
 async function isOfAnotherService({ table, request }: RequestContext, { requestId }: HoldTerms): Promise<boolean> {
   const made = requestId === undefined ? undefined : await readRequest(table, request.cluster, requestId);
   return made?.record.takesUp !== undefined;
