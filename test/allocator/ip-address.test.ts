@@ -1,8 +1,27 @@
 import { isIPv6 } from 'node:net';
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { canonicalAddress, familyOf, formatAddress, parseAddress } from '../../lib/allocator/ip-address.ts';
+import { usableSize } from '../../lib/allocator/intervals.ts';
+import {
+  type Address,
+  canonicalAddress,
+  familyOf,
+  formatAddress,
+  parseAddress,
+} from '../../lib/allocator/ip-address.ts';
+import {
+  hostBits,
+  isUsableIn,
+  type Network,
+  networkContains,
+  networkOf,
+  parseCidr,
+  rangeSize,
+} from '../../lib/allocator/network.ts';
+import { isRefused } from '../../lib/allocator/refusal.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { runs } from '../support/properties.ts';
+import { ipRange, itemsOf } from '../support/ranges.ts';
 
 test.each([
   { text: '10.0.0.1', canonical: '10.0.0.1', family: 'IPv4' },
@@ -83,4 +102,161 @@ test('a text is an IPv6 address if Node.js accepts it, except zones and leading 
     }),
     { numRuns: runs(200) },
   );
+});
+
+function network(cidr: string): Network {
+  const parsed = networkOf(cidr);
+  if (isRefused(parsed)) throw parsed;
+  return parsed;
+}
+
+function address(text: string): Address {
+  const parsed = parseAddress(text);
+  if (parsed === undefined) throw new Error(`${text} is no address`);
+  return parsed;
+}
+
+describe('A network', () => {
+  test.each([
+    { text: '10.0.0.0/24', canonical: '10.0.0.0/24' },
+    { text: '10.0.0.7/24', canonical: '10.0.0.0/24' },
+    { text: '010.1.2.3/08', canonical: '10.0.0.0/8' },
+    { text: '1.2.3.4/0', canonical: '0.0.0.0/0' },
+    { text: '2001:DB8:0:0::7/64', canonical: '2001:db8::/64' },
+    { text: '::ffff:10.0.0.7/120', canonical: '10.0.0.0/24' },
+    { text: '::ffff:10.0.0.7/88', canonical: '::ff00:0:0/88' },
+    { text: '::1/128', canonical: '::1/128' },
+  ])('the network $text has the canonical form $canonical', ({ text, canonical }) => {
+    expect(parseCidr(text)?.text).toBe(canonical);
+  });
+
+  test.each([
+    '',
+    'garbage',
+    '10.0.0.1',
+    '10.0.0.0/',
+    '10.0.0.0/33',
+    '10.0.0.0/-1',
+    '10.0.0.0/+8',
+    '/24',
+    '10.0.0.0/24/8',
+    '10.0.0.0/ 8',
+  ])("%j is not a network, and the error is upstream's", (text) => {
+    expect(parseCidr(text)).toBeUndefined();
+    expect(networkOf(text)).toMatchObject({ code: 'Unparsable', message: `invalid CIDR address: ${text}` });
+  });
+
+  test.each([
+    { cidr: '192.168.1.0/32', size: 1n },
+    { cidr: '64.0.0.0/2', size: 2n ** 30n },
+    { cidr: '128.0.0.0/1', size: 0n },
+    { cidr: '2001:db8::/98', size: 2n ** 30n },
+    { cidr: '2001:db8::/66', size: 2n ** 62n },
+    { cidr: '2001:db8::/65', size: 2n ** 63n - 1n },
+    { cidr: '::/1', size: 0n },
+  ])('the network $cidr has $size addresses', ({ cidr, size }) => {
+    expect(rangeSize(network(cidr))).toBe(size);
+  });
+
+  test.each([
+    { cidr: '10.0.0.0/24', size: 254 },
+    { cidr: 'fc::/112', size: 65_535 },
+    { cidr: 'fc::/64', size: Number.MAX_SAFE_INTEGER },
+    { cidr: '10.0.0.0/31', size: 0 },
+    { cidr: '10.0.0.0/32', size: 0 },
+  ])('the network $cidr has $size usable addresses', ({ cidr, size }) => {
+    expect(usableSize(network(cidr))).toBe(size);
+  });
+
+  test.each([
+    { cidr: '10.0.0.0/24', text: '10.0.0.1', contains: true, usable: true },
+    { cidr: '10.0.0.0/24', text: '10.0.0.0', contains: true, usable: false },
+    { cidr: '10.0.0.0/24', text: '10.0.0.255', contains: true, usable: false },
+    { cidr: '10.0.0.0/24', text: 'fd00::1', contains: false, usable: false },
+    { cidr: '10.0.0.0/31', text: '10.0.0.1', contains: true, usable: false },
+    { cidr: '::/0', text: '10.0.0.1', contains: false, usable: false },
+    { cidr: 'fd00::/64', text: 'fd00::', contains: true, usable: false },
+    { cidr: 'fd00::/64', text: 'fd00::ffff:ffff:ffff:ffff', contains: true, usable: true },
+  ])(
+    'the network $cidr contains $text: $contains, and $text is usable in it: $usable',
+    ({ cidr, text, contains, usable }) => {
+      expect(networkContains(network(cidr), address(text))).toBe(contains);
+      expect(isUsableIn(network(cidr), address(text))).toBe(usable);
+    },
+  );
+
+  test('a network contains exactly the addresses with its prefix', () => {
+    const value = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n });
+    fc.assert(
+      fc.property(value, value, fc.integer({ min: 0, max: 128 }), (one, other, prefixLength) => {
+        const of = network(`${formatAddress({ family: 'IPv6', value: one })}/${prefixLength}`);
+        fc.pre(of.family === 'IPv6');
+        const host = BigInt(hostBits(of));
+        expect(networkContains(of, { family: 'IPv6', value: of.base | (other & ((1n << host) - 1n)) })).toBe(true);
+        expect(networkContains(of, { family: 'IPv6', value: other })).toBe(one >> host === other >> host);
+      }),
+    );
+  });
+});
+
+/* The golden cases test the operations of a range. These tests are about its limits and the texts of addresses. */
+
+const notInRange = (address: string, cidr: string) => ({
+  code: 'NotInRange',
+  message: `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${cidr}`,
+});
+
+describe('An IP range', () => {
+  test.each([
+    { cidr: '10.0.0.0/24', text: '010.0.0.05', item: '10.0.0.5' },
+    { cidr: '10.0.0.0/24', text: '::ffff:10.0.0.5', item: '10.0.0.5' },
+    { cidr: '::ffff:10.0.0.0/120', text: '10.0.0.5', item: '10.0.0.5' },
+    { cidr: 'fd00::/108', text: 'FD00:0::0005', item: 'fd00::5' },
+    { cidr: 'fd00::f0/124', text: 'fd00::f5', item: 'fd00::f5' },
+    { cidr: 'a:0:0:b:c::/112', text: 'a::b:c:0:0:5', item: 'a::b:c:0:0:5' },
+  ])('the range $cidr parses $text as $item', ({ cidr, text, item }) => {
+    const range = ipRange(cidr);
+    expect(range.allocate(text)).toBeUndefined();
+    expect(range.allocate(item)).toMatchObject({
+      code: 'AlreadyAllocated',
+      message: 'provided IP is already allocated',
+    });
+    expect(itemsOf(range)).toEqual([item]);
+    range.release(text);
+    expect(range.used).toBe(0);
+  });
+
+  test.each([
+    { address: '::ffff:9.9.9.9', shown: '9.9.9.9' },
+    { address: 'FD00::0', shown: 'fd00::' },
+    { address: 'garbage', shown: 'garbage' },
+    { address: '', shown: '' },
+  ])('an IP range refuses $address and prints it as "$shown"', ({ address, shown }) => {
+    expect(ipRange('10.0.0.0/24').allocate(address)).toMatchObject(notInRange(shown, '10.0.0.0/24'));
+  });
+
+  test('each number in any network maps to an address that maps back to the number', () => {
+    const cidrs = fc.oneof(
+      fc.tuple(fc.ipV4(), fc.integer({ min: 2, max: 30 })),
+      fc.tuple(fc.ipV6(), fc.integer({ min: 2, max: 127 })),
+    );
+    fc.assert(
+      fc.property(cidrs, fc.nat(), ([address, prefixLength], some) => {
+        const range = ipRange(`${address}/${prefixLength}`);
+        fc.pre(range.max > 0);
+        for (const index of [0, some % range.max, range.max - 1]) {
+          expect(range.indexOf(range.itemAt(index))).toBe(index);
+        }
+        expect(range.indexOf(range.itemAt(-1))).toBeUndefined();
+        expect(range.itemAt(-1)).toBe(range.spec.slice(0, range.spec.indexOf('/')));
+      }),
+    );
+  });
+
+  test('an IP range lists addresses of a snapshot beyond its cap, but does not allocate them', () => {
+    const range = ipRange('fd00::/64');
+    range.restore(fromBits([4, 65_535]));
+    expect(itemsOf(range)).toEqual(['fd00::5', 'fd00::1:0']);
+    expect({ used: range.used, has: range.has('fd00::1:0') }).toEqual({ used: 2, has: false });
+  });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 import { actor } from '../../cli/cli.ts';
+import { calledAs } from '../../cli/commands/run.ts';
 import { program } from '../../cli/program.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
 
@@ -26,4 +27,12 @@ describe('the help', () => {
     // The help wraps the description to the width of the terminal.
     expect(command.description()).not.toMatch(/\S\n\S/);
   });
+});
+
+test.each([
+  { by: 'npm start or node', script: '/src/cli/kbctl.mjs', as: 'node cli/kbctl.mjs' },
+  { by: 'node, of a clone elsewhere', script: '/my clone/cli/kbctl.mjs', as: "node '../my clone/cli/kbctl.mjs'" },
+  { by: 'its name', script: '/usr/local/bin/kbctl', as: 'kbctl' },
+])('the command line that runs kbctl is $as when run by $by', ({ script, as }) => {
+  expect(calledAs(script, '/src')).toBe(as);
 });

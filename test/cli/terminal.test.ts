@@ -2,11 +2,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
+import { InvalidArgumentError } from 'commander';
 import fc from 'fast-check';
 import { parse } from 'yaml';
+import { ownerFrom, parseHoldFor } from '../../cli/allocate/request.ts';
 import { type Format, Output } from '../../cli/output.ts';
+import { plainOf } from '../../cli/plain.ts';
+import { holdEnd } from '../../cli/ranges/range-words.ts';
 import type { Terminal } from '../../cli/terminal.ts';
+import { type Column, textTable } from '../../cli/text-table.ts';
+import { HOLD_OWNER } from '../../lib/range/hold.ts';
 import { anyText } from '../support/properties.ts';
+import { NOW_MS } from './status/status-support.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 
@@ -98,4 +105,84 @@ test('only one file writes to a terminal', () => {
   );
   // main.ts writes nothing: it waits until the stream is empty.
   expect(writers.sort()).toEqual(['cli/main.ts', 'cli/terminal.ts']);
+});
+
+const AT = '2023-11-14T22:13:20.000Z';
+
+test('a document has ISO times, durations in milliseconds, and no maps', () => {
+  const lastPass = { startedAtMs: NOW_MS, durationMs: 12.5, error: undefined };
+  const ranges = [{ map: 'drawn', holds: [{ owner: 'ci', untilMs: NOW_MS }] }];
+  expect(plainOf({ atMs: NOW_MS, withdrawnUntilMs: NOW_MS, lastPass, ranges, owner: null })).toStrictEqual({
+    at: AT,
+    withdrawnUntil: AT,
+    lastPass: { startedAt: AT, durationMs: 12.5 },
+    ranges: [{ holds: [{ owner: 'ci', until: AT }] }],
+    owner: null,
+  });
+});
+
+test('a document keeps the names of counts, and contains a time beyond the last date as a number', () => {
+  expect(plainOf({ counts: { atMs: 1 }, untilMs: 1e20 })).toEqual({
+    counts: { atMs: 1 },
+    until: '100000000000000000000',
+  });
+});
+
+test.each([
+  ['never', undefined, 'never'],
+  ['in an hour, to the second', 3_599_700, 'in 60m'],
+  ['in an hour, to the minute', 3_595_000, 'in 60m'],
+  ['in five minutes, to the second', 299_700, 'in 5m'],
+  ['at once', 0, '0s ago'],
+  ['before', -5_000, '5s ago'],
+])('a hold ends %s', (_, untilMs, text) => {
+  const hold = { owner: 'ci', takenUpBy: 'any', ...(untilMs !== undefined && { untilMs }) } as const;
+  expect(holdEnd({ ...hold, ...(untilMs !== undefined && { untilMs: untilMs + 10_000_000 }) }, 10_000_000)).toBe(text);
+});
+
+test.each([
+  ['alice', 'alice'],
+  ['DOMAIN\\alice smith', 'DOMAIN-alice-smith'],
+  ['_svc_', 'svc'],
+  [`${'a'.repeat(62)}.b`, 'a'.repeat(62)],
+  ['日本', 'kbctl'],
+  ['', 'kbctl'],
+])('a hold of the user %j has the owner %s', (name, owner) => {
+  expect(ownerFrom(name)).toBe(owner);
+  expect(owner).toMatch(HOLD_OWNER);
+});
+
+test('a hold ends at a time or never', () => {
+  expect(parseHoldFor('forever')).toBe('forever');
+  expect(parseHoldFor('1h30m')).toBe(5_400_000);
+  expect(() => parseHoldFor('soon')).toThrow(InvalidArgumentError);
+});
+
+interface Row {
+  readonly name: string;
+  readonly size: string;
+  readonly about: string;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { title: 'NAME', text: ({ name }) => name },
+  { title: 'SIZE', text: ({ size }) => size, yields: true },
+  { title: 'AGE', text: () => '5s', yields: true },
+  { title: 'ABOUT', text: ({ about }) => about, shrinks: true },
+];
+const ROWS: readonly Row[] = [{ name: '茶', size: '10', about: 'a text that is longer than its column' }];
+
+const table = (columns?: number) => textTable(COLUMNS, ROWS, columns, (_, text) => text);
+
+test('a table without a given width is as wide as its content', () => {
+  expect(table()).toEqual(['NAME   SIZE   AGE   ABOUT', '茶     10     5s    a text that is longer than its column']);
+});
+
+test.each([
+  { columns: 40, title: 'NAME   SIZE   AGE   ABOUT', row: '茶     10     5s    a text that is long…' },
+  { columns: 30, title: 'NAME   AGE   ABOUT', row: '茶     5s    a text that is l…' },
+  { columns: 20, title: 'NAME   ABOUT', row: '茶     a text that …' },
+  { columns: 10, title: 'NAME   ABOUT', row: '茶     a text that…' },
+])('a table of $columns columns first cuts text, then omits columns', ({ columns, title, row }) => {
+  expect(table(columns)).toEqual([title, row]);
 });

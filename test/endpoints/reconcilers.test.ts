@@ -1,6 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { addMaster, leaseEndpoints, removeMasters } from '../../lib/endpoints/reconcilers.ts';
+import fc from 'fast-check';
+import type { EndpointAddress, EndpointsObject } from '../../lib/endpoints/objects.ts';
+import {
+  addMaster,
+  addMasters,
+  leaseEndpoints,
+  type MasterRules,
+  removeMasters,
+} from '../../lib/endpoints/reconcilers.ts';
 import { anEndpoints, HTTPS } from '../support/an-endpoints.ts';
+import { runs } from '../support/properties.ts';
 
 /* The golden cases compare both reconcilers with upstream. */
 
@@ -35,4 +44,46 @@ test('the master-count reconciler removes its own address if there are too many 
 test('the master-count reconciler removes the last address, and changes nothing in Endpoints without subsets', () => {
   expect(removeMasters(anEndpoints(['1.2.3.4']), new Set(['1.2.3.4']))).toEqual(anEndpoints([]));
   expect(removeMasters(anEndpoints([]), new Set(['1.2.3.4']))).toBeUndefined();
+});
+
+const ADDRESSES = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.10', '10.0.0.20', '10.0.0.100'];
+const anAddress = fc.constantFrom(...ADDRESSES);
+const someAddresses = fc.array(
+  fc
+    .tuple(anAddress, fc.constantFrom('', 'a', 'b'))
+    .map(([ip, uid]): EndpointAddress => (uid === '' ? { ip } : { ip, targetRef: { uid } })),
+  { maxLength: 8 },
+);
+const somePorts = fc.constantFrom([HTTPS], [{ ...HTTPS, port: 1 }], [HTTPS, { name: 'b', port: 2, protocol: 'TCP' }]);
+const aSubset = fc.record({ addresses: someAddresses, ports: somePorts });
+
+/** Adds each server in turn, in more rounds than are necessary. */
+function oneByOne(
+  current: EndpointsObject | undefined,
+  live: readonly string[],
+  rules: MasterRules,
+): EndpointsObject | undefined {
+  let endpoints = current;
+  for (let sequence = 0; sequence <= live.length + 2; sequence++) {
+    for (const address of live) endpoints = addMaster(endpoints, address, rules);
+  }
+  return endpoints;
+}
+
+test('adding all servers at once has the same result as adding each in turn, with any master count', () => {
+  fc.assert(
+    fc.property(
+      fc.option(fc.array(aSubset, { maxLength: 2 }), { nil: undefined }),
+      fc.uniqueArray(anAddress, { minLength: 1 }),
+      fc.integer({ min: 1, max: 7 }),
+      fc.boolean(),
+      (subsets, live, masterCount, reconcilePorts) => {
+        const current = subsets && { ...anEndpoints([]), subsets };
+        const how = { masterCount, ports: [HTTPS], reconcilePorts };
+        const sorted = live.toSorted();
+        expect(addMasters(current, sorted, how)).toEqual(oneByOne(current, sorted, how));
+      },
+    ),
+    { numRuns: runs(1_000) },
+  );
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
-import { orOther, otherServers } from '../../lib/environment/pass-transport.ts';
+import { orOther, otherServers, renewingTransport } from '../../lib/environment/pass-transport.ts';
 import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
@@ -174,4 +174,39 @@ describe('a request of a pass that uses another API server', () => {
     for (let tries = 0; tries < 3; tries += 1) await expect(transport(get, never)).rejects.toThrow('refused');
     expect(find).toHaveBeenCalledTimes(1);
   });
+});
+
+const { signal } = new AbortController();
+const access = (context: string): ApiServerAccess => ({
+  server: 'https://10.0.0.1:6443',
+  basePath: '',
+  context,
+  skipTlsVerify: false,
+  tls: () => ({ rejectUnauthorized: true }),
+  authHeaders: async () => ({}),
+});
+const [old, newer] = [access('old'), access('newer')];
+
+test('the body of a reply 401 is closed before the request is repeated, so that its connection is free', async () => {
+  const events: string[] = [];
+  async function* refusal() {
+    try {
+      yield Buffer.from('Unauthorized');
+      yield Buffer.from('and more');
+    } finally {
+      events.push('ended');
+    }
+  }
+  const kubeconfig = {
+    current: () => old,
+    newerThan: async () => newer,
+    forget: () => undefined,
+    isProvenAgainst: () => true,
+  };
+  const transport = renewingTransport(kubeconfig, ({ context }) => async () => {
+    events.push(context);
+    return { status: context === 'old' ? 401 : 200, headers: {}, body: refusal() };
+  });
+  await expect(transport({ method: 'GET', path: '/', headers: {} }, signal)).resolves.toMatchObject({ status: 200 });
+  expect(events).toEqual(['old', 'ended', 'newer']);
 });

@@ -1,6 +1,7 @@
 import { DynamoDBServiceException } from '@aws-sdk/client-dynamodb';
 import { describe, expect, test } from '@jest/globals';
 import { isRefusal, regionOf, type TableAction, tableErrorOf } from '../../lib/table/dynamodb-errors.ts';
+import { createDynamoClient } from '../../lib/table/dynamodb-table.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 
 interface Answer {
@@ -149,4 +150,31 @@ test('regionOf returns undefined if the client has no region', async () => {
   const clientOf = (region: () => Promise<string>) => ({ config: { region } }) as Parameters<typeof regionOf>[0];
   expect(await regionOf(clientOf(async () => 'r'))).toBe('r');
   expect(await regionOf(clientOf(() => Promise.reject(new Error('Region is missing'))))).toBeUndefined();
+});
+
+const randomly = Math.random;
+
+test('a client has the profile and the time limits of its documentation', async () => {
+  const { profile, requestHandler } = createDynamoClient({ region: 'r', profile: 'p' }).config;
+  expect(profile).toBe('p');
+  expect(await Reflect.get(requestHandler, 'configProvider')).toMatchObject({
+    ...{ connectionTimeout: 500, requestTimeout: 1500, socketTimeout: 1500 },
+    throwOnRequestTimeout: true,
+  });
+});
+
+test('a client waits twice as long after each attempt, up to a second', async () => {
+  const strategy = await createDynamoClient({ region: 'r' }).config.retryStrategy();
+  const backoff = Reflect.get(strategy, 'retryBackoffStrategy');
+  const waits = () => [0, 1, 2, 9].map((attempt) => backoff.computeNextBackoffDelay(attempt));
+  try {
+    Math.random = () => 1;
+    expect(waits()).toEqual([50, 100, 200, 1000]);
+    backoff.setDelayBase(400);
+    expect(waits()).toEqual([400, 800, 1000, 1000]);
+    Math.random = () => 0.5;
+    expect(waits()).toEqual([200, 400, 500, 500]);
+  } finally {
+    Math.random = randomly;
+  }
 });

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
-import { won } from '../contract/key-value-table.ts';
-import { memoryTable } from '../support/memory-table.ts';
+import { describeKeyValueTable, NOW_MS, won } from '../contract/key-value-table.ts';
+import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
 
 const newItem = (key: string, value: number) => ({ cluster: 'demo', key, value, schema: 1 });
 
@@ -70,4 +70,11 @@ describe('a table without writes', () => {
     expect(now && (await some.delete(now))).toEqual({ outcome: 'won', item: undefined, withheld: true });
     expect(now && (await some.delete(now))).toEqual({ outcome: 'lost' });
   });
+});
+
+const store = memoryStore();
+const newWriteId = countedWriteIds();
+
+describeKeyValueTable('memory table', {
+  open: (deadline) => memoryTable({ nowMs: () => NOW_MS, newWriteId, store, ...(deadline && { deadline }) }),
 });

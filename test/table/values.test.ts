@@ -1,8 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import * as z from 'zod/mini';
 import { attributesOf, itemFrom } from '../../lib/table/dynamodb-items.ts';
 import type { TableValue } from '../../lib/table/key-value-table.ts';
-import { itemOf, sameValue, storedForm } from '../../lib/table/stored-item.ts';
+import { isKept, writeRequest } from '../../lib/table/requests.ts';
+import { decodeItem, itemOf, sameValue, storedForm } from '../../lib/table/stored-item.ts';
+import { won } from '../contract/key-value-table.ts';
+import { memoryTable } from '../support/memory-table.ts';
 
 const { value } = fc.letrec<{ value: TableValue }>((tie) => ({
   value: fc.oneof(
@@ -58,5 +62,38 @@ describe('a value of the table', () => {
     ['a Buffer and plain bytes', Buffer.from([1, 2]), new Uint8Array([1, 2])],
   ])('sameValue does not distinguish %s', (_, one, other) => {
     expect(sameValue(one, other)).toBe(true);
+  });
+});
+
+const REMEDY = 'It was not changed; correct it, or remove it to start again.';
+
+test.each<[number, number, string | undefined]>([
+  [1, 1, undefined],
+  [1, 2, undefined],
+  [2, 3, undefined],
+  [2, 1, 'Item c/k has schema 2 and this version reads 1. It was not changed; deploy the newer version.'],
+  [0, 1, `Item c/k does not parse: its schema is 0, which no version wrote. ${REMEDY}`],
+  [1, 3, `Item c/k does not parse: its schema is 1, which only an older version wrote. ${REMEDY}`],
+])('the read of an item with schema %d by a version with schema %d fails with: %s', (schema, read, message) => {
+  const item = { cluster: 'c', key: 'k', value: 5, schema, writeId: 'w', version: 1, updatedAtMs: 0 };
+  const decode = () => decodeItem(item, z.number(), read);
+  if (message === undefined) expect(decode()).toBe(5);
+  else expect(decode).toThrow(message);
+});
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+const at = (nowMs: number) => ({ cluster: 'c', id: 'r1', nowMs });
+
+describe('The record of a request', () => {
+  test('a record is valid for a day after its last step, and only a caller that has read it overwrites it', async () => {
+    const table = memoryTable();
+    const begun = { fingerprint: 'f', state: 'begun' } as const;
+    const first = won(await writeRequest(table, at(10), begun, undefined));
+    expect(await writeRequest(table, at(10), begun, undefined)).toEqual({ outcome: 'lost' });
+    const done = { fingerprint: 'f', state: 'done', answer: '{}' } as const;
+    const item = won(await writeRequest(table, at(20), done, first));
+    expect(await writeRequest(table, at(20), done, first)).toEqual({ outcome: 'lost' });
+    const read = { record: done, item };
+    expect([19, 20].map((ms) => isKept(read, DAY_MS + ms))).toEqual([true, false]);
   });
 });

@@ -19,6 +19,7 @@ import type { DispatchErrorCode } from '../../../lib/runtime/deadline.ts';
 import type { TableErrorCode } from '../../../lib/table/key-value-table.ts';
 import { findingsPage } from '../../../tools/findings-page.ts';
 import { withAddresses, withNodePorts } from '../../repair/services.ts';
+import { callKbctl } from '../../support/kbctl-in-process.ts';
 
 const repository = path.join(import.meta.dirname, '..', '..', '..');
 const read = (file: string) => readFileSync(path.join(repository, file), 'utf8');
@@ -256,4 +257,26 @@ test('docs/findings.md links to every page of docs/tasks', () => {
   const links = [...findingsPage().matchAll(/\]\(tasks\/([\w-]+\.md)\)/g)].map(([, file = '']) => file);
   const pages = readdirSync(path.join(repository, 'docs/tasks')).filter((file) => file !== 'README.md');
   expect([...new Set(links)].sort()).toEqual(pages.sort());
+});
+
+const kbctlExplain = async (...words: string[]) => (await callKbctl(['explain', ...words], { cwd: '.', env: {} })).ran;
+
+test('kbctl explain prints the meaning, causes and resolution of a finding', async () => {
+  const { code, stdout, stderr } = await kbctlExplain('ClusterIPAlreadyAllocated');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toMatch(/^duplicate \(finding, action required\): /);
+  expect(stdout).toMatch(/Causes\n- [\s\S]*Resolution\n1\. /);
+});
+
+test('kbctl explain lists all words', async () => {
+  const { stdout } = await kbctlExplain('-o', 'json');
+  expect(JSON.parse(stdout).items).toContainEqual(expect.objectContaining({ word: 'leak', wordKind: 'finding' }));
+});
+
+test('kbctl explain suggests the nearest word for an unknown one', async () => {
+  expect(await kbctlExplain('duplicat')).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'error: "duplicat" is not a known word; did you mean duplicate?\n',
+  });
 });

@@ -8,6 +8,7 @@ import type { Environment } from '../../../lib/runtime/environment.ts';
 import type { RunnerClock } from '../../../local/clock-driven-runner.ts';
 import { jumpingClock } from '../../local/jumping-clock.ts';
 import { aDispatchWorld } from '../../support/dispatch-world.ts';
+import { memoryTable } from '../../support/memory-table.ts';
 
 const STACK = 's';
 
@@ -80,4 +81,33 @@ test('a tick that cannot be claimed is logged, and the next one is tried', async
   });
   expect(timesOf('kubernetes-service')).toEqual([10, 20]);
   expect(world.telemetry.lines.map(({ message }) => message)).toContain('tick not claimed');
+});
+
+const TICK = { stack: 's', loop: 'kubernetes-service', everyMs: 10_000, dueAtMs: 50_000 } as const;
+
+test('one of several processes gets a tick, and each tick can be claimed once', async () => {
+  const table = memoryTable();
+  const claims = await Promise.all(['a', 'b', 'c'].map((by) => claimTick(table, TICK, by)));
+  expect(claims.filter(Boolean)).toHaveLength(1);
+  expect(await claimTick(table, TICK, 'd')).toBe(false);
+  expect(await claimTick(table, { ...TICK, dueAtMs: 60_000 }, 'd')).toBe(true);
+});
+
+test('each loop and each stack has its own claims', async () => {
+  const table = memoryTable();
+  await claimTick(table, TICK, 'a');
+  expect(await claimTick(table, { ...TICK, loop: 'node-port-repair' }, 'a')).toBe(true);
+  expect(await claimTick(table, { ...TICK, stack: 'other' }, 'a')).toBe(true);
+});
+
+test('a tick that passed while another process ran the next one is not claimed', async () => {
+  const table = memoryTable();
+  await claimTick(table, { ...TICK, dueAtMs: 60_000 }, 'a');
+  expect(await claimTick(table, TICK, 'b')).toBe(false);
+});
+
+test('a claim by a process whose clock was an hour ahead does not stop the loop', async () => {
+  const table = memoryTable();
+  await claimTick(table, { ...TICK, dueAtMs: TICK.dueAtMs + 3_600_000 }, 'a');
+  expect(await claimTick(table, TICK, 'b')).toBe(true);
 });

@@ -1,7 +1,8 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { parseClusterSpec } from '../../../cli/spec/parse-cluster-spec.ts';
+import { describeFaults, fault } from '../../../cli/spec/spec-fault.ts';
 import { validateClusterSpec } from '../../../cli/spec/validate-cluster-spec.ts';
 import { writtenSpec } from '../../../cli/spec/written-spec.ts';
 import { SCHEDULE_SECONDS } from '../../../lib/cluster/cluster-spec.ts';
@@ -96,4 +97,25 @@ test('a stored spec in the form of a spec file is the same spec when it is read 
     { numRuns: runs(30) },
   );
   expect(valid).toBe(runs(30));
+});
+
+describe('the path of a fault', () => {
+  test.each([
+    { at: [], path: '' },
+    { at: ['mode'], path: 'mode' },
+    { at: ['apiServers', 1, 'probe', 'url'], path: 'apiServers[1].probe.url' },
+    { at: ['intervalSeconds', 'node-port-repair'], path: 'intervalSeconds.node-port-repair' },
+    { at: ['service', 'a b'], path: 'service["a b"]' },
+    { at: ['a.b'], path: '["a.b"]' },
+    { at: [''], path: '[""]' },
+  ])('the path $at is "$path"', ({ at, path }) => {
+    expect(fault(at, 'is wrong').path).toBe(path);
+  });
+});
+
+test('the description of faults has a line for each fault, and a valid value below', () => {
+  const faults = [fault(['mode'], 'is required', 'write one of observe, enforce'), fault([], 'is a list')];
+  expect(describeFaults('cluster.yml', faults)).toBe(
+    ['cluster.yml: 2 faults', '  mode: is required', '    write one of observe, enforce', '  is a list'].join('\n'),
+  );
 });
