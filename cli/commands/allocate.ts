@@ -86,7 +86,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
   const { spec } = await registeredCluster(table, named.name);
   const { requestId = `kbctl-${randomUUID()}` } = options;
   const nowMs = clock.nowMs();
-  const untilMs = await holdEndMs(table, named.name, options, nowMs);
+  const until = await holdEnd(table, named.name, options, nowMs);
   const request: AllocateRequest = {
     requestId,
     cluster: spec.name,
@@ -95,7 +95,7 @@ async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): 
     hold: {
       owner: options.owner ?? ownerFrom(),
       takenUpBy: options.takenUpBy,
-      ...(untilMs !== undefined && { until: untilMs === 'forever' ? untilMs : new Date(untilMs).toISOString() }),
+      ...(until !== undefined && { until }),
     },
     ...(options.dryRun && { dryRun: true }),
   };
@@ -122,25 +122,21 @@ function requestItem({ kind, key, item }: ItemPlace): AllocateRequest['items'][n
 }
 
 /** Returns the end of the hold. A command that is repeated with its request id gets the same end. */
-async function holdEndMs(
+async function holdEnd(
   table: KeyValueTable,
   cluster: string,
   { hold, requestId }: AllocateOptions,
   nowMs: number,
-): Promise<'forever' | number | undefined> {
+): Promise<string | undefined> {
   if (typeof hold !== 'number') return hold;
   const before = requestId === undefined ? undefined : await readRequest(table, cluster, requestId);
-  return before?.record.hold?.untilMs ?? nowMs + hold;
+  return new Date(before?.record.hold?.untilMs ?? nowMs + hold).toISOString();
 }
 
 function describeHold({ items, dryRun, replayed }: Answer, nowMs: number): string {
-  const hold = items.find((item) => item.hold !== undefined)?.hold;
-  const end = hold?.until;
-  const until =
-    end === undefined || end === 'forever'
-      ? 'without end'
-      : `until ${end} (${timeLeft(Date.parse(end) - nowMs)} from now)`;
-  const held = hold === undefined ? until : `for ${hold.owner} ${until}`;
+  const { owner = '', until = 'forever' } = items[0]?.hold ?? {};
+  const end = until === 'forever' ? 'without end' : `until ${until} (${timeLeft(Date.parse(until) - nowMs)} from now)`;
+  const held = `for ${owner} ${end}`;
   if (dryRun) return `Dry run: nothing was allocated. It would be held ${held}.`;
   return `${replayed ? 'Already done: held' : 'Held'} ${held}.`;
 }

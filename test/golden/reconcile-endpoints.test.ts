@@ -62,7 +62,8 @@ describe('endpoints as upstream writes them', () => {
 
 async function run(scenario: Scenario): Promise<Result[]> {
   const table = memoryTable({ nowMs: () => NOW_MS, newWriteId: countedWriteIds() });
-  for (const address of scenario.leases ?? []) await setLease(table, address, NOW_MS + LEASE_MS);
+  const expiresAtMs = NOW_MS + LEASE_MS;
+  for (const address of scenario.leases ?? []) await putLease(table, CLUSTER, { address, expiresAtMs });
   const cluster = memoryCluster([
     ...(scenario.endpoints ? [{ ...scenario.endpoints, apiVersion: 'v1', kind: 'Endpoints' }] : []),
     ...(scenario.endpointSlice
@@ -72,11 +73,8 @@ async function run(scenario: Scenario): Promise<Result[]> {
   const reconciler: AddressReconciler = {
     type: scenario.reconciler,
     table,
-    cluster: CLUSTER,
     kubernetes: cluster.port,
-    leaseMs: LEASE_MS,
     masterCount: scenario.masterCount ?? 1,
-    nowMs: NOW_MS,
     stopped: false,
   };
   const results: Result[] = [];
@@ -104,12 +102,11 @@ async function perform(operation: Operation, reconciler: AddressReconciler): Ref
 }
 
 async function resultOf(error: Awaited<Refusal>, cluster: MemoryCluster, table: KeyValueTable): Promise<Result> {
-  const { leases } = await readLeases(table, CLUSTER);
   return {
     error: error?.message ?? '',
     endpoints: cluster.find(ENDPOINTS_REF),
     endpointSlice: cluster.find(SLICE_REF),
-    leases: leases.filter((lease) => isActive(lease, NOW_MS)).map(({ address }) => address),
+    leases: await activeLeases(table),
     writes: [...cluster.writes],
   };
 }
@@ -119,8 +116,9 @@ async function expire(table: KeyValueTable, address: string): Promise<undefined>
   if (lease !== undefined) await putLease(table, CLUSTER, { ...lease, expiresAtMs: NOW_MS });
 }
 
-async function setLease(table: KeyValueTable, address: string, expiresAtMs: number): Promise<void> {
-  await putLease(table, CLUSTER, { address, expiresAtMs });
+async function activeLeases(table: KeyValueTable): Promise<string[]> {
+  const { leases } = await readLeases(table, CLUSTER);
+  return leases.filter((lease) => isActive(lease, NOW_MS)).map(({ address }) => address);
 }
 
 /** Returns the value without fields that the store adds. Absent and empty lists, fields and objects become equal. */
@@ -140,12 +138,8 @@ function comparable(value: unknown): unknown {
 interface AddressReconciler {
   readonly type: EndpointReconcilerType;
   readonly table: KeyValueTable;
-  /** The cluster to which the leases belong. */
-  readonly cluster: string;
   readonly kubernetes: ClusterPort;
-  readonly leaseMs: number;
   readonly masterCount: number;
-  readonly nowMs: number;
   /** A stopped reconciler publishes nothing. With leases, it removes even the last address. */
   stopped: boolean;
 }
@@ -158,42 +152,38 @@ type Refusal = Promise<{ readonly message: string } | undefined>;
 
 /** Refreshes the lease of the address and publishes it. @returns an expected refusal, if any */
 async function reconcileAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
-  const { type, table, cluster, kubernetes, leaseMs, masterCount, nowMs, stopped } = reconciler;
+  const { type, table, kubernetes, masterCount, stopped } = reconciler;
   if (stopped || type === 'none') return undefined;
   if (type === 'master-count') {
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
     return apply(kubernetes, current, addMaster(current, address, { ...rules, masterCount }));
   }
-  await refreshLease(table, cluster, { address, expiresAtMs: nowMs + leaseMs });
+  await refreshLease(table, CLUSTER, { address, expiresAtMs: NOW_MS + LEASE_MS });
   return publishActive(reconciler, rules);
 }
 
 /** Removes the address. @returns an expected refusal, if any */
 async function removeAddress(reconciler: AddressReconciler, { address, ...rules }: Turn): Refusal {
-  const { type, table, cluster, kubernetes, nowMs } = reconciler;
+  const { type, table, kubernetes } = reconciler;
   if (type === 'none') return undefined;
   if (type === 'master-count') {
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
     const removed = removeMasters(current, new Set([address]));
     return removed && apply(kubernetes, current, removed);
   }
-  const stored = await readLeases(table, cluster);
+  const stored = await readLeases(table, CLUSTER);
   const lease = leaseOf(stored, address);
-  if (lease === undefined || !isActive(lease, nowMs)) return { message: `lease ${address} not found` };
-  await changeLeases(table, cluster, stored, new Map([[address, undefined]]));
+  if (lease === undefined || !isActive(lease, NOW_MS)) return { message: `lease ${address} not found` };
+  await changeLeases(table, CLUSTER, stored, new Map([[address, undefined]]));
   return publishActive(reconciler, rules);
 }
 
 /**
  * Publishes the active leases. Without a live address nothing is written, as in the product, unless the reconciler is stopped.
  */
-async function publishActive(
-  { table, cluster, kubernetes, nowMs, stopped }: AddressReconciler,
-  rules: PublishingRules,
-): Refusal {
+async function publishActive({ table, kubernetes, stopped }: AddressReconciler, rules: PublishingRules): Refusal {
   const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
-  const { leases } = await readLeases(table, cluster);
-  const live = leases.filter((lease) => isActive(lease, nowMs)).map(({ address }) => address);
+  const live = await activeLeases(table);
   if (current === undefined && stopped) return undefined;
   if (live.length === 0 && !stopped) return { message: REFUSAL };
   return apply(kubernetes, current, leaseEndpoints(current, live, rules));
