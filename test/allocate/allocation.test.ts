@@ -5,9 +5,9 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { updateCluster, withMode, withOwner } from '../../lib/table/cluster-registration.ts';
-import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
+import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { answerJsonSchema } from '../../tools/json-schemas.ts';
-import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
+import { anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
 const IP = 'serviceips';
@@ -92,26 +92,6 @@ test('a repeated request gets its earlier answer in mode observe', async () => {
   await updateCluster(world.table, CLUSTER, withMode('observe'));
   expect(await world.ask({ items: [NEXT_IP] })).toEqual({ ...first, replayed: true });
   expect(await world.ask({ requestId: 'r2', items: [NEXT_IP] })).toMatchObject({ error: { code: 'ObserveOnly' } });
-});
-
-test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
-  ['in mode observe', ({ table }) => updateCluster(table, CLUSTER, withMode('observe'))],
-  ['after three intervals without a repair', async ({ clock }) => (clock.nowMs += 10 * MINUTE_MS)],
-])('an unfinished request is not refused %s, because it may hold items', async (_, close) => {
-  const world = await anAllocateWorld({ isRepaired: false });
-  await world.repair(world.clock.nowMs);
-  const request = { items: [ip('10.0.0.17'), port(30_016)] };
-  const put: KeyValueTable['put'] = async (content, previous) => {
-    if (content.key === RANGE_KEYS.nodePorts) throw new TableError('Unavailable', 'no answer');
-    return world.table.put(content, previous);
-  };
-  await expect(world.ask(request, { ...world.table, put })).rejects.toMatchObject({ code: 'Unavailable' });
-  await close(world);
-  await expect(world.ask(request)).rejects.toMatchObject({
-    code: 'Unavailable',
-    message: expect.stringContaining('was not finished, invoke it again with the same requestId'),
-  });
-  expect(await world.taken()).toEqual({ '10.0.0.17': 'r1' });
 });
 
 test('a refused request gets upstream’s message, and releases its items', async () => {

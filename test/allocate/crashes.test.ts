@@ -1,39 +1,55 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Answer } from '../../lib/allocate/answer.ts';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
+import { updateCluster, withMode } from '../../lib/table/cluster-registration.ts';
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
-import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
+import { type AllocateWorld, anAllocateWorld, CLUSTER } from '../support/allocate-world.ts';
 import { CutCalls, type End, FAILURES } from '../support/cut-calls.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
 import { repairPass } from './repair-after.ts';
 
 const IP = { range: 'serviceips', value: '10.0.0.1' } as const;
 
-test('an interrupted request that is repeated after the end of its hold is refused, and a pass frees its items', async () => {
-  const world = await anAllocateWorld();
-  const request = { items: [IP, { range: 'servicenodeports', value: 30_002 }] } as const;
-  const cut = { ...world.table, put: losing(world.table) };
-  const resumes = /^Unavailable: request r1 was not finished, invoke it again .* it resumes where this one ended\. /;
-  await expect(world.ask({ items: [...request.items] }, cut)).rejects.toThrow(resumes);
-  expect(await world.taken()).toEqual({ '10.0.0.1': 'r1' });
-  world.clock.nowMs += 15 * 60_000 + HOLD_END_MARGIN_MS;
-  expect(await world.ask({ items: [...request.items] })).toMatchObject({
-    outcome: 'refused',
-    error: { code: 'BadHold' },
-  });
-  await repairPass(world);
-  expect(await world.taken()).toEqual({});
-});
+describe('an interrupted request', () => {
+  const request = { items: [IP, { range: 'servicenodeports', value: 30_002 }] satisfies AllocateRequest['items'] };
 
-/** Returns a put that fails for the range of node ports. */
-function losing({ put }: KeyValueTable): KeyValueTable['put'] {
-  return async (item, previous) => {
-    if (item.key === RANGE_KEYS.nodePorts) throw new TableError('Unavailable', 'no answer');
-    return put(item, previous);
+  /** Invokes the request in a world whose table fails at its second range. */
+  const interrupted = async () => {
+    const world = await anAllocateWorld({ isRepaired: false });
+    await world.repair(world.clock.nowMs);
+    const put: KeyValueTable['put'] = async (item, previous) => {
+      if (item.key === RANGE_KEYS.nodePorts) throw new TableError('Unavailable', 'no answer');
+      return world.table.put(item, previous);
+    };
+    const resumes = /^Unavailable: request r1 was not finished, invoke it again .* it resumes where this one ended\. /;
+    await expect(world.ask(request, { ...world.table, put })).rejects.toThrow(resumes);
+    expect(await world.taken()).toEqual({ '10.0.0.1': 'r1' });
+    return world;
   };
-}
+
+  test('an interrupted request that is repeated after the end of its hold is refused, and a pass frees its items', async () => {
+    const world = await interrupted();
+    world.clock.nowMs += 15 * 60_000 + HOLD_END_MARGIN_MS;
+    await world.repair(world.clock.nowMs);
+    expect(await world.ask(request)).toMatchObject({ outcome: 'refused', error: { code: 'BadHold' } });
+    await repairPass(world);
+    expect(await world.taken()).toEqual({});
+  });
+
+  test.each<[string, (world: AllocateWorld) => Promise<unknown>]>([
+    ['in mode observe', ({ table }) => updateCluster(table, CLUSTER, withMode('observe'))],
+    ['after three intervals without a repair', async ({ clock }) => (clock.nowMs += 10 * 60_000)],
+  ])('an unfinished request is not refused %s, because it may hold items', async (_, close) => {
+    const world = await interrupted();
+    await close(world);
+    await expect(world.ask(request)).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringContaining('was not finished, invoke it again with the same requestId'),
+    });
+    expect(await world.taken()).toEqual({ '10.0.0.1': 'r1' });
+  });
+});
 
 describe('a release in three ranges', () => {
   const items: AllocateRequest['items'] = [
@@ -60,16 +76,6 @@ describe('a release in three ranges', () => {
     return free;
   };
 
-  const isInProgress = ({ error }: Answer) => error?.code === 'InProgress';
-
-  /** Repeats the release, and repeats it again after the time of the first invocation if that one may still run. */
-  const askAgain = async (world: AllocateWorld): Promise<Answer> => {
-    const answer = await world.ask(request);
-    if (!isInProgress(answer)) return answer;
-    world.clock.nowMs += 30_000;
-    return world.ask(request);
-  };
-
   /** Runs a release whose call number `at` fails. @returns whether the release makes that many calls */
   const ends = async (at: number, end: End): Promise<boolean> => {
     const world = await taken();
@@ -77,11 +83,11 @@ describe('a release in three ranges', () => {
     const asked = await world.ask(request, calls.table(world.table)).catch(() => undefined);
     if (!calls.happened) return false;
     await calls.arrive();
-    const first = asked === undefined || isInProgress(asked) ? undefined : asked;
+    const first = asked?.error?.code === 'InProgress' ? undefined : asked;
     const hasBegun = (await world.table.get('demo', 'requests/r1')) !== undefined;
     const others = hasBegun ? await takeWhatIsFree(world) : [];
 
-    const answer = await askAgain(world);
+    const answer = await world.askAgain(request);
     expect(answer.outcome).toBe('done');
     if (first !== undefined) expect(answer).toEqual({ ...first, replayed: true });
     const isUnsure = first === undefined && hasBegun && answer.replayed !== true;

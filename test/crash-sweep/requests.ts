@@ -48,20 +48,12 @@ async function takenWorld(): Promise<AllocateWorld> {
   return world;
 }
 
-/** Sends the request again. If the first invocation may still run, waits until its time is over and repeats the request. */
-async function askAgain(world: AllocateWorld, request: Request): Promise<unknown> {
-  const answer = await world.ask(request);
-  if (answer.error?.code !== 'InProgress') return answer;
-  world.clock.nowMs += 30_000;
-  return world.ask(request);
-}
-
 function asked(what: string, request: Request, world: () => Promise<AllocateWorld>): Subject<AllocateWorld> {
   return {
     what,
     world,
     run: (started, calls) => started.ask(request, calls.table(started.table)),
-    again: (started) => askAgain(started, request),
+    again: (started) => started.askAgain(request),
     // The request is sent once more, and its answer is replayed.
     state: async (started) => ({ taken: await started.taken(), answer: await started.ask(request) }),
   };

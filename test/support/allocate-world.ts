@@ -75,6 +75,9 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
     const { handler = allocation({ pause: () => Promise.resolve(), pick: pickLowest }) } = options;
     return handler(event, { getRemainingTimeInMillis: () => 30_000, environment });
   };
+  /** Sends one request in one invocation. */
+  const ask = (request: Partial<AllocateRequest> & object, through?: KeyValueTable) =>
+    send({ requestId: 'r1', cluster: CLUSTER, operation: 'allocate', items: [], ...request }, through);
   return {
     environment: world.environment,
     telemetry: world.telemetry,
@@ -82,9 +85,14 @@ export async function anAllocateWorld(options: AllocateWorldOptions = {}) {
     /** The table without faults. */
     table,
     send,
-    /** Sends one request in one invocation. */
-    ask: (request: Partial<AllocateRequest> & object, through?: KeyValueTable) =>
-      send({ requestId: 'r1', cluster: CLUSTER, operation: 'allocate', items: [], ...request }, through),
+    ask,
+    /** Sends the request again. If the first invocation may still run, waits until its time is over and repeats the request. */
+    askAgain: async (request: Partial<AllocateRequest>) => {
+      const answer = await ask(request);
+      if (answer.error?.code !== 'InProgress') return answer;
+      clock.nowMs += 30_000;
+      return ask(request);
+    },
     store,
     stored,
     /** Returns the taken items of all ranges as text, each with the id of the request that holds it, if any. */
