@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import { isRefused } from '../../lib/allocator/refusal.ts';
 import { SERVICE_CIDRS } from '../../local/stand-in/resources.ts';
 import { addressesOf, portsOf } from '../support/kbctl-ranges.ts';
-import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `allocate` and `release` for a cluster at work. */
 export function describeAllocate(world: () => KbctlWorld): void {
@@ -16,11 +16,13 @@ export function describeAllocate(world: () => KbctlWorld): void {
 
   test('kbctl allocate fails with the message of upstream before any pass', async () => {
     await register();
-    expect(await allocate('ip', CLUSTER)).toEqual({
-      code: 3,
-      stdout: '',
-      stderr: `error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated. An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once cluster-ip-repair ${CLUSTER}".\n`,
-    });
+    expect(await allocate('ip', CLUSTER)).toEqual(
+      ran(
+        3,
+        '',
+        `error: cannot allocate resources of type serviceipallocations at this time. Nothing was allocated. An enforcing pass has to save the range first: wait for the next one, or run "kbctl run-once cluster-ip-repair ${CLUSTER}".\n`,
+      ),
+    );
     expect((await allocate('port', CLUSTER)).stderr).toContain(`"kbctl run-once node-port-repair ${CLUSTER}"`);
     expect(await release('ip', CLUSTER, '10.0.0.9', '--yes')).toMatchObject(
       failed(3, `"kbctl run-once cluster-ip-repair ${CLUSTER}"`),
@@ -42,21 +44,17 @@ export function describeAllocate(world: () => KbctlWorld): void {
 
     test('kbctl allocate allocates the given values, in canonical form and in their order', async () => {
       const words = ['--hold', 'forever', '--owner', 'migration', '--taken-up-by', 'owner'];
-      expect(await allocate('ip', CLUSTER, '::ffff:10.0.0.10', '10.0.0.9', ...words)).toEqual({
-        code: 0,
-        stdout: '10.0.0.10\n10.0.0.9\n',
-        stderr: 'Held for migration without end.\n',
-      });
+      expect(await allocate('ip', CLUSTER, '::ffff:10.0.0.10', '10.0.0.9', ...words)).toEqual(
+        ran(0, '10.0.0.10\n10.0.0.9\n', 'Held for migration without end.\n'),
+      );
       const hold = { owner: 'migration', takenUpBy: 'owner', items: ['10.0.0.10', '10.0.0.9'] };
       expect(await lookUp('10.0.0.9')).toMatchObject({ hold });
     });
 
     test('kbctl allocate allocates all or nothing, and names an item that is allocated already', async () => {
-      expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.9')).toEqual({
-        code: 1,
-        stdout: '',
-        stderr: 'error: 10.0.0.9: provided IP is already allocated. Nothing was allocated.\n',
-      });
+      expect(await allocate('ip', CLUSTER, '10.0.0.11', '10.0.0.9')).toEqual(
+        ran(1, '', 'error: 10.0.0.9: provided IP is already allocated. Nothing was allocated.\n'),
+      );
       expect(await lookUp('10.0.0.11')).toMatchObject({ taken: false });
     });
 
@@ -74,7 +72,7 @@ export function describeAllocate(world: () => KbctlWorld): void {
       const words = ['ip', CLUSTER, '--hold', '1h', '--owner', 'ci', '--request-id', 'once'];
       const first = await allocate(...words);
       const again = await allocate(...words);
-      expect(again).toMatchObject({ code: 0, stdout: first.stdout, stderr: expect.stringContaining('Already done') });
+      expect(again).toMatchObject(ran(0, first.stdout, expect.stringContaining('Already done')));
       expect(await allocate(...words, '--count', '2')).toMatchObject(
         failed(2, 'another request to cluster prod-eu-1 of the last 24 hours has the requestId once'),
       );
@@ -91,28 +89,23 @@ export function describeAllocate(world: () => KbctlWorld): void {
       ['an invalid request id', ['--request-id', 'a/b'], 2, 'requestId is not 1 to 63 of'],
       ['--secondary for a cluster with one range', ['--secondary'], 3, 'it has no secondaryserviceips'],
     ])('kbctl allocate refuses %s', async (_, words, code, message) => {
-      const ran = await allocate('ip', CLUSTER, ...words);
-      expect(ran).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
+      expect(await allocate('ip', CLUSTER, ...words)).toMatchObject(failed(code, message));
     });
   });
 
   test('kbctl release releases held items without a Service, and skips free ones', async () => {
-    expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual({
-      code: 0,
-      stdout: '10.0.0.9 released\n10.0.0.4 was free\n',
-      stderr: expect.stringContaining(world().server),
-    });
+    expect(await release('ip', CLUSTER, '10.0.0.9', '10.0.0.4')).toEqual(
+      ran(0, '10.0.0.9 released\n10.0.0.4 was free\n', expect.stringContaining(world().server)),
+    );
     const found = await lookUp('10.0.0.9');
     expect(found).toMatchObject({ taken: false });
     expect(found).not.toHaveProperty('hold');
   });
 
   test('kbctl release --dry-run prints the items to release, and neither asks for confirmation nor releases them', async () => {
-    expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual({
-      code: 0,
-      stdout: '10.0.0.1 released (dry run)\n',
-      stderr: 'Dry run: nothing was released. Services were not read.\n',
-    });
+    expect(await release('ip', CLUSTER, '10.0.0.1', '--dry-run')).toEqual(
+      ran(0, '10.0.0.1 released (dry run)\n', 'Dry run: nothing was released. Services were not read.\n'),
+    );
   });
 
   test('kbctl release --owner releases only items of that owner', async () => {
@@ -127,11 +120,9 @@ export function describeAllocate(world: () => KbctlWorld): void {
   });
 
   test('kbctl release releases an item of a Service only after confirmation', async () => {
-    expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(/Service default\/kubernetes has 10\.0\.0\.1\.\nerror: .*--yes/),
-    });
+    expect(await release('ip', CLUSTER, '10.0.0.1')).toMatchObject(
+      ran(2, '', expect.stringMatching(/Service default\/kubernetes has 10\.0\.0\.1\.\nerror: .*--yes/)),
+    );
     expect(await lookUp('10.0.0.1')).toMatchObject({ taken: true });
     const released = await release('ip', CLUSTER, '10.0.0.1', '--yes', '-o', 'json');
     expect(released.code).toBe(0);
@@ -159,11 +150,9 @@ export function describeAllocate(world: () => KbctlWorld): void {
     const { store } = world().standIn;
     const metadata = { name: 'kubernetes', uid: 'cidr', resourceVersion: '1' };
     store.insert(SERVICE_CIDRS, { metadata, ...{ spec: { cidrs: ['10.0.0.0/24'] } } });
-    expect(await allocate('ip', CLUSTER, '10.0.0.12', '--owner', 'shop', '--hold', 'forever')).toMatchObject({
-      code: 0,
-      stdout: '10.0.0.12\n',
-      stderr: expect.stringContaining('Held for shop without end.'),
-    });
+    expect(await allocate('ip', CLUSTER, '10.0.0.12', '--owner', 'shop', '--hold', 'forever')).toMatchObject(
+      ran(0, '10.0.0.12\n', expect.stringContaining('Held for shop without end.')),
+    );
     expect(await allocate('ip', CLUSTER, '10.0.0.12')).toMatchObject(
       failed(1, '10.0.0.12: provided IP is already allocated. Nothing was allocated.'),
     );
@@ -180,10 +169,8 @@ export function describeAllocate(world: () => KbctlWorld): void {
 
   test('kbctl allocate reports an unknown outcome if the API server does not answer, and prints how to repeat the request', async () => {
     const kubeconfig = world().unreachableCluster();
-    expect(await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig)).toMatchObject({
-      code: 4,
-      stdout: '',
-      stderr: expect.stringMatching(/Its outcome is unknown: run the command again with --request-id kbctl-/),
-    });
+    expect(await allocate('ip', CLUSTER, '--kubeconfig', kubeconfig)).toMatchObject(
+      ran(4, '', expect.stringMatching(/Its outcome is unknown: run the command again with --request-id kbctl-/)),
+    );
   });
 }

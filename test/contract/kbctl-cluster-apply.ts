@@ -6,7 +6,7 @@ import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts';
 import type { KbctlProcess, Ran } from '../support/kbctl-process.ts';
-import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster apply`: its changes, its refusals, and its state after an interruption. */
 export function describeClusterApply(world: () => KbctlWorld): void {
@@ -15,35 +15,29 @@ export function describeClusterApply(world: () => KbctlWorld): void {
 
   test('kbctl cluster apply --dry-run shows the registration, and creates nothing', async () => {
     world().file('cluster.yml', world().spec());
-    expect(await apply('-f', 'cluster.yml', '--dry-run')).toEqual({
-      code: 1,
-      stdout: `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n`,
-      stderr: '',
-    });
+    expect(await apply('-f', 'cluster.yml', '--dry-run')).toEqual(
+      ran(1, `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n`),
+    );
     expect(await registeredNames()).toEqual([]);
   });
 
   test('kbctl cluster apply creates only the registration', async () => {
     const created = `${CLUSTER}: to be created (mode enforce, allocator table, 10.0.0.0/24, 1 API server)\n${CLUSTER} created, generation 1\n`;
-    expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: created, stderr: '' });
+    expect(await apply('-f', 'cluster.yml')).toEqual(ran(0, created));
     expect(await world().table.list(CLUSTER, '')).toEqual([]);
-    expect(await apply('-f', 'cluster.yml')).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
+    expect(await apply('-f', 'cluster.yml')).toEqual(ran(0, `${CLUSTER}: unchanged\n`));
   });
 
   test('kbctl cluster apply shows each field that differs, even for a spec from standard input', async () => {
     const stdin = world().spec({ mode: 'observe', serviceNodePortRange: '30000-30100' });
-    const ran = await world().kbctl(['cluster', 'apply', '-f', '-'], { stdin });
-    expect(ran).toEqual({
-      code: 0,
-      stdout: [
-        `${CLUSTER}: to be changed`,
-        '    mode: enforce -> observe',
-        '    serviceNodePortRange: 30000-32767 -> 30000-30100',
-        `${CLUSTER} changed, generation 2`,
-        '',
-      ].join('\n'),
-      stderr: '',
-    });
+    const changed = [
+      `${CLUSTER}: to be changed`,
+      '    mode: enforce -> observe',
+      '    serviceNodePortRange: 30000-32767 -> 30000-30100',
+      `${CLUSTER} changed, generation 2`,
+      '',
+    ];
+    expect(await world().kbctl(['cluster', 'apply', '-f', '-'], { stdin })).toEqual(ran(0, changed.join('\n')));
   });
 
   test('kbctl cluster apply -o json prints one document', async () => {
@@ -92,10 +86,10 @@ export function describeClusterApply(world: () => KbctlWorld): void {
       ['credentials', 3, NO_CREDENTIALS, [], 'There are no valid AWS credentials'],
       ['the region', 3, { AWS_REGION: '' }, [], 'No valid AWS region is set'],
     ])('kbctl cluster apply reports that %s is missing', async (_, code, env, words, reason) => {
-      const ran = await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml', ...words], {
-        env: { ...env, HOME: world().folder },
-      });
-      expect(ran).toMatchObject({ code, stderr: expect.stringContaining(reason) });
+      const options = { env: { ...env, HOME: world().folder } };
+      expect(await world().kbctl(['cluster', 'apply', '-f', 'cluster.yml', ...words], options)).toMatchObject(
+        failed(code, reason),
+      );
     });
   });
 

@@ -3,7 +3,7 @@ import { LOOPS } from '../../lib/cluster/cluster-spec.ts';
 import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { listClusters, readCluster } from '../../lib/table/clusters.ts';
 import { type RunRecord, readRunRecord, writeRunRecord } from '../../lib/table/run-records.ts';
-import { failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
+import { failed, type KbctlWorld, printed, ran } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster set-mode`, `take-over`, `close-allocation` and `delete`. */
 export function describeClusterChanges(world: () => KbctlWorld): void {
@@ -39,10 +39,9 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster set-mode --dry-run prints the change and changes nothing', async () => {
-    expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toMatchObject({
-      code: 1,
-      stdout: 'a: mode observe -> enforce, generation 2 (dry run)\n',
-    });
+    expect(await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force')).toEqual(
+      ran(1, 'a: mode observe -> enforce, generation 2 (dry run)\n'),
+    );
     const { stdout } = await cluster('set-mode', 'enforce', 'a', '--dry-run', '--force', '-o', 'json');
     expect(JSON.parse(stdout)).toMatchObject({ items: [{ name: 'a', generation: 2, rangesGeneration: 2 }] });
     expect(await registered('a')).toMatchObject({ generation: 1, spec: { mode: 'observe' } });
@@ -54,34 +53,23 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
       code: 0,
       stdout: 'a: mode observe -> enforce, generation 2\nb: mode observe -> enforce, generation 2\n',
     });
-    expect(await cluster('set-mode', 'enforce', 'a')).toEqual({
-      code: 0,
-      stdout: 'a: mode is already enforce\n',
-      stderr: '',
-    });
+    expect(await cluster('set-mode', 'enforce', 'a')).toEqual(ran(0, 'a: mode is already enforce\n'));
     expect(await registered('a')).toMatchObject({ generation: 2, spec: { mode: 'enforce' } });
   });
 
   test('kbctl cluster set-mode changes no cluster if one of them is not registered', async () => {
-    expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual({
-      code: 3,
-      stdout: '',
-      stderr: 'error: Cluster "nobody" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n',
-    });
+    expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual(
+      ran(3, '', 'error: Cluster "nobody" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n'),
+    );
     expect(await registered('a')).toMatchObject({ generation: 2 });
   });
 
   test('kbctl cluster take-over makes the stack the owner, even if another one owns the cluster', async () => {
-    expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual({
-      code: 0,
-      stdout: ['a: owned by new-stack', 'owned: owned by new-stack, formerly by a-stack', ''].join('\n'),
-      stderr: '',
-    });
+    expect(await cluster('take-over', 'a', 'owned', '--stack', 'new-stack')).toEqual(
+      ran(0, ['a: owned by new-stack', 'owned: owned by new-stack, formerly by a-stack', ''].join('\n')),
+    );
     expect((await registered('owned'))?.owner).toEqual({ stack: 'new-stack' });
-    expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toMatchObject({
-      code: 0,
-      stdout: 'a: already owned by new-stack\n',
-    });
+    expect(await cluster('take-over', 'a', '--stack', 'new-stack')).toEqual(ran(0, 'a: already owned by new-stack\n'));
   });
 
   test('kbctl cluster take-over refuses an invalid stack name', async () => {
@@ -93,12 +81,9 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
     await world().register({ name: 'closing' });
     const { generation = 0 } = (await registered('closing')) ?? {};
     const words = `closing: closed until a pass of generation ${generation + 1} has saved its ranges`;
-    expect(await cluster('close-allocation', 'closing', '--dry-run')).toMatchObject({
-      code: 1,
-      stdout: `${words} (dry run)\n`,
-    });
+    expect(await cluster('close-allocation', 'closing', '--dry-run')).toEqual(ran(1, `${words} (dry run)\n`));
     expect(await registered('closing')).toMatchObject({ generation });
-    expect(await cluster('close-allocation', 'closing')).toMatchObject({ code: 0, stdout: `${words}\n`, stderr: '' });
+    expect(await cluster('close-allocation', 'closing')).toMatchObject(ran(0, `${words}\n`));
     const after = generation + 1;
     expect(await registered('closing')).toMatchObject({ generation: after, rangesGeneration: after });
     expect(await updateCluster(table, 'closing', unregistered)).toBe(true);

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { CLUSTER, failed, type KbctlWorld } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld, ran } from '../support/kbctl-world.ts';
 
 /** Defines the tests of `cluster get`, and of all commands for a cluster or a table that does not exist. */
 export function describeClusterGet(world: () => KbctlWorld): void {
@@ -39,7 +39,7 @@ export function describeClusterGet(world: () => KbctlWorld): void {
   ])('kbctl cluster get prints %s as %s, and applying the output changes nothing', async (_, format, names) => {
     const { stdout: stdin } = await world().kbctl(['cluster', 'get', ...names, '-o', format]);
     const applied = await world().kbctl(['cluster', 'apply', '-f', '-', '--dry-run'], { stdin });
-    expect(applied).toEqual({ code: 0, stdout: `${CLUSTER}: unchanged\n`, stderr: '' });
+    expect(applied).toEqual(ran(0, `${CLUSTER}: unchanged\n`));
   });
 
   test.each([
@@ -53,11 +53,9 @@ export function describeClusterGet(world: () => KbctlWorld): void {
     [['heartbeat', 'prod-eu', '--address', '203.0.113.10']],
     [['doctor', 'prod-eu']],
   ])('kbctl %j suggests the nearest name for a cluster that is not registered', async (words) => {
-    expect(await world().kbctl(words)).toEqual({
-      code: 3,
-      stdout: '',
-      stderr: 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n',
-    });
+    expect(await world().kbctl(words)).toEqual(
+      ran(3, '', 'error: Cluster "prod-eu" not found. Did you mean prod-eu-1?\n'),
+    );
   });
 
   test('kbctl cluster get prints the resolution if the table does not answer', async () => {

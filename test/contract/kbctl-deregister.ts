@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import { withdrawnUntil } from '../../lib/cluster/lease.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
-import { CLUSTER, failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
+import { CLUSTER, failed, type KbctlWorld, printed, ran } from '../support/kbctl-world.ts';
 
 const [FIRST, SECOND, THIRD] = ['203.0.113.10', '203.0.113.20', '203.0.113.30'] as const;
 
@@ -28,7 +28,7 @@ export function describeDeregister(world: () => KbctlWorld): void {
     ['web', '"web" is not an IP address'],
   ])('kbctl deregister refuses %s, even with --undo', async (address, says) => {
     const before = await leases();
-    const refused = { code: 3, stdout: '', stderr: expect.stringContaining(says) };
+    const refused = failed(3, says);
     expect(await deregister(address)).toMatchObject(refused);
     expect(await deregister(address, '--undo')).toMatchObject(refused);
     expect(await leases()).toEqual(before);
@@ -107,11 +107,9 @@ export function describeDeregister(world: () => KbctlWorld): void {
   });
 
   test('kbctl deregister ends a withdrawal with --undo, so that the next tick publishes the address again', async () => {
-    expect(await deregister(THIRD, '--undo')).toEqual({
-      code: 0,
-      stdout: `${THIRD} is no longer withdrawn from ${CLUSTER}: the next tick publishes it if it answers\n`,
-      stderr: '',
-    });
+    expect(await deregister(THIRD, '--undo')).toEqual(
+      ran(0, `${THIRD} is no longer withdrawn from ${CLUSTER}: the next tick publishes it if it answers\n`),
+    );
     const shown = await world().kbctl(['get', 'leases', CLUSTER]);
     expect(shown.stdout).toMatch(/203\.0\.113\.30 +withdrawn +when it answers/);
     await world().runAllLoops();

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { beforeAll, expect, test } from '@jest/globals';
 import { readCluster, readPauseOfAll } from '../../lib/table/clusters.ts';
-import { failed, type KbctlWorld, printed } from '../support/kbctl-world.ts';
+import { failed, type KbctlWorld, printed, ran } from '../support/kbctl-world.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -55,11 +55,7 @@ export function describePause(world: () => KbctlWorld): void {
   });
 
   test('kbctl resume resumes a paused cluster, and reports a cluster that was not paused', async () => {
-    expect(await kbctl('resume', 'a', 'b')).toEqual({
-      code: 0,
-      stdout: 'a: resumed\nb: was not paused\n',
-      stderr: '',
-    });
+    expect(await kbctl('resume', 'a', 'b')).toEqual(ran(0, 'a: resumed\nb: was not paused\n'));
     expect(await pausedOf('a')).toBeUndefined();
   });
 

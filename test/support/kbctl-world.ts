@@ -151,6 +151,11 @@ export async function openKbctlWorld(endpoint: string) {
   };
 }
 
+/** Returns the result of a command, whose texts may be matchers. */
+export function ran(code: number, stdout: unknown, stderr: unknown = '') {
+  return { code, stdout, stderr };
+}
+
 /** Expects that a command ends with this code and without output, and that its error contains the text. */
 export function failed(code: number, text: string) {
   return { code, stdout: '', stderr: expect.stringContaining(text) };
