@@ -77,7 +77,9 @@ async function begin(context: RequestContext): Promise<Begun | Refusal> {
   if (record === 'stillHolds') {
     // The items are held for an old request with this id, or for this request if another invocation has begun it meanwhile.
     const there = await read(context);
-    return there !== undefined && isKept(there, nowMs()) ? follow(there) : idStillHolds(context);
+    if (there !== undefined && isKept(there, nowMs())) return follow(there);
+    const { cluster, requestId } = request;
+    return idIsTaken(`an earlier request with the requestId ${requestId} still holds items in cluster ${cluster}`);
   }
   if (isRefused(record)) return record;
   if (unrepaired !== undefined) return unrepaired;
@@ -96,7 +98,10 @@ function refusalToFollow(
   unrepaired: Refusal | undefined,
 ): Refusal | undefined {
   const { state, fingerprint } = there.record;
-  if (fingerprint !== fingerprintOf(context.request)) return idIsTaken(context);
+  const { cluster, requestId } = context.request;
+  if (fingerprint !== fingerprintOf(context.request)) {
+    return idIsTaken(`another request to cluster ${cluster} of the last 24 hours has the requestId ${requestId}`);
+  }
   if (state === 'done') return undefined;
   const closed = context.observeOnly ?? (state === 'begun' ? unrepaired : undefined);
   const running = inProgress(there, context.nowMs());
@@ -161,16 +166,6 @@ function answerIn(kept: ReadRequest, text: string): Answer {
   }
 }
 
-function idIsTaken({ request }: RequestContext): Refusal {
-  return refused(
-    'RequestIdTaken',
-    `another request to cluster ${request.cluster} of the last 24 hours has the requestId ${request.requestId}: use a new id for each request`,
-  );
-}
-
-function idStillHolds({ request }: RequestContext): Refusal {
-  return refused(
-    'RequestIdTaken',
-    `an earlier request with the requestId ${request.requestId} still holds items in cluster ${request.cluster}: use a new id for each request`,
-  );
+function idIsTaken(why: string): Refusal {
+  return refused('RequestIdTaken', `${why}: use a new id for each request`);
 }

@@ -61,7 +61,6 @@ export function describeClusterApply(world: () => KbctlWorld): void {
 
   describe('kbctl cluster apply, of invalid specs', () => {
     beforeAll(() => {
-      mkdirSync(join(world().folder, 'wrong'), { recursive: true });
       world().file('wrong/ten.yaml', TEN_FAULTS);
       for (const name of ['one', 'two']) world().file(`wrong/${name}.yml`, world().spec({ name: 'twice' }));
     });
@@ -96,7 +95,6 @@ export function describeClusterApply(world: () => KbctlWorld): void {
   describe('kbctl cluster apply --prune', () => {
     beforeAll(async () => {
       await registerCluster(world().table, aClusterSpec({ name: 'old' }));
-      mkdirSync(join(world().folder, 'fleet'), { recursive: true });
       world().file('fleet/another.yml', world().spec({ name: 'another' }));
       world().file('fleet/cluster.yml', world().spec());
       world().file('fleet/lost.yml', world().spec({ name: 'lost' }));
@@ -129,7 +127,6 @@ export function describeClusterApply(world: () => KbctlWorld): void {
     /** Applies three clusters. After the first write, and before the command gets its reply, runs `meanwhile`. */
     const applyThree = async (meanwhile: (running: KbctlProcess) => Promise<unknown>): Promise<Ran> => {
       generation++;
-      mkdirSync(join(world().folder, 'three'), { recursive: true });
       for (const name of ['a', 'b', 'c']) {
         world().file(`three/${name}.yml`, world().spec({ name, maxEventsPerPass: generation }));
       }

@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect } from '@jest/globals';
 import { addressesIn, type EndpointsObject } from '../../lib/endpoints/objects.ts';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
@@ -65,6 +65,7 @@ export async function openKbctlWorld(endpoint: string) {
   const listening = await listen(standIn, IDENTITY);
   const file = (name: string, content: string | Uint8Array) => {
     const path = join(folder, name);
+    mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, content);
     return path;
   };
