@@ -48,7 +48,7 @@ export interface ClaimsNotRead {
   readonly exitCode: ExitCode;
 }
 
-/** Reads which Services have the item at each place, in the order of `places`. Prints the reason if it cannot. */
+/** Reads which Services have the item at each place, in the order of `places`. Prints an error if the list fails. */
 export async function readClaims(
   cli: Cli,
   spec: ClusterSpec,
@@ -68,7 +68,7 @@ export async function readClaims(
   });
 }
 
-/** Reads the holds in a cluster whose API servers allocate. Prints the reason if it cannot. */
+/** Reads the holds in a cluster whose API servers allocate. Prints an error if the list fails. */
 export function readHeldAddresses(
   cli: Cli,
   spec: ClusterSpec,
@@ -80,7 +80,7 @@ export function readHeldAddresses(
   });
 }
 
-/** Prints the reason if `read` fails. */
+/** Connects to the cluster and returns the result of `read`. Prints an error and returns its exit code if `read` fails. */
 async function readCluster<Result>(
   cli: Cli,
   spec: ClusterSpec,

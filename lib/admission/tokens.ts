@@ -19,7 +19,7 @@ interface Kept {
   readonly readAtMs: number;
   /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
   readonly requestedAtMs: number;
-  /** The time of the last read that an unknown token caused. It does not reveal reads for valid tokens to a caller. */
+  /** The last read that an unknown token caused. Reads for valid tokens do not count, so callers cannot detect them. */
   readonly guessedAtMs: number;
   readonly fault?: string;
 }

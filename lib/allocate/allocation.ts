@@ -143,7 +143,7 @@ function logAnswer(
   if (error !== undefined) telemetry.count('allocationsRefused', 1, { type: error.code });
 }
 
-/** The message begins with the code, because the caller of a Lambda function gets only the name and message of an error. */
+/** Returns an error whose message begins with the code. Lambda returns only the name and the message to the caller. */
 function notFinished({ requestId, operation, dryRun }: AllocateRequest, error: TableError): TableError {
   const { code, message } = error;
   const again =
