@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { fingerprintOf, parseRequest, requestedItems } from '../../lib/allocate/request.ts';
-import { requestJsonSchema } from '../../tools/json-schemas.ts';
+import { answerJsonSchema, requestJsonSchema } from '../../tools/json-schemas.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
 
 const NEXT = { range: 'serviceips', next: true };
@@ -14,6 +16,7 @@ const released = (fields: object = {}) => ({
   ...fields,
 });
 const schema = requestJsonSchema();
+const DOCS = join(import.meta.dirname, '../../docs');
 
 function faultOf(event: unknown): string {
   try {
@@ -153,4 +156,21 @@ describe('The fingerprint of a request', () => {
       createHash('sha256').update('["allocate",[["serviceips",null,1]],["a",null,"any"]]').digest('base64url'),
     );
   });
+});
+
+test.each([
+  { name: 'allocate-request', schema: requestJsonSchema() },
+  { name: 'allocate-answer', schema: answerJsonSchema() },
+])('docs/$name.schema.json is up to date: npm run docs writes it', ({ name, schema }) => {
+  expect(JSON.parse(readFileSync(join(DOCS, `${name}.schema.json`), 'utf8'))).toEqual(schema);
+});
+
+test('the schema of answers contains exactly the codes that an answer can have', () => {
+  const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
+  const named = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
+  const written = ['answer', 'items', 'open-range', 'execute-request']
+    .map((file) => readFileSync(join(DOCS, `../lib/allocate/${file}.ts`), 'utf8'))
+    .flatMap((text) => [...text.matchAll(/refused\(\s*'(\w+)'/g)].map(([, code = '']) => code));
+  const ofAllocators = ['Full', 'AlreadyAllocated', 'NotInRange', 'NotReady', 'MismatchedRange', 'HoldsFull'];
+  expect([...named].sort()).toEqual([...new Set([...ofAllocators, ...written])].sort());
 });
