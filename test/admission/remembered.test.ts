@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { fromBits, subtract } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { keepUnclaimed } from '../../lib/range/stored-range.ts';
@@ -26,41 +26,36 @@ async function portsTaken(world: AdmissionWorld): Promise<number> {
   return Object.keys(await world.taken()).filter((item) => /^\d+$/.test(item)).length;
 }
 
-describe('a Service keeps its unclaimed items only while they are its own', () => {
-  test('a Service does not keep released items, but gets a new allocation', async () => {
-    const world = await anAdmissionWorld();
-    await world.ask({});
-    await world.store(RANGE_KEYS.primary, { data: NONE });
-    expect(addressIn(await world.ask({}))).toBe('10.0.0.17');
-    expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
-  });
+test('a Service does not keep released items, but gets a new allocation', async () => {
+  const world = await anAdmissionWorld();
+  await world.ask({});
+  await world.store(RANGE_KEYS.primary, { data: NONE });
+  expect(addressIn(await world.ask({}))).toBe('10.0.0.17');
+  expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
+});
 
-  test.each<[string, ReviewFields, boolean]>([
-    ['gets another address if its address is now held', {}, true],
-    ['is refused if its address is now held and it requests that address', { spec: { clusterIP: '10.0.0.17' } }, false],
-  ])('a Service %s', async (_what, fields, allowed) => {
-    const world = await anAdmissionWorld();
-    await world.ask({});
-    const holds = [{ items: ['10.0.0.17'], owner: 'team-a', takenUpBy: 'owner' as const }];
-    await world.store(RANGE_KEYS.primary, { holds });
-    const answer = await world.ask(fields);
-    expect(answer.allowed).toBe(allowed);
-    expect(addressIn(answer)).toBe(allowed ? '10.0.0.18' : undefined);
-    expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual(holds);
-  });
+test.each<[string, ReviewFields, boolean]>([
+  ['gets another address if its address is now held', {}, true],
+  ['is refused if its address is now held and it requests that address', { spec: { clusterIP: '10.0.0.17' } }, false],
+])('a Service %s', async (_what, fields, allowed) => {
+  const world = await anAdmissionWorld();
+  await world.ask({});
+  const holds = [{ items: ['10.0.0.17'], owner: 'team-a', takenUpBy: 'owner' as const }];
+  await world.store(RANGE_KEYS.primary, { holds });
+  const answer = await world.ask(fields);
+  expect(answer.allowed).toBe(allowed);
+  expect(addressIn(answer)).toBe(allowed ? '10.0.0.18' : undefined);
+  expect((await world.stored(RANGE_KEYS.primary)).holds).toEqual(holds);
+});
 
-  test('a Service does not keep items of an earlier range', async () => {
-    const world = await anAdmissionWorld();
-    await world.ask({});
-    const spec = { name: 'demo', allocator: 'table', serviceNodePortRange: '30000-30127' } as const;
-    await registerCluster(
-      world.table,
-      aClusterSpec({ ...spec, serviceClusterIPRanges: ['10.1.0.0/24', 'fd00::/112'] }),
-    );
-    expect(await world.ask({})).toMatchObject({ allowed: false, status: { code: 503 } });
-    await world.store(RANGE_KEYS.primary, { range: '10.1.0.0/24', data: NONE, generation: 2 });
-    expect(addressIn(await world.ask({}))).toBe('10.1.0.17');
-  });
+test('a Service does not keep items of an earlier range', async () => {
+  const world = await anAdmissionWorld();
+  await world.ask({});
+  const spec = { name: 'demo', allocator: 'table', serviceNodePortRange: '30000-30127' } as const;
+  await registerCluster(world.table, aClusterSpec({ ...spec, serviceClusterIPRanges: ['10.1.0.0/24', 'fd00::/112'] }));
+  expect(await world.ask({})).toMatchObject({ allowed: false, status: { code: 503 } });
+  await world.store(RANGE_KEYS.primary, { range: '10.1.0.0/24', data: NONE, generation: 2 });
+  expect(addressIn(await world.ask({}))).toBe('10.1.0.17');
 });
 
 test('the second creation of a Service gets other items, because the first may have succeeded, and later ones get the same items', async () => {

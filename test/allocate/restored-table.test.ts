@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { updateCluster, withAllocationClosed, withMode } from '../../lib/table/cluster-registration.ts';
@@ -15,55 +15,50 @@ const NOT_READY = {
   ),
 };
 
-describe('A table whose last repair is older than three intervals, as after a restore', () => {
-  test.each([
-    ['more than three intervals ago', -INTERVALS_MS - 1],
-    ['in the future of this clock', INTERVALS_MS + 1],
-    ['never', undefined],
-  ])(
-    'a table whose last repair was %s allocates nothing for requests until a pass has succeeded',
-    async (_, sinceMs) => {
-      const world = await anAllocateWorld({ isRepaired: false });
-      if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
-      const before = await world.items();
-      expect(await world.ask({ items })).toMatchObject({ outcome: 'refused', error: NOT_READY });
-      expect(await world.items()).toEqual(before);
-      await world.repair(world.clock.nowMs - INTERVALS_MS);
-      expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
-    },
-  );
+test.each([
+  ['more than three intervals ago', -INTERVALS_MS - 1],
+  ['in the future of this clock', INTERVALS_MS + 1],
+  ['never', undefined],
+])('a table whose last repair was %s allocates nothing for requests until a pass has succeeded', async (_, sinceMs) => {
+  const world = await anAllocateWorld({ isRepaired: false });
+  if (sinceMs !== undefined) await world.repair(world.clock.nowMs + sinceMs);
+  const before = await world.items();
+  expect(await world.ask({ items })).toMatchObject({ outcome: 'refused', error: NOT_READY });
+  expect(await world.items()).toEqual(before);
+  await world.repair(world.clock.nowMs - INTERVALS_MS);
+  expect(await world.ask({ items })).toMatchObject({ outcome: 'done' });
+});
 
-  test('a restored table still replays answers, looks up items and releases items', async () => {
-    const world = await anAllocateWorld({ isRepaired: false });
-    await world.repair(world.clock.nowMs);
-    const answer = await world.ask({ items });
-    world.clock.nowMs += INTERVALS_MS + 1;
-    expect(await world.ask({ items })).toEqual({ ...answer, replayed: true });
-    const named: AllocateRequest['items'] = [{ range: 'serviceips', value: '10.0.0.17' }];
-    const ask = (operation: 'lookUp' | 'release') => world.ask({ requestId: operation, operation, items: named });
-    expect(await ask('lookUp')).toMatchObject({ items: [{ outcome: 'taken' }] });
-    expect(await ask('release')).toMatchObject({ items: [{ outcome: 'released' }] });
-  });
+test('a restored table still replays answers, looks up items and releases items', async () => {
+  const world = await anAllocateWorld({ isRepaired: false });
+  await world.repair(world.clock.nowMs);
+  const answer = await world.ask({ items });
+  world.clock.nowMs += INTERVALS_MS + 1;
+  expect(await world.ask({ items })).toEqual({ ...answer, replayed: true });
+  const named: AllocateRequest['items'] = [{ range: 'serviceips', value: '10.0.0.17' }];
+  const ask = (operation: 'lookUp' | 'release') => world.ask({ requestId: operation, operation, items: named });
+  expect(await ask('lookUp')).toMatchObject({ items: [{ outcome: 'taken' }] });
+  expect(await ask('release')).toMatchObject({ items: [{ outcome: 'released' }] });
+});
 
-  test('a restored table allocates nothing for Services until a pass has succeeded', async () => {
-    const world = await anAdmissionWorld({ isRepaired: false });
-    await world.repair(world.clock.nowMs - INTERVALS_MS - 1);
-    const refused = await world.ask();
-    expect(refused).toMatchObject({ allowed: false, status: { code: 503 } });
-    expect(await world.taken()).toEqual({});
-    await world.repair(world.clock.nowMs);
-    expect(await world.ask()).toMatchObject({ allowed: true });
-    expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
-  });
+test('a restored table allocates nothing for Services until a pass has succeeded', async () => {
+  const world = await anAdmissionWorld({ isRepaired: false });
+  await world.repair(world.clock.nowMs - INTERVALS_MS - 1);
+  const refused = await world.ask();
+  expect(refused).toMatchObject({ allowed: false, status: { code: 503 } });
+  expect(await world.taken()).toEqual({});
+  await world.repair(world.clock.nowMs);
+  expect(await world.ask()).toMatchObject({ allowed: true });
+  expect(Object.keys(await world.taken())).toEqual(['10.0.0.17']);
+});
 
-  test('a restored table allocates a cluster IP for a Service although the node ports were not repaired', async () => {
-    const world = await anAdmissionWorld({ isRepaired: false });
-    await world.repair(world.clock.nowMs);
-    const last = await world.table.get('demo', 'runs/node-port-repair');
-    if (last !== undefined) await world.table.delete(last);
-    expect(await world.ask()).toMatchObject({ allowed: true });
-    expect(await world.ask({ name: 'ports', spec: { type: 'NodePort' } })).toMatchObject({ allowed: false });
-  });
+test('a restored table allocates a cluster IP for a Service although the node ports were not repaired', async () => {
+  const world = await anAdmissionWorld({ isRepaired: false });
+  await world.repair(world.clock.nowMs);
+  const last = await world.table.get('demo', 'runs/node-port-repair');
+  if (last !== undefined) await world.table.delete(last);
+  expect(await world.ask()).toMatchObject({ allowed: true });
+  expect(await world.ask({ name: 'ports', spec: { type: 'NodePort' } })).toMatchObject({ allowed: false });
 });
 
 test.each<[string, 'observe' | 'enforce', (world: AllocateWorld) => Promise<unknown>]>([

@@ -1,4 +1,4 @@
-import { describe, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { familyOf } from '../../lib/allocator/ip-address.ts';
 import { parseCidr } from '../../lib/allocator/network.ts';
 import {
@@ -107,42 +107,40 @@ function expectedSummary({ name, labels, parentRef, kept }: NonNullable<Expected
   };
 }
 
-describe('the repair of IPAddresses has the results of upstream', () => {
-  goldenTests<Scenario, readonly ExpectedPass[]>(
-    'repair-ip-addresses.jsonl',
-    'the repair has the results of upstream: $scenario.name',
-    ({ scenario, expected }) => {
-      const cidrs = (scenario.serviceCIDRs ?? []).map(({ name, cidrs: texts }) => ({
-        name,
-        networks: texts.map(parseCidr).filter((network) => network !== undefined),
-      }));
-      const services = (scenario.services ?? []).map((service) => ({
-        ...claimOf(service),
-        createdAtMs: NOW_MS - service.ageSeconds * 1000,
-      }));
-      const addresses = new Map((scenario.ipAddresses ?? []).map(recordOf));
-      // A pass lists Services with cluster IPs, and also reads those that IPAddresses reference.
-      const referenced = new Set([...addresses.values()].map(({ parent }) => serviceKey(parent)));
-      const isRead = (service: ServiceClaim) =>
-        isSelected(service, 'withClusterIPs') || referenced.has(serviceKey(service));
-      const answers = expected.map(() => {
-        const view: AddressView = {
-          nowMs: NOW_MS,
-          services: new Map(services.filter(isRead).map((service) => [serviceKey(service), service])),
-          addresses,
-          isServed: servedAddresses(cidrs),
-        };
-        const faults = [...addressFaults(view)];
-        for (const fault of faults) written(addresses, fault);
-        return { events: inOrder(eventsOf(faults)), addresses: inOrder([...addresses.values()].map(summaryOf)) };
-      });
-      expect(answers).toHaveLength(scenario.passes);
-      expect(answers).toEqual(
-        expected.map(({ events, ipAddresses }) => ({
-          events: inOrder(events),
-          addresses: inOrder((ipAddresses ?? []).map(expectedSummary)),
-        })),
-      );
-    },
-  );
-});
+goldenTests<Scenario, readonly ExpectedPass[]>(
+  'repair-ip-addresses.jsonl',
+  'the repair has the results of upstream: $scenario.name',
+  ({ scenario, expected }) => {
+    const cidrs = (scenario.serviceCIDRs ?? []).map(({ name, cidrs: texts }) => ({
+      name,
+      networks: texts.map(parseCidr).filter((network) => network !== undefined),
+    }));
+    const services = (scenario.services ?? []).map((service) => ({
+      ...claimOf(service),
+      createdAtMs: NOW_MS - service.ageSeconds * 1000,
+    }));
+    const addresses = new Map((scenario.ipAddresses ?? []).map(recordOf));
+    // A pass lists Services with cluster IPs, and also reads those that IPAddresses reference.
+    const referenced = new Set([...addresses.values()].map(({ parent }) => serviceKey(parent)));
+    const isRead = (service: ServiceClaim) =>
+      isSelected(service, 'withClusterIPs') || referenced.has(serviceKey(service));
+    const answers = expected.map(() => {
+      const view: AddressView = {
+        nowMs: NOW_MS,
+        services: new Map(services.filter(isRead).map((service) => [serviceKey(service), service])),
+        addresses,
+        isServed: servedAddresses(cidrs),
+      };
+      const faults = [...addressFaults(view)];
+      for (const fault of faults) written(addresses, fault);
+      return { events: inOrder(eventsOf(faults)), addresses: inOrder([...addresses.values()].map(summaryOf)) };
+    });
+    expect(answers).toHaveLength(scenario.passes);
+    expect(answers).toEqual(
+      expected.map(({ events, ipAddresses }) => ({
+        events: inOrder(events),
+        addresses: inOrder((ipAddresses ?? []).map(expectedSummary)),
+      })),
+    );
+  },
+);

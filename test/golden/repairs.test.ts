@@ -1,4 +1,4 @@
-import { describe, expect } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
 import { portRangeOf } from '../../lib/allocator/port-range.ts';
 import type { RangeAllocator } from '../../lib/allocator/range-allocator.ts';
@@ -154,21 +154,19 @@ async function clusterOf({ primary, secondary }: Scenario): Promise<RepairCluste
   return cluster;
 }
 
-describe('cluster IP repair has the results of upstream', () => {
-  goldenTests<Scenario, readonly ExpectedRun[]>(
-    'repair-cluster-ips.jsonl',
-    'the cluster IP repair has the results of upstream: $scenario.name',
-    async ({ scenario, expected }) => {
-      const repair = {
-        loop: clusterIpRepair,
-        cluster: await clusterOf(scenario),
-        keys: { primary: PRIMARY, secondary: SECONDARY },
-        makeRange: (text: string) => ipRangeOf(text, pickLowest),
-      };
-      expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
-    },
-  );
-});
+goldenTests<Scenario, readonly ExpectedRun[]>(
+  'repair-cluster-ips.jsonl',
+  'the cluster IP repair has the results of upstream: $scenario.name',
+  async ({ scenario, expected }) => {
+    const repair = {
+      loop: clusterIpRepair,
+      cluster: await clusterOf(scenario),
+      keys: { primary: PRIMARY, secondary: SECONDARY },
+      makeRange: (text: string) => ipRangeOf(text, pickLowest),
+    };
+    expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
+  },
+);
 
 interface PortScenario {
   readonly portRange: string;
@@ -184,18 +182,16 @@ async function clusterOfPorts({ portRange: text, snapshot }: PortScenario): Prom
   return cluster;
 }
 
-describe('node port repair has the results of upstream', () => {
-  goldenTests<PortScenario, readonly ExpectedRun[]>(
-    'repair-node-ports.jsonl',
-    'the node port repair has the results of upstream: $scenario.name',
-    async ({ scenario, expected }) => {
-      const repair = {
-        loop: nodePortRepair,
-        cluster: await clusterOfPorts(scenario),
-        keys: { nodePorts: RANGE_KEYS.nodePorts },
-        makeRange: (text: string) => portRangeOf(text, pickLowest),
-      };
-      expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
-    },
-  );
-});
+goldenTests<PortScenario, readonly ExpectedRun[]>(
+  'repair-node-ports.jsonl',
+  'the node port repair has the results of upstream: $scenario.name',
+  async ({ scenario, expected }) => {
+    const repair = {
+      loop: nodePortRepair,
+      cluster: await clusterOfPorts(scenario),
+      keys: { nodePorts: RANGE_KEYS.nodePorts },
+      makeRange: (text: string) => portRangeOf(text, pickLowest),
+    };
+    expect(await answersTo(repair, scenario.runs)).toEqual(expectedAnswers(expected));
+  },
+);
