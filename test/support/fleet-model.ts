@@ -25,8 +25,7 @@ export function fleetClock(): Clock {
 
 export function startDeadlineOn(clock: Clock, ms: number): Deadline {
   const controller = new AbortController();
-  const over = new DispatchError('DeadlineExceeded', 'time is over');
-  const end = clock.in(ms, () => controller.abort(over));
+  const end = clock.in(ms, () => controller.abort(new DispatchError('DeadlineExceeded', 'time is over')));
   const cancel = () => {
     end.isCancelled = true;
   };

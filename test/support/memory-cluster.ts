@@ -12,6 +12,7 @@ import {
 } from '../../lib/kubernetes/cluster-port.ts';
 import { ipAddressInJson, serviceInJson } from '../../lib/kubernetes/item-readers.ts';
 import { isSelected } from '../repair/services.ts';
+import { frozen } from './frozen.ts';
 
 /** An in-memory cluster behind the cluster port. A test can read its calls and make its writes fail. */
 export interface MemoryCluster {
@@ -35,7 +36,10 @@ export type WriteAnswer =
   | { readonly outcome: 'invalid' | 'namespaceUnavailable'; readonly message: string }
   | { readonly outcome: 'alreadyExists' | 'conflict' };
 
-/** Returns a cluster without validation, namespaces or defaults: it stores what is written. `manager` is our field manager. */
+/**
+ * Returns a cluster without validation, namespaces or defaults: it stores what is written. Stored objects are frozen, so that no
+ * caller can change them. `manager` is our field manager.
+ */
 export function memoryCluster(
   objects: readonly KubernetesObject[] = [],
   manager = 'kube-bootstrap-controller',
@@ -51,9 +55,9 @@ export function memoryCluster(
     const others = (object.metadata.managedFields ?? []).filter((entry) => entry.manager !== by);
     const managedFields = [...others, { manager: by, operation: 'Update', time }];
     const metadata = { ...object.metadata, uid, resourceVersion: String(version), managedFields };
-    const saved = structuredClone({ ...object, metadata });
+    const saved = frozen(structuredClone({ ...object, metadata }));
     stored.set(key, saved);
-    return structuredClone(saved);
+    return saved;
   };
 
   const isCurrent = ({ metadata }: KubernetesObject, current: KubernetesObject): boolean =>
@@ -76,8 +80,7 @@ export function memoryCluster(
         .filter(
           (object) => object.kind === kind && (namespace === undefined || object.metadata.namespace === namespace),
         )
-        .filter(({ metadata }) => labelSelector === undefined || metadata.labels?.[label] === value)
-        .map((object) => structuredClone(object) as T);
+        .filter(({ metadata }) => labelSelector === undefined || metadata.labels?.[label] === value) as T[];
     },
 
     async create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>> {
@@ -142,10 +145,7 @@ export function memoryCluster(
     remove: (ref) => {
       stored.delete(keyOf(ref));
     },
-    find: <T extends KubernetesObject>(ref: ObjectRef) => {
-      const object = stored.get(keyOf(ref));
-      return object && (structuredClone(object) as T);
-    },
+    find: <T extends KubernetesObject>(ref: ObjectRef) => stored.get(keyOf(ref)) as T | undefined,
   };
   for (const object of objects) save(object, 'whoever-was-there-before');
   return cluster;

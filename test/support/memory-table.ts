@@ -1,5 +1,6 @@
 import { type Item, type KeyValueTable, TableError, type WriteResult } from '../../lib/table/key-value-table.ts';
 import { itemOf, storedSize } from '../../lib/table/stored-item.ts';
+import { frozen } from './frozen.ts';
 
 const MAX_ITEM_BYTES = 400 * 1024;
 
@@ -67,13 +68,6 @@ export function memoryTable({
         return { outcome: 'won', item: undefined };
       }),
   };
-}
-
-/** Freezes a value and all of its parts. Binary data cannot be frozen. */
-function frozen<Value>(value: Value): Value {
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
-  for (const part of Object.values(value)) frozen(part);
-  return Object.freeze(value);
 }
 
 function itemTooLarge({ cluster, key }: Item): TableError {
