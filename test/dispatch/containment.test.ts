@@ -100,14 +100,14 @@ describe('a cluster that attacks its process', () => {
 });
 
 test('every cluster has its ticks after the rollback of a version that ended every process', async () => {
-  const fleet = await aFleetOf(48);
-  for (const name of names(48)) fleet.hostile.set(name, 'ends');
+  const fleet = await aFleetOf(24);
+  for (const name of names(24)) fleet.hostile.set(name, 'ends');
   await minutes(fleet, 5);
   fleet.hostile.clear();
   await fleet.minute();
   const fromMs = fleet.clock.nowMs;
   await minutes(fleet, 2);
-  expect(Math.max(...longestGaps(fleet, 48, fromMs))).toBeLessThan(2 * INTERVAL_MS);
+  expect(Math.max(...longestGaps(fleet, 24, fromMs))).toBeLessThan(2 * INTERVAL_MS);
 });
 
 const NAMES = Array.from({ length: 100 }, (_, index) => `c-${String(index).padStart(3, '0')}`);

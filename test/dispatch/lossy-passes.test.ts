@@ -70,7 +70,7 @@ function unreached(port: ClusterPort): ClusterPort {
   return { ...port, get: fail, list: fail };
 }
 
-const FIRST_SEEDS = [1, 2, 3, 4, 5, 6];
+const FIRST_SEEDS = [1, 2, 3, 4];
 
 test.each<{ readonly what: string; readonly faults: readonly Fault[]; readonly p95: number; readonly worst: number }>([
   { what: 'because of the API server, while probes are answered', faults: ['api'], p95: 40, worst: 60 },

@@ -1,8 +1,12 @@
+import { enableCompileCache } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { loadWithStandIns } from './load-with-stand-ins.ts';
 import { PLANTS } from './plants.ts';
 import { installVirtualTime } from './virtual-time.ts';
+
+// The compile cache halves the time of a start.
+enableCompileCache();
 
 const HELP = `npm run simulate -- [--runs N] [--seed N]   run N seeds, from this one on; with --brief without histories
 npm run simulate -- --plant ID [--runs N]   the same with a defect in the code, until it is found
