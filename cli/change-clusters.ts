@@ -27,15 +27,15 @@ interface Change {
 export async function changeClusters(
   cli: Cli,
   names: readonly string[],
-  { change, describe, notes = [], ...checks }: ClusterChange,
+  { change, describe, refusal, notes = [] }: ClusterChange,
   { dryRun = false }: { readonly dryRun?: boolean },
 ): Promise<ExitCode> {
-  const clusters = await checkedClusters(cli, [...new Set(names)], checks);
+  const clusters = await checkedClusters(cli, [...new Set(names)], refusal);
   const changes = clusters.map((before): Change => ({ name: before.spec.name, before, after: change(before) }));
   const any = changes.some(isChange);
   const print = ({ name, before, after }: Change) => {
-    const line = `${name}: ${describe(before, after)}${dryRun ? ' (dry run)' : ''}`;
-    if (!cli.output.isForPrograms) cli.output.lines([line]);
+    if (cli.output.isForPrograms) return;
+    cli.output.lines([`${name}: ${describe(before, after)}${dryRun ? ' (dry run)' : ''}`]);
   };
   if (dryRun) {
     for (const one of changes) print(one);
@@ -55,7 +55,7 @@ export async function changeClusters(
 async function checkedClusters(
   cli: Cli,
   names: readonly string[],
-  { refusal }: Pick<ClusterChange, 'refusal'>,
+  refusal: ClusterChange['refusal'],
 ): Promise<readonly RegisteredCluster[]> {
   const { table } = await cli.openTable();
   const clusters: RegisteredCluster[] = [];

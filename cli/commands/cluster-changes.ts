@@ -62,14 +62,12 @@ function setMode(cli: Cli, mode: Mode, names: readonly string[], options: SetMod
 }
 
 async function modeRefusal(
-  { spec }: RegisteredCluster,
+  { spec: { name, mode: current } }: RegisteredCluster,
   table: KeyValueTable,
   mode: Mode,
-  { force = false }: SetModeOptions,
+  { force }: SetModeOptions,
 ): Promise<string | undefined> {
-  const { name } = spec;
-  if (spec.mode === mode) return undefined;
-  if (mode === 'observe' || force) return undefined;
+  if (current === mode || mode === 'observe' || force) return undefined;
   const records = (await listRunRecords(table, name)) ?? {};
   const missing = LOOPS.flatMap((loop) => {
     const record = records[loop];
