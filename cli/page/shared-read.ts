@@ -3,17 +3,10 @@ import { unlessAborted } from '../../lib/cluster/async.ts';
 /** The time limit of a read. */
 const TIMEOUT_MS = 10_000;
 
-export interface SharedReadOptions {
-  /** How long a result is used before the table is read again. */
-  readonly freshMs: number;
-  readonly nowMs: () => number;
-  readonly ended: AbortSignal;
-}
-
-/** Shares one read among all requests: the table is read once in `freshMs`. */
+/** Shares one read among all requests: a result is used for `freshMs` before the table is read again. */
 export function sharedRead<T>(
   read: (signal: AbortSignal) => Promise<T>,
-  { freshMs, nowMs, ended }: SharedReadOptions,
+  { freshMs, nowMs, ended }: { readonly freshMs: number; readonly nowMs: () => number; readonly ended: AbortSignal },
 ): () => Promise<T> {
   let latest: Promise<T> | undefined;
   // A read that takes longer is shared until it ends.

@@ -85,9 +85,7 @@ export function apiServerStatuses(
   const left = new Map(leases.map((lease) => [lease.address, lease]));
   const statusOf = (lease: Lease, kind?: ApiServerKind): ApiServerStatus => {
     left.delete(lease.address);
-    const refreshedAtMs = lease.expiresAtMs - endpoints.leaseSeconds * 1000;
-    // The computed time is in the future only if the lease was refreshed under a longer `leaseSeconds`.
-    return leaseStatus(lease, kind, { nowMs, refreshedAtMs: Math.min(refreshedAtMs, nowMs) });
+    return leaseStatus(lease, kind, endpoints.leaseSeconds, nowMs);
   };
   const named = new Set(apiServers.flatMap((server) => ('address' in server ? server.address : [])));
   const ofSpec = apiServers.flatMap((server): ApiServerStatus[] => {
@@ -106,7 +104,8 @@ export function apiServerStatuses(
 function leaseStatus(
   lease: Lease,
   kind: ApiServerKind | undefined,
-  { nowMs, refreshedAtMs }: { readonly nowMs: number; readonly refreshedAtMs: number },
+  leaseSeconds: number,
+  nowMs: number,
 ): ApiServerStatus {
   const { address, host, source, expiresAtMs, misses, generation, lastProbe } = lease;
   const wasActive = generation > 0;
@@ -119,7 +118,8 @@ function leaseStatus(
     state: stateOf(lease, nowMs),
     source,
     ...(wasActive && { expiresAtMs }),
-    ...(untouched && { refreshedAtMs }),
+    // The difference is in the future only if the lease was refreshed under a longer `leaseSeconds`.
+    ...(untouched && { refreshedAtMs: Math.min(expiresAtMs - leaseSeconds * 1000, nowMs) }),
     ...(lease.state === 'withdrawn' && { withdrawnUntilMs: lease.withdrawnUntilMs }),
     misses,
     ...(lastProbe !== undefined && { lastProbe }),
