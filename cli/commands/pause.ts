@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import { pauseAllClusters, withPause } from '../../lib/table/cluster-registration.ts';
 import { type Pause, readPauseOfAll } from '../../lib/table/clusters.ts';
-
 import { changeClusters } from '../change-clusters.ts';
 import type { Act, Cli, GlobalOptions } from '../cli.ts';
 import { EXIT, type ExitCode, usageError } from '../errors.ts';
@@ -40,7 +39,7 @@ export function pauseCommand(act: Act): Command {
     .option('--by <name>', 'the person or system that pauses; default: your user name')
     .option('--all', 'every cluster of the table, and those registered later')
     .option('--dry-run', DRY_RUN)
-    .action(act<PauseOptions>((cli, names, options) => pause(cli, names, options)));
+    .action(act<PauseOptions>(pause));
 }
 
 export function resumeCommand(act: Act): Command {
@@ -59,13 +58,11 @@ async function pause(cli: Cli, names: readonly string[], options: PauseOptions):
     if (text.trim() === '') throw usageError(`--${option} is empty.`);
     if (text.length > LONGEST_TEXT) throw usageError(`--${option} is longer than ${LONGEST_TEXT} characters.`);
   }
-  // The clock of this host may be wrong, because the pause uses the time of the table's clock.
+  // The time comes from the table's clock, because the clock of this host may be wrong.
   return setPause(cli, names, options, async () => ({ untilMs: (await cli.nowMs()) + forMs, reason, by }));
 }
 
-/**
- * @param terms returns the pause, or `undefined` to resume
- */
+/** @param terms returns the pause, or `undefined` to resume */
 async function setPause(
   cli: Cli,
   names: readonly string[],
