@@ -24,7 +24,7 @@ export interface OpenTable {
   readonly tableName: string;
   /** The clock of a command: this host's, corrected by the replies of the table so far. */
   readonly clock: ServerClock;
-  /** `table kbc-prod`, `the local table in .kbctl/embedded`. */
+  /** The name of the table for users: `table kbc-prod`, or `the local table in .kbctl/embedded`. */
   readonly title: string;
   /** The local run that serves the table. */
   readonly running?: Running;
@@ -135,7 +135,7 @@ export async function measureClock(table: KeyValueTable): Promise<void> {
   await table.get(CLUSTERS, '*');
 }
 
-/** Returns `undefined` if this host's clock agrees with the table's. */
+/** Returns a sentence about the difference between the clocks of this host and the table; `undefined` if they agree. */
 export function describeSkew(clock: ServerClock): string | undefined {
   const aheadMs = clock.skewMs();
   if (Math.abs(aheadMs) <= MOST_SKEW_MS) return undefined;

@@ -81,7 +81,7 @@ export class Output {
 
   paint = (style: Parameters<typeof styled>[1], text: string): string => styled(this.terminal.out, style, text);
 
-  /** The width of the terminal; absent if the output is not one. */
+  /** The width of the terminal; absent if the output is no terminal. */
   get columns(): number | undefined {
     const { isTTY = false, columns } = this.terminal.out;
     // Some terminals report a width of 0.

@@ -8,7 +8,7 @@ export interface Column<Row> {
   readonly text: (row: Row) => string;
   readonly tone?: (row: Row) => Health | undefined;
   readonly percent?: (row: Row) => number | undefined;
-  /** Is narrowed first if the terminal is too narrow. */
+  /** True if the column is narrowed first when the terminal is too narrow. */
   readonly shrinks?: boolean;
   /** The column may be omitted if the terminal is still too narrow. The first such column is omitted first. */
   readonly yields?: boolean;

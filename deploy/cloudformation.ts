@@ -63,7 +63,7 @@ export function queueOf(loop: string): string {
   return `${pascalCase(loop)}TickQueue`;
 }
 
-/** `cluster-ip-repair` as `ClusterIpRepair`. */
+/** Returns a name without hyphens: `cluster-ip-repair` becomes `ClusterIpRepair`. */
 export function pascalCase(name: string): string {
   return name.replace(/(^|-)(\w)/g, (_, _dash, letter: string) => letter.toUpperCase());
 }

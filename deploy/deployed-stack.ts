@@ -13,7 +13,7 @@ export interface DeployedStack {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Returns `undefined` if the stack does not exist. */
+/** Reads a stack. Returns `undefined` if the stack does not exist. */
 export async function describeStack(
   name: string,
   config: CloudFormationClientConfig,

@@ -54,7 +54,7 @@ export function logLine(nowMs: number, source: string, text: string): string {
  * short line for a lasting problem, and reports its end.
  */
 export function sentenceTelemetry({ nowMs, own, write, paint }: SentenceOptions): TelemetryFactory {
-  /** The reported lines by loop and prefix of the cluster. */
+  /** The reported lines, by loop and by the name of the cluster that precedes a line. */
   const reported = new Map<string, Map<string, Reported>>();
   return ({ loop }) => {
     const lastOf = reported.get(loop) ?? new Map<string, Reported>();

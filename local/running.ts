@@ -29,7 +29,7 @@ const content = z.object({
 
 type Content = z.infer<typeof content>;
 
-/** A process that runs the loops of a cluster on this machine, and the places of its parts. */
+/** A process that runs the loops of a cluster on this machine, with its URLs and files. */
 export interface Running extends Content {
   /** The absolute path of the folder that contains the file. The file itself does not have it. */
   readonly folder: string;

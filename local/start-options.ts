@@ -1,6 +1,6 @@
 export interface RealCluster {
   readonly specFile: string;
-  /** Default: the file in the spec, relative to the spec. */
+  /** The kubeconfig file. Default: the file in the spec, relative to the spec. */
   readonly kubeconfigFile?: string;
   readonly context?: string;
   /** Serve the admission webhook on this port of the loopback. */
@@ -8,7 +8,7 @@ export interface RealCluster {
 }
 
 export interface StartOptions {
-  /** Absent: an embedded one. */
+  /** The real cluster. If absent, an embedded cluster is started. */
   readonly real?: RealCluster;
   /** Play the demo on the embedded cluster. */
   readonly demo?: boolean;

@@ -2,7 +2,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { createDynamoClient } from '../lib/table/dynamodb-table.ts';
 
 export interface TableAccess {
-  /** `http://127.0.0.1:<port>` */
+  /** The URL of the table server: `http://127.0.0.1:<port>`. */
   readonly endpoint: string;
   readonly key: string;
 }

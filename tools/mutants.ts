@@ -231,7 +231,7 @@ function printProblems({ unloaded, failing }: Message & { readonly type: 'ready'
   for (const test of failing) console.log(`fails without a mutant: ${test}`);
 }
 
-/** Returns the test files that a worker can run. tools/mutants/test-globals.ts has no spies. */
+/** Returns the test files that a worker can run: those without spies, which tools/mutants/test-globals.ts does not have. */
 function runnableTests(): readonly string[] {
   const hasSpies = (file: string) => readFileSync(path.join(ROOT, file), 'utf8').includes('jest.spyOn(');
   return globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !TESTS_ASIDE.test(file) && !hasSpies(file));

@@ -139,7 +139,10 @@ async function holdAddresses(
   return { outcome: 'allocated', items };
 }
 
-/** Returns whether this request holds the address now. Its creation may have succeeded although its reply was lost. */
+/**
+ * Creates the IPAddress of a hold. Returns whether this request holds the address, also if an earlier create succeeded and only
+ * its reply was lost.
+ */
 async function createHeld(kubernetes: ClusterPort, item: string, hold: HoldTerms): Promise<boolean> {
   const result = await kubernetes.create(heldAddress(item, hold));
   if (result.outcome === 'created' || result.outcome === 'withheld') return true;

@@ -11,7 +11,7 @@ import { type SpecResult, validateClusterSpec } from '../spec/validate-cluster-s
 import { writtenSpec } from '../spec/written-spec.ts';
 
 export interface SpecFile {
-  /** `clusters/prod-eu-1.yml`, `standard input`. */
+  /** The name of the file, or `standard input`. */
   readonly place: string;
   readonly spec: ClusterSpec;
 }

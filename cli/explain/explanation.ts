@@ -7,7 +7,7 @@ export interface ResolutionStep {
 
 /** The explanation of one word that users see. Texts are plain, with code in backticks. */
 export interface Explanation {
-  /** `duplicate`, `late`, `Forbidden`. */
+  /** The word, such as `duplicate`, `late` or `Forbidden`. */
   readonly word: string;
   readonly kind: 'finding' | 'state' | 'error code';
   readonly title: string;
@@ -16,7 +16,7 @@ export interface Explanation {
   readonly resolution: readonly ResolutionStep[];
   readonly severity: Severity;
   readonly reasons: readonly string[];
-  /** The page in docs/tasks: `address-conflict`. */
+  /** The page in docs/tasks, such as `address-conflict`. */
   readonly task?: string;
   /** The alarm, by its name in docs/runbook.md. */
   readonly alarm?: string;

@@ -150,7 +150,7 @@ export function ipAddressOf(record: IPAddressRecord): IpAddress {
   };
 }
 
-/** Returns the creation time. In a list, 0 means that the object has no creation time. */
+/** Returns the creation time. The time is 0 if the listed object has none. */
 function createdAt({ createdAtMs }: { readonly createdAtMs: number }): { readonly createdAtMs?: number } {
   return createdAtMs > 0 ? { createdAtMs } : {};
 }

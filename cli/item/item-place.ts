@@ -19,7 +19,7 @@ export const ITEM_NOUNS = {
 /** The range of a cluster that an address or port belongs to. */
 export interface ItemPlace {
   readonly kind: ItemKind;
-  /** The canonical text. */
+  /** The address or port as canonical text. */
   readonly item: string;
   readonly key: RangeKey;
   /** The range as it is in the spec. */

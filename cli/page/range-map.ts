@@ -3,7 +3,7 @@ import { CELL_STATES, type CellState, type RangeMap, type RangeStatus } from '..
 import { amount } from '../status/columns.ts';
 import { clipped, type Html, html } from './html.ts';
 
-/** The looks of a cell: the states of cells, and four levels of use for a bucket. Each key names a pattern. */
+/** How a cell is drawn: in one of its states, or for a bucket in one of four levels of use. Each key names a pattern. */
 export const LOOKS = {
   ...CELL_STATES,
   R: 'free, reserved band',
@@ -58,7 +58,7 @@ function lookOf({ cells, fill, itemsPerCell }: RangeMap, index: number): CellLoo
   return (['U1', 'U1', 'U2', 'U3'] as const)[level] ?? 'U4';
 }
 
-/** Returns `10.0.0.4`, or `30000 to 30015`. */
+/** Returns the items of some cells as text, such as `10.0.0.4` or `30000 to 30015`. */
 export function itemsOf({ first, itemsPerCell }: RangeMap, from: number, length: number): string {
   const one = itemAt(first, from * itemsPerCell);
   const last = itemAt(first, (from + length) * itemsPerCell - 1);

@@ -57,7 +57,7 @@ export function renderFleetPage(fleet: FleetStatus, options: PageOptions = {}): 
   });
 }
 
-/** Returns `6 clusters: 2 unhealthy, 1 warning, 3 good.` */
+/** Returns a summary such as `6 clusters: 2 unhealthy, 1 warning, 3 good.` */
 function summaryOf({ clusters, unreadable }: FleetStatus): string {
   const total = clusters.length + unreadable.length;
   if (total === 0) return 'No cluster is registered.';

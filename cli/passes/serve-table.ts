@@ -18,7 +18,7 @@ import { endingWith, givenUpAfter, targetGroups } from '../../local/local-enviro
 import type { OpenTable, TableOptions } from '../open-table.ts';
 import { claimTick } from './tick-claims.ts';
 
-/** The stack that owns the clusters of these processes. */
+/** The stack that owns the clusters of a table whose loops `kbctl run` runs. */
 const RUN_STACK = 'kbctl-run';
 
 /** The number of simultaneous passes of a loop. It is high, so that clusters that do not answer do not delay the others. */

@@ -18,7 +18,7 @@ export interface Tick {
   readonly loop: Loop;
   /** The time between two ticks of the loop. */
   readonly everyMs: number;
-  /** A multiple of `everyMs`. */
+  /** The due time of the tick, a multiple of `everyMs`. */
   readonly dueAtMs: number;
 }
 

@@ -49,7 +49,7 @@ export interface Attention {
 }
 
 export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses' | 'lastProbe'>> {
-  /** Canonical text; absent for a host name of the spec without a lease. */
+  /** The address as canonical text; absent for a host name of the spec without a lease. */
   readonly address?: string;
   readonly host?: string;
   readonly kind?: ApiServerKind;
@@ -60,7 +60,7 @@ export interface ApiServerStatus extends Partial<Pick<Lease, 'source' | 'misses'
   readonly state: 'active' | 'expired' | 'withdrawn' | 'neverSeen';
   readonly withdrawnUntilMs?: number;
   readonly expiresAtMs?: number;
-  /** Absent if the lease was changed after its last refresh. */
+  /** The time of the last refresh. Absent if the lease was changed after its last refresh. */
   readonly refreshedAtMs?: number;
 }
 
@@ -91,9 +91,9 @@ export interface LoopStatus
 
 export interface RangeStatus {
   readonly key: RangeKey;
-  /** `cluster IPs`, `secondary cluster IPs`, `node ports`. */
+  /** The title: `cluster IPs`, `secondary cluster IPs` or `node ports`. */
   readonly title: string;
-  /** Canonical text, such as `10.0.0.0/24` or `30000-32767`; for a sum, such as `2 ServiceCIDRs of IPv4`. */
+  /** The canonical text of the range, such as `10.0.0.0/24` or `30000-32767`; for a sum, such as `2 ServiceCIDRs of IPv4`. */
   readonly range: string;
   readonly serviceCidr?: string;
   readonly sumOf?: number;
@@ -122,7 +122,10 @@ export interface RangeStatus {
   /** The number of distinct items with a finding `duplicate`. */
   readonly duplicates: number;
   readonly holds: readonly Hold[];
-  /** Absent without a bitmap (a range that is larger than a bitmap, with `apiserver`), or if it was not read. */
+  /**
+   * The map of the range. Absent if the range was not read. With `allocator: apiserver`, also absent if the range is larger than
+   * a bitmap.
+   */
   readonly map?: RangeMap;
 }
 

@@ -19,7 +19,7 @@ const CELLS = 10;
 /** The characters that fill a cell by zero to seven eighths. */
 const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
-/** Returns `█████▍     54%`. A bar is empty only for 0, and full only for 100. */
+/** Returns a bar with its percentage: `█████▍     54%`. A bar is empty only for 0, and full only for 100. */
 function bar(percent: number): string {
   const eighths = Math.round((Math.min(Math.max(percent, 0), 100) / 100) * CELLS * 8);
   const shown = percent <= 0 ? 0 : percent >= 100 ? CELLS * 8 : Math.min(Math.max(eighths, 1), CELLS * 8 - 1);
@@ -27,7 +27,7 @@ function bar(percent: number): string {
   return `${drawn.padEnd(CELLS)} ${percentText(percent).padStart(4)}`;
 }
 
-/** Returns `0%`, `<1%`, `54%`: only unused is 0, and only full is 100. */
+/** Returns a percentage such as `0%`, `<1%` or `54%`. Only an unused range has 0, and only a full range has 100. */
 export function percentText(percent: number): string {
   return percent > 0 && percent < 1 ? '<1%' : `${Math.floor(percent)}%`;
 }
@@ -69,7 +69,9 @@ export function fleetColumns(nowMs: number): Column<ClusterStatus>[] {
   ];
 }
 
-/** Returns `paused,duplicate,leak (3)`: each word once. A pause comes first, unless it is the health. */
+/**
+ * Returns the words that need attention, each once: `paused,duplicate,leak (3)`. A pause comes first, unless it is the health.
+ */
 function attentionWords({ attention, health, paused }: ClusterStatus): string {
   const words = Map.groupBy(attention, ({ word }) => word);
   const counted = [...words].map(([word, same]) => (same.length === 1 ? word : `${word} (${same.length})`));

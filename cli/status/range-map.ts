@@ -60,7 +60,7 @@ export function drawRange(layout: RangeLayout, bits: RangeBits): RangeMap | unde
 
 /** The usage of a network without a bitmap. */
 export interface NetworkUsage {
-  /** As in `ServiceCidrUsage`. */
+  /** The digits of `ServiceCidrUsage`. */
   readonly cells: string;
   readonly reserved: number;
   readonly duplicates: readonly string[];

@@ -25,7 +25,7 @@ export interface SavedRange {
 }
 
 export interface UnreadableItem {
-  /** Empty if the table does not name the item. */
+  /** The key of the item. Empty if the error of the table does not name it. */
   readonly key: string;
   readonly message: string;
 }
@@ -77,7 +77,7 @@ interface ReadItems {
   readonly unreadable: readonly UnreadableItem[];
 }
 
-/** Returns the items with the prefix. If the list fails because of one item, returns the items of the known keys. */
+/** Returns the items with the prefix. If the list fails because of one item, reads the keys in `knownKeys` one by one. */
 async function readItems(
   table: KeyValueTable,
   cluster: string,
@@ -91,7 +91,9 @@ async function readItems(
   }
 }
 
-/** @param known an item that could not be read before. */
+/**
+ * @param known an item that could not be read by the list
+ */
 async function readKeys(
   table: KeyValueTable,
   cluster: string,

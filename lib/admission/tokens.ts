@@ -19,7 +19,10 @@ interface Kept {
   readonly readAtMs: number;
   /** The time of the last attempt to read the tokens. If it failed, `fault` is the reason. */
   readonly requestedAtMs: number;
-  /** The last read that an unknown token caused. Reads for valid tokens do not count, so callers cannot detect them. */
+  /**
+   * The time of the last read that an unknown token caused. Reads for valid tokens are not counted here, so that a caller cannot
+   * find out when they happen.
+   */
   readonly guessedAtMs: number;
   readonly fault?: string;
 }

@@ -61,8 +61,8 @@ export async function allocateItems(
 }
 
 /**
- * Releases the items that this invocation allocated after another invocation recorded the answer. Items that cannot be
- * released stay until their hold ends.
+ * Releases items that this invocation allocated, although another invocation had already recorded the answer. Items that cannot
+ * be released stay until their hold ends.
  */
 export async function releaseSurplus(context: RequestContext, held: HeldBy, answer: Answer): Promise<void> {
   try {

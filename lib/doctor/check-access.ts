@@ -102,8 +102,8 @@ const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints',
 const ADD = 'Add them where the comments in deploy/rbac.yaml name this option, and apply it';
 
 /**
- * Checks every permission that the loops need for this spec. Also checks one that they must not have, unless the API
- * server is on this machine.
+ * Checks every permission that the loops need for this spec. Unless the API server is on this machine, also warns if the user has
+ * the permission {@link TOO_MUCH}.
  */
 export async function checkRights(
   review: SelfReview,

@@ -59,7 +59,10 @@ export async function runInvocation<Result, Of extends TableEnvironment>(
   }
 }
 
-/** Measures the clock before any decision that depends on time. If the table does not answer, later calls to the table fail. */
+/**
+ * Measures the clock before any decision that depends on time. Ignores a table that does not answer: the next call to it reports
+ * the fault.
+ */
 async function measureClock(environment: TableEnvironment): Promise<void> {
   if (environment.clock?.isMeasured() ?? true) return;
   const read = (signal: AbortSignal) => readPauseOfAll(environment.table(signal));

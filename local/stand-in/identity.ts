@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 /** The identities of the stand-in API servers of one run, and of their callers. */
 export interface Identity {
   readonly key: string;
-  /** PEM. */
+  /** The certificate of the authority, as PEM. */
   readonly ca: string;
   readonly certified: CertifiedKey;
 }

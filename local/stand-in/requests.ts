@@ -27,7 +27,7 @@ interface Term {
   readonly value: string;
 }
 
-/** Equality selectors: `a=b,c!=d,e`. */
+/** Returns the terms of equality selectors, such as `a=b,c!=d,e`. */
 function termsOf(selector: string | null): Term[] {
   return (selector ?? '')
     .split(',')

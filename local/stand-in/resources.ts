@@ -1,6 +1,6 @@
 import { type Kind, RESOURCES } from '../../lib/kubernetes/cluster-port.ts';
 
-/** A kind that the stand-in serves: those of the cluster port. */
+/** A kind that the stand-in serves. The stand-in serves the kinds of the cluster port. */
 export interface ServedResource {
   readonly apiVersion: string;
   readonly kind: string;
@@ -89,7 +89,7 @@ function qualifiedName(resource: ServedResource): string {
   return group === '' ? resource.plural : `${resource.plural}.${group}`;
 }
 
-/** The API group: empty for `v1`. */
+/** Returns the API group, which is empty for `v1`. */
 export function groupOf({ apiVersion }: Pick<ServedResource, 'apiVersion'>): string {
   return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
 }

@@ -7,7 +7,10 @@ import { aFleet, quantile } from '../../test/support/fleet-model.ts';
 /** The measured minute is the eighth, because the processes have then read most of the kubeconfigs. */
 const MINUTES = 8;
 
-/** Returns a row of figures of the eighth minute. Figures are per second unless their name contains another unit. */
+/**
+ * Returns the figures of a fleet in its eighth minute, as a row of a table. Figures are per second unless their name contains
+ * another unit.
+ */
 export async function fleetRow(size: number): Promise<Record<string, string | number>> {
   const names = Array.from({ length: size }, (_, index) => `c-${String(index).padStart(5, '0')}`);
   const slots = concurrencyFor(size, CONCURRENT_PASSES);
