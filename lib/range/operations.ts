@@ -146,10 +146,16 @@ function ownItem<Item>(range: Range<Item>, own: Set<Item>, each: Requested<Item>
 }
 
 function takeValue<Item>(range: Range<Item>, value: Item, claim: HoldClaim | undefined): Taken<Item> | Refusal {
-  const hold = claim && range.holdOn(value);
-  if (claim === undefined || hold === undefined) return range.take(value);
+  if (claim === undefined) return range.take(value);
   const { holdOwner, nowMs } = claim;
+  const hold = range.holdOn(value);
   const expected = claim.expected === undefined ? hold : holdOn(claim.expected, range.textOf(value));
+  if (hold === undefined) return expected === undefined ? range.take(value) : noLongerHeld(range.textOf(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
   return isExpected && !isOver(hold, nowMs) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);
+}
+
+/** Returns a refusal of an item whose expected hold has ended: a rollback of its allocation would restore that hold. */
+function noLongerHeld(item: string): Refusal {
+  return refused('NotHeld', `${item} was released during the request: send a new request`);
 }

@@ -3,6 +3,7 @@ import type { AllocateRequest } from '../../lib/allocate/request.ts';
 import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import type { Hold } from '../../lib/range/hold.ts';
+import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { type AllocateWorld, anAllocateWorld } from '../support/allocate-world.ts';
 import { HOLD_END_MARGIN_MS } from '../support/ranges.ts';
@@ -106,20 +107,31 @@ test('a request for a Service does not claim items of a request for another Serv
   expect(await ask('r5', '10.0.0.10')).toMatchObject({ error: { code: 'AlreadyAllocated' } });
 });
 
-test('a request for a Service does not claim a hold that is extended during the request', async () => {
-  const world = await aWorld();
-  const prolonging: KeyValueTable = {
+/** Returns the table of the world, whose cluster IPs change when the record of a request is first written. */
+function changedMeanwhile(world: AllocateWorld, change: Partial<StoredRange>): KeyValueTable {
+  return {
     ...world.table,
     put: async (content, previous) => {
-      if (content.key === 'requests/r1' && previous === undefined) {
-        await world.store(RANGE_KEYS.primary, { holds: [{ ...FORMER, untilMs: world.clock.nowMs + 5 * HOLD_MS }] });
-      }
+      if (content.key === 'requests/r1' && previous === undefined) await world.store(RANGE_KEYS.primary, change);
       return world.table.put(content, previous);
     },
   };
-  const answer = await world.ask({ items: [IP], takeUp: {} }, prolonging);
+}
+
+test('a request for a Service does not claim a hold that is extended during the request', async () => {
+  const world = await aWorld();
+  const extended = { holds: [{ ...FORMER, untilMs: world.clock.nowMs + 5 * HOLD_MS }] };
+  const answer = await world.ask({ items: [IP], takeUp: {} }, changedMeanwhile(world, extended));
   expect(answer).toMatchObject({ outcome: 'refused', error: { code: 'AlreadyAllocated' } });
   expect((await world.stored(RANGE_KEYS.primary)).holds).toMatchObject([{ untilMs: expect.any(Number) }]);
+});
+
+test('a request for a Service does not allocate an item, and restores no hold, if the owner released it during the request', async () => {
+  const world = await aWorld();
+  const released = { data: fromBits([1]), holds: [{ ...FORMER, items: ['10.0.0.2'] }] };
+  const answer = await world.ask({ items: [IP, TAKEN_PORT], takeUp: {} }, changedMeanwhile(world, released));
+  expect(answer).toMatchObject({ outcome: 'refused', items: [{ error: { code: 'NotHeld' } }, {}] });
+  expect(await world.taken()).toEqual({ '10.0.0.2': 'kbctl-1', '30001': undefined });
 });
 
 test('a refused request leaves the earlier hold unchanged', async () => {
