@@ -12,7 +12,6 @@ import { claimCluster } from '../../lib/table/clusters.ts';
 import type { Chance } from './clock.ts';
 import { LONGEST_WITHDRAWAL_MS, SKEW_MS } from './endpoint-truth.ts';
 import { Process } from './process.ts';
-import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, STACK, type World } from './world.ts';
 
 /** Work that began before a change ends within this time. */
@@ -34,7 +33,7 @@ export async function apply(world: World, change: Partial<ClusterSpec>): Promise
   world.spec = { ...world.spec, ...change };
   world.note(`the spec changes: ${JSON.stringify(change)}`);
   if (change.serviceClusterIPRanges !== undefined) {
-    for (const key of RANGE_KEYS) world.ranges.setRecord(key, false);
+    world.ranges.clearRecords();
     world.ranges.rangeChanged();
     world.inChargeSinceMs = world.clock.nowMs;
   }

@@ -1,5 +1,6 @@
 import { heartbeat } from '../../cli/heartbeat/heartbeat.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
+import { queueEvent } from '../support/memory-queue.ts';
 import { probeReplyOf } from './endpoint-truth.ts';
 import { rollOut } from './operators.ts';
 import { Process, type ProcessKind } from './process.ts';
@@ -22,8 +23,7 @@ export function startPasses(world: World): void {
   if (world.has('endpoints')) {
     if (world.has('rollouts')) void rollOut(world);
     world.onMessage = (body) => {
-      const Records = [{ messageId: '1', eventSource: 'aws:sqs', body }];
-      if (!world.isStopped) void world.invoke('endpoints', { Records });
+      if (!world.isStopped) void world.invoke('endpoints', queueEvent(body));
     };
     void schedule(world, 'endpoints', MINUTE_MS, () => void world.invoke('endpoints', scheduled(world)));
     if (world.has('crashLoop')) void crashLoop(world);
@@ -78,7 +78,7 @@ async function repair(world: World, kind: ProcessKind, keys: readonly string[]):
   world.note(`${kind}: ${summary instanceof Error ? summary.message : JSON.stringify(summary)}`);
   if (summary === undefined || summary instanceof Error || summary.passes !== 1 || summary.failed !== 0) return;
   if (inChargeSinceMs === undefined || inChargeSinceMs !== world.inChargeSinceMs) return;
-  for (const key of keys) world.ranges.setRecord(key, true);
+  for (const key of keys) world.ranges.setRecord(key);
 }
 
 /** Runs the agent on the host of an API server. */

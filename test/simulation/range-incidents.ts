@@ -5,7 +5,6 @@ import { apply, DRAINED_MS, withdraw } from './operators.ts';
 import { repairOnce } from './passes.ts';
 import { INTERVAL_MS } from './settings.ts';
 import type { Store } from './stand-in-table.ts';
-import { RANGE_KEYS } from './stored-items.ts';
 import { CLUSTER, type World } from './world.ts';
 
 /** The time of a save and its repetitions. */
@@ -19,7 +18,7 @@ export async function observe(world: World, chance: Chance): Promise<void> {
   if (world.isAway) return;
   world.isAway = true;
   world.disturbedAtMs = world.clock.nowMs;
-  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  ranges.clearRecords();
   world.inChargeSinceMs = undefined;
   await apply(world, { mode: 'observe' });
   world.observedSinceMs = clock.nowMs;
@@ -46,7 +45,7 @@ export async function restore(world: World, chance: Chance): Promise<void> {
   world.disturbedAtMs = world.clock.nowMs;
   world.stops++;
   await clock.wait(Math.max(DRAINED_MS, byHand ? 0 : copy.atMs + CLOSED_BY_ITSELF_MS - clock.nowMs));
-  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  ranges.clearRecords();
   const registration = table.find(CLUSTERS, CLUSTER);
   table.store = copyOf(copy.store);
   if (chance.once(3)) table.storeAsBefore();
@@ -150,7 +149,7 @@ export async function repairsStop(world: World, chance: Chance): Promise<void> {
   world.disturbedAtMs = world.clock.nowMs;
   world.areRepairsStopped = true;
   await clock.wait(DRAINED_MS + CLOSED_BY_ITSELF_MS);
-  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  ranges.clearRecords();
   world.inChargeSinceMs = undefined;
   world.people.placeUnrecorded(chance);
   await clock.wait(5_000 + chance.pick(30_000));
@@ -171,7 +170,7 @@ export async function loseRegistration(world: World, chance: Chance): Promise<vo
   table.store.get(CLUSTERS)?.delete(CLUSTER);
   world.isRegistrationLost = true;
   world.pauses.delete('cluster');
-  for (const key of RANGE_KEYS) ranges.setRecord(key, false);
+  ranges.clearRecords();
   world.inChargeSinceMs = undefined;
   await clock.wait(DRAINED_MS);
   if (world.has('ranges')) world.people.placeUnrecorded(chance);

@@ -109,13 +109,16 @@ export class RangeTruth {
     }
   }
 
-  /** Sets whether the table must have every owner from now on. */
-  setRecord(key: string, isRecord: boolean): void {
-    if (!isRecord) this.#records.delete(key);
-    else if (!this.#records.has(key)) {
-      this.#records.add(key);
-      for (const item of this.owned()) if (keyOf(item) === key) this.#checkTaken(item);
-    }
+  /** Records that the table must have every owner of the range from now on. */
+  setRecord(key: string): void {
+    if (this.#records.has(key)) return;
+    this.#records.add(key);
+    this.#checkAllTaken(key);
+  }
+
+  /** Records that the table may lack owners from now on. */
+  clearRecords(): void {
+    this.#records.clear();
   }
 
   isRecord(key: string): boolean {
@@ -144,9 +147,7 @@ export class RangeTruth {
       );
     }
     if (write.by.kind === 'admission') this.#checkShares(before, after);
-    if (before.range !== after.range && this.isRecord(key)) {
-      for (const item of this.owned()) if (keyOf(item) === key) this.#checkTaken(item);
-    }
+    if (before.range !== after.range) this.#checkAllTaken(key);
     for (const item of before.taken) if (!after.taken.has(item)) this.#freed(item, write, before, after.range);
     for (const item of after.taken) this.#checkStrikes(item, before, after, write);
   }
@@ -208,6 +209,10 @@ export class RangeTruth {
   #counted(strikes: readonly Strike[], key: string, begunAtMs: number): readonly Strike[] {
     const observedAtMs = this.#observedAtMs.get(key) ?? 0;
     return observedAtMs > begunAtMs ? strikes : strikes.filter(({ atMs }) => atMs > observedAtMs);
+  }
+
+  #checkAllTaken(key: string): void {
+    for (const item of this.owned()) if (keyOf(item) === key) this.#checkTaken(item);
   }
 
   #checkTaken(item: string): void {

@@ -114,15 +114,13 @@ async function makeTrouble(world: World): Promise<void> {
 
 /** Ends one server for good, so that it must leave the endpoints, or restarts it, so that it must be published. */
 async function dieOrRestart(world: World): Promise<void> {
-  const { servers, spec } = world;
+  const { servers } = world;
   const chance = world.chance.of('the last death');
-  const named = spec.apiServers.flatMap((server) =>
-    'address' in server && servers.isGood(server.address) ? server.address : [],
-  );
-  const address = named[chance.pick(named.length)];
+  const good = world.named().filter((address) => servers.isGood(address));
+  const address = good[chance.pick(good.length)];
   if (address === undefined) return;
   // With many silent addresses, a pass may not probe this server while it restarts.
-  if (named.length > 1 && !world.has('silentSpares') && chance.once(3)) return restart(world, address, chance);
+  if (good.length > 1 && !world.has('silentSpares') && chance.once(3)) return restart(world, address, chance);
   world.note(`${address} is dead from now on`);
   servers.set(address, { state: chance.oneOf(['down', 'silent', 'notReady']) });
 }

@@ -1,3 +1,4 @@
+import { aServer } from '../support/a-cluster-spec.ts';
 import type { Chance } from './clock.ts';
 import { type Endpoints, endpointAddresses, isIPv6, sliceAddresses } from './control-plane.ts';
 import { FOREIGN } from './endpoint-truth.ts';
@@ -175,12 +176,11 @@ export async function foreignSlice(world: World, chance: Chance): Promise<void> 
 
 /** Replaces an API server: the spec gets another address. */
 export async function replaceServer(world: World, chance: Chance): Promise<void> {
-  const { spec } = world;
-  const named = spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const named = world.named();
   const spare = ADDRESSES.filter((address) => !named.includes(address) && !world.servers.records.includes(address));
   const [old, next] = [named[chance.pick(named.length)], spare[chance.pick(spare.length)]];
   if (old === undefined || next === undefined || world.has('oneServerKubeconfig')) return;
-  const apiServers = spec.apiServers.map((server) =>
+  const apiServers = world.spec.apiServers.map((server) =>
     'address' in server && server.address === old ? { ...server, address: next } : server,
   );
   await apply(world, { apiServers });
@@ -188,7 +188,7 @@ export async function replaceServer(world: World, chance: Chance): Promise<void>
 
 export async function recordChanges(world: World, chance: Chance): Promise<void> {
   if (!world.has('dns')) return;
-  const named = world.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const named = world.named();
   const spare = ADDRESSES.filter((address) => !named.includes(address));
   const [address = ADDRESSES[3]] = [spare[chance.pick(spare.length)]];
   for (const record of world.servers.records) world.servers.formerRecords.add(record);
@@ -227,15 +227,12 @@ export async function moveControlPlane(world: World, chance: Chance): Promise<vo
   const { servers, clock } = world;
   if (world.has('oneServerKubeconfig') || world.has('dns') || world.isAway || servers.hasMoved) return;
   servers.hasMoved = true;
-  const named = world.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  const named = world.named();
   const others = ADDRESSES.filter((address) => !named.includes(address));
   world.note('the control plane moves');
   servers.move(others);
   // A deregistration that is under way, or has an old kubeconfig, may write to the old control plane.
   for (const address of ADDRESSES) world.endpoints.mayReturn(address, clock.nowMs + KNOWN_MS);
-  const apiServers = others.map(
-    (address) => ({ address, kind: 'server', probe: { path: '/readyz', authenticate: false } }) as const,
-  );
-  await apply(world, { apiServers });
+  await apply(world, { apiServers: others.map((address) => aServer(address)) });
   await clock.wait(10_000 + chance.pick(30_000));
 }

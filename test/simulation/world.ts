@@ -16,7 +16,7 @@ import type { Handler } from '../../lib/runtime/invocation.ts';
 import { CLUSTERS, readPauseOfAll } from '../../lib/table/clusters.ts';
 import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { serverClock } from '../../lib/table/server-clock.ts';
-import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
 import { Chance, Clock } from './clock.ts';
 import { EndpointTruth } from './endpoint-truth.ts';
 import { networkOf } from './network.ts';
@@ -197,10 +197,14 @@ export class World {
     return [...cidrs, ports].some((range) => hasItem(range, item));
   }
 
+  /** Returns the addresses of the spec. */
+  named(): string[] {
+    return this.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
+  }
+
   /** Returns the addresses of the spec and those in the DNS records of its host. */
   expected(): string[] {
-    const named = this.spec.apiServers.flatMap((server) => ('address' in server ? server.address : []));
-    return [...new Set([...named, ...(this.has('dns') ? this.servers.records : [])])];
+    return [...new Set([...this.named(), ...(this.has('dns') ? this.servers.records : [])])];
   }
 
   /** Sets the addresses that must be published from now on: those of the spec and of its DNS records. */
@@ -464,15 +468,14 @@ export class World {
   #firstSpec(): ClusterSpec {
     const isTight = this.has('tightRange');
     const primary = isTight ? '10.0.0.0/28' : this.has('wideRange') ? '10.0.0.0/26' : '10.0.0.0/27';
-    const probe = { path: '/readyz', authenticate: false };
     // A pass tries up to 16 other servers if the server of its kubeconfig does not answer.
     const spares = this.has('silentSpares') && !this.has('oneServerKubeconfig') ? SPARES : [];
-    const servers = [...spares, ...this.firstAddresses].map((address) => ({ address, kind: 'server', probe }) as const);
+    const servers = [...spares, ...this.firstAddresses].map((address) => aServer(address));
     return aClusterSpec({
       name: CLUSTER,
       allocator: 'table',
       kubeconfig: { ssm: 'demo' },
-      apiServers: this.has('dns') ? [...servers, { host: HOST, kind: 'shared', probe }] : servers,
+      apiServers: this.has('dns') ? [...servers, aHost(HOST)] : servers,
       serviceClusterIPRanges: this.has('dualStack') || this.has('secondFamily') ? [primary, 'fd00::/122'] : [primary],
       ...(this.has('secondFamily') && { service: { ipFamilyPolicy: 'PreferDualStack' } }),
       endpoints: { prune: this.has('prune'), leaseSeconds: this.has('longLeases') ? 40 : 15 },
