@@ -1,6 +1,6 @@
-import { expect } from '@jest/globals';
-import { commandsOf, type FencedBlock, isWhatIsPrinted } from '../support/console-blocks.ts';
-import type { TaskWorld } from './task-world.ts';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { commandsOf, type FencedBlock, fencedBlocks, isWhatIsPrinted } from '../support/console-blocks.ts';
+import { openTaskWorld, type TaskWorld } from './task-world.ts';
 
 export type Action = (world: TaskWorld) => unknown;
 
@@ -16,8 +16,33 @@ export interface Story {
   readonly random?: Readonly<Record<string, RegExp>>;
 }
 
+/** Defines the tests of a page with a story. @param endpoint returns the endpoint of the table server */
+export function testPage(page: string, text: string, story: Story, endpoint: () => string): void {
+  let world: TaskWorld;
+
+  beforeAll(async () => {
+    world = await openTaskWorld(endpoint());
+    await story.begins(world);
+  });
+
+  afterAll(async () => {
+    await world?.close();
+  });
+
+  test('every command prints the output on the page', async () => {
+    const blocks = fencedBlocks(text);
+    expect(blocks).not.toEqual([]);
+    for (const block of blocks) await playBlock(page, block, story, world);
+  });
+
+  test('the page contains every command of its story', () => {
+    const commands = Object.keys({ ...story.elsewhere, ...story.after, ...story.random });
+    expect(commands.filter((command) => !text.includes(command))).toEqual([]);
+  });
+}
+
 /** Runs `console` blocks, and applies the effects of `text` blocks. Skips other blocks. */
-export async function playBlock(page: string, block: FencedBlock, story: Story, world: TaskWorld): Promise<void> {
+async function playBlock(page: string, block: FencedBlock, story: Story, world: TaskWorld): Promise<void> {
   if (block.language === 'console') await run(page, block, story, world);
   else if (block.language === 'text') await act(page, block, story, world);
 }

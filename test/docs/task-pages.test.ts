@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
-import { fencedBlocks, pages } from '../support/console-blocks.ts';
-import { playBlock } from './play-page.ts';
+import { pages } from '../support/console-blocks.ts';
+import { testPage } from './play-page.ts';
 import { STORIES } from './task-stories.ts';
-import { openTaskWorld, type TaskWorld } from './task-world.ts';
 
 const FOLDER = 'docs/tasks/';
 const INDEX = `${FOLDER}README.md`;
@@ -30,28 +29,7 @@ test('the index names every page', () => {
   expect(named.toSorted()).toEqual(Object.keys(STORIES).sort());
 });
 
-describe.each(Object.entries(STORIES))('docs/tasks/%s', (page, story) => {
-  let world: TaskWorld;
-
-  beforeAll(async () => {
-    world = await openTaskWorld(server.endpoint);
-    await story.begins(world);
-  });
-
-  afterAll(async () => {
-    await world?.close();
-  });
-
-  test('every command prints the output on the page', async () => {
-    const path = `${FOLDER}${page}`;
-    const blocks = fencedBlocks(texts.get(path) ?? '');
-    expect(blocks).not.toEqual([]);
-    for (const block of blocks) await playBlock(path, block, story, world);
-  });
-
-  test('the page contains every command of its story', () => {
-    const text = texts.get(`${FOLDER}${page}`) ?? '';
-    const commands = [...Object.keys(story.elsewhere ?? {}), ...Object.keys(story.after ?? {})];
-    expect(commands.filter((command) => !text.includes(command))).toEqual([]);
-  });
+describe.each(Object.entries(STORIES))('docs/tasks/%s', (file, story) => {
+  const page = `${FOLDER}${file}`;
+  testPage(page, texts.get(page) ?? '', story, () => server.endpoint);
 });

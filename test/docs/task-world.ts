@@ -7,6 +7,7 @@ import { startApiServers } from '../../local/stand-in/api-servers.ts';
 import { ENDPOINTS } from '../../local/stand-in/resources.ts';
 import type { ServiceAllocator } from '../../local/stand-in/service-storage.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
+import { anEndpoints } from '../support/an-endpoints.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
 import { callKbctl } from '../support/kbctl-in-process.ts';
 import { CLUSTER, type KbctlWorld, openKbctlWorld } from '../support/kbctl-world.ts';
@@ -93,7 +94,7 @@ export async function openTaskWorld(endpoint: string) {
     restoreService: world.restore,
     /** Creates or overwrites the Endpoints as another client with these addresses. */
     async publish(manager: string, addresses: readonly string[]) {
-      const body = { ...endpoints, subsets: [subsetOf(addresses)] };
+      const body = anEndpoints(addresses);
       const isThere = standIn.store.find(ENDPOINTS, 'default', 'kubernetes') !== undefined;
       await (isThere ? call('PUT', ENDPOINTS_PATH, body, manager) : call('POST', ENDPOINTS_LIST, body, manager));
     },
@@ -121,20 +122,6 @@ function ownAllocation(): ServiceAllocator {
     releaseAddress: async () => undefined,
     releasePort: async () => undefined,
   };
-}
-
-const endpoints = {
-  apiVersion: 'v1',
-  kind: 'Endpoints',
-  metadata: {
-    name: 'kubernetes',
-    namespace: 'default',
-    labels: { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
-  },
-};
-
-function subsetOf(addresses: readonly string[]) {
-  return { addresses: addresses.map((ip) => ({ ip })), ports: [{ name: 'https', port: 6443, protocol: 'TCP' }] };
 }
 
 /** Adds a script `kbctl` to the path that adds the name of the table. */
