@@ -54,11 +54,8 @@ export const TABLE_FAULTS: readonly Fault[] = [
 ];
 
 export function throttle(times: number): Fault[] {
-  const body = JSON.stringify({
-    __type: 'com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException',
-    message: 'The level of configured provisioned throughput for the table was exceeded.',
-  });
-  return Array.from({ length: times }, () => ({ kind: 'answer', status: 400, body }));
+  const message = 'The level of configured provisioned throughput for the table was exceeded.';
+  return Array(times).fill(serviceError(400, 'ProvisionedThroughputExceededException', message));
 }
 
 export function serviceError(status: number, type: string, message = ''): Fault {

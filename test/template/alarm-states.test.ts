@@ -1,23 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
-import type { RunRecord } from '../../lib/table/run-records.ts';
-import type { Sample } from './cloudwatch-alarms.ts';
-import { changesOf, type Minute, measured, statesOfAll } from './stack-alarms.ts';
+import { runRecords } from '../support/run-records.ts';
+import { changesOf, type Minute, statesOfAll } from './stack-alarms.ts';
 
 describe('alarms in the life of a stack', () => {
   /** Returns the alarms that fired, with the minutes in which each began and ended. */
-  function firedIn(samples: readonly Sample[], minutes: number): Readonly<Record<string, readonly number[]>> {
-    const changes = [...statesOfAll(samples, minutes)].map(([name, ofAlarm]) => [name, changesOf(ofAlarm)] as const);
+  function firedIn(minutes: number, at: (minute: number) => Minute): Readonly<Record<string, readonly number[]>> {
+    const changes = [...statesOfAll(minutes, at)].map(([name, ofAlarm]) => [name, changesOf(ofAlarm)] as const);
     return Object.fromEntries(changes.filter(([, at]) => at.length > 0));
   }
 
   test('after the first deployment, only the alarms nothing-ran, figures-missing and release-failing fire, and all end', () => {
-    const states = statesOfAll(
-      measured(180, (minute) => ({ runs: minute >= 3 })),
-      180,
-    );
-    for (const [name, ofAlarm] of states) {
+    for (const [name, ofAlarm] of statesOfAll(180, (minute) => ({ runs: minute >= 3 }))) {
       const isSilence = ['nothing-ran', 'figures-missing', 'release-failing'].includes(name);
       expect({ name, first: ofAlarm.includes('ALARM'), later: changesOf(ofAlarm) }).toEqual({
         name,
@@ -28,10 +23,7 @@ describe('alarms in the life of a stack', () => {
   });
 
   test('an outage of an hour causes figures-missing within two minutes, then nothing-ran, and both end after the outage', () => {
-    const fired = firedIn(
-      measured(400, (minute) => ({ runs: minute < 200 || minute >= 260 })),
-      400,
-    );
+    const fired = firedIn(400, (minute) => ({ runs: minute < 200 || minute >= 260 }));
     expect(Object.keys(fired).toSorted()).toEqual(['figures-missing', 'nothing-ran', 'release-failing']);
     expect(fired['figures-missing']).toEqual([202, 261]);
     const [begins = 0, ends = 0, ...others] = fired['nothing-ran'] ?? [];
@@ -41,14 +33,18 @@ describe('alarms in the life of a stack', () => {
 
   const registered = { clustersRegistered: 1_000, clustersJudged: 1_000 };
   const failing = (count: number) => ({ ...registered, clustersOverdue: count, clustersFailing: count });
-  /** Returns samples of a fleet of 1,000 clusters with trouble for an hour from the 200th minute on. */
-  const troubled = (trouble: Partial<Minute>, before: Partial<Minute> = {}) =>
-    measured(400, (minute) => {
-      const isTroubled = minute >= 200 && minute < 260;
-      return { runs: true, figures: registered, ...(minute >= 100 && before), ...(isTroubled && trouble) };
+  const isTroubled = (minute: number) => minute >= 200 && minute < 260;
+  /** Returns the minutes of a fleet of 1,000 clusters with trouble for an hour from the 200th minute on. */
+  const troubled =
+    (trouble: Partial<Minute>, before: Partial<Minute> = {}) =>
+    (minute: number): Minute => ({
+      runs: true,
+      figures: registered,
+      ...(minute >= 100 && before),
+      ...(isTroubled(minute) && trouble),
     });
 
-  test.each<[string, string, readonly Sample[]]>([
+  test.each<[string, string, (minute: number) => Minute]>([
     ['all clusters failing with figures missing', 'figures-missing', troubled({ figures: 'missing' })],
     [
       'all clusters failing while no cluster is judged',
@@ -80,8 +76,8 @@ describe('alarms in the life of a stack', () => {
     ],
   ])(
     'because of %s, the alarm %s fires within two minutes, rolls an update back, and ends after recovery',
-    (_what, alarm, samples) => {
-      const fired = firedIn(samples, 400);
+    (_what, alarm, at) => {
+      const fired = firedIn(400, at);
       for (const name of [alarm, 'release-failing']) {
         expect({ name, at: fired[name] }).toEqual({ name, at: [202, expect.any(Number)] });
       }
@@ -92,23 +88,20 @@ describe('alarms in the life of a stack', () => {
   );
 
   test('one failing cluster of a thousand causes no alarm and blocks no update', () => {
-    expect(firedIn(troubled({ figures: failing(1) }), 400)).toEqual({});
+    expect(firedIn(400, troubled({ figures: failing(1) }))).toEqual({});
   });
 
   test('a part of the fleet that is counted in the next minute causes no alarm', () => {
-    const samples = measured(100, (minute) => {
+    const fired = firedIn(100, (minute) => {
       const clustersJudged = minute === 50 ? 750 : minute === 51 ? 1_250 : 1_000;
       return { runs: true, figures: { ...registered, clustersJudged } };
     });
-    expect(firedIn(samples, 100)).toEqual({});
+    expect(fired).toEqual({});
   });
 
   test('an outage soon after the first deployment causes an alarm', () => {
-    const ofComposite = statesOfAll(
-      measured(120, (minute) => ({ runs: minute >= 3 && minute < 45 })),
-      120,
-    ).get('nothing-ran');
-    expect(changesOf(ofComposite ?? [])).toEqual([expect.any(Number)]);
+    const fired = firedIn(120, (minute) => ({ runs: minute >= 3 && minute < 45 }));
+    expect(fired['nothing-ran']).toEqual([expect.any(Number)]);
   });
 
   const BROKEN: readonly (readonly [string, Omit<Minute, 'runs'>])[] = [
@@ -137,13 +130,12 @@ describe('alarms in the life of a stack', () => {
 
   test('a test covers every alarm that notifies', () => {
     const tried = [...BROKEN.map(([name]) => name), 'nothing-ran'];
-    expect(tried.toSorted()).toEqual([...statesOfAll([], 1).keys()].toSorted());
+    expect(tried.toSorted()).toEqual([...statesOfAll(1, () => ({ runs: false })).keys()].toSorted());
   });
 
   test.each(BROKEN)('the alarm %s begins and ends once with its cause', (name, broken) => {
-    const isBroken = (minute: number) => minute >= 200 && minute < 260;
-    const samples = measured(400, (minute) => ({ runs: true, ...(isBroken(minute) && broken) }));
-    const [begins = 0, ends = 0, ...others] = changesOf(statesOfAll(samples, 400).get(name) ?? []);
+    const fired = firedIn(400, (minute) => ({ runs: true, ...(isTroubled(minute) && broken) }));
+    const [begins = 0, ends = 0, ...others] = fired[name] ?? [];
     expect(others).toEqual([]);
     expect(begins - 200).toBeGreaterThanOrEqual(1);
     expect(begins - 200).toBeLessThanOrEqual(25);
@@ -164,21 +156,9 @@ describe('alarms in the life of a stack', () => {
     const healthAt = (minute: number) => {
       const startedAtMs = (minute - (minute % 60)) * 60_000;
       const counts = minute >= 120 && minute < 240 ? { needAttention: 1, allocated: 9, capacity: 10 } : {};
-      const record: RunRecord = {
-        ...{
-          passId: 'p',
-          startedAtMs,
-          lastSuccessAtMs: startedAtMs,
-          durationMs: 1,
-          outcome: 'succeeded',
-          mode: 'enforce',
-        },
-        ...{ observed: false, counts, findings: [], failuresInARow: 0, events: {} },
-      };
-      const records = Object.fromEntries(LOOPS.map((loop) => [loop, record]));
-      return healthOf(entry, records, { nowMs: minute * 60_000, pausedAll: undefined });
+      return healthOf(entry, runRecords(startedAtMs, { counts }), { nowMs: minute * 60_000, pausedAll: undefined });
     };
-    const samples = measured(400, (minute) => {
+    const fired = firedIn(400, (minute) => {
       const { withFindings, fullestRangePercent, overdue } = healthAt(minute);
       const figures = {
         ...{ clustersWithFindings: Number(withFindings), fullestRangeOfFleetPercent: fullestRangePercent },
@@ -186,29 +166,26 @@ describe('alarms in the life of a stack', () => {
       };
       return { runs: true, figures };
     });
-    expect(firedIn(samples, 400)).toEqual({
-      findings: [122, 241],
-      'range-filling': [122, 241],
-    });
+    expect(fired).toEqual({ findings: [122, 241], 'range-filling': [122, 241] });
   });
 
   test('neither the deletion of clusters nor a growing fleet causes the alarm clusters-lost', () => {
     const registeredAt = (minute: number) => (minute < 100 ? 1 : minute < 200 ? 90 : 60);
-    const samples = measured(300, (minute) => ({
+    const fired = firedIn(300, (minute) => ({
       runs: true,
       figures: { clustersRegistered: registeredAt(minute), clustersJudged: registeredAt(minute) },
     }));
-    expect(changesOf(statesOfAll(samples, 300).get('clusters-lost') ?? [])).toEqual([]);
+    expect(fired).not.toHaveProperty('clusters-lost');
   });
 
   test('a single late tick and a single failed answer cause no alarm', () => {
-    const samples = measured(300, (minute) => ({
+    const fired = firedIn(300, (minute) => ({
       runs: true,
       ...(minute === 200 && {
         counters: { lateTicks: 1, lateProbes: 1, clockSkewed: 1 },
         ofAws: { admission: { Errors: 1, Invocations: 1, Url5xxCount: 1 } },
       }),
     }));
-    expect(firedIn(samples, 300)).toEqual({});
+    expect(fired).toEqual({});
   });
 });

@@ -1,21 +1,18 @@
 import { expect, test } from '@jest/globals';
 import { rollbackConfiguration } from '../../deploy/deployed-stack.ts';
-import { resolveTemplate } from '../support/resolve-template.ts';
-import { uncompiledTemplate } from '../support/uncompiled-template.ts';
+import { COMPOSITES, STACK } from './stack-alarms.ts';
 
 const stack = (Alarms: string) => ({
-  arn: 'arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/a-stack/1',
+  arn: `arn:aws-cn:cloudformation:cn-north-1:123456789012:stack/${STACK}/1`,
   parameters: { Alarms },
   outputs: {},
   tags: {},
 });
 
 test('existing alarms of the stack roll an update back', () => {
-  const configuration = rollbackConfiguration('a-stack', stack('true'), 10);
+  const configuration = rollbackConfiguration(STACK, stack('true'), 10);
   expect(configuration?.MonitoringTimeInMinutes).toBe(10);
-  const names = resourcesOfAlarms().map(
-    ({ AlarmName }) => `arn:aws-cn:cloudwatch:cn-north-1:123456789012:alarm:${AlarmName}`,
-  );
+  const names = COMPOSITES.map(({ AlarmName }) => `arn:aws-cn:cloudwatch:cn-north-1:123456789012:alarm:${AlarmName}`);
   for (const { Arn } of configuration?.RollbackTriggers ?? []) expect(names).toContain(Arn);
   expect(configuration?.RollbackTriggers[0]?.Type).toBe('AWS::CloudWatch::CompositeAlarm');
 });
@@ -25,10 +22,5 @@ test.each([
   ['the stack has no alarms', stack('false'), 10],
   ['the stack does not exist yet', undefined, 10],
 ])('no alarm watches an update if %s', (_, deployed, minutes) => {
-  expect(rollbackConfiguration('a-stack', deployed, minutes)).toBeUndefined();
+  expect(rollbackConfiguration(STACK, deployed, minutes)).toBeUndefined();
 });
-
-function resourcesOfAlarms(): { readonly AlarmName: string }[] {
-  const { Resources } = resolveTemplate(uncompiledTemplate(), {}, 'a-stack');
-  return Object.values(Resources).flatMap(({ Type, Properties }) => (/Alarm$/.test(Type) ? [Properties] : []));
-}

@@ -29,8 +29,12 @@ export function nameOf({ AlarmName }: Pick<StackAlarm, 'AlarmName'>): string {
   return AlarmName.slice(STACK.length + 1);
 }
 
-/** Returns the states of the alarms that notify and of `release-failing` for the samples of each minute. */
-export function statesOfAll(samples: readonly Sample[], minutes: number): ReadonlyMap<string, readonly AlarmState[]> {
+/** Returns the states of the alarms that notify and of `release-failing`, in each minute of a stack. */
+export function statesOfAll(
+  minutes: number,
+  at: (minute: number) => Minute,
+): ReadonlyMap<string, readonly AlarmState[]> {
+  const samples = measured(minutes, at);
   const states = new Map(METRIC_ALARMS.map((alarm) => [alarm.AlarmName, statesOf(alarm, samples, minutes)]));
   const notifying = METRIC_ALARMS.filter(({ AlarmActions }) => AlarmActions !== undefined);
   return new Map([
@@ -63,7 +67,7 @@ export interface Minute {
 }
 
 /** Returns the samples of a stack: passes and invocations of functions, and the figures of the fleet. */
-export function measured(minutes: number, at: (minute: number) => Minute): Sample[] {
+function measured(minutes: number, at: (minute: number) => Minute): Sample[] {
   return Array.from({ length: minutes }, (_, atMinute) => {
     const { runs, figures = {}, counters = {}, ofAws = {} } = at(atMinute);
     const isDue = (loop: Loop) => atMinute % Math.max(1, SCHEDULE_SECONDS[loop] / 60) === 0;
