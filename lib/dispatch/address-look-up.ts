@@ -26,8 +26,8 @@ export function addressLookUp(
     }
     if (serviceRef === undefined) return resolve(host, signal);
     return unlessAborted(signal, async () => {
-      // No cluster can have this name. Code that loads kubeconfigs by name does not confuse this one with the cluster's
-      // own.
+      // No cluster can have the name `host`. Code that loads kubeconfigs by name therefore cannot confuse the kubeconfig of the
+      // management cluster with that of the cluster.
       const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
       const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: () => {} });
       return addressesOfService(serviceRef, kubernetes, (name) => resolve(name, signal));

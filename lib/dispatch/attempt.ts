@@ -109,7 +109,7 @@ async function recordOwnPass(
       ? withinDeadline(environment, RECORDING_MS, (signal) =>
           writeUnreachable(table(signal), { stack, loop: loop.id, cluster: spec.name, nowMs }),
         ).catch(() => {
-          // The next pass without an answer writes the note again.
+          // A lost note does no harm: the next pass without an answer writes it again.
         })
       : undefined,
   ]);
@@ -159,7 +159,7 @@ const WARM = new WeakSet<Environment>();
 
 /**
  * Runs the passes of all clusters. Some passes may exceed their deadline while they wait for a busy event loop.
- * @param known the registrations that were already read; the others are read one by one
+ * @param known the registrations that were already read; the registrations of other clusters are read one by one
  */
 export async function attemptAll(
   batch: Batch,

@@ -47,8 +47,8 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
 }
 
 /**
- * Queues the next tick of suspects. Also queues ticks for the rest of the minute for clusters that answer again: the
- * scheduled invocation does so only from the next minute on.
+ * Queues the next tick of suspects. For clusters that answer again, also queues ticks for the rest of this minute. The scheduled
+ * invocation queues ticks for these clusters from the next minute on.
  */
 async function queueNext(
   invocation: LoopInvocation,

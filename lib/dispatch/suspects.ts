@@ -61,7 +61,9 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
   }
 }
 
-/** Records that the passes of these suspects ended without an accident. Never throws: later passes record the same. */
+/**
+ * Records that the passes of these suspects ended without an accident. Never throws: if the record fails, a later pass writes it.
+ */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;

@@ -15,7 +15,7 @@ export interface Ticking {
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
 }
 
-/** Clusters that do not share the messages of the others. */
+/** Clusters whose ticks are in separate messages. */
 export interface SetApart {
   /** Clusters whose last pass of the loop got no answer. */
   readonly unreachable: ReadonlySet<string>;
@@ -108,7 +108,10 @@ function spread(
   return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
 }
 
-/** Returns a cluster's second by its FNV-1a hash. Its low bits differ for names that differ only in their last letter. */
+/**
+ * Returns a cluster's second by its FNV-1a hash. The low bits of this hash differ even for names that differ only in their last
+ * letter, so that such clusters get different seconds.
+ */
 function secondOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const letter of name) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);

@@ -17,7 +17,7 @@ const contestShape = z.object({
 });
 
 const stateShape = z.object({
-  /** The addresses and ports to publish in the last pass, as one text. */
+  /** The addresses and ports that the last pass had to publish, as one text. */
   wanted: z.exactOptional(z.string()),
   lastWrite: z.exactOptional(z.readonly(ownWriteShape)),
   contest: z.exactOptional(z.readonly(contestShape)),
@@ -27,7 +27,10 @@ const stateShape = z.object({
 type OwnWrite = Readonly<z.infer<typeof ownWriteShape>>;
 /** A contest: another writer repeatedly writes the same objects. */
 type Contest = Readonly<z.infer<typeof contestShape>>;
-/** The state that one pass leaves for the next one. While nothing happens it stays equal, so that no pass needs to save it. */
+/**
+ * The state that one pass leaves for the next one. While nothing happens, the state does not change, so that no pass needs to
+ * save it.
+ */
 export type ContestState = Readonly<z.infer<typeof stateShape>>;
 
 export interface ContestObservation {
@@ -39,7 +42,7 @@ export interface ContestObservation {
   /** The resourceVersions that the pass read; a missing object has an empty text. */
   readonly versions: readonly string[];
   /**
-   * True if the objects publish no address, or an address that must not be published. The pass always corrects this
+   * True if the objects publish no address, or an address that must not be published. The pass always corrects such objects
    * immediately.
    */
   readonly urgent: boolean;
@@ -51,8 +54,8 @@ export interface ContestVerdict {
   /** The state for the next pass if this pass writes nothing, or only some of the objects. */
   readonly state: ContestState;
   /**
-   * The state for the next pass after the write; the caller adds the versions. If the write contests, the delay of the next
-   * write doubles.
+   * The state for the next pass if this pass makes the write. The caller adds the resourceVersions. If another writer undid our
+   * last write, the delay until the next correction doubles.
    */
   readonly afterWrite: ContestState;
   /** True if the write would only revert a change by another writer, and the delay of such writes has not ended. */
@@ -81,7 +84,8 @@ export function judgeContest(before: ContestState, observation: ContestObservati
   const contest = undone ? (seenAgain ?? begun(lastWrite, observation)) : stillOn(before.contest, observation);
   const remembered = contest !== undefined || !isOld(lastWrite);
   const twoOwners = undone && contest !== undefined;
-  // If the last pass had to publish the same, another writer changed the objects.
+  // If the last pass had to publish the same addresses and ports, and the objects differ from them, another writer changed the
+  // objects.
   const corrects = observation.isForeign || (differs && isSame);
   return {
     state: { wanted, ...(lastWrite && remembered && { lastWrite }), ...(contest && { contest }) },

@@ -36,7 +36,7 @@ export interface ClusterConnectionsOptions {
 /** The kubeconfig of a cluster in this process. */
 interface KnownKubeconfig {
   readonly access: ApiServerAccess;
-  /** The hash of its URL and CA. */
+  /** The hash of the URL and the CA in the kubeconfig. */
   readonly controlPlane: string;
   readonly readAtMs: number;
   readonly keepMs: number;

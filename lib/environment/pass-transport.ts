@@ -15,8 +15,8 @@ export interface PassKubeconfig {
   /** Returns the kubeconfig that was read last. */
   readonly current: () => ApiServerAccess;
   /**
-   * Returns a kubeconfig that was read after `used`, and reads it now if necessary. Returns `undefined` if `used` was read in
-   * this pass or within the last minute.
+   * Returns a newer kubeconfig than `used`, and reads it now if necessary. Returns `undefined` if `used` was read in this pass or
+   * within the last minute.
    */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
   /** Discards the kubeconfig, so that the next pass reads it again if the last read is old enough. */

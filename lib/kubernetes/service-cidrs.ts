@@ -9,7 +9,10 @@ export interface ServiceCidr {
   readonly name: string;
   /** The ranges of the ServiceCIDR: one, or one per IP family. */
   readonly networks: readonly Network[];
-  /** True if API servers allocate from it: the object is not being deleted, and its condition Ready is true or absent. */
+  /**
+   * True if API servers allocate from the ServiceCIDR: the object is not being deleted, and its condition Ready is true or
+   * absent.
+   */
   readonly ready: boolean;
 }
 

@@ -41,7 +41,8 @@ export function poolKey(origin: string, tls: TlsMaterial): string {
 }
 
 function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
-  // This rejects when the signal aborts. A request that waits for a free connection would notice the signal only later.
+  // `unlessAborted` rejects as soon as the signal aborts. A request that waits for a free connection would notice the signal only
+  // later.
   return ({ streamed, ...request }, signal) =>
     unlessAborted(signal, async () => {
       const credential = await access.authHeaders();
@@ -139,8 +140,8 @@ function mayReuse(openedAtMs: number, nowMs: number): boolean {
 }
 
 /**
- * Returns whether a new connection may be kept. The connection to a slower server may not, because that server needs the
- * whole time of a probe.
+ * Returns whether a new connection is kept. The connection to a slow server is not kept, because that server needs the whole time
+ * of a probe.
  */
 function mayKeep(status: number, tookMs: number): boolean {
   return status === 200 && tookMs < KEPT_LIMIT_MS;

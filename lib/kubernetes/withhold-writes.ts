@@ -57,14 +57,18 @@ function named({ metadata: { name, namespace } }: KubernetesObject): KubernetesO
   return { metadata: { name, ...(namespace !== undefined && { namespace }) } };
 }
 
-/** Returns the value after a merge patch. No pass removes a field by one. */
+/**
+ * Returns the value after a merge patch. Does not remove fields that are null in the patch, because no pass sends such a patch.
+ */
 function merged(before: unknown, patch: unknown): unknown {
   if (!isRecord(before) || !isRecord(patch)) return patch;
   const fields = Object.entries(patch).map(([field, value]) => [field, merged(before[field], value)]);
   return { ...before, ...Object.fromEntries(fields) };
 }
 
-/** The limits of a reported difference: its fields (the others are only counted), and the length of a value. */
+/**
+ * The limits of a reported difference: the number of listed fields, and the length of a value. Further fields are only counted.
+ */
 const MOST_PARTS = 8;
 const LONGEST_VALUE = 80;
 

@@ -50,7 +50,7 @@ export function mergeOntoNewest(
   const freedWithHold = fromBits(ending.flatMap(({ freedBit }) => freedBit ?? []));
   const data = union(subtract(judged.data, freedWithHold), proved);
   const held = fromBits([...holdsByItem(holds).keys()].flatMap((item) => bitOf(item) ?? []));
-  // Since the read, an item that the pass struck may have got a hold.
+  // An item that this pass struck may have got a hold since the read. Such an item is not struck.
   const strikable = subtract(subtract(data, proved), held);
   const { once, twice } = judged.strikes;
   return {

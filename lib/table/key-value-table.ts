@@ -37,10 +37,10 @@ export interface NewItem extends Pick<Item, 'cluster' | 'key' | 'value' | 'schem
 }
 
 /**
- * The result of a write. `won`: the write happened; another write may have followed. `won` with `withheld`: the write was
- * only simulated, because this caller must not write, and no other writer changed the item. `lost`: the write did not and
- * will not happen, because the item changed after it was read. `unclear`: the reply was lost, and the current item proves
- * neither. After `unclear`, the caller must read the item again before it continues.
+ * The result of a write. `won`: the write happened; another write may have followed. `won` with `withheld`: the write was only
+ * simulated, because this caller must not write, and no other writer changed the item. `lost`: the write did not and will not
+ * happen, because the item changed after it was read. `unclear`: the reply was lost, and the current item does not show whether
+ * the write happened. After `unclear`, the caller must read the item again before it continues.
  */
 export type WriteResult<Written> =
   | { readonly outcome: 'won'; readonly item: Written; readonly withheld?: true }

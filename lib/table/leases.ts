@@ -79,7 +79,7 @@ export function notOverwritten(changes: LeaseChanges, read: StoredLeases, presen
   );
 }
 
-/** Returns only the changes of leases of which no other writer has changed the compared part since the read. */
+/** Omits the change of a lease if another writer has changed the compared part of this lease since the read. */
 function unchanged(
   changes: LeaseChanges,
   read: StoredLeases,

@@ -7,7 +7,10 @@ import { changesNothing } from './guaranteed-update.ts';
 import type { Item, KeyValueTable, NewItem, TableValue, WriteResult } from './key-value-table.ts';
 import { binary, count, decodeItem, storedSize } from './stored-item.ts';
 
-/** Schema 2 added holds. `given` is optional, because an older version drops it when it writes. Losing it is safe. */
+/**
+ * Schema 2 added holds. `given` is optional, because an older version drops this field when it writes. The loss of `given` is
+ * safe.
+ */
 const SCHEMA = 2;
 
 /** A range and its item. A save is conditional on this item. */

@@ -32,8 +32,8 @@ function writesUpTo({ writeId, earlierWrites = new Uint8Array() }: Item, writesK
 }
 
 /**
- * Returns the outcome of a write over `previous`, as the current item proves it; `undefined` if the item proves neither
- * outcome. A delete has no `writeId`.
+ * Returns the outcome of a write over `previous`, as the current item proves it; `undefined` if the item does not prove whether
+ * the write happened. `writeId` is `undefined` for a delete.
  */
 export function provenOutcome(
   there: Item | undefined,
