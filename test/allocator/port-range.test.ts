@@ -21,7 +21,7 @@ describe('A range of node ports', () => {
     },
   );
 
-  test('an empty range is full, and its snapshot names no range', () => {
+  test('a range of zero ports is full, and its snapshot has an empty text as its range', () => {
     const range = portRange('');
     expect(range.allocateNext()).toMatchObject(FULL);
     expect(range.snapshot()).toEqual({ range: '', data: new Uint8Array(0) });

@@ -231,7 +231,7 @@ test('a thousand Services of twenty concurrent clients get different addresses a
   expect(await takenIn(RANGE_KEYS.nodePorts)).toEqual(expect.arrayContaining(ports));
 });
 
-test('a pass of either repair finds only the dropped port', async () => {
+test('the repair passes find only the node port that a Service no longer has', async () => {
   const [ips, ports] = await bothRepairs();
   expect(ips).toMatchObject({ findings: [], errors: [] });
   expect(ports).toMatchObject({ findings: [expect.stringMatching(/^mayHaveLeaked: .* may have leaked/)], errors: [] });

@@ -286,7 +286,7 @@ describe('the admission policy of deploy/rbac.yaml', () => {
     expect(await statusOf(attack)).toBe(403);
   });
 
-  test('the roles allow all these requests without the binding of the policy', async () => {
+  test('without the binding of the admission policy, the roles allow all requests that the policy refuses', async () => {
     const binding = 'validatingadmissionpolicybindings/kube-bootstrap-controller';
     await apiserver.request('DELETE', `/apis/admissionregistration.k8s.io/v1/${binding}`);
     for (const attack of ATTACKS) {

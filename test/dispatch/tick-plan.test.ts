@@ -74,7 +74,7 @@ describe('planTicks', () => {
     return { ...NONE_APART, suspects: new Map(names.map((name) => [name, suspect])) };
   };
 
-  test('each suspect has its own message, which queues the next one when it ends, and the other clusters share messages', () => {
+  test('each suspect has its own message, whose pass queues the next message when it ends, and all other clusters share messages', () => {
     const plan = planTicks('kubernetes-service', clusters(5), { ...AT, apart: suspects(['c-1', 'c-3'], 'again') });
     const alone = plan.filter(({ tick }) => tick.followedUntilMs !== undefined);
     expect(alone.map((tick) => [tick.isFirst, tick.tick.followedUntilMs, ...namesOf(tick)])).toEqual([

@@ -17,7 +17,7 @@ const rows = page
   .map((line) => line.split('|').map((cell) => cell.trim()))
   .map(([, , upstream = '', ours = '']) => ({ upstream, ours }));
 
-test.each(rows)('the blocks that cover $upstream exist, or the page gives a reason', ({ ours }) => {
+test.each(rows)('the describe blocks that cover $upstream exist, or the page gives a reason', ({ ours }) => {
   if (ours.startsWith('none: ')) return;
   const [named = ''] = ours.split(';');
   const titles = [...named.matchAll(/`([^`]+)`/g)].map(([, title]) => title);

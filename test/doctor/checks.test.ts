@@ -93,7 +93,7 @@ describe('the queues', () => {
   test.each([
     { depth: 3, level: 'ok', message: 'ticks: 3 ticks wait' },
     { depth: 20_000, level: 'warn', message: 'ticks: 20000 ticks wait' },
-  ])('$depth waiting ticks are a line of level $level', async ({ depth, level, message }) => {
+  ])('the doctor reports $depth waiting ticks in a line of level $level', async ({ depth, level, message }) => {
     expect(await checkQueues([url], async () => depth, never)).toEqual([expect.objectContaining({ level, message })]);
   });
 

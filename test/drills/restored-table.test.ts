@@ -71,7 +71,7 @@ test('an empty table that replaces a lost one allocates nothing before its first
   expect(world.published()?.subsets).toEqual(endpoints);
 });
 
-test('a backup from an hour ago allocates nothing before its next passes even if allocation was not closed', async () => {
+test('nothing is allocated from a table restored from an hour ago before its next passes, even if allocation was not closed', async () => {
   const world = await atWork();
   const backup = copyOf(world.store);
   world.clock.nowMs += 60 * MINUTE_MS;
@@ -81,7 +81,7 @@ test('a backup from an hour ago allocates nothing before its next passes even if
   await opensWithItsPasses(world);
 });
 
-test('a backup from five minutes ago allocates nothing before its next passes if allocation was closed', async () => {
+test('nothing is allocated from a table restored from five minutes ago before its next passes if allocation was closed', async () => {
   const world = await atWork();
   const backup = copyOf(world.store);
   world.clock.nowMs += 5 * MINUTE_MS;

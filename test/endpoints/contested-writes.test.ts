@@ -53,7 +53,7 @@ describe('two owners of the endpoints', () => {
     expect(run([{ atMs: 0, differs: true }], SETTLED).outcomes).toEqual(['writes']);
   });
 
-  test('a pass corrects a change at once if the pass before created the objects', () => {
+  test('a pass corrects a change at once if the previous pass created the objects', () => {
     const { outcomes } = run([
       { atMs: 0, differs: true },
       { atMs: 10_000, differs: true },
@@ -61,7 +61,7 @@ describe('two owners of the endpoints', () => {
     expect(outcomes).toEqual(['writes', 'writes']);
   });
 
-  test('a pass corrects a change at once if the pass before added or removed an address', () => {
+  test('a pass corrects a change at once if the previous pass added or removed an address', () => {
     const { outcomes } = run(
       [
         { atMs: 0, differs: true, wanted: 'b' },

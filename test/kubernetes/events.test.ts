@@ -115,7 +115,7 @@ describe('a repeated event', () => {
     ]);
   });
 
-  test('a pass counts one sighting of an event, however often it is drafted', () => {
+  test('a pass counts one sighting of an event even if several findings cause the event', () => {
     const { writes, sightings } = plan([draft(), draft()]);
     expect(writes).toHaveLength(1);
     expect(Object.values(sightings)).toEqual([{ count: 1, lastSeenAtMs: start, lastWrittenAtMs: start }]);

@@ -309,7 +309,7 @@ describe('silence', () => {
     await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
   });
 
-  test('a connection that is never established is silence', async () => {
+  test('a probe whose connection is never established counts as silence', async () => {
     const { end, expire } = aTime();
     const { probe } = await serverAnd(() => ({}), { expire });
     const silent = await startSilentServer(end);

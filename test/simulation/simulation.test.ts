@@ -42,7 +42,7 @@ describe('the simulation', () => {
   });
 });
 
-test('themes use only known parts, features and incidents', () => {
+test('each theme of the simulation uses only known parts of the world, features and incidents', () => {
   const known: ReadonlySet<string> = new Set([...PARTS, ...FEATURES, 'crashLoop', 'busy', ...Object.keys(INCIDENTS)]);
   const words = THEMES.flatMap(({ parts, always, perhaps, incidents }) => [
     ...parts,
@@ -58,7 +58,7 @@ describe('planted defects', () => {
     plant.edits.map((edit) => ({ id: plant.id, edit })),
   );
 
-  test.each(edits)('the text that plant $id replaces occurs once in the code', async ({ edit }) => {
+  test.each(edits)('the text that planted defect $id replaces occurs once in the code', async ({ edit }) => {
     const source = await readFile(`${ROOT}/${edit.file}`, 'utf8');
     expect(edited(source, edit)).not.toBe(source);
   });

@@ -259,7 +259,7 @@ describe('a DynamoDB table behind a faulty network', () => {
       expect(await valueThere()).toBe('new');
     });
 
-    test('a refused delete with a lost reply is lost', async () => {
+    test('a delete that the table refused returns lost even if its reply was dropped', async () => {
       const previous = await putNew();
       await overwrite();
       proxy.plan('DeleteItem', dropReply);
@@ -354,7 +354,7 @@ describe('a DynamoDB table behind a faulty network', () => {
     await expect(missing.put(ours(), undefined)).rejects.toMatchObject(failure);
   });
 
-  test('a call to a missing server fails with Unavailable and the endpoint to add', async () => {
+  test('a call to a missing server fails with Unavailable, and the message names the VPC endpoint to add', async () => {
     await proxy.close();
     await expect(table.get(cluster, 'a')).rejects.toMatchObject({
       code: 'Unavailable',

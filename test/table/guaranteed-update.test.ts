@@ -194,7 +194,7 @@ test('work with the same key runs in order, each after the previous work has end
   expect(begun).toEqual(['first', 'other', 'second', 'third']);
 });
 
-test('the next work begins if the signal of work that does not end is aborted', async () => {
+test('work that never ends gives up its turn when its signal aborts', async () => {
   const turns = new Turns();
   const stuck = new AbortController();
   void turns.take('key', stuck.signal, () => new Promise(() => {}));

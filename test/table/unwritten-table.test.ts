@@ -52,7 +52,7 @@ describe('a table without writes', () => {
     expect(a === undefined ? undefined : await view.delete(a)).toEqual({ outcome: 'lost' });
   });
 
-  test('a table without writes to some keys marks writes to those keys as withheld, and makes the other writes', async () => {
+  test('a table that withholds writes of some keys marks these writes as withheld, and makes all other writes', async () => {
     const options = { nowMs: () => 7, isWithheld: (key: string) => key === 'a' };
     const some = unwrittenTable(below, options);
     const a = await some.get('demo', 'a');

@@ -91,7 +91,7 @@ describe('alarms in the life of a stack', () => {
     expect(firedIn(400, troubled({ figures: failing(1) }))).toEqual({});
   });
 
-  test('a part of the fleet that is counted in the next minute causes no alarm', () => {
+  test('a part of the fleet that is counted one minute late causes no alarm', () => {
     const fired = firedIn(100, (minute) => {
       const clustersJudged = minute === 50 ? 750 : minute === 51 ? 1_250 : 1_000;
       return { runs: true, figures: { ...registered, clustersJudged } };

@@ -56,7 +56,7 @@ test('the metrics end with the last line that OpenMetrics requires', async () =>
   expect(text.endsWith('# EOF\n')).toBe(true);
 });
 
-test('the last success of a loop is its last known run, unless its last pass failed', async () => {
+test('the last known run of a loop counts as its last success, unless its last pass failed', async () => {
   const times = { lastSuccessAtMs: 1_000, lastRanAtMs: 5_000 };
   const success = (samples: readonly string[]) => samples.filter((line) => line.includes('last_success')).slice(0, 1);
 

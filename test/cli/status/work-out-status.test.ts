@@ -130,7 +130,7 @@ describe('a loop', () => {
     expect(loopOf(status, 'cluster-ip-repair')).toMatchObject({ failuresInARow: 2, lastPass: { error: ERROR } });
   });
 
-  test('the last run of a loop that probes is its last refresh of a lease', () => {
+  test('the last refresh of a lease counts as the last run of the loop that probes', () => {
     const records = runRecords(NOW_MS - 50_000);
     const at = (leases: StatusInputs['leases']) =>
       loopOf(statusOf({ records, leases }), 'kubernetes-service')?.lastRanAtMs;
