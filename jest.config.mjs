@@ -12,7 +12,7 @@ const common = {
   transform: {},
   extensionsToTreatAsEsm: ['.ts'],
   testEnvironment: 'node',
-  // The project sets no locale of zod: loading its 64 locales takes longer than most test files.
+  // zod's index imports its 64 locales, of which the project uses none. Each test file would load all of them.
   moduleNameMapper: { '^\\.\\./locales/index\\.js$': '<rootDir>/node_modules/zod/v4/locales/en.js' },
 };
 

@@ -1,6 +1,6 @@
 import { isRefused, type Refusal, refused } from '../allocator/refusal.ts';
 import { type HoldTerms, holdOn, isOver } from '../range/hold.ts';
-import type { Released } from '../range/operations.ts';
+import { notHeld, type Released } from '../range/operations.ts';
 import type { ItemState } from '../range/range.ts';
 import { TableError } from '../table/key-value-table.ts';
 import type { ReadRequest, RequestRecord } from '../table/requests.ts';
@@ -140,7 +140,7 @@ export async function releaseItems(
     const result = await each.range.release(values, { expected, checkTime, ...(owner !== undefined && { owner }) });
     const released = new Set(isRefused(result) ? [] : result.released);
     for (const { index, value = '' } of each.requested) {
-      const own = isRefused(result) ? result : notHeld(each, value, result, owner);
+      const own = isRefused(result) ? result : refusalOfKept(each, value, result, owner);
       refusal ??= own;
       items[index] = own
         ? { range: each.name, value, outcome: 'refused', error: errorOf(own) }
@@ -162,16 +162,14 @@ export function unsureOfRelease({ request, requested }: RequestContext): Answer 
   );
 }
 
-function notHeld(
+function refusalOfKept(
   { range }: RequestedRange,
   value: ItemValue,
   { kept }: Released<ItemValue>,
   owner?: string,
 ): Refusal | undefined {
   const item = range.itemOf(value);
-  if (isRefused(item) || !kept.includes(item)) return undefined;
-  const expected = owner === undefined ? 'as it was when this request began' : `by ${owner} as when this request began`;
-  return refused('NotHeld', `${item} is not held ${expected}: look it up`);
+  return isRefused(item) || !kept.includes(item) ? undefined : notHeld(String(item), owner);
 }
 
 /** Returns the answer for one item. An item that was requested twice is reported as released only once. */

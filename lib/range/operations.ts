@@ -150,12 +150,14 @@ function takeValue<Item>(range: Range<Item>, value: Item, claim: HoldClaim | und
   const { holdOwner, nowMs } = claim;
   const hold = range.holdOn(value);
   const expected = claim.expected === undefined ? hold : holdOn(claim.expected, range.textOf(value));
-  if (hold === undefined) return expected === undefined ? range.take(value) : noLongerHeld(range.textOf(value));
+  // A rollback would restore the expected hold, even if its owner has released it.
+  if (hold === undefined) return expected === undefined ? range.take(value) : notHeld(range.textOf(value));
   const isExpected = expected !== undefined && sameTerms(hold, expected);
   return isExpected && !isOver(hold, nowMs) && mayClaim(hold, holdOwner) ? range.claim(value) : range.take(value);
 }
 
-/** Returns a refusal of an item whose expected hold has ended: a rollback of its allocation would restore that hold. */
-function noLongerHeld(item: string): Refusal {
-  return refused('NotHeld', `${item} was released during the request: send a new request`);
+/** Returns the refusal of an item whose hold changed after a request began. `owner` is the owner that the request expects. */
+export function notHeld(item: string, owner?: string): Refusal {
+  const expected = owner === undefined ? 'as it was when this request began' : `by ${owner} as when this request began`;
+  return refused('NotHeld', `${item} is not held ${expected}: look it up`);
 }

@@ -81,7 +81,10 @@ test("a Service keeps a requested value in the client's notation", async () => {
 
 test('a Service that needs no address or port is allowed without a read of the table', async () => {
   const world = await anAdmissionWorld();
-  const unreachable = { ...world.table, get: () => Promise.reject(new TableError('Unavailable', 'nobody is there')) };
+  const unreachable = {
+    ...world.table,
+    get: () => Promise.reject(new TableError('Unavailable', 'the table does not answer')),
+  };
   await world.send({ body: '{}' }); // the webhook knows the token from now on
   for (const spec of [{ clusterIP: 'None' }, { type: 'ExternalName', ports: [] }]) {
     expect(await world.ask({ spec }, unreachable)).toEqual({ uid: 'u-1', allowed: true });
@@ -263,7 +266,7 @@ describe('a table that cannot allocate', () => {
   const unreachable = ({ table }: AdmissionWorld): KeyValueTable => ({
     ...table,
     get: async (cluster, key) => {
-      if (key.startsWith('ranges/')) throw new TableError('Unavailable', 'nobody is there');
+      if (key.startsWith('ranges/')) throw new TableError('Unavailable', 'the table does not answer');
       return table.get(cluster, key);
     },
   });

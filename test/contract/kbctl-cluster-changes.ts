@@ -58,8 +58,8 @@ export function describeClusterChanges(world: () => KbctlWorld): void {
   });
 
   test('kbctl cluster set-mode changes no cluster if one of them is not registered', async () => {
-    expect(await cluster('set-mode', 'observe', 'a', 'nobody', 'owned')).toEqual(
-      ran(3, '', 'error: Cluster "nobody" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n'),
+    expect(await cluster('set-mode', 'observe', 'a', 'unknown', 'owned')).toEqual(
+      ran(3, '', 'error: Cluster "unknown" not found. Registered clusters: a, b, c, owned.\n  Nothing was changed.\n'),
     );
     expect(await registered('a')).toMatchObject({ generation: 2 });
   });

@@ -94,11 +94,11 @@ export function describeKeyValueTable(name: string, { open }: TableUnderTest): v
     test('a put does not confuse an item that was deleted and created again with the one that was read', async () => {
       const old = await put(1);
       won(await open().delete(old));
-      const anew = await put(1);
-      expect(anew.version).toBe(old.version);
+      const created = await put(1);
+      expect(created.version).toBe(old.version);
       expect(await tryPut(2, old)).toEqual({ outcome: 'lost' });
       expect(await open().delete(old)).toEqual({ outcome: 'lost' });
-      expect(await open().get(cluster, 'a')).toEqual(anew);
+      expect(await open().get(cluster, 'a')).toEqual(created);
     });
 
     test('exactly one of fifty simultaneous puts with the same previous item succeeds', async () => {

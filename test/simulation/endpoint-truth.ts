@@ -108,7 +108,7 @@ export class EndpointTruth {
     }
   }
 
-  /** Records a probe. @param isLate the process stood still during the probe, so silence proves nothing about the server */
+  /** Records a probe. @param isLate the process was blocked during the probe, so silence does not show that the server is down */
   probed(process: Process, address: string, { status, isLate = false }: ProbeResult): void {
     const { clock, servers } = this.#world;
     if (status === undefined ? !isLate : !ALIVE.has(status)) servers.notice(address);
@@ -352,7 +352,7 @@ export class EndpointTruth {
     const goneSinceMs = this.#notExpectedSinceMs.get(address);
     // An agent may have refreshed the lease just before the address was removed from the spec.
     const isAgents = this.#world.agents.has(address);
-    // A failed DNS lookup proves nothing: the address of the former record stays while it answers.
+    // After a failed DNS lookup, the address of the former record stays while it answers.
     const { calmSinceMs, servers } = this.#world;
     const isFormerRecord = sentAtMs < calmSinceMs + PASS_MS && servers.formerRecords.has(address);
     // An address stays until its lease expires if no other address of its family is expected.

@@ -66,7 +66,7 @@ export function networkOf(world: World, process: Process, ca: string): Network {
       probed(reply.status);
       return reply;
     } catch (error) {
-      // An error with a kubeconfig that is no longer in the secret proves nothing about the server.
+      // An error with a kubeconfig that is no longer in the secret does not show a fault of the server.
       const isOldKubeconfig = error instanceof Error && error.message === UNTRUSTED && servers.isTrusted(host);
       if (!isOldKubeconfig) probed();
       throw error;
