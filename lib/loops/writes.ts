@@ -44,7 +44,7 @@ export function portsFor(
 ): Ports {
   const { table, kubernetes } = confirmedPorts(ports, confirmWrites);
   if (writes === 'all') return { table, kubernetes };
-  const isWithheld = (key: string) => writes === 'none' || (allocator === 'table' && key.startsWith('ranges/'));
+  const isWithheld = (key: string) => writes === 'none' || (allocator === 'table' && isRangeKey(key));
   return {
     // A withheld save of a usage bitmap is not reported, because it only informs users.
     table: unwrittenTable(table, { ...options, isWithheld, ...(allocator === 'table' && { wouldWrite }) }),

@@ -95,15 +95,7 @@ export async function readPauseOfAll(table: KeyValueTable): Promise<Pause | unde
  * @throws TableError `SchemaTooNew`, `Corrupt` only for the pause of all clusters.
  */
 export async function listClusters(table: KeyValueTable): Promise<ClusterList> {
-  const clusters: ListedCluster[] = [];
-  const unreadable: ClusterList['unreadable'][number][] = [];
-  let pausedAll: Pause | undefined;
-  for await (const page of clusterPages(table)) {
-    clusters.push(...page.clusters);
-    unreadable.push(...page.unreadable);
-    pausedAll ??= page.pausedAll;
-  }
-  return { clusters, unreadable, ...(pausedAll !== undefined && { pausedAll }) };
+  return clustersIn(await table.list(CLUSTERS, ''));
 }
 
 /**

@@ -11,10 +11,10 @@ export type TableValue =
   | { readonly [field: string]: TableValue | undefined };
 
 /** One stored item. `cluster` is the partition key; `key` is the same as in etcd, such as `ranges/serviceips`. */
-export interface Item<Value extends TableValue = TableValue> {
+export interface Item {
   readonly cluster: string;
   readonly key: string;
-  readonly value: Value;
+  readonly value: TableValue;
   /** The id of the last write. Conditional writes compare this id, never `version`. */
   readonly writeId: string;
   /**

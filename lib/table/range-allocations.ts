@@ -77,7 +77,6 @@ export function rangeAllocations<Item>(table: KeyValueTable, range: ConfiguredRa
     ): Promise<Allocated<Item>> => {
       const refusal = refusalBeforeReading(range, requested);
       if (refusal !== undefined) return refusal;
-      if (requested.length === 0) return { outcome: 'allocated', items: [] };
       return updateInTurn(
         (each) => {
           const allocated = allocateAll(each, requested, allocateOptions);

@@ -107,10 +107,8 @@ export function isRangeKey(key: string): boolean {
 
 /** Describes a write of a range: `save ranges/serviceips: 12 taken in 10.0.0.0/24, 1 freed`. */
 export function describeRangeWrite(item: Item, previous: Item | undefined): string {
-  const next = readable(item);
-  if (next === undefined) return `save ${item.key}`;
-  const { range, data, strikes, holds } = next;
-  const before = previous && readable(previous);
+  const { range, data, strikes, holds } = decodeRange(item);
+  const before = previous && decodeRange(previous);
   const freed = before?.range === range ? popCount(subtract(before.data, data)) : 0;
   const figures = [
     [popCount(data), `taken in ${range}`],
@@ -120,15 +118,6 @@ export function describeRangeWrite(item: Item, previous: Item | undefined): stri
   ] as const;
   const shown = figures.filter(([figure], position) => figure > 0 || position === 0);
   return `save ${item.key}: ${shown.map((words) => words.join(' ')).join(', ')}`;
-}
-
-/** Decodes a range. Returns `undefined` if the item does not parse. */
-function readable(item: Item): StoredRange | undefined {
-  try {
-    return decodeRange(item);
-  } catch {
-    return undefined;
-  }
 }
 
 export const holdShape = z.object({

@@ -4,6 +4,8 @@ import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pa
 import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';
+import { rangeContent } from '../../lib/table/ranges.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { refreshLease } from '../support/put-lease.ts';
 
@@ -36,7 +38,8 @@ async function writesAll({ table, kubernetes, spec, nowMs }: PassContext): Promi
   await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
   const lease = { address: '10.0.0.9', source: 'probe', expiresAtMs: nowMs() + 15_000, state: 'leased' } as const;
   await refreshLease(table, spec.name, lease);
-  await table.put({ cluster: spec.name, key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
+  const range = rangeContent(storedRange({ range: '10.0.0.0/24', data: new Uint8Array(0) }));
+  await table.put({ ...range, cluster: spec.name, key: 'ranges/serviceips' }, undefined);
   const { leases: held } = await readLeases(table, spec.name);
   return aReport({ changes: ['wrote'], counts: { activeLeases: held.length }, state: 'remembered' });
 }

@@ -5,6 +5,8 @@ import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pa
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
+import { rangeContent } from '../../lib/table/ranges.ts';
+import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld, aDispatchWorldOf, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 
@@ -82,9 +84,10 @@ describe('the input of a pass', () => {
 });
 
 describe('mode observe', () => {
+  const RANGE = rangeContent(storedRange({ range: '10.0.0.0/24', data: new Uint8Array(0) }));
   const writes = async ({ kubernetes, table }: PassContext) => {
     await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
-    await table.put({ cluster: 'demo', key: 'ranges/serviceips', value: 1, schema: 1 }, undefined);
+    await table.put({ ...RANGE, cluster: 'demo', key: 'ranges/serviceips' }, undefined);
     await table.put({ cluster: 'demo', key: 'masterleases', value: 1, schema: 1 }, undefined);
     return aReport({ changes: ['took lease 10.0.0.1'], wouldWrite: ['remove 10.0.0.2 from the endpoints'] });
   };
@@ -100,7 +103,11 @@ describe('mode observe', () => {
     const line = world.telemetry.lines.find(({ message }) => message === 'pass succeeded');
     expect(line?.fields).toMatchObject({
       mode: 'observe',
-      wouldWrite: ['create Namespace kube-public', 'save ranges/serviceips', 'remove 10.0.0.2 from the endpoints'],
+      wouldWrite: [
+        'create Namespace kube-public',
+        'save ranges/serviceips: 0 taken in 10.0.0.0/24',
+        'remove 10.0.0.2 from the endpoints',
+      ],
       changes: ['took lease 10.0.0.1'],
     });
     expect(await world.recordOf('demo')).toMatchObject({
