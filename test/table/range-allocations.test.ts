@@ -1,181 +1,213 @@
 import { describe, expect, test } from '@jest/globals';
-import { bitsOf, fromBits } from '../../lib/allocator/snapshot-bytes.ts';
+import { ipRangeOf } from '../../lib/allocator/ip-range.ts';
+import { fromBits } from '../../lib/allocator/snapshot-bytes.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/range/configured-range.ts';
+import type { HoldTerms } from '../../lib/range/hold.ts';
 import type { StoredRange } from '../../lib/range/stored-range.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
-import { readRange, saveRange } from '../../lib/table/ranges.ts';
+import { rangeAllocations } from '../../lib/table/range-allocations.ts';
+import { MOST_HOLD_BYTES, readRange, saveRange, sizeOfHolds } from '../../lib/table/ranges.ts';
 import { won } from '../contract/key-value-table.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { AT_ONCE } from '../support/each-table.ts';
 import { memoryTable } from '../support/memory-table.ts';
-import { allocationsOf, ipRange, itemsIn } from '../support/ranges.ts';
+import { itemsIn, made, pickLowest } from '../support/ranges.ts';
 
-const CIDR = '192.168.1.0/24';
-const IP = '192.168.1.2';
-const NOT_READY = 'cannot allocate resources of type serviceipallocations at this time';
+/* Requests to allocate, and crashes during them, are tested in test/allocate. */
+
+const CIDR = 'fd00::/112';
+const KEY = RANGE_KEYS.primary;
+const EMPTY = storedRange({ range: CIDR, data: new Uint8Array(0) });
+const HOLD: HoldTerms = { owner: 'team-a', untilMs: 900, takenUpBy: 'owner', requestId: 'r1' };
 
 const RANGE: ConfiguredRange<string> = {
   cluster: 'c',
-  key: RANGE_KEYS.primary,
+  key: KEY,
   rangesGeneration: 1,
-  emptyAllocator: () => ipRange(CIDR),
+  emptyAllocator: () => made(ipRangeOf(CIDR, pickLowest)),
 };
 
-const EMPTY = storedRange({ range: CIDR, data: new Uint8Array(0) });
+const over = (table: KeyValueTable, configured: Partial<ConfiguredRange<string>> = {}) =>
+  rangeAllocations(table, { ...RANGE, ...configured }, AT_ONCE);
+const values = (...wanted: string[]) => wanted.map((value) => ({ value }));
 
-async function save(table: KeyValueTable, stored: StoredRange = EMPTY): Promise<void> {
-  won(await saveRange(table, 'c', RANGE.key, stored, await table.get('c', RANGE.key)));
+async function newTable(stored: Partial<StoredRange> = {}): Promise<KeyValueTable> {
+  const table = memoryTable();
+  won(await saveRange(table, 'c', KEY, { ...EMPTY, ...stored }, undefined));
+  return table;
 }
 
 async function saved(table: KeyValueTable): Promise<StoredRange> {
-  const read = await readRange(table, 'c', RANGE.key);
+  const read = await readRange(table, 'c', KEY);
   if (read === undefined) throw new Error('expected a range');
   return read.stored;
 }
 
-async function takenIn(table: KeyValueTable): Promise<string[]> {
-  return itemsIn(await saved(table)).map(String);
-}
-
-/** A table that must not be read or written. */
-const UNASKED: KeyValueTable = { get: unasked, list: unasked, put: unasked, delete: unasked };
+const takenIn = async (table: KeyValueTable) => itemsIn(await saved(table));
 
 function unasked(): never {
   throw new Error('the table was asked');
 }
 
-describe('Allocations of cluster IPs', () => {
-  test('an allocation is refused until a pass has saved the range', async () => {
-    const table = memoryTable();
-    const allocations = allocationsOf(table, RANGE, AT_ONCE);
-    const refusals = [
-      await allocations.allocateOne(IP),
-      await allocations.allocateNext(),
-      await allocations.releaseOne(IP),
-    ];
-    for (const refusal of refusals) expect(refusal).toMatchObject({ code: 'NotReady', message: NOT_READY });
-    expect(await table.list('c', '')).toEqual([]);
+const NOT_READY = {
+  code: 'NotReady',
+  message: 'cannot allocate resources of type serviceipallocations at this time',
+};
+
+describe('Allocations from a stored range', () => {
+  test('an address outside the range is refused or ignored without a read of the table', async () => {
+    const table: KeyValueTable = { get: unasked, list: unasked, put: unasked, delete: unasked };
+    const service = { service: { namespace: 'a', name: 'b' }, isNew: true, named: [], claim: { nowMs: 0 } };
+    for (const refusal of [
+      await over(table).allocate(['next', ...values('fd00::')]),
+      await over(table).allocateFor(['next', ...values('fd00::')], service),
+    ]) {
+      expect(refusal).toMatchObject({
+        index: 1,
+        code: 'NotInRange',
+        message: 'the provided IP (fd00::) is not in the valid range. The range of valid IPs is fd00::/112',
+      });
+    }
+    expect(await over(table).release(['10.0.0.1'])).toEqual({ released: [], kept: [] });
   });
 
-  test('an allocation is written to the table, where every other caller sees it', async () => {
-    const table = memoryTable();
-    await save(table);
-    const [one, other] = [1, 2].map(() => allocationsOf(table, RANGE, AT_ONCE));
-    expect(await one?.allocateOne(IP)).toBeUndefined();
-    expect([...bitsOf((await saved(table)).data)]).toEqual([1]);
-    expect((await saved(table)).range).toBe(CIDR);
-    const taken = { code: 'AlreadyAllocated', message: 'provided IP is already allocated' };
-    expect(await one?.allocateOne(IP)).toMatchObject(taken);
-    expect(await other?.allocateOne(IP)).toMatchObject(taken);
-    expect(await takenIn(table)).toEqual([IP]);
-  });
-
-  test('an address outside the range is refused without a read of the table', async () => {
-    const refusal = await allocationsOf(UNASKED, RANGE, AT_ONCE).allocateOne('192.168.0.0');
-    expect(refusal).toMatchObject({
-      code: 'NotInRange',
-      message: 'the provided IP (192.168.0.0) is not in the valid range. The range of valid IPs is 192.168.1.0/24',
-    });
-  });
-
-  test('an allocation depends only on the table, not on earlier calls of the process', async () => {
-    const table = memoryTable();
-    await save(table);
-    const local = ipRange(CIDR);
-    const allocations = allocationsOf(table, { ...RANGE, emptyAllocator: () => local }, AT_ONCE);
-    expect(local.allocate(IP)).toBeUndefined();
-    expect(await allocations.allocateOne(IP)).toBeUndefined();
-    local.release(IP);
-    expect(await allocations.allocateOne(IP)).toMatchObject({ code: 'AlreadyAllocated' });
-    expect(await takenIn(table)).toEqual([IP]);
-  });
-});
-
-describe('a range of another spec', () => {
-  test.each<[string, Partial<StoredRange>, Partial<ConfiguredRange<string>>, object]>([
+  test.each<[string, Partial<StoredRange> | undefined, number, object]>([
+    ['that no pass has saved', undefined, 1, NOT_READY],
     [
       'with another CIDR',
-      { range: '192.168.2.0/24' },
-      {},
+      { range: 'fd01::/112' },
+      1,
       { code: 'MismatchedRange', message: 'the provided range does not match the current range' },
     ],
-    ['that an audit saved', { allocator: 'apiserver' }, {}, { code: 'NotReady', message: NOT_READY }],
-    ['of an older generation', { generation: 1 }, { rangesGeneration: 2 }, { code: 'NotReady', message: NOT_READY }],
-    [
-      'of an older generation and another CIDR',
-      { generation: 1, range: '192.168.2.0/24' },
-      { rangesGeneration: 2 },
-      { code: 'NotReady', message: NOT_READY },
-    ],
+    ['that an audit saved', { allocator: 'apiserver' }, 1, NOT_READY],
+    ['of an older generation', { generation: 1 }, 2, NOT_READY],
+    ['of an older generation and another CIDR', { generation: 1, range: 'fd01::/112' }, 2, NOT_READY],
     [
       'of a newer generation',
       { generation: 3 },
-      { rangesGeneration: 2 },
+      2,
       { code: 'NotReady', message: expect.stringMatching(/generation 3 of its spec, and this is generation 2/) },
     ],
-  ])('a range %s refuses every operation and is not written', async (_, stored, configured, refusal) => {
-    const table = memoryTable();
-    await save(table, { ...EMPTY, data: fromBits([1]), ...stored });
-    const before = await table.get('c', RANGE.key);
-    const allocations = allocationsOf(table, { ...RANGE, ...configured }, AT_ONCE);
+  ])('a range %s refuses every operation and is not written', async (_, stored, rangesGeneration, refusal) => {
+    const table = stored === undefined ? memoryTable() : await newTable({ data: fromBits([1]), ...stored });
+    const before = await table.get('c', KEY);
+    const allocations = over(table, { rangesGeneration });
     const service = { namespace: 'a', name: 'b' };
     for (const refused of [
       await allocations.allocate(['next']),
       await allocations.allocateFor(['next'], { service, isNew: true, named: [], claim: { nowMs: 0 } }),
-      await allocations.release([IP]),
+      await allocations.release(['fd00::2']),
       await allocations.heldBy('r1'),
-      await allocations.lookUp([IP]),
+      await allocations.lookUp(['fd00::2']),
     ]) {
       expect(refused).toMatchObject({ outcome: 'refused', ...refusal });
     }
-    expect(await table.get('c', RANGE.key)).toEqual(before);
+    expect(await table.get('c', KEY)).toEqual(before);
   });
 
   test('a stored spec with an invalid range causes an error with a code', () => {
     const spec = aClusterSpec({ serviceClusterIPRanges: ['10.0.0.0/99'], serviceNodePortRange: '9-1' });
     const cluster = { spec, rangesGeneration: 1 };
     const coded = expect.objectContaining({ code: 'Unparsable' });
-    expect(() => addressRange(cluster, RANGE_KEYS.primary, () => 0)?.emptyAllocator()).toThrow(coded);
+    expect(() => addressRange(cluster, KEY, () => 0)?.emptyAllocator()).toThrow(coded);
     expect(() => nodePortRange(cluster, () => 0).emptyAllocator()).toThrow(coded);
   });
 
   test('a corrupt range stays unchanged', async () => {
     const table = memoryTable();
-    const item = won(await table.put({ cluster: 'c', key: RANGE.key, value: { data: 'x' }, schema: 1 }, undefined));
-    await expect(allocationsOf(table, RANGE, AT_ONCE).allocateOne(IP)).rejects.toMatchObject({ code: 'Corrupt' });
-    expect(await table.get('c', RANGE.key)).toEqual(item);
+    const item = won(await table.put({ cluster: 'c', key: KEY, value: { data: 'x' }, schema: 1 }, undefined));
+    await expect(over(table).allocate(['next'])).rejects.toMatchObject({ code: 'Corrupt' });
+    expect(await table.get('c', KEY)).toEqual(item);
   });
-});
 
-describe('the strikes of an address', () => {
-  const struck = {
-    ...EMPTY,
-    data: fromBits([1, 2]),
-    strikes: { once: fromBits([1, 2]), twice: fromBits([1]), last: { atMs: 1, passId: 'p' } },
-  };
-
-  test('a release clears only the strikes of its address', async () => {
-    const table = memoryTable();
-    await save(table, struck);
-    expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();
+  test('a release frees addresses in canonical form, with their holds and strikes, and changes nothing else', async () => {
+    const strikes = { once: fromBits([4, 5]), twice: fromBits([4]), last: { atMs: 1, passId: 'p' } };
+    const hold = { ...HOLD, items: ['fd00::7', 'fd00::8'] };
+    const table = await newTable({ data: fromBits([4, 5, 6, 7]), strikes, holds: [hold] });
+    const released = await over(table).release(['FD00:0::5', 'fd00::5', 'fd00::7', 'fd00::9', '10.0.0.1']);
+    expect(released).toEqual({ released: ['fd00::5', 'fd00::7'], kept: [] });
     expect(await saved(table)).toEqual({
-      ...struck,
-      data: fromBits([2]),
-      strikes: { ...struck.strikes, once: fromBits([2]), twice: new Uint8Array(0) },
+      ...EMPTY,
+      data: fromBits([5, 7]),
+      strikes: { ...strikes, once: fromBits([5]), twice: new Uint8Array(0) },
+      holds: [{ ...HOLD, items: ['fd00::8'] }],
     });
+    const before = await table.get('c', KEY);
+    expect(await over(table).release(['fd00::5'])).toEqual({ released: [], kept: [] });
+    expect(await table.get('c', KEY)).toEqual(before);
   });
 });
 
-test('a release of a free address writes nothing', async () => {
-  const table = memoryTable();
-  await save(table);
-  const before = await table.get('c', RANGE.key);
-  expect(await allocationsOf(table, RANGE, AT_ONCE).releaseOne(IP)).toBeUndefined();
-  expect(await table.get('c', RANGE.key)).toEqual(before);
+describe('a retry of a request', () => {
+  const retry = { hold: HOLD, isRetry: true };
+
+  test('a retry of a request gets its present items in any order, and writes only missing items', async () => {
+    const table = await newTable();
+    const wanted = ['next', { value: 'fd00::101' }, 'next'] as const;
+    const items = ['fd00::102', 'fd00::101', 'fd00::103'];
+    expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
+    const before = await table.get('c', KEY);
+    expect(await over(table).allocate(wanted, retry)).toEqual({ outcome: 'allocated', items });
+    expect(await over(table).allocate([...values('fd00::101', 'fd00::101'), 'next'], retry)).toMatchObject({
+      index: 1,
+      code: 'AlreadyAllocated',
+    });
+    expect(await table.get('c', KEY)).toEqual(before);
+    await over(table).release(['fd00::101']);
+    await over(table).allocate([{ value: 'fd00::3' }, 'next', 'next', 'next'], retry);
+    expect(await takenIn(table)).toEqual(['fd00::3', 'fd00::101', 'fd00::102', 'fd00::103']);
+    expect(await over(table).heldBy('r1')).toEqual(['fd00::102', 'fd00::103', 'fd00::3', 'fd00::101']);
+  });
+
+  test.each([
+    ['a retry of another request', { hold: { ...HOLD, requestId: 'r2' }, isRetry: true }],
+    ['the same request without a retry', { hold: HOLD }],
+    ['a caller without a request', {}],
+  ])('%s does not get the items of a request', async (_, options) => {
+    const table = await newTable();
+    await over(table).allocate(values('fd00::1'), retry);
+    expect(await over(table).allocate(values('fd00::1'), options)).toMatchObject({ code: 'AlreadyAllocated' });
+  });
 });
 
-test('a release of an address outside the range does nothing', async () => {
-  expect(await allocationsOf(UNASKED, RANGE, AT_ONCE).releaseOne('10.0.0.1')).toBeUndefined();
+describe('the limit of 64 KB for holds', () => {
+  const aHold = (index: number) => ({
+    owner: `team-${index}-${'x'.repeat(50)}`,
+    takenUpBy: 'any' as const,
+    requestId: `r${index}${'y'.repeat(55)}`,
+  });
+  const ownHolds = (many: number) =>
+    Array.from({ length: many }, (_, index) => ({ ...aHold(index), items: [`fd00::${(4096 + index).toString(16)}`] }));
+
+  test('each address of a /24 can be held by its own request', () => {
+    const longest = Array.from({ length: 254 }, (_, index) => ({
+      owner: 'o'.repeat(63),
+      takenUpBy: 'owner' as const,
+      requestId: `${index}`.padEnd(63, 'r'),
+      untilMs: Date.UTC(9999, 0),
+      items: ['255.255.255.255'],
+    }));
+    expect(sizeOfHolds(longest)).toBeLessThan(MOST_HOLD_BYTES);
+  });
+
+  test('an allocation with a hold beyond the limit is refused, and items without a hold are still allocated', async () => {
+    let many = 1;
+    while (sizeOfHolds(ownHolds(many + 1)) <= MOST_HOLD_BYTES) many++;
+    const data = fromBits(Array.from({ length: many }, (_, index) => 4095 + index));
+    const full = { ...EMPTY, data, holds: ownHolds(many) };
+    const table = await newTable(full);
+    const refusal = await over(table).allocate(['next'], { hold: aHold(many) });
+    expect(refusal).toMatchObject({
+      outcome: 'refused',
+      code: 'HoldsFull',
+      message: expect.stringMatching(/room for 65536: release some/),
+    });
+    expect(refusal).not.toHaveProperty('index');
+    expect(await saved(table)).toEqual(full);
+    expect(await over(table).allocate(['next'])).toMatchObject({ outcome: 'allocated' });
+    expect(await over(table).release(['fd00::1000'])).toMatchObject({ released: ['fd00::1000'] });
+    expect(await over(table).allocate(['next'], { hold: aHold(many) })).toMatchObject({ outcome: 'allocated' });
+  });
 });
