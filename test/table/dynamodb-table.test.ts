@@ -342,26 +342,6 @@ describe('a DynamoDB table behind a faulty network', () => {
       await failure;
     });
   });
-
-  test('reads and writes of a missing table fail with its name and region', async () => {
-    const missing = openTable(client, undefined, 'elsewhere');
-    const failure = {
-      code: 'TableMissing',
-      message: expect.stringMatching(/^Table "elsewhere" was not found in region eu-test-1 .*deploy/),
-    };
-    await expect(missing.get(cluster, 'a')).rejects.toMatchObject(failure);
-    await expect(missing.list(cluster, '')).rejects.toMatchObject(failure);
-    await expect(missing.put(ours(), undefined)).rejects.toMatchObject(failure);
-  });
-
-  test('a call to a missing server fails with Unavailable, and the message names the VPC endpoint to add', async () => {
-    await proxy.close();
-    await expect(table.get(cluster, 'a')).rejects.toMatchObject({
-      code: 'Unavailable',
-      message: expect.stringMatching(/gateway endpoint for com\.amazonaws\.[a-z0-9-]+\.dynamodb/),
-    });
-    proxy = await startFaultProxy(dynalite.endpoint);
-  });
 });
 
 test('createTable keeps an existing table and its content', async () => {
