@@ -7,14 +7,12 @@ import type { PassContext } from './pass.ts';
 import type { GatheredRange, RangeAtStart, RepairWorld } from './repair-gather.ts';
 import { type RepairKind, reworded } from './repair-kind.ts';
 
-/** The decision about one range. */
 export interface Decision {
   readonly start: RangeAtStart;
   readonly findings: readonly Finding[];
   readonly counts: Readonly<Record<string, number>>;
   readonly errors?: readonly Error[];
   readonly needsFreshList?: boolean;
-  /** The save of the range. Absent if nothing must be saved. */
   readonly save?: Save;
 }
 
@@ -22,7 +20,6 @@ export interface Save {
   readonly next: RangeDecision['next'];
   /** The decision, which can be merged onto the range of another writer. Absent for a usage bitmap, which is never merged. */
   readonly decided?: RangeDecision;
-  /** The description of the write. */
   readonly change: string;
 }
 

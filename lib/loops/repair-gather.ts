@@ -6,7 +6,7 @@ import type { AuditedRange } from '../repair/audit.ts';
 import { type EnterClaims, FindingList, RepairError } from '../repair/claims.ts';
 import { type Rebuild, recordedRange, startRebuild } from '../repair/compare-range.ts';
 import { TableError } from '../table/key-value-table.ts';
-import { decodeRange, type ReadRange } from '../table/ranges.ts';
+import { type ReadRange, readRange } from '../table/ranges.ts';
 import type { PassContext, PassReport } from './pass.ts';
 import { type RepairErrorWords, type RepairKind, reworded } from './repair-kind.ts';
 
@@ -18,7 +18,6 @@ export type RangeAtStart = { readonly key: RangeKey; readonly configured: string
   | { readonly state: 'corrupt'; readonly error: TableError }
 );
 
-/** A range with the claims of all Services. */
 export type GatheredRange<Item> =
   | { readonly allocator: 'table'; readonly start: RangeAtStart; readonly claimed: Rebuild<Item> }
   | { readonly allocator: 'apiserver'; readonly start: RangeAtStart; readonly claimed: AuditedRange<Item> };
@@ -101,9 +100,8 @@ async function readRanges<Item>(
   const read = await Promise.all(
     ranges.map(async ({ key, configured }): Promise<RangeAtStart> => {
       try {
-        const item = await table.get(spec.name, key);
-        if (item === undefined) return { key, configured, state: 'unsaved' };
-        return { key, configured, state: 'read', stored: decodeRange(item), item };
+        const read = await readRange(table, spec.name, key);
+        return { key, configured, ...(read === undefined ? { state: 'unsaved' } : { state: 'read', ...read }) };
       } catch (error) {
         if (!(error instanceof TableError) || error.code !== 'Corrupt') throw reworded(errors.cannotRead, error);
         return { key, configured, state: 'corrupt', error };
@@ -145,7 +143,6 @@ function openRecord<Item>(
   return { allocator: 'table', start, claimed: startRebuild(stored, recorded, rebuilt) };
 }
 
-/** Opens a range from which the cluster's own API servers allocate. */
 function openAudit<Item>({ makeAuditedRange, errors }: RepairKind<Item>, start: RangeAtStart): GatheredRange<Item> {
   const claimed = usable(makeAuditedRange(start.configured), errors, start.configured);
   return { allocator: 'apiserver', start, claimed };

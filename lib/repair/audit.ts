@@ -58,7 +58,6 @@ export function auditRange<Item>(
   };
 }
 
-/** Returns an empty audited range, which the claims fill. */
 export function auditedRange<Item>(range: RangeAllocator<Item>): AuditedRange<Item> {
   return {
     spec: range.spec,

@@ -36,7 +36,6 @@ export interface Claim {
   readonly item: string;
   /** The item as messages show it: `[IPv4]:10.0.0.1` or `30000`. */
   readonly shown: string;
-  /** The canonical text of the range. */
   readonly range: string;
 }
 

@@ -29,7 +29,6 @@ export type MakeRange<Item> = (text: string) => RangeAllocator<Item> | Refusal;
 /** The result of a claim. `recorded`: the claim is good. `notRecorded`: the claim is good, and the record lacks the item. */
 export type ClaimResult = 'recorded' | 'notRecorded' | Refusal;
 
-/** A range that receives the claims of Services. */
 export interface ClaimedRange<Item> {
   /** The canonical text of the range. */
   readonly spec: string;

@@ -23,7 +23,6 @@ export interface Rebuild<Item> extends ClaimedRange<Item> {
   readonly holders: ReadonlyMap<number, ServiceClaim>;
 }
 
-/** The decision about one range. */
 export interface Comparison extends RangeDecision {
   readonly findings: readonly Finding[];
   readonly changed: boolean;
@@ -73,7 +72,6 @@ export function startRebuild<Item>(
   return { spec: rebuilt.spec, stored, recorded, rebuilt, holders, claim: held.size === 0 ? enter : enterHeld };
 }
 
-/** Returns the bits of held items that are in the range. */
 function bitsOfHolds<Item>(stored: StoredRange | undefined, range: RangeAllocator<Item>): number[] {
   return [...holdsByItem(stored?.holds ?? []).keys()].flatMap((text) => range.bitOf(text) ?? []);
 }

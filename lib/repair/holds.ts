@@ -12,7 +12,6 @@ export interface HoldJudgement {
   readonly kept: Uint8Array;
   readonly ended: readonly EndedHold[];
   readonly counts: {
-    /** The number of items whose hold continues. */
     readonly held: number;
     /** The number of items that this pass frees because their hold expired. */
     readonly holdsEnded: number;

@@ -38,7 +38,6 @@ const REQUEST_GRACE_MS = 60_000;
 /** If the Service already exists, the API server deletes the IPAddress that it has just created within this time. */
 const ROLLBACK_GRACE_MS = 5_000;
 
-/** The objects that a pass read. */
 export interface AddressView {
   readonly nowMs: number;
   /** The Services by their {@link serviceKey}. */

@@ -2,13 +2,11 @@ import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-d
 import { attemptsOf, isNotAuthenticated, isThrottled, nameOfError, statusOf } from '../aws/sdk.ts';
 import { TableError, type TableErrorCode } from './key-value-table.ts';
 
-/** The DynamoDB actions that the table uses, by their IAM names. */
 export type TableAction = `dynamodb:${'GetItem' | 'Query' | 'PutItem' | 'DeleteItem'}`;
 
 export interface FailedCall {
   readonly action: TableAction;
   readonly tableName: string;
-  /** `undefined` if no region is set. */
   readonly region: string | undefined;
   readonly deadline?: AbortSignal;
 }
@@ -90,7 +88,6 @@ function shownName(error: unknown, name: string): string {
   return hasCode ? String(error.code) : name;
 }
 
-/** Returns the region of the client, for messages. */
 export async function regionOf(client: DynamoDBClient): Promise<string | undefined> {
   try {
     return await client.config.region();

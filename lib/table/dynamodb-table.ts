@@ -50,10 +50,8 @@ export function createDynamoClient(options: DynamoClientOptions = {}): DynamoDBC
 const QUIET = { trace() {}, debug() {}, warn() {} } as unknown as NonNullable<DynamoDBClientConfig['logger']>;
 
 export interface DynamoDbTableOptions {
-  /** The client that all passes of a process share. */
   readonly client: DynamoDBClient;
   readonly tableName: string;
-  /** The signal that ends every call, with its retries and waits. */
   readonly deadline: AbortSignal;
   readonly nowMs: () => number;
   readonly newWriteId: () => string;

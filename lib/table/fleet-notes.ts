@@ -64,7 +64,6 @@ const REMEMBERED_MS = 7 * 24 * HOUR_MS;
 const QUEUED_BEFORE_MS = 60_000;
 
 export interface Accident {
-  /** The due time of the passes. */
   readonly atMs: number;
   /** The clusters whose passes ran in the process. */
   readonly clusters: readonly string[];

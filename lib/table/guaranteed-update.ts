@@ -89,7 +89,6 @@ export async function guaranteedUpdate<Result>(
   return 'withheld' in written ? written.decision.withheld : written.decision.result;
 }
 
-/** Returns true if writing `content` over `current` would change nothing. */
 export function changesNothing(content: Content, current: Item): boolean {
   return (
     content.schema === current.schema &&
@@ -106,7 +105,6 @@ function contended(cluster: string, key: string, outcome: string): TableError {
   return new TableError('Contended', `${what}; the next pass reads it again.`);
 }
 
-/** Waits a random part of 20 ms after attempt 0. Each further attempt doubles this limit, up to 500 ms. */
 async function jitteredWait(attempt: number): Promise<void> {
   await sleep(Math.random() * Math.min(FIRST_WAIT_MS * 2 ** attempt, LONGEST_WAIT_MS));
 }

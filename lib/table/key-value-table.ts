@@ -76,9 +76,7 @@ export type TableErrorCode =
   /** A network fault or a 5xx answer. A write may have happened. */
   | 'Unavailable'
   | 'DeadlineExceeded'
-  /** An item is larger than the table allows. */
   | 'ItemTooLarge'
-  /** An item's schema is newer than this code. */
   | 'SchemaTooNew'
   | 'Corrupt'
   /** A guaranteed update lost every attempt, or its outcome is unclear. The next pass reads the item again. */

@@ -16,7 +16,6 @@ const REMEDY = 'correct it, or remove it, which ends all deregistrations of the 
  */
 const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
-/** All leases of a cluster, and their item. A write is conditional on this item. */
 export interface StoredLeases {
   /** Active and expired leases, in byte order of their addresses: 10.0.0.10 is before 10.0.0.2. */
   readonly leases: readonly Lease[];

@@ -13,7 +13,6 @@ import { binary, count, decodeItem, storedSize } from './stored-item.ts';
  */
 const SCHEMA = 2;
 
-/** A range and its item. A save is conditional on this item. */
 export interface ReadRange {
   readonly stored: StoredRange;
   readonly item: Item;
@@ -92,7 +91,6 @@ function strikesThatFit({ once, twice, last }: LeakStrikes, room: number): LeakS
   return { twice: most, once: fitting(once, room - most.length), ...(last && { last }) };
 }
 
-/** Returns the number of bytes that holds take in the item of their range. */
 export function sizeOfHolds(holds: readonly Hold[]): number {
   return storedSize(holdsValue(holds));
 }

@@ -38,7 +38,6 @@ const requestShape = z.discriminatedUnion('state', [
 ]);
 export type RequestRecord = Readonly<z.infer<typeof requestShape>>;
 
-/** A record and its item. The write of the next step is conditional on this item. */
 export interface ReadRequest {
   readonly record: RequestRecord;
   readonly item: Item;

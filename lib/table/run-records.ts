@@ -12,7 +12,6 @@ const findingShape = z.object({
   type: z.custom<FindingType>((type) => typeof type === 'string', 'is not of type string'),
   message: z.string(),
   item: z.exactOptional(z.string()),
-  /** The affected Service: `namespace/name`. */
   service: z.exactOptional(z.string()),
 });
 
@@ -56,7 +55,6 @@ export type RunRecord = Readonly<z.infer<typeof recordShape>>;
 
 export type RecordedFinding = RunRecord['findings'][number];
 
-/** A record and its item. A write is conditional on this item. */
 export interface ReadRunRecord {
   readonly record: RunRecord;
   readonly item: Item;
@@ -68,7 +66,6 @@ const SCHEMA = 1;
  * exceed 1 KB.
  */
 const WRITES_KEPT = 8;
-/** The number of findings that a record keeps. */
 export const MAX_FINDINGS = 20;
 const MAX_MESSAGE_LENGTH = 500;
 /** This is longer than any address, port or Service name. */
@@ -138,7 +135,6 @@ export function runKey(loop: Loop): string {
   return `runs/${loop}`;
 }
 
-/** Returns the finding with its texts cut to the length that a record keeps. */
 export function cutFinding({ type, message, item, service }: RecordedFinding): RecordedFinding {
   return {
     type,
@@ -148,7 +144,6 @@ export function cutFinding({ type, message, item, service }: RecordedFinding): R
   };
 }
 
-/** Returns the first lines of a list, each cut to the length that a record keeps. */
 export function cutLines(lines: readonly string[]): readonly string[] {
   return lines.slice(0, MAX_LINES).map((line) => cut(line));
 }

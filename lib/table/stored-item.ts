@@ -20,7 +20,6 @@ export function itemOf(content: NewItem, previous: Item | undefined, writeId: st
   };
 }
 
-/** The number of earlier writes that an item remembers by default. */
 const WRITES_KEPT = 64;
 /** The number of bytes of a trace, which is a hash of a write id. In one of 10^11 items, two writes have the same trace. */
 const TRACE_BYTES = 6;

@@ -140,6 +140,17 @@ describe('Allocations from a stored range', () => {
   });
 });
 
+test('a release for a request frees only the addresses that the request still holds', async () => {
+  const others = { ...HOLD, requestId: 'r2', items: ['fd00::3'] };
+  const table = await newTable({ data: fromBits([0, 1, 2]), holds: [{ ...HOLD, items: ['fd00::1'] }, others] });
+  const addresses = ['fd00::1', 'fd00::2', 'fd00::3'];
+  expect(await over(table).release(addresses, { requestId: 'r1' })).toEqual({
+    released: ['fd00::1'],
+    kept: ['fd00::2', 'fd00::3'],
+  });
+  expect(await takenIn(table)).toEqual(['fd00::2', 'fd00::3']);
+});
+
 describe('a retry of a request', () => {
   const retry = { hold: HOLD, isRetry: true };
 
