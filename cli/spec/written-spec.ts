@@ -1,4 +1,5 @@
 import { type ApiServerSpec, type ClusterSpec, isDnsName } from '../../lib/cluster/cluster-spec.ts';
+import { isRecord, type JsonRecord } from '../../lib/cluster/values.ts';
 
 /** Returns a stored spec in the form of a spec file, for which `validateClusterSpec` returns the same spec again. */
 export function writtenSpec({
@@ -16,23 +17,13 @@ function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServ
   return { ...source, probe: written };
 }
 
-export type Plain =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Plain[]
-  | { readonly [field: string]: Plain | undefined };
-
 /** One field in which two specs differ, named as in a spec file. */
 export interface FieldDifference {
   /** `mode`, `endpoints.leaseSeconds`, `apiServers[203.0.113.10].probe.path`. */
   readonly field: string;
-  readonly before?: Plain;
-  readonly after?: Plain;
+  readonly before?: unknown;
+  readonly after?: unknown;
 }
-
-type Fields = { readonly [field: string]: Plain | undefined };
 
 /**
  * Compares field by field, in the order of the spec. Entries of lists are identified by address, host or name, not by
@@ -47,13 +38,13 @@ export function differenceLine({ field, before, after }: FieldDifference): strin
 }
 
 /** Returns the fields as in a spec file, where the ranges have another name and are one text. */
-function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): Plain {
+function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): unknown {
   const written = { ...spec, serviceClusterIPRange: serviceClusterIPRanges.join(','), serviceNodePortRange };
-  return JSON.parse(JSON.stringify(written)) as Plain;
+  return JSON.parse(JSON.stringify(written));
 }
 
-function differences(field: string, before: Plain | undefined, after: Plain | undefined): FieldDifference[] {
-  if (isFields(before) && isFields(after)) return ofFields(before, after, (name) => within(field, name));
+function differences(field: string, before: unknown, after: unknown): FieldDifference[] {
+  if (isRecord(before) && isRecord(after)) return ofFields(before, after, (name) => within(field, name));
   const entries = [before, after].map(entriesByName);
   const [old, now] = entries;
   if (old !== undefined && now !== undefined) {
@@ -62,10 +53,10 @@ function differences(field: string, before: Plain | undefined, after: Plain | un
     return [{ field: `${field} (order)`, before: Object.keys(old), after: Object.keys(now) }];
   }
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
-  return [{ field, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }];
+  return [{ field, before, after }];
 }
 
-function ofFields(before: Fields, after: Fields, fieldOf: (name: string) => string): FieldDifference[] {
+function ofFields(before: JsonRecord, after: JsonRecord, fieldOf: (name: string) => string): FieldDifference[] {
   const names = new Set([...Object.keys(after), ...Object.keys(before)]);
   return [...names].flatMap((name) => differences(fieldOf(name), before[name], after[name]));
 }
@@ -75,28 +66,20 @@ function within(field: string, name: string): string {
 }
 
 /** Returns the entries of a list by their address, host or name; `undefined` for any other value. */
-function entriesByName(value: Plain | undefined): Fields | undefined {
-  if (!isList(value)) return undefined;
+function entriesByName(value: unknown): JsonRecord | undefined {
+  if (!Array.isArray(value)) return undefined;
   const named = value.map((entry) => {
-    const name = isFields(entry) ? (entry['address'] ?? entry['host'] ?? entry['name']) : undefined;
+    const name = isRecord(entry) ? (entry['address'] ?? entry['host'] ?? entry['name']) : undefined;
     return typeof name === 'string' ? ([name, entry] as const) : undefined;
   });
   const known = named.filter((entry) => entry !== undefined);
   return known.length === value.length ? Object.fromEntries(known) : undefined;
 }
 
-function valueText(value: Plain | undefined): string {
+function valueText(value: unknown): string {
   if (value === undefined) return '<none>';
-  if (isList(value)) return `[${value.map(valueText).join(', ')}]`;
-  if (!isFields(value)) return String(value);
+  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
+  if (!isRecord(value)) return String(value);
   const fields = Object.entries(value).map(([name, content]) => `${name}: ${valueText(content)}`);
   return `{${fields.join(', ')}}`;
-}
-
-function isList(value: Plain | undefined): value is readonly Plain[] {
-  return Array.isArray(value);
-}
-
-function isFields(value: Plain | undefined): value is Fields {
-  return typeof value === 'object' && value !== null && !isList(value);
 }
