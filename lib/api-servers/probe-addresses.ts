@@ -15,7 +15,7 @@ import { hostOf } from '../cluster/hosts.ts';
 import { isKeptByAgent, type Lease } from '../cluster/lease.ts';
 import { boundedText } from '../cluster/values.ts';
 import { hasMissedTwice } from '../endpoints/lease-states.ts';
-import type { PublishedFamily } from '../endpoints/objects.ts';
+import { type PublishedFamily, publishedFamilies } from '../endpoints/objects.ts';
 import { isAnyAnswered, outcomesOf, type ProbeOutcome, probeOutcome } from '../endpoints/probe-outcome.ts';
 import { type ExpectedAddress, publishedAddresses, type ServersSeen } from '../endpoints/published-servers.ts';
 import { ClusterError, type LookUp, type Prober, type ProbeTarget } from '../kubernetes/cluster-port.ts';
@@ -61,15 +61,14 @@ export interface ProbingPass {
  */
 export async function probeServers(
   pass: ProbingPass,
-  families: readonly PublishedFamily[],
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses & Pick<ServersSeen, 'outcomes'>> {
   const all = pass.startDeadline(LOOK_UPS_MS + PROBES_MS);
   const lookUps = pass.startDeadline(LOOK_UPS_MS);
   try {
     const lookUp = (source: SharedHostSpec) => pass.lookUp(source, lookUps.signal);
-    const resolved = await resolveAddresses(pass.spec, families, lookUp, leases);
-    return { ...resolved, outcomes: await probeWithWitnesses(pass, families, resolved.addresses, leases, all.signal) };
+    const resolved = await resolveAddresses(pass.spec, lookUp, leases);
+    return { ...resolved, outcomes: await probeWithWitnesses(pass, resolved.addresses, leases, all.signal) };
   } finally {
     all.cancel();
     lookUps.cancel();
@@ -82,11 +81,11 @@ export async function probeServers(
  */
 async function probeWithWitnesses(
   { spec, probe, passId, nowMs }: ProbingPass,
-  families: readonly PublishedFamily[],
   expected: readonly ProbedAddress[],
   leases: readonly Lease[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ProbeOutcome>> {
+  const families = publishedFamilies(spec);
   const kept = new Set(leases.filter((lease) => isKeptByAgent(lease, nowMs())).map(({ address }) => address));
   const toProbe = expected.filter(({ address }) => !kept.has(address));
   const turn = { passId, nowMs: nowMs(), leaseMs: spec.endpoints.leaseSeconds * 1000 };
@@ -110,13 +109,10 @@ async function probeWithWitnesses(
  */
 export async function resolveAddresses(
   spec: ClusterSpec,
-  families: readonly PublishedFamily[],
   lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses> {
-  const resolved = await Promise.all(
-    spec.apiServers.map((server) => resolveServer(server, spec, families, lookUp, leases)),
-  );
+  const resolved = await Promise.all(spec.apiServers.map((server) => resolveServer(server, spec, lookUp, leases)));
   const byAddress = new Map<string, ProbedAddress>();
   const named = resolved
     .flatMap(({ addresses }) => addresses)
@@ -132,7 +128,6 @@ export async function resolveAddresses(
 async function resolveServer(
   server: ApiServerSpec,
   spec: ClusterSpec,
-  families: readonly PublishedFamily[],
   lookUp: (source: SharedHostSpec) => ReturnType<LookUp>,
   leases: readonly Lease[],
 ): Promise<ResolvedAddresses> {
@@ -152,6 +147,7 @@ async function resolveServer(
     return undefined;
   });
   const records = found && parsedRecords(found);
+  const families = publishedFamilies(spec);
   const ofHost = leases.filter((lease) => lease.source === 'probe' && lease.host === host);
   const { addresses, findings } = publishable(records ?? new Map(), host, families, ofHost);
   if (addresses.length > 0) return { addresses: probed(addresses), findings, unresolved: [] };

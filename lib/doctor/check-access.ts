@@ -178,8 +178,7 @@ export async function checkProbes(
   leases: readonly Lease[],
   { probe, lookUp, signal }: Probing,
 ): Promise<readonly DoctorLine[]> {
-  const families = publishedFamilies(spec);
-  const { addresses, findings } = await resolveAddresses(spec, families, (source) => lookUp(source, signal), leases);
+  const { addresses, findings } = await resolveAddresses(spec, (source) => lookUp(source, signal), leases);
   const names = findings.map(({ message }) =>
     fail('dns', message, 'Correct the records or targets, or this entry of apiServers'),
   );

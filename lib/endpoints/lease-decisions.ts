@@ -9,13 +9,12 @@ import {
   type LeaseChanges,
 } from '../cluster/lease.ts';
 import { newLease, nextLease, type ServerAnswer } from './lease-states.ts';
-import type { PublishedFamily } from './objects.ts';
+import { publishedFamilies } from './objects.ts';
 import { hasAnswered, isAnyAnswered, outcomesOf, type ProbeOutcome, shortDetail, verdictFor } from './probe-outcome.ts';
 import { type ExpectedAddress, publishedAddresses } from './published-servers.ts';
 
 export interface LeaseObservation {
   readonly spec: ClusterSpec;
-  readonly families: readonly PublishedFamily[];
   readonly leases: readonly Lease[];
   readonly expected: readonly ExpectedAddress[];
   /** The outcome of each probed address. */
@@ -40,9 +39,9 @@ const LATE_INTERVALS = 2;
 
 /** Returns the leases that a pass changes, by address; `undefined` deletes a lease. Each family is decided independently. */
 export function decideLeases(observation: LeaseObservation): LeaseChanges {
-  const { families, leases, expected, outcomes } = observation;
+  const { spec, leases, expected, outcomes } = observation;
   return new Map(
-    families.flatMap(({ isOf }) => [
+    publishedFamilies(spec).flatMap(({ isOf }) => [
       ...decideFamily({
         ...observation,
         leases: leases.filter(({ address }) => isOf(address)),

@@ -88,9 +88,9 @@ async function gather(context: PassContext): Promise<World> {
   const state = previous?.state;
   const families = publishedFamilies(spec);
   const before = await readLeases(table, spec.name);
-  const { addresses: expected, findings, unresolved, outcomes } = await probeServers(context, families, before.leases);
+  const { addresses: expected, findings, unresolved, outcomes } = await probeServers(context, before.leases);
   const observation = {
-    ...{ spec, families, leases: before.leases, expected, outcomes, nowMs: nowMs() },
+    ...{ spec, leases: before.leases, expected, outcomes, nowMs: nowMs() },
     triesEveryMs: triesEveryMs * ticksOfATurn(expected.length),
   };
   const decided = decideLeases(observation);

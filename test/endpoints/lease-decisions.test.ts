@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import type { ApiServerKind } from '../../lib/cluster/cluster-spec.ts';
 import type { Lease } from '../../lib/cluster/lease.ts';
 import { decideLeases, type LeaseObservation } from '../../lib/endpoints/lease-decisions.ts';
-import { publishedFamilies } from '../../lib/endpoints/objects.ts';
 import type { ProbeOutcome } from '../../lib/endpoints/probe-outcome.ts';
 import { type ExpectedAddress, knownAddresses, publishedAddresses } from '../../lib/endpoints/published-servers.ts';
 import { aClusterSpec, aHost, aServer } from '../support/a-cluster-spec.ts';
@@ -15,7 +14,6 @@ const INTERVAL_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const ADDRESS = '10.0.0.1';
 const OTHER = '10.0.0.2';
-const FAMILIES = publishedFamilies(aClusterSpec());
 
 function lease(given: Partial<LeaseFields> = {}): Lease {
   return aLease({ address: ADDRESS, generation: 3, expiresAtMs: NOW_MS + 5_000, ...given });
@@ -57,7 +55,7 @@ function decide(
     leases: known === undefined ? [] : [known],
     expected: [expecting(kind)],
     outcomes: answers(answer, ready),
-    ...{ spec: aClusterSpec(), families: FAMILIES },
+    spec: aClusterSpec(),
     nowMs: NOW_MS,
     triesEveryMs: INTERVAL_MS,
     ...given,

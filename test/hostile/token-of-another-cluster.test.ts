@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { probeAddresses, resolveAddresses } from '../../lib/api-servers/probe-addresses.ts';
 import type { ApiServerSpec } from '../../lib/cluster/cluster-spec.ts';
-import { publishedFamilies } from '../../lib/endpoints/objects.ts';
 import { webIdentityAccess } from '../../lib/kubernetes/credentials.ts';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
@@ -28,7 +27,7 @@ async function authorizationSeen(
   const base = aClusterSpec({ apiServers, kubeconfig: { webIdentity: { server, certificateAuthorityData } } });
   const spec = { ...base, service: { ...base.service, securePort: Number(new URL(attacker.url).port) } };
   const access = await webIdentityAccess({ server, certificateAuthorityData }, async () => TOKEN, {});
-  const { addresses } = await resolveAddresses(spec, publishedFamilies(spec), async () => undefined, []);
+  const { addresses } = await resolveAddresses(spec, async () => undefined, []);
   await probeAddresses(addresses, httpsProber({ access, deadline: signal, userAgent: 'test' }), signal);
   return attacker.requests.map(({ headers }) => headers['authorization']);
 }
