@@ -43,22 +43,8 @@ export interface FamilyServers extends ReadFamily {
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
 }
 
-export interface PublishedServers {
-  readonly primary: FamilyServers;
-  readonly second: FamilyServers | undefined;
-  readonly leases: readonly Lease[];
-  /** The number of addresses of the spec, plus the published ones that may belong to a host name whose look-up failed. */
-  readonly addresses: number;
-  /**
-   * New leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or after the
-   * table lost an item. These leases expire now: one lost probe or one lost write does not remove an address, and two misses
-   * do.
-   */
-  readonly remembered: LeaseChanges;
-}
-
 /** Decides which API servers are published. */
-export function publishedServers(seen: ServersSeen): PublishedServers {
+export function publishedServers(seen: ServersSeen) {
   const { families, stored } = seen;
   const published = new Set(families.flatMap(({ objects }) => Object.values(objects).flatMap(addressesIn)));
   const byAddress = new Map(stored.leases.map((lease) => [lease.address, lease]));
@@ -71,7 +57,9 @@ export function publishedServers(seen: ServersSeen): PublishedServers {
   return {
     primary: serversOf(first, seen, leases, expected),
     second: other && serversOf(other, seen, leases, expected),
-    ...{ leases, addresses: expected.length, remembered },
+    ...{ leases, remembered },
+    /** The number of addresses of the spec, plus the published ones that may belong to a host name whose look-up failed. */
+    addresses: expected.length,
   };
 }
 
@@ -100,6 +88,11 @@ function unlessUnwritten(lease: Lease, { unwritten, nowMs }: ServersSeen): Lease
   return seen !== undefined && isActive(seen, nowMs) && !isWithdrawn(lease, nowMs) ? seen : lease;
 }
 
+/**
+ * Returns new leases for addresses that are published without a lease, as in the first pass over an adopted cluster, or after
+ * the table lost an item. These leases expire now: one lost probe or one lost write does not remove an address, and two
+ * misses do.
+ */
 function rememberedLeases(
   unleased: readonly ExpectedAddress[],
   { families, outcomes, nowMs }: ServersSeen,
@@ -120,10 +113,12 @@ function rememberedLease(
 ): Lease[] {
   if (outcome !== undefined && verdictFor(kind, outcome) === 'shuttingDown') return [];
   const isMissed = outcome?.verdict === 'error' || (outcome?.verdict === 'silence' && isProven);
-  const lease = { ...newLease(address), generation: 1, ...(host !== undefined && { host }), expiresAtMs: nowMs };
   return [
     {
-      ...lease,
+      ...newLease(address),
+      generation: 1,
+      expiresAtMs: nowMs,
+      ...(host !== undefined && { host }),
       ...(isMissed && { misses: 1, missedAtMs: nowMs }),
       ...(outcome && { lastProbe: shortDetail(outcome) }),
     },

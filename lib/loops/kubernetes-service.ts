@@ -5,7 +5,7 @@ import type { LeaseChanges } from '../cluster/lease.ts';
 import { isRecord } from '../cluster/values.ts';
 import { type ContestState, contestStateFrom } from '../endpoints/contested-writes.ts';
 import { EndpointsError, probeFindings, standingWithdrawals } from '../endpoints/endpoint-findings.ts';
-import { planService, type ServiceWrite } from '../endpoints/kubernetes-service.ts';
+import { planService } from '../endpoints/kubernetes-service.ts';
 import { decideLeases, describeChanges } from '../endpoints/lease-decisions.ts';
 import {
   ENDPOINTS_REF,
@@ -18,7 +18,7 @@ import {
   SERVICE_REF,
   type ServiceObject,
 } from '../endpoints/objects.ts';
-import { endpointsPublication, type Publication, slicesPublication } from '../endpoints/publication.ts';
+import { endpointsPublication, slicesPublication } from '../endpoints/publication.ts';
 import { publishedServers, type ServersSeen } from '../endpoints/published-servers.ts';
 import type { ClusterPort } from '../kubernetes/cluster-port.ts';
 import { changeLeases, notOverwritten, readLeases, type StoredLeases } from '../table/leases.ts';
@@ -149,21 +149,8 @@ async function gatherAgain(context: PassContext, world: World, remembered: Lease
   return { ...world, stored, unwritten, lines: [...world.lines, ...lines], nowMs: nowMs() };
 }
 
-interface EndpointsPlan {
-  /** True if the pass has nothing to write and no refusal to report. Such a pass does not read and decide again. */
-  readonly isQuiet: boolean;
-  readonly service: ServiceWrite | undefined;
-  /** New leases for addresses that are published without a lease. */
-  readonly remembered: LeaseChanges;
-  readonly endpoints: Publication;
-  readonly slices: Publication;
-  readonly counts: Readonly<Record<string, number>>;
-  readonly findings: readonly Finding[];
-  readonly errors: readonly Error[];
-}
-
-/** Decides all writes of a pass. */
-function decide(world: World): EndpointsPlan {
+/** Decides all writes of a pass, with its findings and errors. */
+function decide(world: World) {
   const { spec, nowMs } = world;
   const { primary, second, leases, addresses, remembered } = publishedServers(world);
   const endpoints = endpointsPublication(primary, world.contest);
@@ -174,6 +161,7 @@ function decide(world: World): EndpointsPlan {
   const lateProbes = [...world.outcomes.values()].filter(({ late }) => late).length;
   const activeLeases = primary.live.length + (second?.live.length ?? 0);
   return {
+    /** True if the pass has nothing to write and no refusal to report. Such a pass does not read and decide again. */
     isQuiet: refusals.length === 0 && writes === 0 && service === undefined,
     ...{ service, remembered, endpoints, slices },
     counts: { addresses, activeLeases, ...(lateProbes > 0 && { lateProbes }) },
@@ -188,7 +176,7 @@ function decide(world: World): EndpointsPlan {
 }
 
 /** Writes the Service, the Endpoints and the slices, and returns the report. */
-async function apply(context: PassContext, world: World, plan: EndpointsPlan): Promise<PassReport> {
+async function apply(context: PassContext, world: World, plan: ReturnType<typeof decide>): Promise<PassReport> {
   const { kubernetes } = context;
   const { findings, counts } = plan;
   const service = await writeService(context, plan.service);
