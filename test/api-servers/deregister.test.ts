@@ -317,20 +317,7 @@ describe('a refused deregistration', () => {
   });
 });
 
-describe('deregistering when the cluster is in trouble', () => {
-  test('a deregistration writes the withdrawal, and reports that the address is still published', async () => {
-    const world = await settled();
-    const unreachable = () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED'));
-    const kubernetes: ClusterPort = { ...world.cluster.port, get: unreachable };
-    expect(await ask(world, { kubernetes })).toMatchObject({
-      outcome: 'deregistered',
-      stillPublished: true,
-      error: { code: 'Unavailable' },
-    });
-    await world.tick();
-    expect(world.published()).toEqual([A]);
-  });
-
+describe('deregistering while other writers change the endpoints', () => {
   test('a deregistration reads the endpoints again after a conflict, a bounded number of times', async () => {
     const world = await settled();
     let conflicts = 0;

@@ -28,23 +28,6 @@ describe('writing Endpoints and slices', () => {
   });
 
   test.each([
-    [
-      'contains only the IPv4 addresses of Endpoints with both families',
-      ['1.2.3.4', 'fd00::1'],
-      { ...aSlice(['1.2.3.4']), addressType: 'IPv4' },
-    ],
-    [
-      'has the address type IPv6 if all addresses are IPv6',
-      ['fd00::1'],
-      { ...aSlice(['fd00::1']), addressType: 'IPv6' },
-    ],
-  ])('the slice %s', async (_title, addresses, slice) => {
-    const cluster = memoryCluster();
-    await writeObjects(cluster.port, [{ verb: 'create', object: anEndpoints(addresses) }, mirror()]);
-    expect(cluster.find(SLICE_REF)).toMatchObject(slice);
-  });
-
-  test.each([
     { verb: 'create', objects: [anEndpoints([B])], code: 'AlreadyExists' },
     { verb: 'update', objects: [], code: 'Conflict' },
   ] as const)('no slice is written if the $verb of the Endpoints fails with $code', async ({ verb, objects, code }) => {

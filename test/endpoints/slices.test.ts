@@ -41,6 +41,10 @@ test('the slice of Endpoints is an IPv6 slice if its only address is IPv6 and no
   });
 });
 
+test('the slice of Endpoints with both families contains only the IPv4 addresses', () => {
+  expect(sliceFromEndpoints(anEndpoints(['fd00::1', '1.2.3.4']))).toEqual(aSlice(['1.2.3.4']));
+});
+
 test('the slice of Endpoints contains only the addresses and ports of the first subset', () => {
   const endpoints = anEndpoints(['1.2.3.4']);
   const second = { addresses: [{ ip: '5.6.7.8' }], ports: [HTTPS] };

@@ -44,7 +44,7 @@ test('the example shows the defaults in its comments', () => {
 });
 
 describe('a YAML file', () => {
-  test('an alias has the value of its anchor', () => {
+  test('a JSON file is read as the same spec', () => {
     const servers = [{ address: '10.0.0.1' }, { host: 'api.example.com' }];
     const value = { name: 'prod-1', mode: 'observe', kubeconfig: { file: './admin.kubeconfig' }, apiServers: servers };
     expect(specIn(JSON.stringify(value))).toEqual(validSpec(value));
@@ -146,7 +146,7 @@ describe('a YAML file', () => {
     );
   });
 
-  test('a JSON value is read as that value', () => {
+  test('a JSON value that is not a spec has a fault', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {
         expect(faultsIn(JSON.stringify(value)).length).toBeGreaterThan(0);

@@ -431,13 +431,6 @@ describe('extra ports', () => {
       "endpoints.extraPorts[0].name: https is the API servers' own port",
     ]);
   });
-
-  test('a conflict of extra ports is reported together with a fault of another field', () => {
-    expect(faultsOf({ ...service([{ name: 'a', port: 443 }]), mode: 'x' })).toEqual([
-      'mode: is "x"',
-      'service.extraPorts[0].port: service.port has TCP port 443 already',
-    ]);
-  });
 });
 
 describe('times', () => {
