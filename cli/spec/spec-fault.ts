@@ -9,7 +9,6 @@ export interface SpecFault {
   readonly fix?: string;
 }
 
-/** Adds a fault to the faults of a spec. */
 export type Report = (at: SpecPath, message: string, fix?: string) => void;
 
 export function fault(at: SpecPath, message: string, fix?: string): SpecFault {

@@ -7,7 +7,6 @@ import { MOST_SKEW_MS } from '../table/server-clock.ts';
 import { type AddressRemoval, othersLive, type RemovalRequest, removeAddress } from './remove-address.ts';
 
 export interface DeregisterRequest extends RemovalRequest {
-  /** The address to withdraw, as text. */
   readonly address: string;
   /** The end of the withdrawal. Default: one hour from now. Maximum: 24 hours from now. */
   readonly untilMs?: number;

@@ -33,7 +33,6 @@ const WITNESSES_AT_ONCE = 2;
 const LOOK_UPS_MS = 2_000;
 const PROBES_MS = 4_000;
 
-/** An expected address with the target of its probe. */
 export interface ProbedAddress extends ExpectedAddress {
   readonly target: ProbeTarget;
 }
@@ -45,7 +44,6 @@ export interface ResolvedAddresses {
   readonly unresolved: readonly string[];
 }
 
-/** The parts of the context of a pass that probes need. */
 export interface ProbingPass {
   readonly spec: ClusterSpec;
   readonly probe: Prober;

@@ -147,7 +147,6 @@ function failureOf(refusal: Refusal, what: string): WriteFailure {
 const ALLOCATOR_PAUSES_MS = [50, 100, 200, 400, 800];
 const SERVICE = `${KUBERNETES_SERVICE.namespace}/${KUBERNETES_SERVICE.name}`;
 
-/** The parts of the context of a pass that are needed to write the Service. */
 export interface ServicePass {
   readonly kubernetes: ClusterPort;
   readonly spec: ClusterSpec;

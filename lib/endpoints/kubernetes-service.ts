@@ -48,10 +48,7 @@ function desiredService(spec: ClusterSpec): ServiceObject {
   };
 }
 
-/**
- * Returns the Service with its type and ports corrected (`spec.service.reconcile`); `undefined` if both are correct. Ports
- * are compared by position.
- */
+/** Returns the Service with its type and ports corrected; `undefined` if both are correct. Ports are compared by position. */
 function correctedService(current: ServiceObject, desired: ServiceObject): ServiceObject | undefined {
   const ports = desired.spec.ports ?? [];
   const currentPorts = current.spec.ports ?? [];
@@ -66,10 +63,7 @@ function correctedService(current: ServiceObject, desired: ServiceObject): Servi
   };
 }
 
-/**
- * Returns the ports that the Endpoints and the EndpointSlice publish: first the port of the API servers, then the extra
- * ports.
- */
+/** Returns the ports that the Endpoints and the EndpointSlice publish. */
 export function endpointPorts(spec: ClusterSpec): readonly EndpointPort[] {
   return [{ name: 'https', port: spec.service.securePort, protocol: 'TCP' }, ...spec.endpoints.extraPorts];
 }

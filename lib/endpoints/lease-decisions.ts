@@ -17,7 +17,6 @@ export interface LeaseObservation {
   readonly spec: ClusterSpec;
   readonly leases: readonly Lease[];
   readonly expected: readonly ExpectedAddress[];
-  /** The outcome of each probed address. */
   readonly outcomes: ReadonlyMap<string, ProbeOutcome>;
   readonly nowMs: number;
   /** The current interval between two probes of an address. */

@@ -124,7 +124,6 @@ export function samePort(one: EndpointPort, other: EndpointPort): boolean {
   return portText(one) === portText(other);
 }
 
-/** Returns the key of a port. Equal ports have equal keys. */
 export function portText({ name = '', port, protocol = 'TCP', appProtocol }: EndpointPort): string {
   return JSON.stringify([name, port, protocol, appProtocol]);
 }

@@ -29,7 +29,6 @@ export type PlannedWrite =
  */
 export interface Publication {
   readonly writes: readonly PlannedWrite[];
-  /** The objects of the family, as the pass read them. */
   readonly objects: PublishedObjects;
   /** A line for each address that the writes remove, with the reason. */
   readonly removals: readonly string[];

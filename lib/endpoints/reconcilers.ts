@@ -9,7 +9,6 @@ import {
 } from './objects.ts';
 import { addressKey, repackSubsets } from './repack-subsets.ts';
 
-/** The rules by which a reconciler publishes addresses. */
 export interface PublishingRules {
   readonly ports: readonly EndpointPort[];
   /** If `false`, wrong ports alone do not cause a write. */
@@ -62,7 +61,6 @@ function samePorts(found: readonly EndpointPort[], wanted: readonly EndpointPort
   );
 }
 
-/** Replaces the ports of the first subset. */
 function withPorts(subsets: readonly EndpointSubset[], ports: readonly EndpointPort[]): EndpointSubset[] {
   return subsets.map((subset, position) => (position === 0 ? { ...subset, ports } : subset));
 }
