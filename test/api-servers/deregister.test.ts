@@ -214,7 +214,7 @@ describe('deregistering an address', () => {
 
   test('a deregistration removes an address with the master-count reconciler', async () => {
     const world = worldOf(A, B);
-    world.endpoints({ reconciler: 'master-count', masterCount: 2 });
+    world.change({ endpoints: { reconciler: 'master-count', masterCount: 2 } });
     await world.tick();
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
     await world.tick();
@@ -223,7 +223,7 @@ describe('deregistering an address', () => {
 
   test('a deregistration publishes another live address with the master-count reconciler if it removes the only published one', async () => {
     const world = worldOf(A, B);
-    world.endpoints({ reconciler: 'master-count', masterCount: 1 });
+    world.change({ endpoints: { reconciler: 'master-count', masterCount: 1 } });
     await world.tick();
     expect(world.published()).toEqual([B]);
     expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
@@ -312,7 +312,7 @@ describe('a refused deregistration', () => {
 
   test('a deregistration is not accepted if it names an address of a cluster whose endpoints this program does not manage', async () => {
     const world = await settled();
-    world.endpoints({ reconciler: 'none' });
+    world.change({ endpoints: { reconciler: 'none' } });
     expect(await ask(world)).toMatchObject({ outcome: 'notRegistered' });
   });
 });

@@ -9,7 +9,7 @@ import {
 } from '../../lib/endpoints/objects.ts';
 import { secondSlice } from '../../lib/endpoints/slices.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
-import { A, B, EndpointsWorld, READY, SILENT } from '../support/endpoints-world.ts';
+import { A, B, type EndpointsWorld, READY, SILENT, settled, worldOf } from '../support/endpoints-world.ts';
 
 const [V6, W6] = ['2001:db8::1', '2001:db8::2'] as const;
 const SECOND = sliceRef('IPv6');
@@ -19,17 +19,11 @@ const LABELS = {
 };
 
 function dual(...addresses: readonly string[]): EndpointsWorld {
-  const world = new EndpointsWorld(addresses.map((address) => aServer(address)));
-  const service = { ...world.spec.service, ipFamilyPolicy: 'PreferDualStack' } as const;
-  world.spec = { ...world.spec, service, serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'] };
-  return world.answer(READY, ...addresses);
+  const serviceClusterIPRanges = ['10.0.0.0/24', 'fd00::/108'] as const;
+  return worldOf(...addresses).change({ serviceClusterIPRanges, service: { ipFamilyPolicy: 'PreferDualStack' } });
 }
 
-async function settledDual(): Promise<EndpointsWorld> {
-  const world = dual(A, B, V6, W6);
-  await world.tick();
-  return world;
-}
+const settledDual = () => settled(dual(A, B, V6, W6));
 
 function slice(world: EndpointsWorld, ref: typeof SECOND | typeof SLICE_REF = SECOND): EndpointSliceObject | undefined {
   return world.cluster.find<EndpointSliceObject>(ref);
@@ -55,16 +49,13 @@ test('a dual-stack cluster gets a second slice for the second family, and a Serv
 });
 
 test('a dual-stack cluster gets the IPv4 addresses in the second slice if its first range is an IPv6 range', async () => {
-  const world = dual(A, V6);
-  world.spec = { ...world.spec, serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] };
-  await world.tick();
+  const world = await settled(dual(A, V6).change({ serviceClusterIPRanges: ['fd00::/108', '10.0.0.0/24'] }));
   expect(published(world)).toMatchObject({ first: [V6], mirror: [V6] });
   expect(slice(world, sliceRef('IPv4'))).toMatchObject({ addressType: 'IPv4', endpoints: [{ addresses: [A] }] });
 });
 
 test('a dual-stack cluster publishes the records of a host name in each family, each up to half of the limit', async () => {
-  const world = dual();
-  world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
+  const world = dual().change({ apiServers: [aHost('api.example.com')] });
   const records = Array.from({ length: 40 }, (_, index) => `10.0.1.${index + 1}`);
   world.records.set('api.example.com', [...records, V6]);
   const { findings } = await world.answer(READY, ...records, V6).tick();
@@ -118,7 +109,7 @@ describe('a family of a dual-stack cluster', () => {
 
   test('a family whose last address left the spec stays published and is reported', async () => {
     const world = await settledDual();
-    world.spec = { ...world.spec, apiServers: [A, B].map((address) => aServer(address)) };
+    world.change({ apiServers: [aServer(A), aServer(B)] });
     const reports = await ticks(world, 4);
     expect(published(world).second).toEqual([V6, W6]);
     const message = expect.stringMatching(/^no IPv6 API server is live: .*set service.ipFamilyPolicy: SingleStack/);
@@ -168,8 +159,7 @@ describe('a family of a dual-stack cluster', () => {
 describe('the second slice', () => {
   test('the second slice is deleted when the spec has only one family again', async () => {
     const world = await settledDual();
-    const { ipFamilyPolicy: _, ...service } = world.spec.service;
-    world.spec = { ...world.spec, service, apiServers: [A, B].map((address) => aServer(address)) };
+    world.change({ service: { ipFamilyPolicy: 'SingleStack' }, apiServers: [aServer(A), aServer(B)] });
     expect((await world.tick()).changes).toContain('deleted endpointslice default/kubernetes-ipv6');
     expect(slice(world)).toBeUndefined();
     expect(published(world)).toMatchObject({ first: [A, B], mirror: [A, B] });
@@ -181,24 +171,21 @@ describe('the second slice', () => {
     world.spec = { ...world.spec, apiServers: [aHost('api.example.com')] };
     world.records.set('api.example.com', [A, V6]);
     await world.answer(READY, A, V6).tick();
-    const { ipFamilyPolicy: _, ...service } = world.spec.service;
-    world.spec = { ...world.spec, service };
-    await world.tick();
+    await world.change({ service: { ipFamilyPolicy: 'SingleStack' } }).tick();
     expect(published(world)).toEqual({ first: [A], mirror: [A], second: [] });
   });
 
   test('a second slice of another manager is not deleted', async () => {
-    const world = new EndpointsWorld([aServer(A)]).answer(READY, A);
+    const world = worldOf(A);
     const labels = { ...LABELS, 'endpointslice.kubernetes.io/managed-by': 'another' };
-    const { namespace, name } = SECOND;
+    const { kind, namespace, name } = SECOND;
     const metadata = { namespace, name, labels };
-    const foreign: EndpointSliceObject = {
+    world.cluster.place({
       apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
+      kind,
       metadata,
       addressType: 'IPv6',
-    };
-    await world.cluster.port.create(foreign);
+    });
     expect(await world.tick()).toMatchObject({ findings: [{ type: 'foreignSlice', item: SECOND.name }] });
     expect(slice(world)).toBeDefined();
   });

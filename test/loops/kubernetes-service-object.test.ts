@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ServiceObject } from '../../lib/endpoints/objects.ts';
 import { ClusterError, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { A, type EndpointsWorld, worldOf } from '../support/endpoints-world.ts';
+import { A, type EndpointsWorld, settled, worldOf } from '../support/endpoints-world.ts';
+import type { WriteAnswer } from '../support/memory-cluster.ts';
 
 const SERVICE = { kind: 'Service', namespace: 'default', name: 'kubernetes' } as const;
 const SERVICE_CIDR = { kind: 'ServiceCIDR', name: 'kubernetes' } as const;
@@ -12,6 +13,11 @@ function makeNodePort({ cluster }: EndpointsWorld): void {
   const { name, namespace } = SERVICE;
   const spec = { ...cluster.find<ServiceObject>(SERVICE)?.spec, type: 'NodePort' };
   cluster.place({ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace }, spec } as ServiceObject);
+}
+
+/** Answers each write of the Service with this answer. */
+function answerService({ cluster }: EndpointsWorld, answer: WriteAnswer): void {
+  cluster.beforeWrite = (_verb, { kind }) => (kind === 'Service' ? answer : undefined);
 }
 
 /** Makes the API server refuse the Service until its namespace and the ServiceCIDR exist. */
@@ -47,7 +53,7 @@ describe('the kubernetes Service of a cluster', () => {
 
   test('the tick creates a ServiceCIDR of both ranges in a dual-stack cluster', async () => {
     const world = withHooksOff(worldOf(A));
-    world.spec = { ...world.spec, serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] };
+    world.change({ serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/112'] });
     await world.tick();
     expect(world.cluster.find(SERVICE_CIDR)).toMatchObject({ spec: { cidrs: ['10.0.0.0/24', 'fd00::/112'] } });
   });
@@ -73,8 +79,7 @@ describe('the kubernetes Service of a cluster', () => {
 
   test('the next tick retries the creation if the allocator does not know the new ServiceCIDR within two seconds', async () => {
     const world = worldOf(A);
-    world.cluster.beforeWrite = (_verb, { kind }) =>
-      kind === 'Service' ? { outcome: 'invalid', message: 'not ready to allocate' } : undefined;
+    answerService(world, { outcome: 'invalid', message: 'not ready to allocate' });
     let pausedMs = 0;
     const pause = async (ms: number) => {
       pausedMs += ms;
@@ -95,7 +100,7 @@ describe('the kubernetes Service of a cluster', () => {
     const world = worldOf(A);
     world.cluster.place({ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR', metadata: { name: 'kubernetes' } });
     const message = 'spec.clusterIPs: Invalid value: ["10.0.0.1"]: failed to allocate IP 10.0.0.1: already allocated';
-    world.cluster.beforeWrite = (_verb, { kind }) => (kind === 'Service' ? { outcome: 'invalid', message } : undefined);
+    answerService(world, { outcome: 'invalid', message });
     const pause = () => Promise.reject(new Error('there is nothing to wait for'));
     const report = await world.tick(10_000, { pause });
     expect(report.errors).toMatchObject([{ code: 'Invalid', message: expect.stringContaining(message) }]);
@@ -118,8 +123,7 @@ describe('the kubernetes Service of a cluster', () => {
   test('the tick reports that the namespace of the Service is being deleted', async () => {
     const world = worldOf(A);
     world.cluster.place({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } });
-    world.cluster.beforeWrite = (_verb, { kind }) =>
-      kind === 'Service' ? { outcome: 'namespaceUnavailable', message: 'is being terminated' } : undefined;
+    answerService(world, { outcome: 'namespaceUnavailable', message: 'is being terminated' });
     const report = await world.tick();
     expect(report.errors).toMatchObject([
       { code: 'NamespaceUnavailable', message: expect.stringContaining('system-namespaces') },
@@ -139,24 +143,21 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('the tick corrects a changed Service only if the spec sets service.reconcile', async () => {
-    const world = worldOf(A);
-    await world.tick();
+    const world = await settled(worldOf(A));
     const made = world.cluster.find<ServiceObject>(SERVICE);
     makeNodePort(world);
     await world.tick();
     expect(world.cluster.find<ServiceObject>(SERVICE)?.spec.type).toBe('NodePort');
-    world.spec = { ...world.spec, service: { ...world.spec.service, reconcile: true } };
+    world.change({ service: { reconcile: true } });
     const report = await world.tick();
     expect(report.changes).toEqual(['updated service default/kubernetes: type and ports']);
     expect(world.cluster.find<ServiceObject>(SERVICE)?.spec).toEqual(made?.spec);
   });
 
   test('the tick writes the endpoints although the Service changed during its correction', async () => {
-    const world = worldOf(A);
-    world.spec = { ...world.spec, service: { ...world.spec.service, reconcile: true } };
-    await world.tick();
+    const world = await settled(worldOf(A).change({ service: { reconcile: true } }));
     makeNodePort(world);
-    world.cluster.beforeWrite = (_verb, { kind }) => (kind === 'Service' ? { outcome: 'conflict' } : undefined);
+    answerService(world, { outcome: 'conflict' });
     world.cluster.remove({ kind: 'Endpoints', namespace: 'default', name: 'kubernetes' });
     const report = await world.tick();
     expect(report.errors).toMatchObject([{ code: 'Conflict' }]);
@@ -164,8 +165,7 @@ describe('the kubernetes Service of a cluster', () => {
   });
 
   test('a tick that cannot read the Service fails, and the endpoints stay unchanged', async () => {
-    const world = worldOf(A);
-    await world.tick();
+    const world = await settled(worldOf(A));
     const kubernetes: ClusterPort = {
       ...world.cluster.port,
       get: () => Promise.reject(new ClusterError('Unavailable', 'connect ECONNREFUSED')),

@@ -85,7 +85,7 @@ describe('a tick of the kubernetes-service loop', () => {
     {
       name: 'left the spec',
       leave: async (world) => {
-        world.spec = { ...world.spec, apiServers: [aServer(A), aServer(C)] };
+        world.change({ apiServers: [aServer(A), aServer(C)] });
       },
       reason: /^it is not an API server of the spec$/,
     },
@@ -152,7 +152,7 @@ describe('a tick of the kubernetes-service loop', () => {
   });
 
   test('a tick with the reconciler none only creates the Service, without probes and without reads of leases', async () => {
-    const world = worldOf(A, B, C).endpoints({ reconciler: 'none' });
+    const world = worldOf(A, B, C).change({ endpoints: { reconciler: 'none' } });
     expect(await world.tick()).toMatchObject({ changes: ['created service default/kubernetes: 10.0.0.1'], errors: [] });
     expect([world.probed, world.tableCalls, world.cluster.writes]).toEqual([[], [], ['create services']]);
   });
@@ -241,7 +241,7 @@ describe('a change during a tick', () => {
       spec: world.spec,
       ...guarded(world, () => Promise.reject(new OlderSpecError('OlderSpec', 'newer'))),
     };
-    world.spec = { ...world.spec, apiServers: [aServer(A), aServer(C)] };
+    world.change({ apiServers: [aServer(A), aServer(C)] });
     await world.tick();
     expect(world.published()).toEqual([A, C]);
     await expect(world.tick(0, older)).rejects.toMatchObject({ code: 'OlderSpec' });
@@ -258,7 +258,7 @@ describe('a change during a tick', () => {
     };
     await world.tick(10_000, guarded(world, confirmWrites));
     expect([world.cluster.writes, reads]).toEqual([[], 0]);
-    world.spec = { ...world.spec, apiServers: [aServer(A)] };
+    world.change({ apiServers: [aServer(A)] });
     await world.tick(10_000, guarded(world, confirmWrites));
     expect([world.published(), reads]).toEqual([[A], 1]);
   });

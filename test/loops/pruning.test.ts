@@ -16,7 +16,7 @@ const FOREIGN = { kind: 'EndpointSlice', namespace: 'default', name: 'kubernetes
 const MIRRORED = 'endpointslicemirroring-controller.k8s.io';
 
 function pruning(...addresses: readonly string[]): EndpointsWorld {
-  return worldOf(...addresses).endpoints({ prune: true });
+  return worldOf(...addresses).change({ endpoints: { prune: true } });
 }
 
 async function addForeign(world: EndpointsWorld, addressType = 'IPv4'): Promise<void> {
@@ -117,10 +117,12 @@ describe('with prune', () => {
   });
 
   test('prune keeps a slice of the second family while that family has no live address', async () => {
-    const world = pruning(A);
-    const service = { ...world.spec.service, ipFamilyPolicy: 'PreferDualStack' } as const;
-    world.spec = { ...world.spec, service, serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'] };
-    await settled(world);
+    const world = await settled(
+      pruning(A).change({
+        service: { ipFamilyPolicy: 'PreferDualStack' },
+        serviceClusterIPRanges: ['10.0.0.0/24', 'fd00::/108'],
+      }),
+    );
     await addForeign(world, 'IPv6');
     const { findings } = await world.answer(READY, A).tick();
     expect(isForeignThere(world)).toBe(true);

@@ -15,7 +15,7 @@ import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
 import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
-import { aClusterSpec, aServer } from './a-cluster-spec.ts';
+import { aClusterSpec, aServer, type SpecFields } from './a-cluster-spec.ts';
 import { type MemoryCluster, memoryCluster } from './memory-cluster.ts';
 import { countedWriteIds, memoryTable } from './memory-table.ts';
 import { aPassContext } from './pass-context.ts';
@@ -68,9 +68,14 @@ export class EndpointsWorld {
     });
   }
 
-  /** Changes the endpoints part of the spec. */
-  endpoints(changes: Partial<ClusterSpec['endpoints']>): this {
-    this.spec = { ...this.spec, endpoints: { ...this.spec.endpoints, ...changes } };
+  /** Changes fields of the spec, and of the objects in it. */
+  change({ endpoints, service, ...fields }: SpecFields): this {
+    this.spec = aClusterSpec({
+      ...this.spec,
+      ...fields,
+      endpoints: { ...this.spec.endpoints, ...endpoints },
+      service: { ...this.spec.service, ...service },
+    });
     return this;
   }
 

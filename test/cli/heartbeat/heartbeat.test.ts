@@ -1,10 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { aServer } from '../../support/a-cluster-spec.ts';
-import { A, B, EndpointsWorld, READY, SHUTTING_DOWN } from '../../support/endpoints-world.ts';
+import { A, B, type EndpointsWorld, READY, SHUTTING_DOWN, SILENT, worldOf } from '../../support/endpoints-world.ts';
 
 /** Returns a world in which A is probed, and an agent refreshes the lease of B. */
 function aWorld(): EndpointsWorld {
-  return new EndpointsWorld([aServer(A), aServer(B)]).answer(READY, A);
+  return worldOf(A, B).answer(SILENT, B);
 }
 
 const goDown = (world: EndpointsWorld) => world.deregister({ address: B, goingDown: true });
