@@ -36,9 +36,14 @@ function run(ticks: readonly Tick[], before: ContestState = {}) {
   return { outcomes, state };
 }
 
+/** Returns a tick that finds the objects changed by another writer. */
+function changed(atMs: number, given: Partial<Tick> = {}): Tick {
+  return { atMs, differs: true, ...given };
+}
+
 /** Returns ticks between which another writer reverts each write. */
 function contested(count: number): Tick[] {
-  return Array.from({ length: count }, (_, index) => ({ atMs: index * INTERVAL_MS, differs: true }));
+  return Array.from({ length: count }, (_, index) => changed(index * INTERVAL_MS));
 }
 
 /** The state after a pass that wanted `a` and found it published. */
@@ -49,27 +54,45 @@ function quietTicks(count: number): Tick[] {
 }
 
 describe('two owners of the endpoints', () => {
-  test('a pass corrects the change of another writer at once', () => {
-    expect(run([{ atMs: 0, differs: true }], SETTLED).outcomes).toEqual(['writes']);
-  });
-
-  test('a pass corrects a change at once if the previous pass created the objects', () => {
-    const { outcomes } = run([
-      { atMs: 0, differs: true },
-      { atMs: 10_000, differs: true },
-    ]);
-    expect(outcomes).toEqual(['writes', 'writes']);
-  });
-
-  test('a pass corrects a change at once if the previous pass added or removed an address', () => {
-    const { outcomes } = run(
-      [
-        { atMs: 0, differs: true, wanted: 'b' },
-        { atMs: 10_000, differs: true, wanted: 'b' },
-      ],
-      SETTLED,
-    );
-    expect(outcomes).toEqual(['writes', 'writes']);
+  test.each<[string, readonly Tick[], readonly string[], ContestState?]>([
+    [
+      'corrects a change at once if the previous pass created the objects',
+      [changed(0), changed(10_000)],
+      ['writes', 'writes'],
+      {},
+    ],
+    [
+      'corrects a change at once if the previous pass added or removed an address',
+      [changed(0, { wanted: 'b' }), changed(10_000, { wanted: 'b' })],
+      ['writes', 'writes'],
+    ],
+    [
+      'finds a contest if a change is repeated six intervals after the correction',
+      [changed(NOW_MS), changed(NOW_MS + 6 * INTERVAL_MS)],
+      ['writes', 'writes, two owners'],
+    ],
+    [
+      'finds no contest if a change is repeated more than six intervals after the correction',
+      [changed(NOW_MS), changed(NOW_MS + 6 * INTERVAL_MS + 1)],
+      ['writes', 'writes'],
+    ],
+    [
+      'finds no contest if the objects still have the resourceVersion of our own write',
+      [changed(0), changed(10_000, { version: 'own' })],
+      ['writes', 'writes'],
+    ],
+    [
+      'makes an urgent correction at once during a contest',
+      [...contested(2), changed(15_000, { urgent: true })],
+      ['writes', 'waits, two owners', 'writes, two owners'],
+    ],
+    [
+      'writes at once if its addresses changed during a contest, which continues if another writer undoes the write',
+      [...contested(2), changed(15_000, { wanted: 'a,b' }), changed(25_000, { wanted: 'a,b' })],
+      ['writes', 'waits, two owners', 'writes', 'waits, two owners'],
+    ],
+  ])('a pass %s', (_title, ticks, outcomes, before = SETTLED) => {
+    expect(run(ticks, before).outcomes).toEqual(outcomes);
   });
 
   test.each([
@@ -77,21 +100,8 @@ describe('two owners of the endpoints', () => {
     { name: 'two ticks later', quiet: 1, owners: true },
     { name: 'three ticks later', quiet: 2, owners: false },
   ])('the finding of two owners is $owners if another writer repeats its change $name', ({ quiet, owners }) => {
-    const last = { atMs: (quiet + 1) * INTERVAL_MS, differs: true };
-    const { outcomes } = run([{ atMs: 0, differs: true }, ...quietTicks(quiet), last], SETTLED);
+    const { outcomes } = run([changed(0), ...quietTicks(quiet), changed((quiet + 1) * INTERVAL_MS)], SETTLED);
     expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
-  });
-
-  test.each([
-    { name: 'is a contest six intervals after the correction', atMs: 6 * INTERVAL_MS, outcome: 'writes, two owners' },
-    {
-      name: 'is no contest more than six intervals after the correction',
-      atMs: 6 * INTERVAL_MS + 1,
-      outcome: 'writes',
-    },
-  ])('a repeated change of another writer $name', ({ atMs, outcome }) => {
-    const ticks = [NOW_MS, NOW_MS + atMs].map((at) => ({ atMs: at, differs: true }));
-    expect(run(ticks, SETTLED).outcomes).toEqual(['writes', outcome]);
   });
 
   test('the wait between contested corrections doubles each time, up to ten minutes', () => {
@@ -101,27 +111,6 @@ describe('two owners of the endpoints', () => {
     const waits = writtenAt.slice(1).map((atMs, index) => (atMs - (writtenAt[index] ?? 0)) / 1000);
     expect(waits).toEqual([20, 40, 80, 160, 320, 600, 600, 600, 600, 600]);
     expect(outcomes.slice(1).every((line) => line.includes('two owners'))).toBe(true);
-  });
-
-  test('a pass writes at once if its addresses changed during a contest', () => {
-    const { outcomes } = run([...contested(2), { atMs: 15_000, differs: true, wanted: 'a,b' }], SETTLED);
-    expect(outcomes).toEqual(['writes', 'waits, two owners', 'writes']);
-  });
-
-  test('a contest continues if another writer undoes the change of an address', () => {
-    const ticks = [...contested(2), { atMs: 15_000, differs: true, wanted: 'a,b' }];
-    const { outcomes } = run([...ticks, { atMs: 25_000, differs: true, wanted: 'a,b' }], SETTLED);
-    expect(outcomes.at(-1)).toBe('waits, two owners');
-  });
-
-  test('a pass makes an urgent correction at once during a contest', () => {
-    const { outcomes } = run([...contested(2), { atMs: 15_000, differs: true, urgent: true }], SETTLED);
-    expect(outcomes).toEqual(['writes', 'waits, two owners', 'writes, two owners']);
-  });
-
-  test('a difference is no contest if the objects still have the resourceVersion of our own write', () => {
-    const { outcomes } = run([contested(1), { atMs: 10_000, differs: true, version: 'own' }].flat(), SETTLED);
-    expect(outcomes).toEqual(['writes', 'writes']);
   });
 
   test('a contest ends only after ten minutes without a change', () => {
@@ -134,7 +123,7 @@ describe('two owners of the endpoints', () => {
   test('a contest continues if another writer repeats its change within ten minutes', () => {
     const { state } = run(contested(4), SETTLED);
     const quiet = Array.from({ length: 5 }, (_, index) => ({ atMs: (index + 1) * MINUTES_MS, differs: false }));
-    expect(run([...quiet, { atMs: 6 * MINUTES_MS, differs: true }], state).outcomes.at(-1)).toBe('writes, two owners');
+    expect(run([...quiet, changed(6 * MINUTES_MS)], state).outcomes.at(-1)).toBe('writes, two owners');
   });
 
   test('ticks without a difference do not change the state', () => {
