@@ -92,7 +92,12 @@ describe('deregistering an address', () => {
     { what: 'an address that answers again to the slice', from: removed, kind: 'EndpointSlice' },
     { what: 'an address with one miss whose lease expired long ago', from: missedOnce, kind: 'Endpoints' },
     { what: 'an address that an earlier caller withdrew', from: removed, kind: 'Endpoints', isWithdrawn: true },
-    { what: 'one that missed once and was withdrawn', from: missedOnce, kind: 'Endpoints', isWithdrawn: true },
+    {
+      what: 'an address with one miss that an earlier caller withdrew',
+      from: missedOnce,
+      kind: 'Endpoints',
+      isWithdrawn: true,
+    },
   ])(
     'a tick that was about to add $what, and ended with that write, does not undo a deregistration',
     async ({ from, kind, isWithdrawn = false }) => {

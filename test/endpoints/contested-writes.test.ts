@@ -99,7 +99,7 @@ describe('two owners of the endpoints', () => {
     { name: 'at the next tick', quiet: 0, owners: true },
     { name: 'two ticks later', quiet: 1, owners: true },
     { name: 'three ticks later', quiet: 2, owners: false },
-  ])('the finding of two owners is $owners if another writer repeats its change $name', ({ quiet, owners }) => {
+  ])('a writer that repeats its change $name is reported as a second owner: $owners', ({ quiet, owners }) => {
     const { outcomes } = run([changed(0), ...quietTicks(quiet), changed((quiet + 1) * INTERVAL_MS)], SETTLED);
     expect(outcomes.at(-1)?.includes('two owners')).toBe(owners);
   });

@@ -49,7 +49,7 @@ describe('the kubernetes Service', () => {
     expect(desiredService(aClusterSpec({ serviceClusterIPRanges: [range] })).spec.clusterIP).toBe(first);
   });
 
-  test('desiredService throws an error for a spec that was not validated', () => {
+  test('the plan of the Service throws an error for a spec that was not validated', () => {
     expect(() => desiredService(aClusterSpec({ serviceClusterIPRanges: ['none'] }))).toThrow('"none" is not a CIDR');
   });
 

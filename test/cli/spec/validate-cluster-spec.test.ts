@@ -218,7 +218,7 @@ describe('a fault', () => {
     );
   });
 
-  test('a fault hides no other fault: ten faults are reported at once', () => {
+  test('a fault hides no other fault: all faults of a spec are reported at once', () => {
     const faults = faultsOf({
       name: 'Prod',
       kubeconfig: { file: 7 },
