@@ -6,7 +6,7 @@ import { tableWith } from '../repair/faults.ts';
 import { aHost, aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice, HTTPS } from '../support/an-endpoints.ts';
 import { A, B, C, EndpointsWorld, READY, SILENT, worldOf } from '../support/endpoints-world.ts';
-import { putLease, withdraw } from '../support/put-lease.ts';
+import { withdraw } from '../support/put-lease.ts';
 
 const SHARED = '10.0.0.9';
 const HOST = 'api.example.com';
@@ -42,14 +42,7 @@ describe('deregistering an address', () => {
     async (given) => {
       const world = worldOf(A, B, C);
       for (const object of given.objects) world.cluster.place(object);
-      const lease = {
-        generation: 1,
-        source: 'agent',
-        expiresAtMs: world.nowMs + 15_000,
-        misses: 0,
-        seenDown: false,
-      } as const;
-      for (const address of [A, B]) await putLease(world.table, 'demo', { address, ...lease });
+      for (const address of [A, B]) await world.setLease({ address, source: 'agent' });
       expect(await ask(world)).toMatchObject({ outcome: 'deregistered', stillPublished: false });
       expect(world.published()).toEqual([A, C]);
     },

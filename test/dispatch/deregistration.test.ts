@@ -19,7 +19,7 @@ import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
-import { refreshLease } from '../support/put-lease.ts';
+import { putLease } from '../support/put-lease.ts';
 
 const handler = deregistration();
 const ADDRESSES = ['10.9.8.7', '10.9.8.8'];
@@ -113,8 +113,7 @@ describe('the deregister function', () => {
         connect: async () => ({ kubernetes: cluster.port, probe, controlPlane: CONTROL_PLANE }),
       });
       for (const address of ADDRESSES) {
-        const expiresAtMs = world.clock.nowMs + 15_000;
-        await refreshLease(world.table, 'demo', { address, source: 'probe', expiresAtMs, state: 'leased' });
+        await putLease(world.table, 'demo', { address, expiresAtMs: world.clock.nowMs + 15_000 });
       }
       const published = () => [
         ...addressesIn(cluster.find<EndpointsObject>(ENDPOINTS_REF)),

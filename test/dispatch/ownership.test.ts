@@ -7,7 +7,7 @@ import { readLeases } from '../../lib/table/leases.ts';
 import { rangeContent } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
-import { refreshLease } from '../support/put-lease.ts';
+import { putLease } from '../support/put-lease.ts';
 
 let world: DispatchWorld;
 let seen: PassContext | undefined;
@@ -36,8 +36,7 @@ function tick(
 /** Writes an object, a lease and a range, and reads the leases. */
 async function writesAll({ table, kubernetes, spec, nowMs }: PassContext): Promise<PassReport> {
   await kubernetes.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-public' } });
-  const lease = { address: '10.0.0.9', source: 'probe', expiresAtMs: nowMs() + 15_000, state: 'leased' } as const;
-  await refreshLease(table, spec.name, lease);
+  await putLease(table, spec.name, { address: '10.0.0.9', expiresAtMs: nowMs() + 15_000 });
   const range = rangeContent(storedRange({ range: '10.0.0.0/24', data: new Uint8Array(0) }));
   await table.put({ ...range, cluster: spec.name, key: 'ranges/serviceips' }, undefined);
   const { leases: held } = await readLeases(table, spec.name);

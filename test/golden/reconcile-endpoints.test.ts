@@ -18,7 +18,7 @@ import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { changeLeases, leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
-import { putLease, refreshLease } from '../support/put-lease.ts';
+import { putLease } from '../support/put-lease.ts';
 import { goldenTests } from './golden.ts';
 
 interface Operation {
@@ -158,7 +158,7 @@ async function reconcileAddress(reconciler: AddressReconciler, { address, ...rul
     const current = await kubernetes.get<EndpointsObject>(ENDPOINTS_REF);
     return apply(kubernetes, current, addMaster(current, address, { ...rules, masterCount }));
   }
-  await refreshLease(table, CLUSTER, { address, expiresAtMs: NOW_MS + LEASE_MS });
+  await putLease(table, CLUSTER, { address, expiresAtMs: NOW_MS + LEASE_MS });
   return publishActive(reconciler, rules);
 }
 

@@ -30,19 +30,6 @@ export async function putLease(table: KeyValueTable, cluster: string, fields: Le
   return written.has(address);
 }
 
-/**
- * Refreshes a lease (`UpdateLease` of `pkg/controlplane/reconcilers/lease.go`): its generation grows by one, and its misses are
- * cleared. The caller decides about a withdrawal of the lease.
- */
-export async function refreshLease(
-  table: KeyValueTable,
-  cluster: string,
-  lease: Omit<LeaseFields, 'generation' | 'misses' | 'missedAtMs'>,
-): Promise<boolean> {
-  const known = leaseOf(await readLeases(table, cluster), lease.address);
-  return putLease(table, cluster, { ...lease, generation: (known?.generation ?? 0) + 1, misses: 0 });
-}
-
 /** Withdraws an address in the table, as `deregister` does before it removes the address. */
 export function withdraw(
   table: KeyValueTable,

@@ -7,7 +7,7 @@ import { unwrittenTable } from '../../lib/table/unwritten-table.ts';
 import { won } from '../contract/key-value-table.ts';
 import { AT_ONCE, describeInEachTable } from '../support/each-table.ts';
 import { countedWriteIds, memoryTable } from '../support/memory-table.ts';
-import { type LeaseFields, aLease as leaseWith, putLease, refreshLease } from '../support/put-lease.ts';
+import { type LeaseFields, aLease as leaseWith, putLease } from '../support/put-lease.ts';
 
 const NOW_MS = 1_000_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -51,8 +51,8 @@ function before(table: KeyValueTable, meanwhile: () => Promise<unknown>): KeyVal
 describeInEachTable('Leases', (open) => {
   test('a read returns all leases of both families in the byte order of their addresses, including expired ones', async () => {
     const table = await open();
-    for (const address of [B, '2001:db8::1', '10.0.0.10']) await refreshLease(table, 'c', refreshed(address));
-    await refreshLease(table, 'c', refreshed(C, NOW_MS - DAY_MS));
+    for (const address of [B, '2001:db8::1', '10.0.0.10']) await putLease(table, 'c', refreshed(address));
+    await putLease(table, 'c', refreshed(C, NOW_MS - DAY_MS));
     const { leases } = await readLeases(table, 'c');
     expect(leases.map(({ address }) => address)).toEqual(['10.0.0.10', B, C, '2001:db8::1']);
     expect(leases.map((lease) => isActive(lease, NOW_MS))).toEqual([true, true, false, true]);

@@ -14,7 +14,7 @@ import { won } from '../../contract/key-value-table.ts';
 import { aClusterSpec } from '../../support/a-cluster-spec.ts';
 import { describeInEachTable } from '../../support/each-table.ts';
 import { countedWriteIds, memoryTable } from '../../support/memory-table.ts';
-import { refreshLease } from '../../support/put-lease.ts';
+import { putLease } from '../../support/put-lease.ts';
 import { aRunRecord } from '../../support/run-records.ts';
 import { aStoredRange } from './status-support.ts';
 
@@ -28,8 +28,7 @@ function newTable(): KeyValueTable {
 /** Writes a cluster with a lease, two ranges and the record of one pass, and the answer to a request. */
 async function fill(table: KeyValueTable, name = 'demo'): Promise<void> {
   await registerCluster(table, aClusterSpec({ name }));
-  const lease = { address: '10.9.8.7', source: 'probe', expiresAtMs: 15_000, state: 'leased' } as const;
-  await refreshLease(table, name, { ...lease, lastProbe: 'answered 200' });
+  await putLease(table, name, { address: '10.9.8.7', expiresAtMs: 15_000, lastProbe: 'answered 200' });
   const primary = aStoredRange([0, 1], { generation: 1 });
   won(await saveRange(table, name, RANGE_KEYS.primary, primary, undefined));
   const ports = aStoredRange([0], { range: '30000-32767', generation: 1 });
