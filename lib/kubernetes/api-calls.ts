@@ -1,9 +1,8 @@
 import { setTimeout as timer } from 'node:timers/promises';
 import type { Json } from '../cluster/kubernetes-objects.ts';
-import { boundedText } from '../cluster/values.ts';
 import { ClusterError } from './cluster-port.ts';
 import { describeNetworkError, networkFaultOf } from './network-fault.ts';
-import { type CallSite, isProtobuf, malformed, statusOf, tooLarge } from './replies.ts';
+import { type CallSite, failedCall, isProtobuf, malformed, type SitedReply, statusOf, tooLarge } from './replies.ts';
 import { BytesInFlight, LARGEST_JSON_LIST_BYTES, OverBound, readWhole } from './reply-bounds.ts';
 import { type ApiReply, type ApiRequest, MalformedGzip, type OpenReply, type Transport } from './transport.ts';
 
@@ -27,7 +26,7 @@ export interface CallOptions {
   readonly inFlight?: BytesInFlight;
 }
 
-export interface AnsweredCall extends ApiReply {
+export interface AnsweredCall extends ApiReply, CallSite {
   /**
    * The body of a streamed request that succeeded with protobuf. `body` is then empty. If the stream is incomplete, it throws
    * a `ClusterError`.
@@ -37,18 +36,13 @@ export interface AnsweredCall extends ApiReply {
   readonly afterLostReply: boolean;
 }
 
-export interface Sent {
-  readonly reply: AnsweredCall;
-  readonly site: CallSite;
-}
-
 type SendCall = (
   /** The purpose of the call in messages, such as `get Service default/kubernetes`. */
   purpose: string,
   request: Omit<ApiRequest, 'headers' | 'body'>,
   body?: object | Json,
   accept?: string,
-) => Promise<Sent>;
+) => Promise<AnsweredCall>;
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 5_000;
@@ -85,7 +79,7 @@ export function apiCalls(options: CallOptions): SendCall {
     let afterLostReply = false;
     for (let attempt = 1; ; attempt += 1) {
       const outcome = await tryOnce({ ...options, inFlight }, request, site);
-      if (!('error' in outcome)) return { reply: { ...outcome, afterLostReply }, site };
+      if (!('error' in outcome)) return { ...outcome, afterLostReply };
       afterLostReply ||= outcome.mayHaveHappened;
       const { retryAfterMs = 0 } = outcome;
       if (!outcome.again || attempt === tries || retryAfterMs > LONGEST_RETRY_AFTER_MS) throw outcome.error;
@@ -116,11 +110,11 @@ async function tryOnce(
     const reply = await transport(request, AbortSignal.any([deadline, timeout]));
     const isList = request.streamed && reply.status === 200;
     if (isList && isProtobuf(reply)) {
-      return { ...reply, body: new Uint8Array(), stream: arriving(reply.body, failureOf) };
+      return { ...reply, ...site, body: new Uint8Array(), stream: arriving(reply.body, failureOf) };
     }
     const largestBytes = isList ? LARGEST_JSON_LIST_BYTES : undefined;
-    const whole = { ...reply, body: await readWhole(reply.body, site.server, inFlight, largestBytes) };
-    return reply.status === 429 || reply.status >= 500 ? serverFailure(site, whole) : whole;
+    const whole = { ...reply, ...site, body: await readWhole(reply.body, site.server, inFlight, largestBytes) };
+    return reply.status === 429 || reply.status >= 500 ? serverFailure(whole) : whole;
   } catch (error) {
     return failureOf(error);
   }
@@ -174,22 +168,20 @@ function networkFailure(site: CallSite, cause: unknown): Failure {
   return { error, mayHaveHappened: fault === 'lostReply', again: fault !== 'tls' && fault !== 'silent' };
 }
 
-function serverFailure({ server, purpose }: CallSite, reply: ApiReply): Failure {
-  const status = statusOf(reply);
+function serverFailure(reply: SitedReply): Failure {
   const throttled = reply.status === 429;
-  const said = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
   const remedy = throttled
     ? 'It is overloaded: give this user a priority level of its own, or set longer intervals in the cluster spec.'
     : 'The next pass tries again; if this repeats, check the API server and its etcd.';
   return {
-    error: new ClusterError(throttled ? 'Throttled' : 'Unavailable', `${said}. ${remedy}`),
+    error: failedCall(reply, throttled ? 'Throttled' : 'Unavailable', remedy),
     mayHaveHappened: !throttled,
     again: true,
-    retryAfterMs: retryAfterMs(reply, status.retryAfterSeconds),
+    retryAfterMs: retryAfterMs(reply),
   };
 }
 
-function retryAfterMs(reply: ApiReply, fromStatus: number): number {
+function retryAfterMs(reply: ApiReply): number {
   const header = reply.headers['retry-after'] ?? '';
-  return (/^\d+$/.test(header) ? Number(header) : fromStatus) * 1_000;
+  return (/^\d+$/.test(header) ? Number(header) : statusOf(reply).retryAfterSeconds) * 1_000;
 }

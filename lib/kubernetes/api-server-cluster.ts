@@ -5,8 +5,8 @@ import {
   type KubernetesObject,
   type ServiceClaim,
 } from '../cluster/kubernetes-objects.ts';
-import { boundedText, isRecord } from '../cluster/values.ts';
-import { apiCalls, type CallOptions, type Sent } from './api-calls.ts';
+import { boundedText } from '../cluster/values.ts';
+import { type AnsweredCall, apiCalls, type CallOptions } from './api-calls.ts';
 import {
   type ClusterPort,
   type CreateResult,
@@ -23,75 +23,63 @@ import {
   type UpdateResult,
 } from './cluster-port.ts';
 import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-readers.ts';
-import { isNotServed, jsonOf, listIn, malformed, objectIn, refusedCall, statusOf, updateResult } from './replies.ts';
+import { isNotServed, listIn, objectIn, recordOf, refusedCall, statusOf, updateResult } from './replies.ts';
 import { streamedList } from './streamed-list.ts';
 
-const FIELD_SELECTORS: Readonly<Record<ServiceSelection, string | undefined>> = {
-  all: undefined,
-  withClusterIPs: 'spec.clusterIP!=None,spec.clusterIP!=',
-  withNodePorts: 'spec.type!=ClusterIP,spec.type!=ExternalName',
+const SELECTED: Readonly<Record<ServiceSelection, Query>> = {
+  all: {},
+  withClusterIPs: { fieldSelector: 'spec.clusterIP!=None,spec.clusterIP!=' },
+  withNodePorts: { fieldSelector: 'spec.type!=ClusterIP,spec.type!=ExternalName' },
 };
 
 export function clusterPort(options: CallOptions): ClusterPort {
   const send = apiCalls(options);
 
-  const change = (verb: string, method: 'PUT' | 'PATCH', ref: ObjectRef, body: object | Json): Promise<Sent> => {
+  const change = (
+    verb: string,
+    method: 'PUT' | 'PATCH',
+    ref: ObjectRef,
+    body: object | Json,
+  ): Promise<AnsweredCall> => {
     const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
     return send(`${verb} ${describeRef(ref)}`, { method, path }, body);
   };
 
-  const listed = <Item extends { readonly name: string }>(
-    reader: ItemReader<Item>,
-    fieldSelector?: string,
-  ): AsyncIterable<Item> => {
+  const listed = <Item extends { readonly name: string }>(reader: ItemReader<Item>, query: Query = {}) => {
+    const request = { method: 'GET', path: listPath(reader.kind, undefined, query), streamed: true } as const;
     const purpose = `list ${RESOURCES[reader.kind].plural}`;
-    const query = fieldSelector === undefined ? '' : `?${new URLSearchParams({ fieldSelector })}`;
-    const request = {
-      method: 'GET',
-      path: `${collectionPath(reader.kind, undefined)}${query}`,
-      streamed: true,
-    } as const;
-    const open = async (accept: string) => (await send(purpose, request, undefined, accept)).reply;
-    return streamedList(open, { server: options.server, purpose }, reader);
+    return streamedList((accept) => send(purpose, request, undefined, accept), reader);
   };
 
   return {
     async get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined> {
-      const { reply, site } = await send(`get ${describeRef(ref)}`, { method: 'GET', path: objectPath(ref) });
-      if (reply.status === 404 && (statusOf(reply).reason === 'NotFound' || isNotServed(reply))) {
-        return undefined;
-      }
-      return objectIn<T>(reply, ref, site);
+      const reply = await send(`get ${describeRef(ref)}`, { method: 'GET', path: objectPath(ref) });
+      if (reply.status === 404 && (statusOf(reply).reason === 'NotFound' || isNotServed(reply))) return undefined;
+      return objectIn<T>(reply, ref);
     },
 
     async list<T extends KubernetesObject>(kind: Kind, namespace?: string, labelSelector?: string): Promise<T[]> {
       const purpose = `list ${RESOURCES[kind].plural}${namespace === undefined ? '' : ` in ${namespace}`}`;
-      const query = labelSelector === undefined ? '' : `?${new URLSearchParams({ labelSelector })}`;
-      const path = `${collectionPath(kind, namespace)}${query}`;
-      const { reply, site } = await send(purpose, { method: 'GET', path });
-      return listIn<T>(reply, kind, site);
+      const path = listPath(kind, namespace, labelSelector === undefined ? {} : { labelSelector });
+      return listIn<T>(await send(purpose, { method: 'GET', path }), kind);
     },
 
     async create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>> {
       const ref = refOf(object);
       const path = `${collectionPath(ref.kind, ref.namespace)}?fieldManager=${FIELD_MANAGER}`;
-      const { reply, site } = await send(`create ${describeRef(ref)}`, { method: 'POST', path }, object);
+      const reply = await send(`create ${describeRef(ref)}`, { method: 'POST', path }, object);
       if (reply.status === 200 || reply.status === 201) {
-        return { outcome: 'created', object: objectIn<T>(reply, ref, site) };
+        return { outcome: 'created', object: objectIn<T>(reply, ref) };
       }
       const { reason, message, detailsKind, causes } = statusOf(reply);
-      if (reply.status === 409 && reason === 'AlreadyExists') {
-        return { outcome: 'alreadyExists' };
-      }
-      if (reply.status === 422) {
-        return { outcome: 'invalid', message: boundedText(message) };
-      }
+      if (reply.status === 409 && reason === 'AlreadyExists') return { outcome: 'alreadyExists' };
+      if (reply.status === 422) return { outcome: 'invalid', message: boundedText(message) };
       const terminating = causes.includes('NamespaceTerminating') || message.includes('because it is being terminated');
       const missing = reason === 'NotFound' && detailsKind === 'namespaces';
       if ((reply.status === 403 && terminating) || (reply.status === 404 && missing)) {
         return { outcome: 'namespaceUnavailable', message: boundedText(message) };
       }
-      throw refusedCall(site, reply);
+      throw refusedCall(reply);
     },
 
     /**
@@ -101,11 +89,11 @@ export function clusterPort(options: CallOptions): ClusterPort {
     async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
       const ref = refOf(object);
       requireRead(object, ref);
-      return updateResult<T>(ref, await change('update', 'PUT', ref, object));
+      return updateResult<T>(await change('update', 'PUT', ref, object), ref);
     },
 
     async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>> {
-      return updateResult<T>(ref, await change('patch', 'PATCH', ref, patch));
+      return updateResult<T>(await change('patch', 'PATCH', ref, patch), ref);
     },
 
     async delete(object: KubernetesObject): Promise<DeleteResult> {
@@ -113,9 +101,9 @@ export function clusterPort(options: CallOptions): ClusterPort {
       const preconditions = requireRead(object, ref);
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
       const request = { method: 'DELETE', path: objectPath(ref) } as const;
-      const { reply, site } = await send(`delete ${describeRef(ref)}`, request, body);
+      const reply = await send(`delete ${describeRef(ref)}`, request, body);
       if (reply.status === 200 || reply.status === 202) {
-        if (!isRecord(jsonOf(reply, site))) throw malformed(site, 'no JSON object, or not all of it');
+        recordOf(reply);
         return 'deleted';
       }
       const { reason } = statusOf(reply);
@@ -123,17 +111,24 @@ export function clusterPort(options: CallOptions): ClusterPort {
         return reply.afterLostReply ? 'deleted' : 'notFound';
       }
       if (reply.status === 409 && reason === 'Conflict') return 'conflict';
-      throw refusedCall(site, reply);
+      throw refusedCall(reply);
     },
 
     services(selection: ServiceSelection = 'all'): AsyncIterable<ServiceClaim> {
-      return listed(SERVICE_READER, FIELD_SELECTORS[selection]);
+      return listed(SERVICE_READER, SELECTED[selection]);
     },
 
     ipAddresses(): AsyncIterable<IPAddressRecord> {
       return listed(IP_ADDRESS_READER);
     },
   };
+}
+
+type Query = Readonly<Record<string, string>>;
+
+function listPath(kind: Kind, namespace: string | undefined, query: Query): string {
+  const text = new URLSearchParams(query).toString();
+  return `${collectionPath(kind, namespace)}${text && `?${text}`}`;
 }
 
 /** Returns the identity of the object that was read, as the condition of a write. */

@@ -36,19 +36,19 @@ export const WEBHOOK = 'zz-kube-bootstrap-controller';
 export function selfReview(options: CallOptions): SelfReview {
   const send = apiCalls(options);
   const ask = async (purpose: string, path: string, body?: object) => {
-    const { reply, site } = await send(purpose, { method: body === undefined ? 'GET' : 'POST', path }, body);
+    const reply = await send(purpose, { method: body === undefined ? 'GET' : 'POST', path }, body);
     const answer = () => {
-      if (reply.status !== 201 && reply.status !== 200) throw refusedCall(site, reply);
-      const read = jsonOf(reply, site);
+      if (reply.status !== 201 && reply.status !== 200) throw refusedCall(reply);
+      const read = jsonOf(reply);
       return isRecord(read) ? read : {};
     };
-    return { reply, site, answer };
+    return { reply, answer };
   };
   return {
     version: async () => {
-      const { site, answer } = await ask('get its version', '/version');
+      const { reply, answer } = await ask('get its version', '/version');
       const version = textAt(answer(), 'gitVersion');
-      if (version === '') throw malformed(site, 'no version');
+      if (version === '') throw malformed(reply, 'no version');
       return version;
     },
     user: async () => {
@@ -73,9 +73,9 @@ export function selfReview(options: CallOptions): SelfReview {
       const purpose = `review whether this user may ${permissionText(permission)}`;
       const path = `/apis/${review.apiVersion}/selfsubjectaccessreviews`;
       const body = { ...review, spec: { resourceAttributes: permission } };
-      const { site, answer } = await ask(purpose, path, body);
+      const { reply, answer } = await ask(purpose, path, body);
       const { allowed } = recordAt(answer(), 'status');
-      if (typeof allowed !== 'boolean') throw malformed(site, 'no review');
+      if (typeof allowed !== 'boolean') throw malformed(reply, 'no review');
       return allowed;
     },
   };

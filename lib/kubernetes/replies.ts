@@ -1,6 +1,13 @@
 import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { boundedText, isRecord, type JsonRecord } from '../cluster/values.ts';
-import { ClusterError, type Kind, type ObjectRef, RESOURCES, type UpdateResult } from './cluster-port.ts';
+import {
+  ClusterError,
+  type ClusterErrorCode,
+  type Kind,
+  type ObjectRef,
+  RESOURCES,
+  type UpdateResult,
+} from './cluster-port.ts';
 import { readStatus } from './protobuf.ts';
 import { OverBound, parseBoundedJson, requireListBounds, requireObjectBounds } from './reply-bounds.ts';
 import type { ApiReply, OpenReply } from './transport.ts';
@@ -42,8 +49,15 @@ export function isProtobuf(reply: Pick<OpenReply, 'headers'>): boolean {
 const text = new TextDecoder('utf-8');
 
 /** Parses the JSON of a reply; returns `undefined` if the text is not JSON. Throws `ReplyTooLarge`. */
-export function jsonOf(reply: ApiReply, site: CallSite): unknown {
-  return withinBounds(site, () => parseBoundedJson(reply.body));
+export function jsonOf(reply: SitedReply): unknown {
+  return withinBounds(reply, () => parseBoundedJson(reply.body));
+}
+
+/** Returns the JSON object of a reply. Throws `MalformedReply` or `ReplyTooLarge`. */
+export function recordOf(reply: SitedReply): JsonRecord {
+  const body = jsonOf(reply);
+  if (!isRecord(body)) throw malformed(reply, 'no JSON object, or not all of it');
+  return body;
 }
 
 function withinBounds<Read>(site: CallSite, read: () => Read): Read {
@@ -95,13 +109,15 @@ export function isNotServed(reply: ApiReply): boolean {
   );
 }
 
-/**
- * The server and the purpose of a call, for messages. Examples: `https://10.0.0.1:6443` and `get Service default/kubernetes`.
- */
+/** The server and the purpose of a call, for messages. */
 export interface CallSite {
+  /** The URL of the server, such as `https://10.0.0.1:6443`. */
   readonly server: string;
+  /** The purpose, such as `get Service default/kubernetes`. */
   readonly purpose: string;
 }
+
+export type SitedReply = ApiReply & CallSite;
 
 /** The fault of an incomplete list. Lists are requested without a limit, so a reply must contain all items. */
 export const PART_OF_A_LIST = 'a part of the list where all of it was requested';
@@ -112,7 +128,7 @@ export function malformed({ server, purpose }: CallSite, problem: string, cause?
     'MalformedReply',
     `${server} answered "${purpose}" unlike a Kubernetes API server: ${problem}. ` +
       'Check that the server URL in the kubeconfig is an API server and that no proxy changes its replies.',
-    cause === undefined ? undefined : { cause },
+    { cause },
   );
 }
 
@@ -129,35 +145,32 @@ const UNAUTHORIZED =
   'The credential in the kubeconfig has expired or is for another cluster: replace it. With webIdentity, the ' +
   "AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.";
 
-export function refusedCall({ server, purpose }: CallSite, reply: ApiReply): ClusterError {
-  const status = statusOf(reply);
-  const answered = `${server} answered ${reply.status} to "${purpose}"${status.message && `: ${boundedText(status.message)}`}`;
-  const error = (code: ClusterError['code'], remedy: string) => new ClusterError(code, `${answered}. ${remedy}`);
-  if (reply.status === 401) {
-    return error('Unauthorized', UNAUTHORIZED);
-  }
-  if (reply.status === 403) {
-    return error('Forbidden', 'Grant this to the user or service account of the kubeconfig.');
-  }
-  if (isNotServed(reply)) {
-    return error(
-      'Rejected',
-      'This server does not serve that kind: a newer Kubernetes does, or the server URL in the kubeconfig is wrong.',
-    );
-  }
-  if (status.reason === '') {
-    return malformed(
-      { server, purpose },
-      `status ${reply.status} without a Status object (${boundedText(status.message) || 'empty'})`,
-    );
-  }
-  return error('Rejected', 'Nothing was changed. Correct what the message names; the next pass tries again.');
+/** Returns the error for a reply that failed. Its message begins with what the server answered. */
+export function failedCall(reply: SitedReply, code: ClusterErrorCode, remedy: string): ClusterError {
+  const { message } = statusOf(reply);
+  const answer = `${reply.server} answered ${reply.status} to "${reply.purpose}"${message && `: ${boundedText(message)}`}`;
+  return new ClusterError(code, `${answer}. ${remedy}`);
 }
 
-export function updateResult<T extends KubernetesObject>(
-  ref: ObjectRef,
-  { reply, site }: { readonly reply: ApiReply; readonly site: CallSite },
-): UpdateResult<T> {
+export function refusedCall(reply: SitedReply): ClusterError {
+  const { reason, message } = statusOf(reply);
+  if (reply.status === 401) return failedCall(reply, 'Unauthorized', UNAUTHORIZED);
+  if (reply.status === 403) {
+    return failedCall(reply, 'Forbidden', 'Grant this to the user or service account of the kubeconfig.');
+  }
+  if (isNotServed(reply)) {
+    const remedy =
+      'This server does not serve that kind: a newer Kubernetes does, or the server URL in the kubeconfig is wrong.';
+    return failedCall(reply, 'Rejected', remedy);
+  }
+  if (reason === '') {
+    return malformed(reply, `status ${reply.status} without a Status object (${boundedText(message) || 'empty'})`);
+  }
+  const remedy = 'Nothing was changed. Correct what the message names; the next pass tries again.';
+  return failedCall(reply, 'Rejected', remedy);
+}
+
+export function updateResult<T extends KubernetesObject>(reply: SitedReply, ref: ObjectRef): UpdateResult<T> {
   const { reason, message } = reply.status === 200 ? { reason: '', message: '' } : statusOf(reply);
   if (reply.status === 409 && reason === 'Conflict') {
     return { outcome: 'conflict' };
@@ -168,41 +181,40 @@ export function updateResult<T extends KubernetesObject>(
   if (reply.status === 422) {
     return { outcome: 'invalid', message: boundedText(message) };
   }
-  return { outcome: 'updated', object: objectIn<T>(reply, ref, site) };
+  return { outcome: 'updated', object: objectIn<T>(reply, ref) };
 }
 
 /** Returns the object of a reply if it is the requested one. Field types are not checked. */
-export function objectIn<T extends KubernetesObject>(reply: ApiReply, ref: ObjectRef, site: CallSite): T {
-  if (reply.status !== 200 && reply.status !== 201) throw refusedCall(site, reply);
-  const body = jsonOf(reply, site);
-  if (!isRecord(body)) throw malformed(site, 'no JSON object, or not all of it');
+export function objectIn<T extends KubernetesObject>(reply: SitedReply, ref: ObjectRef): T {
+  if (reply.status !== 200 && reply.status !== 201) throw refusedCall(reply);
+  const body = recordOf(reply);
   if (body['kind'] !== ref.kind || body['apiVersion'] !== RESOURCES[ref.kind].apiVersion) {
-    throw malformed(site, `${boundedText(body['kind'])} of ${boundedText(body['apiVersion'])}`);
+    throw malformed(reply, `${boundedText(body['kind'])} of ${boundedText(body['apiVersion'])}`);
   }
   const metadata = recordAt(body, 'metadata');
   if (metadata['name'] !== ref.name || metadata['namespace'] !== ref.namespace || !metadata['resourceVersion']) {
-    throw malformed(site, 'another object, or one without a resourceVersion');
+    throw malformed(reply, 'another object, or one without a resourceVersion');
   }
-  return boundedObject<T>(body, ref.kind, site);
+  return boundedObject<T>(body, ref.kind, reply);
 }
 
 /** Returns the items of a JSON list. Adds kind and apiVersion, which the list omits, so that an item can be written. */
-export function listIn<T extends KubernetesObject>(reply: ApiReply, kind: Kind, site: CallSite): T[] {
-  if (reply.status !== 200) throw refusedCall(site, reply);
-  const body = jsonOf(reply, site);
+export function listIn<T extends KubernetesObject>(reply: SitedReply, kind: Kind): T[] {
+  if (reply.status !== 200) throw refusedCall(reply);
+  const body = jsonOf(reply);
   const { apiVersion } = RESOURCES[kind];
   if (!isRecord(body) || body['kind'] !== `${kind}List` || body['apiVersion'] !== apiVersion) {
-    throw malformed(site, `no ${apiVersion} ${kind}List, or not all of it`);
+    throw malformed(reply, `no ${apiVersion} ${kind}List, or not all of it`);
   }
   const { items } = body;
   if (!Array.isArray(items) || !items.every((item) => isRecord(item) && textAt(recordAt(item, 'metadata'), 'name'))) {
-    throw malformed(site, 'a list whose items have no names');
+    throw malformed(reply, 'a list whose items have no names');
   }
   const metadata = recordAt(body, 'metadata');
-  if (textAt(metadata, 'resourceVersion') === '') throw malformed(site, NO_VERSION);
-  if (textAt(metadata, 'continue') !== '') throw malformed(site, PART_OF_A_LIST);
-  withinBounds(site, () => requireListBounds(kind, items));
-  return items.map((item: JsonRecord) => boundedObject<T>({ apiVersion, kind, ...item }, kind, site));
+  if (textAt(metadata, 'resourceVersion') === '') throw malformed(reply, NO_VERSION);
+  if (textAt(metadata, 'continue') !== '') throw malformed(reply, PART_OF_A_LIST);
+  withinBounds(reply, () => requireListBounds(kind, items));
+  return items.map((item: JsonRecord) => boundedObject<T>({ apiVersion, kind, ...item }, kind, reply));
 }
 
 function boundedObject<T extends KubernetesObject>(checked: JsonRecord, kind: Kind, site: CallSite): T {

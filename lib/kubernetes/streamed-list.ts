@@ -29,25 +29,24 @@ const LARGEST_LIST_BYTES = 64 * 1024 * 1024;
  */
 export async function* streamedList<Item extends { readonly name: string; readonly namespace?: string }>(
   list: (accept: string) => Promise<AnsweredCall>,
-  site: CallSite,
   reader: ItemReader<Item>,
 ): AsyncGenerator<Item> {
   const { kind, fromJson, entriesOf = () => 0 } = reader;
   let reply = await list(PROTOBUF_OR_JSON);
   if (reply.status === 406) reply = await list(JSON_ONLY);
   try {
-    const items = reply.stream ? itemsIn(reply.stream, site, reader) : listIn(reply, kind, site).map(fromJson);
+    const items = reply.stream ? itemsIn(reply.stream, reply, reader) : listIn(reply, kind).map(fromJson);
     let entries = 0;
     for await (const item of items) {
       entries += entriesOf(item);
       if (entries > MOST_ENTRIES) throw new OverBound(`more than ${MOST_ENTRIES} ports and cluster IPs of Services`);
-      if (item.name === '' || item.namespace === '') throw malformed(site, `a ${kind} without a name or a namespace`);
+      if (item.name === '' || item.namespace === '') throw malformed(reply, `a ${kind} without a name or a namespace`);
       yield item;
     }
   } catch (error) {
-    if (error instanceof OverBound) throw tooLarge(site, error);
+    if (error instanceof OverBound) throw tooLarge(reply, error);
     const known = error instanceof MalformedProtobuf || error instanceof MalformedItem;
-    throw known ? malformed(site, error.message, error) : error;
+    throw known ? malformed(reply, error.message, error) : error;
   }
 }
 

@@ -32,9 +32,9 @@ async function readServices(bytes: Uint8Array, size = bytes.length || 1) {
   async function* pieces() {
     for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
   }
-  const reply = { status: 200, headers: {}, body: new Uint8Array(), stream: pieces(), afterLostReply: false };
-  const site = { server: 'https://10.0.0.1', purpose: 'list services' };
-  return listAllServices({ services: () => streamedList(async () => reply, site, SERVICE_READER) });
+  const call = { server: 'https://10.0.0.1', purpose: 'list services', afterLostReply: false };
+  const reply = { ...call, status: 200, headers: {}, body: new Uint8Array(), stream: pieces() };
+  return listAllServices({ services: () => streamedList(async () => reply, SERVICE_READER) });
 }
 
 const malformed = { code: 'MalformedReply' };
