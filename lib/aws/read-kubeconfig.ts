@@ -1,29 +1,26 @@
 import { AssumeRoleCommand, GetWebIdentityTokenCommand, STSClient } from '@aws-sdk/client-sts';
 import { LONGEST_TOKEN } from '../cluster/bounds.ts';
 import { setLatest } from '../cluster/values.ts';
+import type { ClusterError } from '../kubernetes/cluster-port.ts';
 import { TOKEN_SECONDS } from '../kubernetes/credentials.ts';
+import { badConfiguration, callFailure, textOfError } from './call-failure.ts';
 import { type CallLimits, isDenied, nameOfError } from './sdk.ts';
 import {
   type Credentials,
-  parameterStore,
+  isMissing,
+  openStore,
+  type SecretStore,
   type StoreClient,
   type StoreClientOptions,
   type StorePlace,
-  secretsManager,
   storeClientOptions,
 } from './store-client.ts';
 import {
-  assumeFailure,
-  badStoredKubeconfig,
-  callFailure,
   type KubeconfigSources,
-  nameOf,
-  noRegion,
-  noText,
+  placeOf,
   type ReadKubeconfig,
   type RequestToken,
-  readFailure,
-  regionIn,
+  type StoredKubeconfig,
 } from './stored-kubeconfig.ts';
 
 const SESSION_NAME = 'kube-bootstrap-controller';
@@ -43,12 +40,14 @@ export function kubeconfigReader(options: Partial<CallLimits> & StorePlace = {})
   const roles = keptBy((roleArn: string) => roleCredentials(roleArn, shared));
   const clients = keptBy((key: string) => openClient(JSON.parse(key), shared, roles));
   return async (stored, signal) => {
-    const region = regionIn(stored);
+    const { store, name, what } = placeOf(stored);
     const { roleArn } = stored;
-    const kind = 'ssm' in stored ? 'ssm' : 'secretsManager';
-    const client = clients(JSON.stringify({ kind, ...(region && { region }), ...(roleArn && { roleArn }) }));
+    // A name that is no ARN is looked up in the region of this process.
+    const region = (name.startsWith('arn:') && name.split(':')[3]) || undefined;
+    const client = clients(JSON.stringify({ store, region, roleArn }));
     const where = await client.region().catch(() => {
-      throw noRegion(stored);
+      const problem = `The kubeconfig in ${what} cannot be read: no AWS region is set`;
+      throw badConfiguration(`${problem}. Set AWS_REGION, or name it by its ARN.`);
     });
     const ends = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_READ_MS)]);
     // The role is assumed in a separate call, because its error is different from that of a secret that cannot be read.
@@ -57,31 +56,69 @@ export function kubeconfigReader(options: Partial<CallLimits> & StorePlace = {})
         throw assumeFailure(stored, roleArn, where, error);
       });
     }
-    const text = await client.read(nameOf(stored), ends).catch((error: unknown) => {
+    const text = await client.read(name, ends).catch((error: unknown) => {
       throw readFailure(stored, where, error, signal);
     });
-    if (text === undefined || text.trim() === '') throw noText(stored, where);
-    return text;
+    if (text?.trim()) return text;
+    throw badConfiguration(
+      `The ${what} in region ${where} is empty. Put a kubeconfig there (docs/kubeconfig-secret.md).`,
+    );
   };
 }
 
+const KEY_REFUSED = new Set(['DecryptionFailure', 'InvalidKeyId', 'KMSAccessDeniedException']);
+
+/** Returns the error of a read. It quotes no part of the secret. */
+function readFailure(stored: StoredKubeconfig, region: string, error: unknown, signal: AbortSignal): ClusterError {
+  const { store, what, action } = placeOf(stored);
+  const { roleArn } = stored;
+  const name = nameOfError(error);
+  const call = `${action} on ${what} in region ${region}`;
+  if (isMissing(error)) {
+    const remedy = `Put the kubeconfig there (docs/kubeconfig-secret.md), or correct kubeconfig.${store} in the cluster spec`;
+    return badConfiguration(`The ${what} was not found in region ${region} (${action}). ${remedy}.`, error);
+  }
+  if (KEY_REFUSED.has(name) || (isDenied(error) && /\bkms\b|ciphertext/i.test(textOfError(error)))) {
+    const remedy =
+      roleArn === undefined
+        ? 'Set the parameter kmsKeyArn of the stack to its key, which allows kms:Decrypt, and allow it in the key policy'
+        : `Allow kms:Decrypt on its key to the role ${roleArn}`;
+    return badConfiguration(`${call} was denied the use of its encryption key. ${remedy}.`, error);
+  }
+  if (name === 'InvalidRequestException' && /deletion/i.test(textOfError(error))) {
+    const remedy = 'Restore it: aws secretsmanager restore-secret';
+    return badConfiguration(`The ${what} in region ${region} is being deleted. ${remedy}.`, error);
+  }
+  const ifDenied =
+    roleArn === undefined
+      ? 'The functions may read only names that begin with the parameter secretsPrefix of the stack: rename it, or change the parameter'
+      : `Allow it to the role ${roleArn}`;
+  return callFailure({ call, service: store.toLowerCase(), region, ifDenied }, error, signal);
+}
+
+function assumeFailure(stored: StoredKubeconfig, roleArn: string, region: string, error: unknown): ClusterError {
+  const call = `sts:AssumeRole on ${roleArn}, to read ${placeOf(stored).what},`;
+  const ifDenied =
+    'Add the role to the parameter assumableRoleArns or assumableOrgRole of the stack, and the roles of the functions to its trust policy';
+  return callFailure({ call, service: 'sts', region, ifDenied }, error);
+}
+
 interface ClientKey {
-  readonly kind: 'secretsManager' | 'ssm';
+  readonly store: SecretStore;
   readonly region?: string;
   readonly roleArn?: string;
 }
 
 function openClient(
-  { kind, region, roleArn }: ClientKey,
+  { store, region, roleArn }: ClientKey,
   shared: StoreClientOptions,
   roles: (roleArn: string) => Credentials,
 ): StoreClient {
-  const options = {
+  return openStore(store, {
     ...shared,
     ...(region !== undefined && { region }),
     ...(roleArn !== undefined && { credentials: roles(roleArn) }),
-  };
-  return kind === 'ssm' ? parameterStore(options) : secretsManager(options);
+  });
 }
 
 function roleCredentials(roleArn: string, shared: StoreClientOptions): Credentials {
@@ -137,7 +174,7 @@ export function tokenRequester(place: StorePlace): RequestToken {
   const client = new STSClient(storeClientOptions(place));
   return async (audience) => {
     const region = await client.config.region().catch(() => {
-      throw badStoredKubeconfig('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');
+      throw badConfiguration('No token can be requested from AWS STS: no AWS region is set. Set AWS_REGION.');
     });
     const command = new GetWebIdentityTokenCommand({
       Audience: [audience],
@@ -150,28 +187,25 @@ export function tokenRequester(place: StorePlace): RequestToken {
       throw tokenFailure(audience, region, error);
     });
     if (!token)
-      throw badStoredKubeconfig(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
+      throw badConfiguration(`AWS STS in region ${region} returned no token for audience ${audience}. Try again.`);
     if (token.length <= LONGEST_TOKEN) return token;
     const remedy = 'Fewer session tags make it shorter';
-    throw badStoredKubeconfig(
+    throw badConfiguration(
       `AWS STS in region ${region} returned a token of ${token.length} characters for audience ${audience}, and at most ${LONGEST_TOKEN} are sent. ${remedy}.`,
     );
   };
 }
 
-function tokenFailure(audience: string, region: string, error: unknown): Error {
+function tokenFailure(audience: string, region: string, error: unknown): ClusterError {
   const call = `sts:GetWebIdentityToken for audience ${audience} in region ${region}`;
   if (nameOfError(error) === 'OutboundWebIdentityFederationDisabledException') {
     const remedy = 'An administrator enables it: aws iam enable-outbound-web-identity-federation';
-    return badStoredKubeconfig(
+    return badConfiguration(
       `${call} was refused: outbound web identity federation is disabled in this account. ${remedy}.`,
       error,
     );
   }
-  if (isDenied(error)) {
-    const remedy =
-      'Add the audience to the parameter webIdentityServers of the stack, or allow it to your own identity';
-    return badStoredKubeconfig(`${call} was denied. ${remedy}.`, error);
-  }
-  return callFailure(call, 'sts', region, error);
+  const ifDenied =
+    'Add the audience to the parameter webIdentityServers of the stack, or allow it to your own identity';
+  return callFailure({ call, service: 'sts', region, ifDenied }, error);
 }

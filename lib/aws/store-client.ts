@@ -1,7 +1,6 @@
-import { isNativeError } from 'node:util/types';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { type CallLimits, clientOptions } from './sdk.ts';
+import { type CallLimits, clientOptions, nameOfError } from './sdk.ts';
 
 /** A secret store in one region, with one role. */
 export interface StoreClient {
@@ -46,7 +45,7 @@ export function storeClientOptions(options: Partial<CallLimits> & StorePlace): S
   };
 }
 
-export function secretsManager(options: StoreClientOptions): StoreClient {
+function secretsManager(options: StoreClientOptions): StoreClient {
   const client = new SecretsManagerClient(options);
   return {
     read: async (name, abortSignal) => {
@@ -59,7 +58,7 @@ export function secretsManager(options: StoreClientOptions): StoreClient {
   };
 }
 
-export function parameterStore(options: StoreClientOptions): StoreClient {
+function parameterStore(options: StoreClientOptions): StoreClient {
   const client = new SSMClient(options);
   return {
     read: async (name, abortSignal) => {
@@ -74,6 +73,10 @@ export function parameterStore(options: StoreClientOptions): StoreClient {
 /** The store of a text: Secrets Manager for a secret, or Systems Manager (`ssm`) for a parameter of Parameter Store. */
 export type SecretStore = 'secretsManager' | 'ssm';
 
+export function openStore(store: SecretStore, options: StoreClientOptions): StoreClient {
+  return store === 'ssm' ? parameterStore(options) : secretsManager(options);
+}
+
 /** The result of a read. `absent`: the name does not exist. `failed`: `reason` is only the name of the error. */
 export type SecretText =
   | { readonly outcome: 'read'; readonly text: string }
@@ -82,19 +85,22 @@ export type SecretText =
 
 export type ReadSecretText = (name: string, signal: AbortSignal) => Promise<SecretText>;
 
-const MISSING = new Set(['ResourceNotFoundException', 'ParameterNotFound']);
+const MISSING = new Set(['ResourceNotFoundException', 'ParameterNotFound', 'ParameterVersionNotFound']);
+
+export function isMissing(error: unknown): boolean {
+  return MISSING.has(nameOfError(error));
+}
 
 /** Returns a reader with the region and role of this function. It never throws, and never quotes a secret. */
 export function secretTextReader(store: SecretStore, options: Partial<CallLimits> & StorePlace = {}): ReadSecretText {
   let client: StoreClient | undefined;
   return async (name, signal) => {
-    client ??= (store === 'ssm' ? parameterStore : secretsManager)(storeClientOptions(options));
+    client ??= openStore(store, storeClientOptions(options));
     try {
       const text = await client.read(name, signal);
       return text === undefined ? { outcome: 'absent' } : { outcome: 'read', text };
     } catch (error) {
-      const reason = isNativeError(error) ? error.name : 'unknown error';
-      return MISSING.has(reason) ? { outcome: 'absent' } : { outcome: 'failed', reason };
+      return isMissing(error) ? { outcome: 'absent' } : { outcome: 'failed', reason: nameOfError(error) };
     }
   };
 }

@@ -1,7 +1,7 @@
 import { DescribeTargetHealthCommand, ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2';
-import { isDenied, nameOfError } from './sdk.ts';
+import { badConfiguration, callFailure } from './call-failure.ts';
+import { nameOfError } from './sdk.ts';
 import { storeClientOptions } from './store-client.ts';
-import { badStoredKubeconfig, callFailure } from './stored-kubeconfig.ts';
 
 /**
  * Returns the ids of the healthy targets of a target group. With target type `ip`, the ids are addresses. Throws a
@@ -29,8 +29,8 @@ export function targetGroupReader(): HealthyTargets {
 function failure(arn: string, region: string, error: unknown, signal: AbortSignal): Error {
   const call = `elasticloadbalancing:DescribeTargetHealth of ${arn}`;
   if (nameOfError(error) === 'TargetGroupNotFoundException') {
-    return badStoredKubeconfig(`${call}: there is no such target group. Correct targetGroupArn in the spec.`);
+    return badConfiguration(`${call}: there is no such target group. Correct targetGroupArn in the spec.`);
   }
-  if (isDenied(error)) return badStoredKubeconfig(`${call} was denied. Allow it to the role of this function.`);
-  return callFailure(call, 'elasticloadbalancing', region, error, signal);
+  const ifDenied = 'Allow it to the role of this function';
+  return callFailure({ call, service: 'elasticloadbalancing', region, ifDenied }, error, signal);
 }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
-import { noRegion, type StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
+import type { StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
 import { errorSentence } from '../../lib/telemetry/telemetry.ts';
 import {
   type AwsAnswer,
@@ -221,8 +221,11 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
   });
 });
 
-test('the error about a missing region names the region once, in whole sentences', () => {
-  expect(errorSentence(noRegion({ secretsManager: 'kbc/demo' }))).toBe(
+test('the error about a missing region names the region once, in whole sentences', async () => {
+  await anAws(echo);
+  delete process.env['AWS_REGION'];
+  const error: unknown = await aReader()(secret, never).catch((reason: unknown) => reason);
+  expect(errorSentence(error)).toBe(
     'BadKubeconfig: The kubeconfig in secret kbc/demo cannot be read: no AWS region is set. Set AWS_REGION, or name it by its ARN.',
   );
 });

@@ -86,6 +86,7 @@ function setEndpoint(url: string): () => void {
   const wanted = {
     AWS_ENDPOINT_URL: url,
     AWS_REGION: 'eu-test-1',
+    AWS_CONFIG_FILE: '/dev/null',
     AWS_ACCESS_KEY_ID: 'OWN',
     AWS_SECRET_ACCESS_KEY: 'own-secret-key',
     AWS_PROFILE: undefined,
