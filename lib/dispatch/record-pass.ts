@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ClusterSpec, Loop, Mode } from '../cluster/cluster-spec.ts';
 import { FINDINGS_THAT_STAY, type FindingType } from '../cluster/finding.ts';
-import type { EventsReport } from '../kubernetes/write-events.ts';
+import type { EventsReport } from '../kubernetes/events.ts';
 import type { PassReport } from '../loops/pass.ts';
 import { RECORDING_MS, withinDeadline } from '../runtime/deadline.ts';
 import type { Environment } from '../runtime/environment.ts';

@@ -1,8 +1,7 @@
 import { unlessAborted } from '../cluster/async.ts';
 import type { Finding } from '../cluster/finding.ts';
 import type { ClusterPort, Prober } from '../kubernetes/cluster-port.ts';
-import { planEvents } from '../kubernetes/events.ts';
-import { type EventsReport, writeEvents } from '../kubernetes/write-events.ts';
+import { type EventsReport, planEvents, writeEvents } from '../kubernetes/events.ts';
 import type { LoopDefinition, PassContext } from '../loops/pass.ts';
 import { OlderSpecError, portsFor, type Writes } from '../loops/writes.ts';
 import { pause } from '../runtime/deadline.ts';

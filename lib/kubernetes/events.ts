@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto';
 import type { EventsV1Event } from '@kubernetes/client-node';
+import { eachOf } from '../cluster/async.ts';
 import type { Loop } from '../cluster/cluster-spec.ts';
 import type { EventDraft, EventSighting } from '../cluster/finding.ts';
 import type { WholeObject } from '../cluster/kubernetes-objects.ts';
+import { ClusterError, type ClusterPort, refOf } from './cluster-port.ts';
 
 /** An event as the API stores it. The API requires a `series.count` of at least 2. */
 type EventObject = WholeObject<EventsV1Event>;
-export type EventSeries = NonNullable<EventObject['series']>;
 
-export interface EventWrite {
-  /** The event. Its name is the key of its sighting in the run record. */
+interface EventWrite {
   readonly object: EventObject;
   readonly previous: EventSighting | undefined;
 }
 
 export interface EventPlan {
   readonly writes: readonly EventWrite[];
-  /** The sightings for the run record, if every write succeeds. */
+  /** The sightings for the run record, by event name, if every write succeeds. */
   readonly sightings: Readonly<Record<string, EventSighting>>;
   readonly dropped: number;
 }
@@ -134,4 +134,99 @@ function cutUtf8(text: string, bytes: number): string {
   let end = Math.min(bytes, encoded.length);
   while (end > 0 && end < encoded.length && ((encoded[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return encoded.toString('utf8', 0, end);
+}
+
+export interface EventsReport {
+  readonly written: number;
+  /** The number of events over the cap or in a namespace that is being deleted. */
+  readonly dropped: number;
+  /** One error per event that could not be written. These errors never fail the pass. */
+  readonly errors: readonly unknown[];
+  /** The sightings for the run record: an unwritten event is due again in the next pass. */
+  readonly sightings: Readonly<Record<string, EventSighting>>;
+}
+
+/** Errors after which the other events would fail too. */
+const HOPELESS: ReadonlySet<unknown> = new Set([
+  'Unauthorized',
+  'Throttled',
+  'Unavailable',
+  'TlsFailure',
+  'DeadlineExceeded',
+]);
+
+const AT_A_TIME = 4;
+
+/** Writes the planned events. Never throws. */
+export async function writeEvents(port: ClusterPort, plan: EventPlan): Promise<EventsReport> {
+  const unwritten = new Set(plan.writes);
+  const errors: unknown[] = [];
+  let dropped = plan.dropped;
+  let written = 0;
+  let isHopeless = false;
+  const attempt = async (write: EventWrite) => {
+    if (isHopeless) return;
+    try {
+      const outcome = await writeEvent(port, write.object);
+      if (outcome === 'dropped') dropped += 1;
+      if (outcome === 'written') written += 1;
+      unwritten.delete(write);
+    } catch (error) {
+      errors.push(error);
+      isHopeless ||= error instanceof ClusterError && HOPELESS.has(error.code);
+    }
+  };
+  await eachOf(plan.writes, AT_A_TIME, attempt);
+  return { written, dropped, errors, sightings: sightingsWithout(unwritten, plan.sightings) };
+}
+
+/** `dropped`: the event's namespace is being deleted. `withheld`: the pass only reports its writes. */
+type EventOutcome = 'written' | 'dropped' | 'withheld';
+
+async function writeEvent(port: ClusterPort, event: EventObject): Promise<EventOutcome> {
+  if (event.series !== undefined) {
+    const continued = await continueSeries(port, event);
+    if (continued !== 'dropped') return continued;
+  }
+  const result = await port.create(event);
+  switch (result.outcome) {
+    case 'created':
+      return 'written';
+    case 'withheld':
+      return 'withheld';
+    case 'namespaceUnavailable':
+      return 'dropped';
+    case 'alreadyExists':
+      // An earlier pass wrote this event, or this pass did and the reply was lost. If the event was deleted meanwhile,
+      // the next sighting creates it again.
+      return continueSeries(port, event);
+    case 'invalid':
+      throw refusedEvent(`event ${event.metadata.name}`, result.message);
+  }
+}
+
+/** Updates only the series: note, instance and time of an event cannot change. */
+async function continueSeries(port: ClusterPort, event: EventObject): Promise<EventOutcome> {
+  const series = event.series ?? { count: 2, lastObservedTime: event.eventTime };
+  const result = await port.mergePatch(refOf(event), { series: { ...series } });
+  if (result.outcome === 'invalid') throw refusedEvent(`series of event ${event.metadata.name}`, result.message);
+  if (result.outcome === 'updated') return 'written';
+  return result.outcome === 'withheld' ? 'withheld' : 'dropped';
+}
+
+function refusedEvent(what: string, message: string): ClusterError {
+  return new ClusterError('Rejected', `The API server refused the ${what}: ${message}`);
+}
+
+function sightingsWithout(unwritten: ReadonlySet<EventWrite>, planned: EventPlan['sightings']): EventPlan['sightings'] {
+  const sightings = { ...planned };
+  for (const { object, previous } of unwritten) {
+    const { name } = object.metadata;
+    const sighting = sightings[name];
+    delete sightings[name];
+    if (previous !== undefined && sighting !== undefined) {
+      sightings[name] = { ...previous, lastSeenAtMs: sighting.lastSeenAtMs };
+    }
+  }
+  return sightings;
 }

@@ -17,18 +17,17 @@ export class CredentialMask {
   }
 
   headers(headers: Headers): Headers {
-    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, this.#text(value)]));
+    if (this.#secret.length < SHORTEST) return headers;
+    const entries = Object.entries(headers).map(([name, value]) => {
+      const search = new SecretSearch(this.#secret);
+      return [name, Buffer.concat([search.push(Buffer.from(value)), search.end()]).toString()];
+    });
+    return Object.fromEntries(entries);
   }
 
   /** Returns the masked body. Bytes that may begin a credential are delayed. */
   body(body: Body): Body {
     return this.#secret.length < SHORTEST ? body : masked(body, new SecretSearch(this.#secret));
-  }
-
-  #text(value: string): string {
-    if (this.#secret.length < SHORTEST) return value;
-    const search = new SecretSearch(this.#secret);
-    return Buffer.concat([search.push(Buffer.from(value)), search.end()]).toString();
   }
 }
 
@@ -84,9 +83,9 @@ export class SecretSearch {
   }
 
   #search(bytes: Buffer, isEnd: boolean): Buffer {
-    const places = new PlacesToSearch(bytes, [this.#secret.subarray(0, PREFIX), ...this.#escapes]);
+    const nextPlace = placesToSearch(bytes, [this.#secret.subarray(0, PREFIX), ...this.#escapes]);
     while (this.#at < bytes.length) {
-      if (this.#matched === 0) this.#at = places.next(this.#at);
+      if (this.#matched === 0) this.#at = nextPlace(this.#at);
       const byte = bytes[this.#at] ?? -1;
       const escaped = byte === BACKSLASH ? escapedAt(bytes, this.#at, isEnd) : NOT_ESCAPED;
       if (escaped === undefined) break;
@@ -135,34 +134,25 @@ function fallbacksIn(secret: Buffer): Int32Array {
   return fallbacks;
 }
 
-/** The positions of the needles in the bytes, found by native search. */
-class PlacesToSearch {
-  readonly #bytes: Buffer;
-  readonly #needles: { readonly needle: Buffer; at: number }[];
-
-  constructor(bytes: Buffer, needles: readonly Buffer[]) {
-    this.#bytes = bytes;
-    this.#needles = needles.map((needle) => ({ needle, at: -1 }));
-  }
-
-  /**
-   * Returns the next position from `from` on where a match may begin. A match may always begin in the last few bytes,
-   * because the rest of the secret may not have arrived.
-   */
-  next(from: number): number {
-    let next = this.#bytes.length - PREFIX - MOST_BACKSLASHES;
-    for (const each of this.#needles) {
+/**
+ * Returns a function that returns the next position from `from` on where a match may begin, by a native search for the
+ * needles. A match may always begin in the last few bytes, because the rest of the secret may not have arrived.
+ */
+function placesToSearch(bytes: Buffer, needles: readonly Buffer[]): (from: number) => number {
+  const found = needles.map((needle) => ({ needle, at: -1 }));
+  return (from) => {
+    let next = bytes.length - PREFIX - MOST_BACKSLASHES;
+    for (const each of found) {
       if (each.at < from) {
-        const found = this.#bytes.indexOf(each.needle, from);
-        each.at = found < 0 ? this.#bytes.length : found;
+        const at = bytes.indexOf(each.needle, from);
+        each.at = at < 0 ? bytes.length : at;
       }
-      // A match may begin before an escape: up to PREFIX characters of the secret and MOST_BACKSLASHES backslashes
-      // earlier.
+      // Up to PREFIX characters of the secret and MOST_BACKSLASHES backslashes may precede an escape.
       const before = each.needle[0] === BACKSLASH ? PREFIX + MOST_BACKSLASHES : 0;
       next = Math.min(next, each.at - before);
     }
     return Math.max(from, next);
-  }
+  };
 }
 
 interface Escaped {

@@ -23,10 +23,10 @@ export class ProtobufReader {
   #end: number;
   #wireType = VARINT;
 
-  constructor(bytes: Uint8Array, start = 0, end = bytes.byteLength) {
+  constructor(bytes: Uint8Array, start = 0) {
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#at = start;
-    this.#end = end;
+    this.#end = bytes.byteLength;
   }
 
   /** Calls `read` with the number of each field. If `read` does not consume the value, the value is skipped. */
@@ -132,11 +132,9 @@ export interface FieldPlace {
   readonly end: number;
 }
 
-/**
- * Returns the field that begins at `at`, or `undefined` if its length is not available yet. Throws `MalformedProtobuf`.
- */
-export function fieldAt(bytes: Uint8Array, at: number): FieldPlace | undefined {
-  const tag = varintAt(bytes, at);
+/** Returns the first field of the bytes; `undefined` if its length has not arrived yet. Throws `MalformedProtobuf`. */
+export function firstField(bytes: Uint8Array): FieldPlace | undefined {
+  const tag = varintAt(bytes, 0);
   if (tag === undefined) return undefined;
   const wireType = tag.value & 7;
   const value = valueAt(bytes, wireType, tag.end);
@@ -161,13 +159,6 @@ function valueAt(
   const number = varintAt(bytes, at, end);
   if (number === undefined || wireType === VARINT) return number && { start: at, end: number.end };
   return { start: number.end, end: number.end + number.value };
-}
-
-/** The fields of a `Status` that a client uses. An absent text is empty, and an absent number is 0. */
-export interface StatusFields {
-  readonly message: string;
-  readonly reason: string;
-  readonly retryAfterSeconds: number;
 }
 
 /** The four bytes `k8s\0` at the beginning of every protobuf body of the API. */
@@ -227,8 +218,11 @@ function readTimeMs(reader: ProtobufReader): number {
   return seconds * 1000;
 }
 
-/** Reads a `runtime.Unknown` with a `Status`. Throws `MalformedProtobuf`. */
-export function readStatus(bytes: Uint8Array): StatusFields {
+/**
+ * Reads the fields of a `Status` that a client uses, from a `runtime.Unknown`. An absent text is empty, and an absent number
+ * is 0. Throws `MalformedProtobuf`.
+ */
+export function readStatus(bytes: Uint8Array) {
   requireMagic(bytes);
   const reader = new ProtobufReader(bytes, MAGIC.length);
   const status = { message: '', reason: '', retryAfterSeconds: 0 };

@@ -6,7 +6,7 @@ import { type ItemReader, MalformedItem } from './item-readers.ts';
 import {
   BYTES,
   type FieldPlace,
-  fieldAt,
+  firstField,
   MAGIC,
   MalformedProtobuf,
   ProtobufReader,
@@ -124,7 +124,7 @@ class ArrivingBytes {
   }
 
   arrivedHead(): FieldPlace | undefined {
-    return fieldAt(this.#bytes, 0);
+    return firstField(this.#bytes);
   }
 
   async take(count: number): Promise<Buffer> {

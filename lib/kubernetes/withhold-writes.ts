@@ -48,11 +48,6 @@ export function withholdWrites(port: ClusterPort, wouldWrite: (description: stri
   };
 }
 
-function changeOf(before: KubernetesObject, after: KubernetesObject): string {
-  const difference = objectDifference(before, after);
-  return difference === '' ? '' : `: ${difference}`;
-}
-
 function named({ metadata: { name, namespace } }: KubernetesObject): KubernetesObject {
   return { metadata: { name, ...(namespace !== undefined && { namespace }) } };
 }
@@ -75,13 +70,13 @@ const LONGEST_VALUE = 80;
 const OF_THE_SERVER = new Set(['managedFields', 'resourceVersion', 'uid', 'generation', 'creationTimestamp']);
 
 /**
- * Returns which fields a write would change: `spec.type "NodePort" -> "ClusterIP"; spec.ports[0].nodePort - 30443`. An
+ * Returns which fields a write would change: `: spec.type "NodePort" -> "ClusterIP"; spec.ports[0].nodePort - 30443`. An
  * object that would be created or deleted is compared with one that has only a name.
  */
-function objectDifference(before: KubernetesObject, after: KubernetesObject): string {
+function changeOf(before: KubernetesObject, after: KubernetesObject): string {
   const parts = [...differences('', written(before), written(after))];
   const more = parts.length > MOST_PARTS ? [`and ${parts.length - MOST_PARTS} more`] : [];
-  return [...parts.slice(0, MOST_PARTS), ...more].join('; ');
+  return parts.length === 0 ? '' : `: ${[...parts.slice(0, MOST_PARTS), ...more].join('; ')}`;
 }
 
 function written({ metadata, ...object }: KubernetesObject & { readonly status?: unknown }): object {

@@ -10,11 +10,10 @@ import type {
 import type { CallOptions } from '../../lib/kubernetes/api-calls.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { ClusterPort, CreateResult, ObjectRef, PatchResult } from '../../lib/kubernetes/cluster-port.ts';
-import { planEvents } from '../../lib/kubernetes/events.ts';
+import { planEvents, writeEvents } from '../../lib/kubernetes/events.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { PERMISSION_GROUPS, permissionsOf, selfReview } from '../../lib/kubernetes/permissions.ts';
 import type { Transport } from '../../lib/kubernetes/transport.ts';
-import { writeEvents } from '../../lib/kubernetes/write-events.ts';
 
 export interface ClusterUnderTest {
   /** The transport to an API server that has the namespaces `default` and `kube-system`, and whose user may do everything. */

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { EventDraft } from '../../lib/cluster/finding.ts';
 import { ClusterError, type ClusterErrorCode, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
-import { planEvents } from '../../lib/kubernetes/events.ts';
-import { writeEvents } from '../../lib/kubernetes/write-events.ts';
+import { planEvents, writeEvents } from '../../lib/kubernetes/events.ts';
 
 const start = Date.UTC(2026, 0, 2);
 
