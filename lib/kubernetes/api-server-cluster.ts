@@ -1,26 +1,16 @@
-import {
-  FIELD_MANAGER,
-  type IPAddressRecord,
-  type Json,
-  type KubernetesObject,
-  type ServiceClaim,
-} from '../cluster/kubernetes-objects.ts';
+import { FIELD_MANAGER, type Json, type KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { boundedText } from '../cluster/values.ts';
-import { type AnsweredCall, apiCalls, type CallOptions } from './api-calls.ts';
+import { apiCalls, type CallOptions } from './api-calls.ts';
 import {
   type ClusterPort,
-  type CreateResult,
   collectionPath,
-  type DeleteResult,
   describeRef,
   type Kind,
   type ObjectRef,
   objectPath,
-  type PatchResult,
   RESOURCES,
   refOf,
   type ServiceSelection,
-  type UpdateResult,
 } from './cluster-port.ts';
 import { IP_ADDRESS_READER, type ItemReader, SERVICE_READER } from './item-readers.ts';
 import { isNotServed, listIn, objectIn, recordOf, refusedCall, statusOf, updateResult } from './replies.ts';
@@ -35,12 +25,7 @@ const SELECTED: Readonly<Record<ServiceSelection, Query>> = {
 export function clusterPort(options: CallOptions): ClusterPort {
   const send = apiCalls(options);
 
-  const change = (
-    verb: string,
-    method: 'PUT' | 'PATCH',
-    ref: ObjectRef,
-    body: object | Json,
-  ): Promise<AnsweredCall> => {
+  const change = (verb: string, method: 'PUT' | 'PATCH', ref: ObjectRef, body: object | Json) => {
     const path = `${objectPath(ref)}?fieldManager=${FIELD_MANAGER}`;
     return send(`${verb} ${describeRef(ref)}`, { method, path }, body);
   };
@@ -52,24 +37,24 @@ export function clusterPort(options: CallOptions): ClusterPort {
   };
 
   return {
-    async get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined> {
+    async get(ref) {
       const reply = await send(`get ${describeRef(ref)}`, { method: 'GET', path: objectPath(ref) });
       if (reply.status === 404 && (statusOf(reply).reason === 'NotFound' || isNotServed(reply))) return undefined;
-      return objectIn<T>(reply, ref);
+      return objectIn(reply, ref);
     },
 
-    async list<T extends KubernetesObject>(kind: Kind, namespace?: string, labelSelector?: string): Promise<T[]> {
+    async list(kind, namespace, labelSelector) {
       const purpose = `list ${RESOURCES[kind].plural}${namespace === undefined ? '' : ` in ${namespace}`}`;
       const path = listPath(kind, namespace, labelSelector === undefined ? {} : { labelSelector });
-      return listIn<T>(await send(purpose, { method: 'GET', path }), kind);
+      return listIn(await send(purpose, { method: 'GET', path }), kind);
     },
 
-    async create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>> {
+    async create(object) {
       const ref = refOf(object);
       const path = `${collectionPath(ref.kind, ref.namespace)}?fieldManager=${FIELD_MANAGER}`;
       const reply = await send(`create ${describeRef(ref)}`, { method: 'POST', path }, object);
       if (reply.status === 200 || reply.status === 201) {
-        return { outcome: 'created', object: objectIn<T>(reply, ref) };
+        return { outcome: 'created', object: objectIn(reply, ref) };
       }
       const { reason, message, detailsKind, causes } = statusOf(reply);
       if (reply.status === 409 && reason === 'AlreadyExists') return { outcome: 'alreadyExists' };
@@ -86,17 +71,17 @@ export function clusterPort(options: CallOptions): ClusterPort {
      * Updates an object. Its uid is required: without it, an update of a deleted Service or Endpoints would create the object
      * again.
      */
-    async update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>> {
+    async update(object) {
       const ref = refOf(object);
       requireRead(object, ref);
-      return updateResult<T>(await change('update', 'PUT', ref, object), ref);
+      return updateResult(await change('update', 'PUT', ref, object), ref);
     },
 
-    async mergePatch<T extends KubernetesObject>(ref: ObjectRef, patch: Json): Promise<PatchResult<T>> {
-      return updateResult<T>(await change('patch', 'PATCH', ref, patch), ref);
+    async mergePatch(ref, patch) {
+      return updateResult(await change('patch', 'PATCH', ref, patch), ref);
     },
 
-    async delete(object: KubernetesObject): Promise<DeleteResult> {
+    async delete(object) {
       const ref = refOf(object);
       const preconditions = requireRead(object, ref);
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
@@ -114,13 +99,8 @@ export function clusterPort(options: CallOptions): ClusterPort {
       throw refusedCall(reply);
     },
 
-    services(selection: ServiceSelection = 'all'): AsyncIterable<ServiceClaim> {
-      return listed(SERVICE_READER, SELECTED[selection]);
-    },
-
-    ipAddresses(): AsyncIterable<IPAddressRecord> {
-      return listed(IP_ADDRESS_READER);
-    },
+    services: (selection = 'all') => listed(SERVICE_READER, SELECTED[selection]),
+    ipAddresses: () => listed(IP_ADDRESS_READER),
   };
 }
 
