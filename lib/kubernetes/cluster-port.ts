@@ -40,18 +40,11 @@ type NotUpdated =
 
 export type DeleteResult = 'deleted' | 'conflict' | 'notFound' | 'withheld';
 
-/**
- * The API server of one cluster. Every call ends at the deadline of the pass, and throws a `ClusterError` for an unexpected
- * outcome.
- */
+/** The API server of one cluster. Every call ends at the deadline of the pass, and throws a `ClusterError` if it fails. */
 export interface ClusterPort {
   get<T extends KubernetesObject>(ref: ObjectRef): Promise<T | undefined>;
-  /**
-   * Returns a list, which must fit in one small reply. `labelSelector` has the API's syntax, such as
-   * `kubernetes.io/service-name=kubernetes`.
-   */
+  /** Returns a list, which must fit in one small reply. A label selector is, for example, `kubernetes.io/service-name=kubernetes`. */
   list<T extends KubernetesObject>(kind: Kind, namespace: string | undefined, labelSelector?: string): Promise<T[]>;
-  /** Creates `object`, which must have apiVersion, kind and metadata. */
   create<T extends KubernetesObject>(object: T): Promise<CreateResult<T>>;
   /** Replaces the whole object. `object.metadata.resourceVersion` must be the one that was read. */
   update<T extends KubernetesObject>(object: T): Promise<UpdateResult<T>>;
@@ -96,8 +89,7 @@ export interface ControlPlane {
   readonly id: string;
   /**
    * Returns true if the kubeconfig leads to this control plane, and the pass sent all of its requests to it. Reads the
-   * kubeconfig again if the last read is older than `maxAgeMs`.
-   * @throws ClusterError
+   * kubeconfig again if the last read is older than `maxAgeMs`. Throws a `ClusterError`.
    */
   readonly confirm: (maxAgeMs: number) => Promise<boolean>;
 }
@@ -172,14 +164,8 @@ export interface ProbeTarget {
 /** Probes a target. A probe ends at its own time limit, or earlier when `signal` aborts. */
 export type Prober = (target: ProbeTarget, signal?: AbortSignal) => Promise<ProbeReply>;
 
-/**
- * Returns the addresses of all A and AAAA records of a host name, in canonical form; `undefined` if the look-up failed or the
- * signal ended it.
- */
+/** Returns the canonical addresses of all A and AAAA records of a host; `undefined` if the look-up failed or was ended. */
 export type HostResolver = (host: string, signal?: AbortSignal) => Promise<readonly string[] | undefined>;
 
-/**
- * Returns the addresses of a source in a spec; `undefined` if it has none, or the look-up failed.
- * @throws ClusterError with a reason that users can act on
- */
+/** Returns the addresses of a source in a spec; `undefined` if it has none, or the look-up failed. Throws a `ClusterError`. */
 export type LookUp = (source: SharedHostSpec, signal: AbortSignal) => Promise<readonly string[] | undefined>;

@@ -13,10 +13,9 @@ const VALID_MS = TOKEN_SECONDS * 1000;
 const RENEW_AFTER_MS = 0.8 * VALID_MS;
 
 /**
- * Returns access to an API server with tokens. A token is requested when it is needed, kept in memory, and sent only to that
- * server. No token is requested before the server, its address and its CA were checked.
+ * Returns access to an API server with tokens, which are sent only to that server. No token is requested before the server,
+ * its address and its CA were checked. Throws the error of `requestToken`, or `BadKubeconfig` for an unusable server or CA.
  * @param requestToken requests a token for {@link TOKEN_SECONDS}
- * @throws ClusterError the error of `requestToken`, or `BadKubeconfig` for a server or CA that cannot be used
  */
 export async function webIdentityAccess(
   { server, certificateAuthorityData }: WebIdentity,
@@ -41,10 +40,7 @@ export async function webIdentityAccess(
   return { ...access, authHeaders, renewsItself: true, isForServerAlone: true };
 }
 
-/**
- * Throws a `ClusterError` for a server to which no token may be sent. In a function, its name has to resolve to an
- * address that is not local.
- */
+/** Throws a `ClusterError` for a server to which no token may be sent. In a function, it must have an address that is not local. */
 async function checkServer(server: string, { lookup }: ApiServerAccess): Promise<void> {
   const refused = (code: ClusterErrorCode, problem: string) => {
     const remedy = 'Set webIdentity.server to the https URL of an API server that the functions reach';
@@ -87,7 +83,7 @@ export function renewedToken(requestToken: () => Promise<string>, nowMs: () => n
   };
 }
 
-/** The time at which a credential ends. This record never contains the credential. */
+/** The time at which a credential ends, without the credential. */
 export interface CredentialEnd {
   readonly what: 'token' | 'client certificate';
   readonly endsMs: number;

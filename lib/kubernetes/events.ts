@@ -26,7 +26,7 @@ export interface EventPlanInput {
   readonly loop: Loop;
   /** The reporting instance, which is the same for every process of a stack. It is cut at 128 bytes, the limit of the API. */
   readonly instance: string;
-  /** The sightings of the loop's last pass, by event name. */
+  /** The sightings of the loop's last pass. */
   readonly previous: Readonly<Record<string, EventSighting>>;
   readonly nowMs: number;
   readonly cap: number;
@@ -123,7 +123,6 @@ function nonEmpty(regarding: EventDraft['regarding']): Record<string, string> {
   return Object.fromEntries(Object.entries(regarding).filter(([, value]) => value !== undefined && value !== ''));
 }
 
-/** Returns a time with microseconds, as MicroTime of the API has. */
 function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

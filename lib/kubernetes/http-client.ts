@@ -17,7 +17,7 @@ export interface HttpClientOptions {
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** The path with the query, such as `/api/v1/services?fieldManager=me`. */
+  /** The path with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -30,10 +30,7 @@ export interface HttpReply<Body> {
   readonly body: Body;
 }
 
-/**
- * Idle connections are closed after this time: later than two ticks of kubernetes-service, and earlier than load balancers
- * drop them (60 s).
- */
+/** Idle connections are closed later than two ticks of kubernetes-service, and earlier than load balancers drop them (60 s). */
 const KEEP_ALIVE_MS = 30_000;
 /** The time limit for TCP connect and TLS handshake. It allows for one lost SYN, which is sent again after one second. */
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -67,7 +64,6 @@ export class HttpClient {
     const { servername, ...material } = tls;
     const options = {
       ...(connections !== undefined && { keepAlive: true, maxSockets: connections }),
-      // The agent closes a connection that is idle for this long.
       timeout: KEEP_ALIVE_MS,
       ...(lookup && { lookup }),
     };
@@ -76,10 +72,7 @@ export class HttpClient {
       : new Agent(options);
   }
 
-  /**
-   * Sends a request. Returns the reply, whatever its status, while its body still arrives. The body throws if it is
-   * incomplete.
-   */
+  /** Returns a reply of any status while its body still arrives. The body throws if it is incomplete. */
   async request(
     { method, path, headers, body }: HttpRequest,
     signal: AbortSignal,

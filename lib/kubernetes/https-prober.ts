@@ -18,10 +18,7 @@ export interface HttpsProberOptions {
   /** Returns a signal that aborts after a time and so ends a probe. Default: `AbortSignal.timeout`. */
   readonly expire?: (ms: number) => AbortSignal;
   readonly kept?: KeptConnections;
-  /**
-   * Starts to measure the lag of this process's event loop. Returns a function that ends the measurement. Default: with a
-   * timer.
-   */
+  /** Measures the lag of this process's event loop. Default: with a timer. */
   readonly measureLag?: () => () => number;
 }
 
@@ -85,7 +82,8 @@ async function ask(target: ProbeTarget, options: Options, signal: AbortSignal): 
   const authenticated = mayAuthenticate(target, url, access) && !access.skipTlsVerify && isTls;
   const tls = materialFor(access.tls(), target, authenticated);
   const askOn = async (client: HttpClient, end = signal): Promise<Answer> => {
-    const sent = authenticated ? await credential(access) : {};
+    // A credential that cannot be read is our own failure: the server then answers 401, which counts as alive.
+    const sent = authenticated ? await access.authHeaders().catch(() => ({})) : {};
     const headers = { 'user-agent': userAgent, ...sent };
     const reply = await client.request({ method: 'GET', path: url.pathname + url.search, headers }, end);
     const body = await startOf(new CredentialMask(sent).body(inLargePieces(reply.body)));
@@ -127,20 +125,7 @@ function materialFor(
   { serverName }: ProbeTarget,
   authenticated: boolean,
 ): TlsMaterial {
-  return {
-    rejectUnauthorized,
-    ca,
-    servername: serverName,
-    ...(authenticated && { cert, key }),
-  };
-}
-
-/**
- * Returns the headers with the credential, or none if the credential cannot be read, which is our own failure. The server
- * then answers 401, which counts as alive.
- */
-async function credential(access: ApiServerAccess): Promise<Readonly<Record<string, string>>> {
-  return access.authHeaders().catch(() => ({}));
+  return { rejectUnauthorized, ca, servername: serverName, ...(authenticated && { cert, key }) };
 }
 
 /** Returns the start of the body. A slow or incomplete body is not an error, because the status counts. */
@@ -162,9 +147,9 @@ async function startOf(body: OpenReply['body']): Promise<string> {
 const EVERY_MS = 100;
 
 /**
- * Measures the lag of this process's event loop with a timer that should fire every 100 ms.
+ * Measures the lag of this process's event loop with a timer that should fire every 100 ms. Returns a function that ends the
+ * measurement and returns the longest lag in ms.
  * @param clockMs a monotonic clock
- * @returns a function that ends the measurement and returns the longest time in ms without a timer call
  */
 export function measureLag(clockMs = () => performance.now()): () => number {
   let worstMs = 0;

@@ -21,7 +21,6 @@ export interface ItemReader<Item> {
   readonly entriesOf?: (item: Item) => number;
 }
 
-/** The error for an object of a list that breaks the API contract. */
 export class MalformedItem extends Error {
   override readonly name = 'MalformedItem';
 }
@@ -171,13 +170,14 @@ function readIpAddress(reader: ProtobufReader): IPAddressRecord {
 
 function readParent(reader: ProtobufReader): IPAddressRecord['parent'] {
   const parent = { ...NO_PARENT };
-  const fields = { 1: 'group', 2: 'resource', 3: 'namespace', 4: 'name' } as const;
+  const readField = (field: number) => {
+    if (field === 1) parent.group = reader.text(LONGEST_TEXT);
+    else if (field === 2) parent.resource = reader.text(LONGEST_TEXT);
+    else if (field === 3) parent.namespace = reader.text(LONGEST_TEXT);
+    else if (field === 4) parent.name = reader.text(LONGEST_TEXT);
+  };
   reader.message((field) => {
-    if (field !== 1) return;
-    reader.message((part) => {
-      const name = part === 1 || part === 2 || part === 3 || part === 4 ? fields[part] : undefined;
-      if (name !== undefined) parent[name] = reader.text(LONGEST_TEXT);
-    });
+    if (field === 1) reader.message(readField);
   });
   return parent;
 }

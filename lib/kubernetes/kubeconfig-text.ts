@@ -13,20 +13,14 @@ export interface KubeconfigSource {
 const LONGEST_STORED_TEXT = 64 * 1024;
 export const LONGEST_FILE = 1024 * 1024;
 
-/**
- * Matches characters that YAML syntax may use. Base64 has none of them. A text with 60,000 of them takes the parser a third
- * of a second.
- */
+/** Characters of YAML syntax, which base64 does not contain. The parser takes a third of a second for 60,000 of them. */
 const MARKS = /[^A-Za-z0-9+/=. ]/g;
 const MOST_STORED_MARKS = 8_000;
 
 const LIST_OF_FIELDS = 'docs/kubeconfig-secret.md lists what a kubeconfig may contain';
 const WRITE_AGAIN = 'Write it again, for example with kubectl config view --raw';
 
-/**
- * Returns the error for a kubeconfig. `problem` and `remedy` may quote names of entries, but no other values of the
- * kubeconfig.
- */
+/** Returns the error for a kubeconfig. `problem` and `remedy` may quote names of entries, but no other values. */
 export function badKubeconfig(source: KubeconfigSource, problem: string, remedy: string): ClusterError {
   return new ClusterError('BadKubeconfig', `${source.name}: ${problem}. ${remedy}.`);
 }
@@ -50,27 +44,19 @@ export function readKubeconfig(text: string, source: KubeconfigSource, allowPlug
   return parsed.data;
 }
 
-/**
- * Parses YAML. An error contains only the line of the fault, because the parser's message quotes the text around it, which
- * may be a key.
- */
+/** Parses YAML. An error contains only the line of the fault, because the parser's message quotes the text, such as a key. */
 function yamlValue(text: string, source: KubeconfigSource): unknown {
-  const documents = yamlDocuments(text, source);
-  if (documents.length > 1) throw notYaml(source, 'it has a second document');
-  return documents[0];
-}
-
-function yamlDocuments(text: string, source: KubeconfigSource): unknown[] {
+  let documents: unknown[] = [];
+  let fault: string | undefined;
   try {
-    return loadAll(text, { maxAliases: 0 });
+    documents = loadAll(text, { maxAliases: 0 });
+    if (documents.length > 1) fault = 'it has a second document';
   } catch (error) {
     const mark = error instanceof YAMLException ? error.mark : undefined;
-    throw notYaml(source, mark ? `line ${mark.line + 1}` : 'its parser failed');
+    fault = mark ? `line ${mark.line + 1}` : 'its parser failed';
   }
-}
-
-function notYaml(source: KubeconfigSource, detail: string): ClusterError {
-  return badKubeconfig(source, `is not YAML (${detail})`, WRITE_AGAIN);
+  if (fault !== undefined) throw badKubeconfig(source, `is not YAML (${fault})`, WRITE_AGAIN);
+  return documents[0];
 }
 
 function shapeFault([issue]: readonly z.core.$ZodIssue[], source: KubeconfigSource): ClusterError {

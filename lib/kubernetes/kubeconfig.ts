@@ -40,7 +40,7 @@ export interface ApiServerAccess {
   readonly basePath: string;
   /** The name of the context in use. */
   readonly context: string;
-  /** True if the kubeconfig disables verification of the server's certificate. The caller logs a warning. */
+  /** True if the kubeconfig disables verification of the server's certificate. */
   readonly skipTlsVerify: boolean;
   /** Resolves host names in a Lambda function, and refuses local addresses. */
   readonly lookup?: LookupFunction;
@@ -52,10 +52,7 @@ export interface ApiServerAccess {
    * addresses of the probes, and must not get the credential.
    */
   readonly isForServerAlone?: true;
-  /**
-   * Returns the headers with the credential. Throws a `ClusterError` with code `BadKubeconfig` if a token file or plugin
-   * provides none.
-   */
+  /** Returns the headers with the credential. Throws `BadKubeconfig` if a token file or plugin provides none. */
   readonly authHeaders: () => Promise<Readonly<Record<string, string>>>;
 }
 
@@ -88,14 +85,10 @@ export async function loadKubeconfigFile(file: string, options: KubeconfigOption
 }
 
 /**
- * Reads a kubeconfig from a text, for example from a secret store. Certificates and keys must be embedded. Messages use
- * `name` as the name of the kubeconfig. Throws a `ClusterError` with code `BadKubeconfig`.
+ * Reads a kubeconfig from a text with embedded certificates and keys. Messages contain its name. Throws a `ClusterError` with
+ * code `BadKubeconfig`.
  */
-export async function parseKubeconfig(
-  text: string,
-  name: string,
-  options: KubeconfigOptions = {},
-): Promise<ApiServerAccess> {
+export async function parseKubeconfig(text: string, name: string, options: KubeconfigOptions = {}) {
   return accessFrom(text, { name: `kubeconfig ${name}` }, options);
 }
 
@@ -276,10 +269,7 @@ async function tlsMaterial(
   };
 }
 
-/**
- * The largest RSA key. Kubernetes uses 2048 bits. The time of a handshake grows with the cube of the size: a key of 16,384
- * bits takes seconds.
- */
+/** The largest RSA key. Kubernetes uses 2048 bits. A handshake with a key of 16,384 bits takes seconds. */
 const MOST_KEY_BITS = 4096;
 
 /**

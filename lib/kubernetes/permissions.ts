@@ -16,17 +16,14 @@ export interface Permission {
 export interface SelfReview {
   /** Returns the version of the API server, such as `v1.36.3`. */
   readonly version: () => Promise<string>;
-  /**
-   * Returns the caller's name from a SelfSubjectReview; `undefined` if the API server does not serve this review (Kubernetes
-   * 1.27 and earlier).
-   */
+  /** Returns the name of the caller; `undefined` if the API server serves no SelfSubjectReview (Kubernetes 1.27 and earlier). */
   readonly user: () => Promise<string | undefined>;
   /**
    * Returns whether the webhook of deploy/admission-webhook.yaml is registered; `undefined` if the user may not read it, or
    * the API server does not serve webhooks.
    */
   readonly hasWebhook: () => Promise<boolean | undefined>;
-  /** Sends a SelfSubjectAccessReview. Every authenticated user may send one. */
+  /** Sends a SelfSubjectAccessReview, as every authenticated user may. */
   readonly allows: (permission: Permission) => Promise<boolean>;
 }
 
@@ -55,8 +52,7 @@ export function selfReview(options: CallOptions): SelfReview {
       const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
       const path = `/apis/${review.apiVersion}/selfsubjectreviews`;
       const { reply, answer } = await ask('review who this user is', path, review);
-      // Every authenticated user may send this review. The API server refuses it to others, with the user's name in the
-      // message.
+      // The API server refuses the review of an unauthenticated user, whose name is in the message.
       if (reply.status === 403) return /: User "([^"]{1,253})" cannot /.exec(statusOf(reply).message)?.[1];
       if (reply.status === 404) return undefined;
       const info = recordAt(recordAt(answer(), 'status'), 'userInfo');

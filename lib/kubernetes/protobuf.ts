@@ -1,7 +1,6 @@
 import { LONGEST_TEXT } from '../cluster/bounds.ts';
 import { OverBound } from './reply-bounds.ts';
 
-/** The error for bytes that are incomplete or not protobuf. */
 export class MalformedProtobuf extends Error {
   override readonly name = 'MalformedProtobuf';
 }
@@ -13,10 +12,7 @@ const FIXED64 = 1;
 export const BYTES = 2;
 const FIXED32 = 5;
 
-/**
- * Reads one protobuf message field by field, only forwards and within its bounds: each call advances or throws
- * `MalformedProtobuf`.
- */
+/** Reads one protobuf message forwards and within its bounds: each call advances or throws `MalformedProtobuf`. */
 export class ProtobufReader {
   readonly #bytes: Buffer;
   #at: number;
@@ -218,10 +214,7 @@ function readTimeMs(reader: ProtobufReader): number {
   return seconds * 1000;
 }
 
-/**
- * Reads the fields of a `Status` that a client uses, from a `runtime.Unknown`. An absent text is empty, and an absent number
- * is 0. Throws `MalformedProtobuf`.
- */
+/** Reads the fields of a `Status` that a client uses, from a `runtime.Unknown`. Throws `MalformedProtobuf`. */
 export function readStatus(bytes: Uint8Array) {
   requireMagic(bytes);
   const reader = new ProtobufReader(bytes, MAGIC.length);

@@ -70,10 +70,7 @@ function withinBounds<Read>(site: CallSite, read: () => Read): Read {
 
 const NO_STATUS: ApiStatus = { reason: '', message: '', detailsKind: '', causes: [], retryAfterSeconds: 0 };
 
-/**
- * Returns the Status of a reply. Never throws: if the reply is not a Status, the reason is empty and the message is the start
- * of the text.
- */
+/** Returns the Status of a reply. If the reply is none, the reason is empty and the message is the start of the text. */
 export function statusOf(reply: ApiReply): ApiStatus {
   try {
     return isProtobuf(reply) ? { ...NO_STATUS, ...readStatus(reply.body) } : statusIn(reply);
@@ -145,7 +142,6 @@ const UNAUTHORIZED =
   'The credential in the kubeconfig has expired or is for another cluster: replace it. With webIdentity, the ' +
   "AuthenticationConfiguration of the API server must accept the token's issuer, audience and role.";
 
-/** Returns the error for a reply that failed. Its message begins with what the server answered. */
 export function failedCall(reply: SitedReply, code: ClusterErrorCode, remedy: string): ClusterError {
   const { message } = statusOf(reply);
   const answer = `${reply.server} answered ${reply.status} to "${reply.purpose}"${message && `: ${boundedText(message)}`}`;

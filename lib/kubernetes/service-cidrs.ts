@@ -7,12 +7,8 @@ import { ClusterError, type ClusterPort } from './cluster-port.ts';
 /** A ServiceCIDR. API servers allocate cluster IPs from all of them. */
 export interface ServiceCidr {
   readonly name: string;
-  /** The ranges of the ServiceCIDR: one, or one per IP family. */
   readonly networks: readonly Network[];
-  /**
-   * True if API servers allocate from the ServiceCIDR: the object is not being deleted, and its condition Ready is true or
-   * absent.
-   */
+  /** True if API servers allocate from it: it is not being deleted, and its condition Ready is true or absent. */
   readonly ready: boolean;
 }
 
@@ -40,15 +36,12 @@ function noneOrUnknown(error: unknown): [] | undefined {
   throw error;
 }
 
-/** Returns whether this is the default ServiceCIDR, which API servers create from `--service-cluster-ip-range`. */
+/** Returns true for the ServiceCIDR that API servers create from `--service-cluster-ip-range`. */
 export function isDefault({ name }: ServiceCidr): boolean {
   return name === KUBERNETES_SERVICE.name;
 }
 
-/**
- * Returns a function that returns whether API servers may have allocated an address. If the ServiceCIDRs are unknown, it
- * returns true for every address.
- */
+/** Returns a test of whether API servers may have allocated an address: every address if the ServiceCIDRs are unknown. */
 export function servedAddresses(
   cidrs: readonly Pick<ServiceCidr, 'networks'>[] | undefined,
 ): (text: string) => boolean {

@@ -41,8 +41,7 @@ export function poolKey(origin: string, tls: TlsMaterial): string {
 }
 
 function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
-  // `unlessAborted` rejects as soon as the signal aborts. A request that waits for a free connection would notice the signal only
-  // later.
+  // A request that waits for a free connection would notice only later that the signal aborted.
   return ({ streamed, ...request }, signal) =>
     unlessAborted(signal, async () => {
       const credential = await access.authHeaders();
@@ -60,13 +59,15 @@ function transportOver(client: HttpClient, access: ApiServerAccess): Transport {
     });
 }
 
-/** The connections of this process: one client per API server and client certificate, shared by all passes. */
+/** One client per API server and client certificate, shared by all passes of a process. */
 export class ApiServerConnections {
   readonly #clients = new Map<string, HttpClient>();
 
   transport(access: ApiServerAccess): Transport {
     const key = poolKey(access.server, access.tls());
-    const client = this.#clients.get(key) ?? clientFor(access);
+    const { server, lookup } = access;
+    const options = { tls: access.tls(), lookup, connections: CONNECTIONS_PER_SERVER };
+    const client = this.#clients.get(key) ?? new HttpClient(server, options);
     // A dropped client is not closed, because a pass may still use it. Its idle connections end by themselves.
     setLatest(this.#clients, key, client, MOST_POOLS);
     return transportOver(client, access);
@@ -78,11 +79,6 @@ export class ApiServerConnections {
   }
 }
 
-function clientFor({ server, tls, lookup }: ApiServerAccess): HttpClient {
-  return new HttpClient(server, { tls: tls(), lookup, connections: CONNECTIONS_PER_SERVER });
-}
-
-/** The error for a body that is not one complete gzip stream. */
 export class MalformedGzip extends Error {
   override readonly name = 'MalformedGzip';
 }
@@ -119,7 +115,6 @@ async function* bounded(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
   }
 }
 
-/** A connection on which a server has answered 200. */
 interface KeptConnection {
   readonly client: HttpClient;
   readonly openedAtMs: number;
@@ -127,24 +122,13 @@ interface KeptConnection {
 
 /** The time limit for an answer on a kept connection, as a part of the time of a probe. */
 export const KEPT_LIMIT_MS = 1_000;
-/**
- * The longest life of a kept connection, which is enough for three probes at an interval of ten seconds. After that a new
- * connection verifies the certificate again.
- */
+/** Three probes at an interval of ten seconds use a kept connection. Then a new connection verifies the certificate again. */
 const LONGEST_KEPT_MS = 25_000;
 /** The most kept connections. Each takes about 120 KB. */
 const MOST_KEPT = 128;
 
 function mayReuse(openedAtMs: number, nowMs: number): boolean {
   return nowMs >= openedAtMs && nowMs - openedAtMs < LONGEST_KEPT_MS;
-}
-
-/**
- * Returns whether a new connection is kept. The connection to a slow server is not kept, because that server needs the whole time
- * of a probe.
- */
-function mayKeep(status: number, tookMs: number): boolean {
-  return status === 200 && tookMs < KEPT_LIMIT_MS;
 }
 
 /** The connections of probes that a process keeps. They do not keep the process running. */
@@ -182,7 +166,8 @@ export class KeptConnections {
     let isKept = false;
     try {
       const answer = await ask(client);
-      isKept = mayKeep(answer.status, this.#nowMs() - openedAtMs);
+      // A slow server needs the whole time of a probe, which an answer on a kept connection does not have.
+      isKept = answer.status === 200 && this.#nowMs() - openedAtMs < KEPT_LIMIT_MS;
       return answer;
     } finally {
       if (isKept) this.#keep(key, { client, openedAtMs });

@@ -52,18 +52,14 @@ function named({ metadata: { name, namespace } }: KubernetesObject): KubernetesO
   return { metadata: { name, ...(namespace !== undefined && { namespace }) } };
 }
 
-/**
- * Returns the value after a merge patch. Does not remove fields that are null in the patch, because no pass sends such a patch.
- */
+/** Returns the value after a merge patch. Keeps fields that are null in the patch, because no pass sends such a patch. */
 function merged(before: unknown, patch: unknown): unknown {
   if (!isRecord(before) || !isRecord(patch)) return patch;
   const fields = Object.entries(patch).map(([field, value]) => [field, merged(before[field], value)]);
   return { ...before, ...Object.fromEntries(fields) };
 }
 
-/**
- * The limits of a reported difference: the number of listed fields, and the length of a value. Further fields are only counted.
- */
+/** The most fields that are listed. Further fields are only counted. */
 const MOST_PARTS = 8;
 const LONGEST_VALUE = 80;
 
@@ -85,10 +81,7 @@ function written({ metadata, ...object }: KubernetesObject & { readonly status?:
   return { metadata: Object.fromEntries(own), ...fields };
 }
 
-/**
- * The deepest level that is compared. Each level reads all values below it, so that a deep object would otherwise take
- * time in the square of its size.
- */
+/** The deepest level that is compared. Each level reads all values below it: a deep object would take quadratic time. */
 const DEEPEST = 8;
 
 function* differences(path: string, before: unknown, after: unknown, depth = 0): Generator<string> {
