@@ -1,35 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { kubeconfigReader } from '../../lib/aws/read-kubeconfig.ts';
 import type { StoredKubeconfig } from '../../lib/aws/stored-kubeconfig.ts';
 import { errorSentence } from '../../lib/telemetry/telemetry.ts';
-import {
-  type AwsAnswer,
-  type AwsCall,
-  assumedRole,
-  awsError,
-  type FakeAws,
-  noAws,
-  startFakeAws,
-  stsError,
-} from '../support/fake-aws.ts';
+import { type AwsAnswer, type AwsCall, assumedRole, awsError, fakeAws, noAws, stsError } from '../support/fake-aws.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const role = 'arn:aws:iam::123456789012:role/reader';
 const secret: StoredKubeconfig = { secretsManager: 'kbc/demo' };
 const parameter: StoredKubeconfig = { ssm: '/kbc/demo' };
-
-let aws: Pick<FakeAws, 'stop'> | undefined;
-afterEach(async () => {
-  await aws?.stop();
-});
-
-async function anAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
-  const started = await startFakeAws(react);
-  aws = started;
-  return started;
-}
 
 /** Returns a reader without retries. */
 const aReader = (requestTimeoutMs = 30_000) => kubeconfigReader({ maxAttempts: 1, requestTimeoutMs });
@@ -43,48 +23,37 @@ function echo({ action, body }: AwsCall): AwsAnswer {
 }
 
 describe('a kubeconfig that is kept in AWS', () => {
-  test('a kubeconfig that is kept in AWS is read from Secrets Manager by name', async () => {
-    const { calls } = await anAws(echo);
-    expect(await aReader()(secret, never)).toBe('kubeconfig in kbc/demo');
-    expect(calls).toEqual([
-      { action: 'secretsmanager.GetSecretValue', body: { SecretId: 'kbc/demo' }, accessKey: 'OWN' },
-    ]);
+  test.each([
+    ['secret', secret, 'secretsmanager.GetSecretValue', { SecretId: 'kbc/demo' }],
+    ['decrypted parameter', parameter, 'AmazonSSM.GetParameter', { Name: '/kbc/demo', WithDecryption: true }],
+  ])('a kubeconfig that is kept in AWS is read as a %s by its name', async (_, stored, action, body) => {
+    const { calls } = await fakeAws(echo);
+    expect(await aReader()(stored, never)).toMatch(/^kubeconfig in \/?kbc\/demo$/);
+    expect(calls).toEqual([{ action, body, accessKey: 'OWN' }]);
   });
 
   test('a kubeconfig that is kept in AWS can be a binary secret', async () => {
-    await anAws(() => ({ body: { SecretBinary: Buffer.from('kind: Config').toString('base64') } }));
+    await fakeAws(() => ({ body: { SecretBinary: Buffer.from('kind: Config').toString('base64') } }));
     expect(await aReader()(secret, never)).toBe('kind: Config');
   });
 
-  test('a kubeconfig that is kept in AWS is read from Parameter Store with decryption', async () => {
-    const { calls } = await anAws(echo);
-    expect(await aReader()(parameter, never)).toBe('kubeconfig in /kbc/demo');
-    expect(calls).toMatchObject([
-      { action: 'AmazonSSM.GetParameter', body: { Name: '/kbc/demo', WithDecryption: true } },
-    ]);
-  });
-
   test('a kubeconfig of another account is read with a role, which is assumed once for many reads with the external ID of the stack', async () => {
+    const { calls } = await fakeAws(echo);
     process.env['ASSUME_ROLE_EXTERNAL_ID'] = 'our-stack';
-    try {
-      const { calls } = await anAws(echo);
-      const read = aReader();
-      for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);
-      expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
-        ['AssumeRole', 'OWN'],
-        ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
-        ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
-        ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
-      ]);
-      const assumed = { RoleArn: role, RoleSessionName: 'kube-bootstrap-controller', ExternalId: 'our-stack' };
-      expect(calls[0]?.body).toMatchObject(assumed);
-    } finally {
-      delete process.env['ASSUME_ROLE_EXTERNAL_ID'];
-    }
+    const read = aReader();
+    for (const stored of [secret, secret, parameter]) await read({ ...stored, roleArn: role }, never);
+    expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
+      ['AssumeRole', 'OWN'],
+      ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
+      ['secretsmanager.GetSecretValue', 'KEY-OF-reader'],
+      ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
+    ]);
+    const assumed = { RoleArn: role, RoleSessionName: 'kube-bootstrap-controller', ExternalId: 'our-stack' };
+    expect(calls[0]?.body).toMatchObject(assumed);
   });
 
   test('a process without a region reads a kubeconfig with a role if the ARN of the kubeconfig contains a region', async () => {
-    const { calls } = await anAws(echo);
+    const { calls } = await fakeAws(echo);
     delete process.env['AWS_REGION'];
     const arn = 'arn:aws:secretsmanager:eu-test-1:123456789012:secret:kbc/demo';
     expect(await aReader()({ secretsManager: arn, roleArn: role }, never)).toBe(`kubeconfig in ${arn}`);
@@ -92,7 +61,7 @@ describe('a kubeconfig that is kept in AWS', () => {
   });
 
   test('a reader keeps the clients of the last hundred roles, and assumes an older role again', async () => {
-    const { calls } = await anAws(echo);
+    const { calls } = await fakeAws(echo);
     const read = aReader();
     const roles = Array.from({ length: 101 }, (_, at) => `${role}-${at}`);
     const assumedFor = async (...arns: readonly string[]) => {
@@ -106,40 +75,23 @@ describe('a kubeconfig that is kept in AWS', () => {
   });
 });
 
-describe('a user who reads a kubeconfig in AWS', () => {
-  const file = 'AWS_SHARED_CREDENTIALS_FILE';
-  const before = process.env[file];
-  beforeEach(() => {
-    process.env[file] = join(temporaryFolder(), 'credentials');
-    writeFileSync(process.env[file], '[mine]\naws_access_key_id = MINE\naws_secret_access_key = my-secret-key\n');
-  });
-  afterEach(() => {
-    if (before === undefined) delete process.env[file];
-    else process.env[file] = before;
-  });
-
-  /** Removes the keys of the fake AWS until it stops. With a profile and keys, the SDK prints a warning. */
-  const withoutKeys = () => {
-    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
-  };
-
-  test('a reader uses the profile and the region of the user for secrets and for roles', async () => {
-    const { calls } = await anAws(echo);
-    withoutKeys();
-    const read = kubeconfigReader({ maxAttempts: 1, profile: 'mine', region: 'eu-test-2' });
-    for (const stored of [secret, { ...parameter, roleArn: role }]) await read(stored, never);
-    expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
-      ['secretsmanager.GetSecretValue', 'MINE'],
-      ['AssumeRole', 'MINE'],
-      ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
-    ]);
-    await aws?.stop();
-    await anAws(() => awsError('ResourceNotFoundException'));
-    withoutKeys();
-    await expect(kubeconfigReader({ profile: 'mine', region: 'eu-test-2' })(secret, never)).rejects.toThrow(
-      'eu-test-2',
-    );
-  });
+test('a reader uses the profile and the region of the user for secrets and for roles', async () => {
+  const { calls } = await fakeAws((call) =>
+    call.action === 'AmazonSSM.GetParameter' ? awsError('ParameterNotFound') : echo(call),
+  );
+  const file = join(temporaryFolder(), 'credentials');
+  writeFileSync(file, '[mine]\naws_access_key_id = MINE\naws_secret_access_key = my-secret-key\n');
+  process.env['AWS_SHARED_CREDENTIALS_FILE'] = file;
+  // With a profile and keys, the SDK prints a warning.
+  for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']) delete process.env[name];
+  const read = kubeconfigReader({ maxAttempts: 1, profile: 'mine', region: 'eu-test-2' });
+  await read(secret, never);
+  await expect(read({ ...parameter, roleArn: role }, never)).rejects.toThrow('not found in region eu-test-2');
+  expect(calls.map(({ action, accessKey }) => [action, accessKey])).toEqual([
+    ['secretsmanager.GetSecretValue', 'MINE'],
+    ['AssumeRole', 'MINE'],
+    ['AmazonSSM.GetParameter', 'KEY-OF-reader'],
+  ]);
 });
 
 describe('a kubeconfig that cannot be read is reported with its resolution:', () => {
@@ -147,7 +99,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
   const ofRole = { ...parameter, roleArn: role };
 
   async function expectError(stored: StoredKubeconfig, answer: AwsAnswer, code: string, message: RegExp) {
-    await anAws((call) => (call.action === 'AssumeRole' ? assumedRole('ROLE') : answer));
+    await fakeAws((call) => (call.action === 'AssumeRole' ? assumedRole('ROLE') : answer));
     const read = aReader('hang' in answer ? 50 : undefined)(stored, never);
     await expect(read).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
     await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining('abc123') });
@@ -196,7 +148,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
   );
 
   test('a role that may not be assumed is reported with its resolution', async () => {
-    await anAws(() => stsError('AccessDenied'));
+    await fakeAws(() => stsError('AccessDenied'));
     await expect(aReader()({ ...secret, roleArn: role }, never)).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringMatching(
@@ -206,14 +158,14 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
   });
 
   test('a missing server is reported with its address', async () => {
-    aws = noAws();
+    noAws();
     await expect(aReader()(parameter, never)).rejects.toThrow(
       /no answer \(.*ECONNREFUSED.*\).*endpoint for com\.amazonaws\.eu-test-1\.ssm/,
     );
   });
 
   test('a pass that ran out of time is reported as a timeout', async () => {
-    await anAws(() => ({ hang: true }));
+    await fakeAws(() => ({ hang: true }));
     const pass = new AbortController();
     const read = kubeconfigReader()(secret, pass.signal);
     pass.abort();
@@ -222,7 +174,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
 });
 
 test('the error about a missing region names the region once, in whole sentences', async () => {
-  await anAws(echo);
+  await fakeAws(echo);
   delete process.env['AWS_REGION'];
   const error: unknown = await aReader()(secret, never).catch((reason: unknown) => reason);
   expect(errorSentence(error)).toBe(

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createSqsClient, defaultEventBus, sqsQueue } from '../../lib/aws/send-batches.ts';
-import { type AwsAnswer, type AwsCall, awsError, type FakeAws, startFakeAws } from '../support/fake-aws.ts';
+import { type AwsAnswer, type AwsCall, awsError, type FakeAws, fakeAws } from '../support/fake-aws.ts';
 
 /** A URL as queues have it in production. The server of the test has another address. */
 const URL = 'https://sqs.eu-test-1.amazonaws.com/123456789012/ticks';
@@ -22,14 +22,13 @@ const queue = () => sqsQueue(createSqsClient(process.env), URL);
 let aws: FakeAws | undefined;
 /** Returns the calls with the largest batches first, because calls arrive in any order. */
 const calls = () => [...(aws?.calls ?? [])].sort((one, other) => entriesOf(other).length - entriesOf(one).length);
-afterEach(() => aws?.stop());
 
 async function send(
   open: typeof queue | typeof defaultEventBus,
   react: (call: AwsCall) => AwsAnswer,
   signal?: AbortSignal,
 ) {
-  aws = await startFakeAws(react);
+  aws = await fakeAws(react);
   return open().send(MESSAGES, signal ?? new AbortController().signal);
 }
 

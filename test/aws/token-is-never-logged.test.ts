@@ -15,8 +15,9 @@ import { LOOP_HANDLERS } from '../../local/loop-handlers.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
 import type { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
-import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
+import { fakeAws, issuedToken } from '../support/fake-aws.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { countedWriteIds, memoryStore, memoryTable } from '../support/memory-table.ts';
 import { readyStandIn } from '../support/stand-in.ts';
@@ -31,8 +32,6 @@ const HANDLERS = Object.values(LOOP_HANDLERS);
 
 let lines: string[] = [];
 let standIn: StandInApiServer;
-let aws: FakeAws | undefined;
-let server: FaultServer | undefined;
 
 beforeEach(async () => {
   lines = [];
@@ -45,10 +44,8 @@ beforeEach(async () => {
   standIn = await readyStandIn();
 });
 
-afterEach(async () => {
+afterEach(() => {
   jest.restoreAllMocks();
-  await aws?.stop();
-  await server?.stop();
 });
 
 /** Starts a server that passes each request to the stand-in, unless `spoil` returns a reply. */
@@ -56,12 +53,13 @@ async function startServer(
   pair: CertifiedKey,
   spoil?: (authorization: string) => { status: number; body: string } | undefined,
 ) {
-  server = await startFaultServer(async ({ method, path, headers, body }) => {
+  const server = await startFaultServer(async ({ method, path, headers, body }) => {
     const spoilt = spoil?.(String(headers['authorization'] ?? ''));
     if (spoilt !== undefined) return { ...spoilt, headers: { 'content-type': 'application/json' } };
     const text = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
     return standIn.handle({ method, path, headers: text, body });
   }, pair);
+  afterThisTest(server.stop);
   return server.url;
 }
 
@@ -78,7 +76,7 @@ const inBase64 = (pem: string) => Buffer.from(pem).toString('base64');
 
 /** Runs every loop twice, a deregistration and the doctor. Returns all that they wrote and answered, as one text. */
 async function everythingWritten(secret: string): Promise<string> {
-  aws = await startFakeAws(({ action }) => {
+  await fakeAws(({ action }) => {
     if (action === 'GetWebIdentityToken') return issuedToken(TOKEN);
     return action === 'AmazonSSM.GetParameter'
       ? { body: { Parameter: { Value: secret } } }

@@ -1,22 +1,15 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { failure, type Reaction, type SeenRequest, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { portOver, ref, service } from './port-answering.ts';
 
 const authority = makeAuthority('the cluster');
-
-let stops: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  const ending = stops.reverse();
-  stops = [];
-  for (const stop of ending) await stop();
-});
 
 interface Set {
   readonly tls?: CertifiedKey;
@@ -31,7 +24,8 @@ async function portTo(
 ) {
   const server = await startFaultServer(react, tls);
   const connections = new ApiServerConnections();
-  stops.push(server.stop, () => connections.close());
+  afterThisTest(server.stop);
+  afterThisTest(() => connections.close());
   const waits: number[] = [];
   const access = await parseKubeconfig(kubeconfigTo(server.url, kubeconfig), 'of the test');
   const port = portOver(connections.transport(access), {

@@ -5,6 +5,7 @@ import { type HttpsProberOptions, httpsProber, measureLag } from '../../lib/kube
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { KeptConnections } from '../../lib/kubernetes/transport.ts';
 import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { type FaultServer, type Reaction, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
 import { startSilentServer } from '../support/silent-server.ts';
@@ -13,12 +14,6 @@ const authority = makeAuthority('the cluster');
 const certified = authority.issue(['127.0.0.1']);
 const caOf = ({ ca }: { readonly ca: string }) => ({ 'certificate-authority-data': base64(ca) });
 const base64 = (text: string) => Buffer.from(text).toString('base64');
-let stops: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  await Promise.all(stops.map((stop) => stop()));
-  stops = [];
-});
 
 interface Set extends Partial<Omit<HttpsProberOptions, 'access'>> {
   readonly tls?: CertifiedKey;
@@ -50,7 +45,7 @@ async function serverAnd(
   { tls = certified, server: named, cluster, user, lagMs = 0, ...set }: Set = {},
 ) {
   const server = await startFaultServer(react, tls);
-  stops.push(server.stop);
+  afterThisTest(server.stop);
   const trust = cluster === undefined ? { ca: authority.ca } : { cluster };
   const text = kubeconfigTo(named ?? 'https://10.0.0.1:6443', { user: user ?? { token: 'secret' }, ...trust });
   const probe = httpsProber({
@@ -100,7 +95,7 @@ describe('a kept connection', () => {
     const clock = { nowMs: 0 };
     let requests = 0;
     const kept = new KeptConnections(() => clock.nowMs);
-    stops.push(async () => kept.close());
+    afterThisTest(() => kept.close());
     const next = () => {
       requests += 1;
       return react(requests);
@@ -208,7 +203,7 @@ describe('a kept connection', () => {
 
   test('a kept connection is not used by a cluster with another CA or server name', async () => {
     const kept = new KeptConnections(() => 0);
-    stops.push(async () => kept.close());
+    afterThisTest(() => kept.close());
     const { probe, target, server } = await keepingServerAnd(() => OK, { kept });
     await expect(probe(target)).resolves.toMatchObject({ status: 200 });
     const other = await keepingServerAnd(() => OK, { kept, cluster: caOf(makeAuthority('another cluster')) });
@@ -220,9 +215,9 @@ describe('a kept connection', () => {
 
   test('a process keeps at most 128 connections, and does not close one for another server', async () => {
     const plain = await startFaultServer(() => OK);
-    stops.push(plain.stop);
+    afterThisTest(plain.stop);
     const kept = new KeptConnections(() => 0);
-    stops.push(async () => kept.close());
+    afterThisTest(() => kept.close());
     const get = async (client: HttpClient) => {
       const reply = await client.request({ method: 'GET', path: '/', headers: {} }, new AbortController().signal);
       for await (const piece of reply.body) expect(piece.length).toBeGreaterThan(0);
@@ -295,7 +290,6 @@ describe('silence', () => {
   test('a refused connection is silence, however late our own event loop was', async () => {
     const { probe, target, server } = await serverAnd(() => ({}), { lagMs: 2_000 });
     await server.stop();
-    stops = [];
     await expect(probe(target)).resolves.toEqual({ kind: 'silence', message: expect.stringContaining('ECONNREFUSED') });
   });
 
@@ -313,7 +307,7 @@ describe('silence', () => {
     const { end, expire } = aTime();
     const { probe } = await serverAnd(() => ({}), { expire });
     const silent = await startSilentServer(end);
-    stops.push(silent.close);
+    afterThisTest(silent.close);
     const answer = await probe({ url: `https://${silent.authority}/readyz`, authenticate: false });
     expect(answer).toEqual({ kind: 'silence', message: 'no answer within 3000 ms' });
     expect(silent.connections()).toBe(1);

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { httpsProber } from '../../lib/kubernetes/https-prober.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { describeNetworkError, networkFaultOf } from '../../lib/kubernetes/network-fault.ts';
@@ -10,6 +10,7 @@ import { BytesInFlight, readWhole } from '../../lib/kubernetes/reply-bounds.ts';
 import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { startHostileApiServer } from '../hostile/hostile-api-server.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
@@ -17,12 +18,6 @@ import { startSilentServer } from '../support/silent-server.ts';
 
 const signal = new AbortController().signal;
 const GET = { method: 'GET', path: '/', headers: {} } as const;
-let stops: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const stop of stops.reverse()) await stop();
-  stops = [];
-});
 
 function kubeconfigFor(server: string) {
   return parseKubeconfig(kubeconfigTo(server), 'of the test');
@@ -31,8 +26,8 @@ function kubeconfigFor(server: string) {
 /** Returns a transport to a server. The end of the test stops both. */
 async function transportTo(url: string, stop?: () => Promise<void>, kubeconfigOf = kubeconfigFor) {
   const connections = new ApiServerConnections();
-  if (stop !== undefined) stops.push(stop);
-  stops.push(() => connections.close());
+  if (stop !== undefined) afterThisTest(stop);
+  afterThisTest(() => connections.close());
   return connections.transport(await kubeconfigOf(url));
 }
 
@@ -58,7 +53,7 @@ async function startHelloServer() {
     });
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
-  stops.push(async () => void server.close());
+  afterThisTest(() => server.close());
   const { port } = server.address() as AddressInfo;
   return { hello, url: `https://127.0.0.1:${port}` };
 }
@@ -92,7 +87,8 @@ describe('a transport', () => {
   test('later passes reuse the connections of a transport, which are few', async () => {
     const server = await startFaultServer(() => ({ body: 'done' }));
     const connections = new ApiServerConnections();
-    stops.push(server.stop, () => connections.close());
+    afterThisTest(server.stop);
+    afterThisTest(() => connections.close());
     for (let pass = 0; pass < 20; pass += 1) {
       const transport = connections.transport(await kubeconfigFor(server.url));
       const { body } = await transport({ ...GET, path: '/api' }, signal);
@@ -175,7 +171,7 @@ describe('a transport', () => {
 
   test('a request fails if its connection is not established within 3 s', async () => {
     jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
-    stops.push(async () => void jest.useRealTimers());
+    afterThisTest(() => jest.useRealTimers());
     const silent = await startSilentServer();
     const transport = await transportTo(`https://${silent.authority}`, silent.close);
     const reply = transport(GET, signal);
@@ -187,7 +183,7 @@ describe('a transport', () => {
 
   test('a request that waits for a connection of another request does not time out as a new connection does', async () => {
     jest.useFakeTimers({ advanceTimers: false, doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
-    stops.push(async () => void jest.useRealTimers());
+    afterThisTest(() => jest.useRealTimers());
     const authority = makeAuthority('the cluster');
     const react = ({ path }: { path: string }) => (path === '/hang' ? { hang: true } : { body: 'done' });
     const server = await startFaultServer(react, authority.issue(['127.0.0.1']));

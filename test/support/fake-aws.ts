@@ -1,3 +1,4 @@
+import { afterThisTest } from './after-this-test.ts';
 import { startFaultServer } from './api-fault-server.ts';
 
 /** An answer of AWS. With `hang` no answer comes. */
@@ -34,10 +35,16 @@ export async function startFakeAws(react: (call: AwsCall) => AwsAnswer) {
   };
 }
 
-/** Points AWS clients to an address on which no server listens. */
-export function noAws(): Pick<FakeAws, 'stop'> {
-  const restore = setEndpoint('http://127.0.0.1:1');
-  return { stop: async () => restore() };
+/** Starts a stand-in for AWS until the end of the test. */
+export async function fakeAws(react: (call: AwsCall) => AwsAnswer): Promise<FakeAws> {
+  const aws = await startFakeAws(react);
+  afterThisTest(aws.stop);
+  return aws;
+}
+
+/** Points AWS clients to an address on which no server listens, until the end of the test. */
+export function noAws(): void {
+  afterThisTest(setEndpoint('http://127.0.0.1:1'));
 }
 
 /** Returns an error in the JSON protocols of AWS. */
@@ -81,15 +88,17 @@ function callIn(target: string, text: string, headers: Readonly<Record<string, u
   return { action: body['Action'] ?? '', body, accessKey };
 }
 
-/** Sets the endpoint, the region and the credentials of this process. @returns a function that restores the former ones */
+/** Sets the variables of the AWS SDK and of roles. @returns a function that restores the former ones */
 function setEndpoint(url: string): () => void {
   const wanted = {
     AWS_ENDPOINT_URL: url,
     AWS_REGION: 'eu-test-1',
     AWS_CONFIG_FILE: '/dev/null',
+    AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
     AWS_ACCESS_KEY_ID: 'OWN',
     AWS_SECRET_ACCESS_KEY: 'own-secret-key',
     AWS_PROFILE: undefined,
+    ASSUME_ROLE_EXTERNAL_ID: undefined,
   };
   const before = Object.keys(wanted).map((name) => [name, process.env[name]] as const);
   const set = ([name, value]: readonly [string, string | undefined]) => {

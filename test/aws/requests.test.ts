@@ -1,0 +1,126 @@
+import { describe, expect, test } from '@jest/globals';
+import { tokenRequester } from '../../lib/aws/read-kubeconfig.ts';
+import { secretTextReader } from '../../lib/aws/store-client.ts';
+import { targetGroupReader } from '../../lib/aws/target-group.ts';
+import { LONGEST_TOKEN } from '../../lib/cluster/bounds.ts';
+import {
+  type AwsAnswer,
+  type AwsCall,
+  awsError,
+  type FakeAws,
+  fakeAws,
+  issuedToken,
+  noAws,
+  stsError,
+} from '../support/fake-aws.ts';
+
+const signal = new AbortController().signal;
+let aws: FakeAws;
+
+describe('the text of a secret', () => {
+  async function read(store: 'secretsManager' | 'ssm', react: (call: AwsCall) => AwsAnswer, requestTimeoutMs = 30_000) {
+    await fakeAws(react);
+    return secretTextReader(store, { maxAttempts: 1, requestTimeoutMs })('p/admission/demo', signal);
+  }
+
+  test.each([
+    ['secretsManager', ({ body }: AwsCall) => ({ body: { SecretString: `text of ${body['SecretId']}` } })],
+    ['ssm', ({ body }: AwsCall) => ({ body: { Parameter: { Value: `text of ${body['Name']}` } } })],
+  ] as const)('the text of a secret comes from %s by its name', async (store, react) => {
+    expect(await read(store, react)).toEqual({ outcome: 'read', text: 'text of p/admission/demo' });
+  });
+
+  test.each([
+    ['secretsManager', 'ResourceNotFoundException'],
+    ['ssm', 'ParameterNotFound'],
+  ] as const)('a secret that %s does not have is absent', async (store, name) => {
+    expect(await read(store, () => awsError(name, 'there is none'))).toEqual({ outcome: 'absent' });
+  });
+
+  test('any other answer is a failure, and only its name is reported', async () => {
+    const answer = awsError('AccessDeniedException', 'not with this key');
+    const failed = { outcome: 'failed', reason: 'AccessDeniedException' };
+    expect(await read('secretsManager', () => answer)).toEqual(failed);
+  });
+
+  test('a store that does not answer in time is a failure', async () => {
+    expect(await read('ssm', () => ({ hang: true }), 50)).toMatchObject({ outcome: 'failed' });
+  });
+});
+
+describe('a token of AWS STS', () => {
+  const AUDIENCE = 'https://203.0.113.10:6443';
+
+  async function token(answer: AwsAnswer) {
+    aws = await fakeAws(() => answer);
+    return tokenRequester({})(AUDIENCE);
+  }
+
+  test('a token of AWS STS is requested for one audience and five minutes', async () => {
+    expect(await token(issuedToken('a-token'))).toBe('a-token');
+    const body = { 'Audience.member.1': AUDIENCE, SigningAlgorithm: 'ES384', DurationSeconds: '300' };
+    expect(aws.calls).toMatchObject([{ action: 'GetWebIdentityToken', body }]);
+  });
+
+  test.each([
+    [
+      stsError('OutboundWebIdentityFederationDisabledException'),
+      'BadKubeconfig',
+      /is disabled in this account\. .*aws iam enable-outbound-web-identity-federation\.$/,
+    ],
+    [stsError('AccessDenied'), 'BadKubeconfig', /was denied\. Add the audience to the parameter webIdentityServers/],
+    [stsError('ExpiredTokenException', 400), 'BadKubeconfig', /could not be authenticated/],
+    [stsError('Throttling', 429), 'Throttled', /was throttled/],
+    [stsError('InternalFailure', 500), 'Unavailable', /failed \(InternalFailure\)/],
+    [issuedToken(''), 'BadKubeconfig', /returned no token/],
+  ])('the request for a token of AWS STS fails after %j with %s', async (answer, code, message) => {
+    await expect(token(answer)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  test('a token of more than 4 KB from AWS STS is refused', async () => {
+    const long = token(issuedToken('x'.repeat(LONGEST_TOKEN + 1)));
+    await expect(long).rejects.toMatchObject({ code: 'BadKubeconfig', message: expect.stringContaining('4097') });
+  });
+
+  test('the error of a request for a token without a network path to AWS STS names the missing endpoint', async () => {
+    noAws();
+    await expect(tokenRequester({})(AUDIENCE)).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringMatching(
+        /^sts:GetWebIdentityToken for audience https:\/\/203.* got no answer .*com\.amazonaws\.eu-test-1\.sts /,
+      ),
+    });
+  });
+});
+
+describe('a target group', () => {
+  const ARN = 'arn:aws:elasticloadbalancing:eu-west-1:123456789012:targetgroup/prod/0123456789abcdef';
+
+  async function targets(answer: AwsAnswer) {
+    aws = await fakeAws(() => answer);
+    return targetGroupReader()(ARN, signal);
+  }
+
+  test('a target group has the addresses of its healthy targets', async () => {
+    const states = { '10.9.8.7': 'healthy', '10.9.8.8': 'unhealthy', '10.9.8.9': 'draining', '10.9.8.10': 'healthy' };
+    const members = Object.entries(states).map(
+      ([id, state]) =>
+        `<member><Target><Id>${id}</Id></Target><TargetHealth><State>${state}</State></TargetHealth></member>`,
+    );
+    const body = `<DescribeTargetHealthResponse><DescribeTargetHealthResult><TargetHealthDescriptions>
+      ${members.join('')}</TargetHealthDescriptions></DescribeTargetHealthResult></DescribeTargetHealthResponse>`;
+    expect(await targets({ body })).toEqual(['10.9.8.7', '10.9.8.10']);
+    expect(aws.calls).toMatchObject([{ action: 'DescribeTargetHealth', body: { TargetGroupArn: ARN } }]);
+  });
+
+  test.each([
+    ['TargetGroupNotFound', 400, 'BadKubeconfig', /there is no such target group\. Correct targetGroupArn/],
+    ['AccessDenied', 403, 'BadKubeconfig', /was denied\. Allow it to the role of this function\.$/],
+    ['Throttling', 429, 'Throttled', /was throttled/],
+  ])('the read of a target group fails when AWS answers %s with %d', async (name, status, code, message) => {
+    await expect(targets(stsError(name, status))).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
+  });
+});
