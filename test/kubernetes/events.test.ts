@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EventDraft, EventSighting } from '../../lib/cluster/finding.ts';
-import { type EventPlanInput, planEvents } from '../../lib/kubernetes/events.ts';
+import { ClusterError, type ClusterErrorCode, type ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { type EventPlanInput, planEvents, writeEvents } from '../../lib/kubernetes/events.ts';
 
 const MINUTE = 60_000;
 const start = Date.UTC(2026, 0, 2, 3, 4, 5, 60);
@@ -27,13 +28,14 @@ function plan(
 }
 
 function manyDrafts(count: number, prefix = 'item'): EventDraft[] {
-  return Array.from({ length: count }, (_, index) =>
-    draft({ name: `${prefix}-${index}`, uid: `u-${prefix}-${index}` }),
-  );
+  return Array.from({ length: count }, (_, index) => draft({ name: `${prefix}-${index}` }));
 }
 
+const eventIn = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
+  plan([event], start, {}, 1, by).writes[0]?.object;
+
 test('an event has the text of upstream and our reporting controller', () => {
-  expect(plan([draft({ resourceVersion: '77' })]).writes[0]?.object).toEqual({
+  expect(eventIn(draft({ resourceVersion: '77' }))).toEqual({
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: { name: expect.stringMatching(/^cart\.[0-9a-f]{16}$/), namespace: 'shop' },
@@ -49,13 +51,13 @@ test('an event has the text of upstream and our reporting controller', () => {
 });
 
 test('an event about an object without a namespace is in the namespace default', () => {
-  expect(plan([draft({ namespace: '' })]).writes[0]?.object.metadata.namespace).toBe('default');
+  expect(eventIn(draft({ namespace: '' }))?.metadata.namespace).toBe('default');
 });
 
 test('the note of an event is cut to at most 1,024 bytes, but not within a character', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000 }), (note) => {
-      const cut = plan([draft({ note })]).writes[0]?.object.note ?? '';
+      const cut = eventIn(draft({ note }))?.note ?? '';
       const bytes = Buffer.byteLength(cut);
       expect(note.startsWith(cut)).toBe(true);
       expect(bytes).toBeLessThanOrEqual(1_024);
@@ -65,16 +67,14 @@ test('the note of an event is cut to at most 1,024 bytes, but not within a chara
 });
 
 test('the reporting instance of an event has at most 128 bytes', () => {
-  const instance = 'é'.repeat(100);
-  const { writes } = plan([draft()], start, {}, 1, { instance });
-  expect(writes[0]?.object.reportingInstance).toBe('é'.repeat(64));
+  expect(eventIn(draft(), { instance: 'é'.repeat(100) })?.reportingInstance).toBe('é'.repeat(64));
 });
 
 test('the name of an event is always a DNS subdomain', () => {
   const odd = fc.oneof(fc.string({ maxLength: 300 }), fc.stringMatching(/^[A-Za-z0-9.-]{0,300}$/));
   fc.assert(
     fc.property(odd, (name) => {
-      const event = plan([draft({ name })]).writes[0]?.object.metadata.name ?? '';
+      const event = eventIn(draft({ name }))?.metadata.name ?? '';
       expect(event.length).toBeLessThanOrEqual(253);
       expect(event).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
     }),
@@ -83,17 +83,15 @@ test('the name of an event is always a DNS subdomain', () => {
 });
 
 test('the name of an event is the same in every pass, and differs for another object, note, loop or stack', () => {
-  const nameOf = (event: EventDraft, by: Partial<EventPlanInput> = {}) =>
-    plan([event], start, {}, 1, by).writes[0]?.object.metadata.name;
   const names = [
-    nameOf(draft()),
-    nameOf(draft({ uid: 'u-2' })),
-    nameOf(draft({ namespace: 'else' })),
-    nameOf(draft({ note: 'something else' })),
-    nameOf({ ...draft(), reason: 'ClusterIPOutOfRange' }),
-    nameOf(draft(), { loop: 'node-port-repair' }),
-    nameOf(draft(), { instance: 'stack-two' }),
-  ];
+    eventIn(draft()),
+    eventIn(draft({ uid: 'u-2' })),
+    eventIn(draft({ namespace: 'else' })),
+    eventIn(draft({ note: 'something else' })),
+    eventIn({ ...draft(), reason: 'ClusterIPOutOfRange' }),
+    eventIn(draft(), { loop: 'node-port-repair' }),
+    eventIn(draft(), { instance: 'stack-two' }),
+  ].map((event) => event?.metadata.name);
   expect(new Set(names).size).toBe(names.length);
   expect(plan([draft({ resourceVersion: '78' })], start + MINUTE).writes[0]?.object.metadata.name).toBe(names[0]);
 });
@@ -176,4 +174,47 @@ describe('many events', () => {
     expect(Object.keys(sightings)).toHaveLength(300);
     for (const { object } of writes) expect(sightings).toHaveProperty([object.metadata.name]);
   });
+});
+
+/** Returns a port that answers creates with these outcomes in turn, repeats the last one, and answers patches as invalid. */
+function portAnswering(...answers: readonly ('created' | 'invalid' | ClusterErrorCode)[]) {
+  let calls = 0;
+  const create = async () => {
+    const outcome = answers[Math.min(calls, answers.length - 1)] ?? 'invalid';
+    calls += 1;
+    if (outcome !== 'created' && outcome !== 'invalid') throw new ClusterError(outcome, 'the reason');
+    return { outcome, message: 'the reason' };
+  };
+  const mergePatch = async () => ({ outcome: 'invalid', message: 'the reason' });
+  return { port: { create, mergePatch } as unknown as ClusterPort, calls: () => calls };
+}
+
+describe('an event that cannot be written', () => {
+  test('other events are written after an event that cannot be written, which stays due', async () => {
+    const { port, calls } = portAnswering('Forbidden', 'invalid', 'created');
+    const report = await writeEvents(port, plan(manyDrafts(12)));
+    expect(report).toMatchObject({ written: 10, dropped: 0, errors: [{ code: 'Forbidden' }, { code: 'Rejected' }] });
+    expect(Object.keys(report.sightings)).toHaveLength(10);
+    expect(calls()).toBe(12);
+  });
+
+  test('an event that cannot be written keeps its earlier sightings', async () => {
+    const { port } = portAnswering();
+    const first = plan([draft()]);
+    const report = await writeEvents(port, plan([draft()], start + MINUTE, first.sightings));
+    const before = Object.values(first.sightings)[0];
+    expect(Object.values(report.sightings)).toEqual([{ ...before, lastSeenAtMs: start + MINUTE }]);
+    expect(report.errors).toHaveLength(1);
+  });
+
+  test.each<ClusterErrorCode>(['Unauthorized', 'Throttled', 'Unavailable', 'TlsFailure', 'DeadlineExceeded'])(
+    'the error %s ends the writing of events, but does not fail the pass',
+    async (code) => {
+      const { port, calls } = portAnswering(code);
+      const report = await writeEvents(port, plan(manyDrafts(50)));
+      expect(report).toMatchObject({ written: 0, sightings: {} });
+      expect(report.errors[0]).toMatchObject({ code });
+      expect(calls()).toBeLessThanOrEqual(4);
+    },
+  );
 });
