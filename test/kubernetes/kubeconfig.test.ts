@@ -1,8 +1,11 @@
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { stringify } from 'yaml';
+import { LONGEST_TOKEN } from '../../lib/cluster/bounds.ts';
 import { loadKubeconfigFile, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { runPlugin } from '../../local/kubeconfig-plugins.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
@@ -36,61 +39,64 @@ function kubeconfig(cluster: object, user: object, more: object = {}) {
 }
 
 const withCa = { 'certificate-authority-data': base64(authority.ca) };
+const withToken = { token: SECRET };
+const accessOf = (text: string, options = {}) => parseKubeconfig(text, 'of a test', options);
+
+/** Expects that a kubeconfig is refused with its name and a resolution, and without the secret. */
+async function expectRefused(text: string, message = /./): Promise<void> {
+  const outcome: unknown = await accessOf(text).then(
+    (access) => access.authHeaders(),
+    (error: unknown) => error,
+  );
+  expect(outcome).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(message) });
+  expect(outcome).toMatchObject({ message: expect.stringMatching(/^kubeconfig of a test: .{1,500}\. .+\.$/) });
+  expect(inspect(outcome, { depth: 9 })).not.toContain(SECRET);
+}
 
 test('a kubeconfig gives the server, the CA and the token of its current context', async () => {
-  const access = await parseKubeconfig(kubeconfig(withCa, { token: SECRET }), 'of a test');
-  expect(access).toMatchObject({
-    server: 'https://10.0.0.1:6443',
-    basePath: '',
-    context: 'here',
-    skipTlsVerify: false,
-  });
+  const access = await accessOf(kubeconfig(withCa, withToken));
+  const of = { server: 'https://10.0.0.1:6443', basePath: '', context: 'here', skipTlsVerify: false };
+  expect(access).toMatchObject(of);
   expect(access.tls().ca?.toString()).toBe(authority.ca);
   expect(access.tls().rejectUnauthorized).toBe(true);
   await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
 });
 
 test('a kubeconfig gives the server, CA and token of another context if the spec names it', async () => {
-  const access = await parseKubeconfig(kubeconfig({}, { token: SECRET }), 'of a test', { context: 'there' });
+  const access = await accessOf(kubeconfig({}, withToken), { context: 'there' });
   expect(access).toMatchObject({ server: 'https://10.0.0.2:6443', basePath: '/prefix', context: 'there' });
 });
 
-test('a kubeconfig gives a client certificate and a server name', async () => {
-  const user = {
-    'client-certificate-data': base64(cert),
-    'client-key-data': base64(keyPem),
-  };
-  const access = await parseKubeconfig(
-    kubeconfig({ ...withCa, 'tls-server-name': 'api.example.com' }, user),
-    'of a test',
-  );
+test('a kubeconfig gives a client certificate and a server name, and its printed access contains no key', async () => {
+  const user = { 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
+  const access = await accessOf(kubeconfig({ ...withCa, 'tls-server-name': 'api.example.com' }, user));
   expect(access.tls()).toMatchObject({ servername: 'api.example.com' });
   expect(access.tls().cert?.toString()).toBe(cert);
   expect(access.tls().key?.toString()).toBe(keyPem);
   await expect(access.authHeaders()).resolves.toEqual({});
+  expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain('PRIVATE KEY');
+});
+
+test('the printed access of a kubeconfig contains no token', async () => {
+  const access = await accessOf(kubeconfig(withCa, withToken));
+  expect(inspect(access, { depth: 9 }) + JSON.stringify(access)).not.toContain(SECRET);
 });
 
 test('a kubeconfig reports that it disables verification', async () => {
-  const access = await parseKubeconfig(
-    kubeconfig({ 'insecure-skip-tls-verify': true }, { token: SECRET }),
-    'of a test',
-  );
+  const access = await accessOf(kubeconfig({ 'insecure-skip-tls-verify': true }, withToken));
   expect(access.skipTlsVerify).toBe(true);
   expect(access.tls().rejectUnauthorized).toBe(false);
 });
 
 test('a kubeconfig may name a server without TLS for a user without a credential', async () => {
-  const access = await parseKubeconfig(kubeconfig({ server: 'http://127.0.0.1:8001' }, {}), 'of a test');
+  const access = await accessOf(kubeconfig({ server: 'http://127.0.0.1:8001' }, {}));
   expect(access.server).toBe('http://127.0.0.1:8001');
   await expect(access.authHeaders()).resolves.toEqual({});
 });
 
-test('the printed access of a kubeconfig contains no credential', async () => {
-  const user = { token: SECRET, 'client-certificate-data': base64(cert), 'client-key-data': base64(keyPem) };
-  const access = await parseKubeconfig(kubeconfig(withCa, user), 'of a test');
-  const printed = inspect(access, { depth: 9 }) + JSON.stringify(access);
-  expect(printed).not.toContain(SECRET);
-  expect(printed).not.toContain('PRIVATE KEY');
+test('the line break at the end of a token is not part of it', async () => {
+  const access = await accessOf(kubeconfig({}, { token: 'abc\n' }));
+  await expect(access.authHeaders()).resolves.toEqual({ Authorization: 'Bearer abc' });
 });
 
 describe('a kubeconfig file', () => {
@@ -99,25 +105,27 @@ describe('a kubeconfig file', () => {
   beforeAll(async () => {
     await writeFile(join(folder, 'ca.pem'), authority.ca);
     await writeFile(join(folder, 'token'), `${SECRET}\n`);
+    await writeFile(join(folder, 'two-lines'), `${SECRET}\nsecond\n`);
   });
 
-  test('a kubeconfig file may name files in its folder', async () => {
+  async function fileWith(text: string): Promise<string> {
     const file = join(folder, 'config');
-    await writeFile(file, kubeconfig({ 'certificate-authority': 'ca.pem' }, { tokenFile: 'token' }));
-    const access = await loadKubeconfigFile(file);
+    await writeFile(file, text);
+    return file;
+  }
+
+  test('a kubeconfig file may name files in its folder', async () => {
+    const text = kubeconfig({ 'certificate-authority': 'ca.pem' }, { tokenFile: 'token' });
+    const access = await loadKubeconfigFile(await fileWith(text));
     expect(access.tls().ca?.toString()).toBe(authority.ca);
     await expect(access.authHeaders()).resolves.toEqual({ Authorization: `Bearer ${SECRET}` });
   });
 
   test('a kubeconfig file runs its exec plugin only when that is allowed', async () => {
-    const file = join(folder, 'exec');
-    const credential = {
-      apiVersion: 'client.authentication.k8s.io/v1',
-      kind: 'ExecCredential',
-      status: { token: SECRET },
-    };
-    const command = { command: process.execPath, args: ['-e', `console.log('${JSON.stringify(credential)}')`] };
-    await writeFile(file, kubeconfig({}, { exec: { apiVersion: 'client.authentication.k8s.io/v1', ...command } }));
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    const credential = { apiVersion, kind: 'ExecCredential', status: withToken };
+    const args = ['-e', `console.log('${JSON.stringify(credential)}')`];
+    const file = await fileWith(kubeconfig({}, { exec: { apiVersion, command: process.execPath, args } }));
     await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
       code: 'BadKubeconfig',
       message: expect.stringMatching(/exec plugin.*Use a token/),
@@ -134,22 +142,30 @@ describe('a kubeconfig file', () => {
     });
   });
 
-  test('a kubeconfig with missing certificate files is refused', async () => {
-    const file = join(folder, 'torn');
-    await writeFile(file, kubeconfig({ 'certificate-authority': 'missing.pem' }, { token: SECRET }));
-    await expect(loadKubeconfigFile(file)).rejects.toMatchObject({
+  test.each([
+    ['a missing certificate file', { 'certificate-authority': 'missing.pem' }, withToken, 'missing.pem'],
+    ['a token file of two lines', {}, { tokenFile: 'two-lines' }, 'line break'],
+  ])('a kubeconfig file with %s is refused', async (_, cluster, user, message) => {
+    await expect(loadKubeconfigFile(await fileWith(kubeconfig(cluster, user)))).rejects.toMatchObject({
       code: 'BadKubeconfig',
-      message: expect.stringContaining('missing.pem'),
+      message: expect.stringContaining(message),
+    });
+  });
+
+  test('an endless file is refused', async () => {
+    await expect(loadKubeconfigFile('/dev/zero')).rejects.toMatchObject({
+      code: 'BadKubeconfig',
+      message: expect.stringContaining('is longer than'),
     });
   });
 });
 
 describe('a kubeconfig is refused with a resolution and without its contents', () => {
-  const user = { token: SECRET };
   const withUser = (fields: object) => kubeconfig({}, fields);
-  const withCluster = (fields: object) => kubeconfig(fields, user);
-  const withTop = (fields: object) => kubeconfig({}, user, fields);
+  const withCluster = (fields: object) => kubeconfig(fields, withToken);
+  const withTop = (fields: object) => kubeconfig({}, withToken, fields);
   const key = { 'client-certificate-data': base64(cert), 'client-key-data': base64(SECRET) };
+  const longToken = SECRET.padEnd(LONGEST_TOKEN + 1, 'x');
   test.each<[string, string, RegExp]>([
     ['is empty', '', /not a kubeconfig.*kind Config/],
     ['is a list', '- token: fhqwhgads-not-to-be-shown', /not a kubeconfig/],
@@ -168,8 +184,8 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     ['has a password in its URL', withCluster({ server: `https://me:${SECRET}@10.0.0.1` }), /not the URL/],
     ['would send a token in clear', withCluster({ server: 'http://10.0.0.1' }), /over http:\/\/.*Use https/],
     ['names a proxy', withCluster({ 'proxy-url': 'http://10.0.0.9' }), /proxy-url, which is not supported/],
-    ['impersonates a user', withUser({ ...user, as: 'admin' }), /has as, which is not supported/],
-    ['impersonates groups', withUser({ ...user, 'as-groups': ['a'] }), /as-groups, which is not supported/],
+    ['impersonates a user', withUser({ ...withToken, as: 'admin' }), /has as, which is not supported/],
+    ['impersonates groups', withUser({ ...withToken, 'as-groups': ['a'] }), /as-groups, which is not supported/],
     ['has a password', withUser({ username: 'admin', password: SECRET }), /user name and a password/],
     ['has an auth provider', withUser({ 'auth-provider': { name: 'oidc' } }), /auth-provider plugin/],
     ['has a CA to ignore', withCluster({ ...withCa, 'insecure-skip-tls-verify': true }), /Remove insecure/],
@@ -177,10 +193,72 @@ describe('a kubeconfig is refused with a resolution and without its contents', (
     ['names a token file', withUser({ tokenFile: '/etc/token' }), /Embed the token/],
     ['has a CA that is no PEM', withCluster({ 'certificate-authority-data': base64(SECRET) }), /does not parse.*PEM/],
     ['has a key that is no PEM', withUser(key), /does not parse/],
-  ])('a kubeconfig is refused if it %s', async (_, text, message) => {
-    const error: unknown = await parseKubeconfig(text, 'of a test').catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: 'BadKubeconfig', message: expect.stringMatching(message) });
-    expect(error).toMatchObject({ message: expect.stringMatching(/^kubeconfig of a test: /) });
-    expect(inspect(error, { depth: 9 })).not.toContain(SECRET);
+    ['has a token of two lines', withUser({ token: `${SECRET}\nX-Remote-User: admin` }), /user "admin".*line break/],
+    ['has a token with a space', withUser({ token: `${SECRET} x` }), /user "admin".*line break/],
+    ['has a token of more than 4 KB', withUser({ token: longToken }), /user "admin" has more than 4096 characters/],
+  ])('a kubeconfig is refused if it %s', (_, text, message) => expectRefused(text, message));
+});
+
+describe('a stored kubeconfig cannot execute a command or read a file', () => {
+  const folder = temporaryFolder();
+  const proof = join(folder, 'executed');
+  const secretFile = join(folder, 'secret');
+  beforeAll(() => writeFile(secretFile, SECRET));
+  const exec = { command: '/bin/sh', args: ['-c', `echo pwned > ${proof}; echo '{"status":{"token":"x"}}'`] };
+  const gcp = { 'cmd-path': '/bin/sh', 'cmd-args': `-c "touch ${proof}"` };
+  const admin = (user: object) => ({ name: 'admin', user });
+  const provider = (name: string, config: object) => admin({ 'auth-provider': { name, config } });
+
+  test.each<[string, ...object[]]>([
+    ['exec', admin({ exec })],
+    ['exec beside an auth provider', admin({ exec, 'auth-provider': { name: 'tokenFile' } })],
+    ['exec beside a token', admin({ exec, token: 'x' })],
+    ['exec in the configuration of an auth provider', provider('tokenFile', { exec })],
+    ['an auth provider with the name exec', provider('exec', { exec })],
+    ['the command of an auth provider', provider('gcp', gcp)],
+    ['a token file of an auth provider', provider('tokenFile', { tokenFile: secretFile })],
+    ['the unknown field token-file', admin({ 'token-file': secretFile })],
+    ['the field tokenFile', admin({ tokenFile: secretFile })],
+    ['a duplicate user that has exec', admin({ token: 'x' }), admin({ exec })],
+    ['exec in a user that is not used', admin({ token: 'x' }), { name: 'other', user: { exec } }],
+  ])('a stored kubeconfig is refused with %s', async (_, ...users) => {
+    await expectRefused(kubeconfig({}, {}, { users }));
+    expect(existsSync(proof)).toBe(false);
+  });
+
+  test('duplicate keys and merge keys in YAML do not hide a command from the check', async () => {
+    await expectRefused(kubeconfig({}, { exec: null }).replace('exec: null', 'exec: null\n      exec: {command: sh}'));
+    await expectRefused(kubeconfig({}, { '<<': { exec } }));
+  });
+});
+
+describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge key, is refused with a short message', () => {
+  const bomb = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`);
+  test.each([
+    ['aliases that multiply', ['a0: &a0 [x]', ...bomb, kubeconfig({}, { token: '*a9' })].join('\n'), /./],
+    ['deep nesting', `clusters: ${'['.repeat(20_000)}`, /./],
+    ['65 KiB of text', `${kubeconfig({}, { token: 'x' })}# ${'x'.repeat(65 * 1024)}`, /./],
+    ['7,000 keys', Array.from({ length: 7_000 }, (_, key) => `k${key}: 1`).join('\n'), /./],
+    ['64 KB of punctuation', ':\n'.repeat(32_000), /has more than 8000 line breaks and punctuation marks/],
+  ])('a kubeconfig with %s is refused with a short message', (_, text, message) => expectRefused(text, message));
+
+  const withKey = (key: string) => kubeconfig({}, { 'client-key-data': base64(key) });
+
+  test.each([
+    ['with a password and any number of rounds', (key: string) => key],
+    ['with a password that is labelled as a plain key', (key: string) => key.replaceAll('ENCRYPTED ', '')],
+  ])('a client key %s is refused before a round is computed', async (_, changed) => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    // TLS tries the empty password by default, so a refusal proves that no round was computed.
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: '' }).toString();
+    await expectRefused(withKey(changed(key)), /does not parse without a password/);
+  });
+
+  test('a client key that would slow down a handshake by seconds is refused', async () => {
+    const number = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');
+    const [whole, half] = [number(2048), number(1024)];
+    const jwk = { kty: 'RSA', n: whole, e: 'AQAB', d: whole, p: half, q: half, dp: half, dq: half, qi: half };
+    const key = createPrivateKey({ key: jwk, format: 'jwk' }).export({ type: 'pkcs8', format: 'pem' }).toString();
+    await expectRefused(withKey(key), /its client key has 16384 bits/);
   });
 });
