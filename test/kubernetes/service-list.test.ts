@@ -7,8 +7,9 @@ import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
 import { servedAddresses } from '../../lib/kubernetes/service-cidrs.ts';
 import type { OpenReply } from '../../lib/kubernetes/transport.ts';
+import { runs } from '../support/properties.ts';
 import { failed, portAnswering, reply } from './port-answering.ts';
-import { serviceList, status } from './protobuf-writer.ts';
+import { envelope, message, serviceList, status } from './protobuf-writer.ts';
 
 const CREATED_AT_MS = Date.parse('2026-01-02T03:04:05Z');
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
@@ -28,9 +29,15 @@ function claim(name: string): ServiceClaim {
   };
 }
 
-function protobuf(body: Buffer, code = 200): OpenReply {
-  return { status: code, headers: { 'content-type': PROTOBUF }, body: [body] };
+/** Returns a reply in protobuf, in pieces of this size. */
+function protobuf(bytes: Uint8Array, code = 200, size = bytes.length || 1): OpenReply {
+  const starts = Array.from({ length: Math.ceil(bytes.length / size) }, (_, piece) => piece * size);
+  const body = starts.map((at) => bytes.subarray(at, at + size));
+  return { status: code, headers: { 'content-type': PROTOBUF }, body };
 }
+
+const readServices = (bytes: Uint8Array, size?: number) =>
+  listAllServices(portAnswering(protobuf(bytes, 200, size)).port);
 
 function jsonList(items: readonly unknown[], metadata: object = { resourceVersion: '9' }) {
   return reply(200, { apiVersion: 'v1', kind: 'ServiceList', metadata, items });
@@ -135,6 +142,7 @@ describe('the Services of a cluster', () => {
       /services is forbidden.*Grant/,
     ],
     ['401', protobuf(status(401, 'Unauthorized', 'Unauthorized', 0), 401), 'Unauthorized', /kubeconfig/],
+    ['400', protobuf(status(400, 'BadRequest', 'what is this', 0), 400), 'Rejected', /what is this/],
     ['429', protobuf(status(429, 'TooManyRequests', 'busy', 60), 429), 'Throttled', /busy/],
     ['500 without a Status', protobuf(Buffer.from('junk'), 500), 'Unavailable', /500/],
   ])('the protobuf error %s is reported like an error in JSON', async (_, answer, code, message) => {
@@ -165,7 +173,6 @@ describe('the Services of a cluster', () => {
   });
 
   test.each<[string, OpenReply]>([
-    ['protobuf that is cut off', protobuf(serviceList([claim('a')]).subarray(0, 60))],
     ['protobuf without a resourceVersion', protobuf(serviceList([], { resourceVersion: '' }))],
     ['a Service without a name', protobuf(serviceList([claim('')]))],
     ['JSON that calls itself protobuf', { ...jsonList([]), headers: { 'content-type': PROTOBUF } }],
@@ -193,6 +200,124 @@ describe('the Services of a cluster', () => {
 function item(spec: object) {
   return { metadata: { name: 'a', namespace: 'default' }, spec };
 }
+
+const text = fc.string({ maxLength: 40, unit: 'grapheme' });
+const name = fc.string({ minLength: 1, maxLength: 40, unit: 'grapheme' });
+const ofAll = fc.record({
+  namespace: name,
+  name,
+  uid: text,
+  resourceVersion: text,
+  type: text,
+  clusterIP: text,
+  clusterIPs: fc.array(text, { maxLength: 3 }),
+  ports: fc.array(fc.record({ protocol: text, nodePort: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }) }), {
+    maxLength: 4,
+  }),
+  healthCheckNodePort: fc.nat({ max: 65_535 }),
+  createdAtMs: fc.nat({ max: 4_294_967_295 }).map((seconds) => seconds * 1000),
+});
+const aService = fc.oneof(
+  ofAll,
+  fc.tuple(ofAll, text).map(([fields, holdOwner]) => ({ ...fields, holdOwner })),
+);
+
+const malformed = { code: 'MalformedReply' };
+
+/** Expects that these bytes are read as a list or are malformed. */
+async function expectReadOrMalformed(bytes: Uint8Array): Promise<void> {
+  const outcome: unknown = await readServices(bytes).catch((error: unknown) => error);
+  if (!Array.isArray(outcome)) expect(outcome).toMatchObject(malformed);
+}
+
+describe('a list of Services in protobuf', () => {
+  test('a list of Services in protobuf is read back unchanged, in any pieces, and unknown fields are skipped', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(aService, { maxLength: 5 }),
+        fc.integer({ min: 1, max: 2_000 }),
+        async (services, size) => {
+          await expect(readServices(serviceList(services), size)).resolves.toEqual(services);
+        },
+      ),
+    );
+  });
+
+  test('a list of Services in protobuf can be read from the middle of a larger buffer', async () => {
+    const bytes = serviceList([]);
+    const larger = Buffer.concat([Buffer.from('before'), bytes, Buffer.from('after')]);
+    await expect(readServices(larger.subarray(6, 6 + bytes.length))).resolves.toEqual([]);
+  });
+
+  test('a list that is cut off before its end is malformed', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(aService, { minLength: 1, maxLength: 3 }), fc.nat(), async (services, cut) => {
+        // The last four bytes are empty fields of the envelope.
+        const whole = serviceList(services).subarray(0, -4);
+        await expect(readServices(whole.subarray(0, cut % whole.length))).rejects.toMatchObject(malformed);
+      }),
+    );
+  });
+
+  test('random bytes are read as malformed or as a list, and the read always ends', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (junk) => {
+        for (const bytes of [junk, envelope('v1', 'ServiceList', Buffer.from(junk))])
+          await expectReadOrMalformed(bytes);
+      }),
+      { numRuns: runs(100) },
+    );
+  });
+
+  test('a changed list is read as malformed or as another list, and the read always ends', async () => {
+    const changes = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(aService, { minLength: 1, maxLength: 3 }), changes, async (services, bytes) => {
+        const list = serviceList(services);
+        for (const [at, byte] of bytes) list[at % list.length] = byte;
+        await expectReadOrMalformed(list);
+      }),
+      { numRuns: runs(100) },
+    );
+  });
+
+  test.each([
+    ['of another kind', envelope('v1', 'PodList', Buffer.alloc(0)), /no v1 ServiceList, but v1 PodList/],
+    ['of another version', envelope('v2', 'ServiceList', Buffer.alloc(0)), /but v2 ServiceList/],
+    ['without its magic bytes', serviceList([]).subarray(4), /does not start/],
+    ['without bytes', Buffer.alloc(0), /cut off/],
+    ['with text where a message belongs', envelope('v1', 'ServiceList', message([2, 5])), /wire type 0 instead of 2/],
+    ['with a number of eleven bytes', envelope('v1', 'ServiceList', Buffer.alloc(11, 0xff)), /longer than 10 bytes/],
+    ['with a field 0', envelope('v1', 'ServiceList', Buffer.of(2, 0)), /number 0/],
+    ['with a group', envelope('v1', 'ServiceList', Buffer.of(0x2b)), /wire type 3/],
+    [
+      'with a length beyond its end',
+      envelope('v1', 'ServiceList', Buffer.of(0x12, 0x7f)),
+      /beyond the end of its list/,
+    ],
+  ])('a list %s is malformed', async (_, bytes, problem) => {
+    const message = expect.stringMatching(problem);
+    await expect(readServices(bytes)).rejects.toMatchObject({ ...malformed, message });
+  });
+
+  test('fixed-size numbers in unknown fields of a list are skipped', async () => {
+    const fixed = Buffer.concat([Buffer.of(0x79), Buffer.alloc(8, 0xff), Buffer.of(0x7d), Buffer.alloc(4, 0xff)]);
+    const raw = Buffer.concat([fixed, message([1, message([2, '9'])])]);
+    await expect(readServices(envelope('v1', 'ServiceList', raw))).resolves.toEqual([]);
+    const cut = envelope('v1', 'ServiceList', fixed.subarray(0, 5));
+    await expect(readServices(cut)).rejects.toMatchObject(malformed);
+  });
+});
+
+test('a Status in protobuf with random bytes is reported as an error of the call', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), async (junk) => {
+      const { port } = portAnswering(protobuf(envelope('v1', 'Status', Buffer.from(junk)), 400));
+      const code = expect.stringMatching(/^(Rejected|MalformedReply)$/);
+      await expect(listAllServices(port)).rejects.toMatchObject({ code });
+    }),
+  );
+});
 
 const aNetwork = fc
   .record({ isIPv4: fc.boolean(), host: fc.nat(255), bits: fc.integer({ min: 0, max: 8 }) })
