@@ -12,8 +12,9 @@ export function reply(status: number, body: unknown): OpenReply {
   return { status, headers: { 'content-type': 'application/json' }, body: [Buffer.from(JSON.stringify(body))] };
 }
 
-export function failed(code: number, reason: string): OpenReply {
-  return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message: reason });
+/** Returns a `Status`, with which the API answers a failed request. */
+export function failed(code: number, reason: string, message = reason, details: object = {}): OpenReply {
+  return reply(code, { kind: 'Status', apiVersion: 'v1', code, reason, message, details });
 }
 
 /** Returns a cluster port whose transport gives these answers in turn and repeats the last one. It does not really wait. */

@@ -1,0 +1,300 @@
+import { describe, expect, test } from '@jest/globals';
+import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
+import { listAllServices } from '../../lib/kubernetes/item-readers.ts';
+import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
+import { ApiServerConnections, type OpenReply } from '../../lib/kubernetes/transport.ts';
+import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.ts';
+import { afterThisTest } from '../support/after-this-test.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
+import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { failed, portAnswering, portOver, ref, reply, service } from './port-answering.ts';
+
+/** All calls of the port. */
+const calls: readonly (readonly [string, (port: ClusterPort) => Promise<unknown>])[] = [
+  ['get', (port) => port.get(ref)],
+  ['list', (port) => port.list('Service', 'default')],
+  ['create', (port) => port.create(service)],
+  ['update', (port) => port.update(service)],
+  ['mergePatch', (port) => port.mergePatch(ref, {})],
+  ['delete', (port) => port.delete(service)],
+  ['services', (port) => listAllServices(port)],
+];
+
+const listOf = (kind: string, fields: object = {}) =>
+  reply(200, { apiVersion: 'v1', kind, metadata: { resourceVersion: '1' }, items: [], ...fields });
+const raw = (status: number, text: string, headers = {}): OpenReply => ({ status, headers, body: [Buffer.from(text)] });
+const lost = Object.assign(new Error('other side closed'), { code: 'ECONNRESET' });
+const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+const cutOff = {
+  async *[Symbol.asyncIterator]() {
+    yield Buffer.from(JSON.stringify(service).slice(0, 40));
+    throw lost;
+  },
+};
+
+describe.each<[string, OpenReply, string, RegExp]>([
+  ['401', failed(401, 'Unauthorized'), 'Unauthorized', /credential in the kubeconfig.*replace it/],
+  ['403', failed(403, 'Forbidden', 'User "x" cannot'), 'Forbidden', /User "x" cannot.*Grant/],
+  ['400', failed(400, 'BadRequest', 'what is this'), 'Rejected', /what is this/],
+  ['405 without a Status', raw(405, '<html>no</html>'), 'MalformedReply', /405 without a Status/],
+  ['a redirect', raw(302, '', { location: 'https://10.0.0.1/' }), 'MalformedReply', /302 without/],
+  ['a login page', raw(200, '<html>please log in</html>'), 'MalformedReply', /server URL in the kubeconfig/],
+  ['an empty body', raw(200, ''), 'MalformedReply', /unlike a Kubernetes API server/],
+  ['half of a JSON', raw(200, '{"kind":"Service","apiVersion":"v1","meta'), 'MalformedReply', /not all of it/],
+])('a faulty reply (%s)', (_, answer, code, message) => {
+  test.each(calls)('the call %s fails with a code and a message that contains the resolution', async (_name, call) => {
+    const { port, requests } = portAnswering(answer);
+    await expect(call(port)).rejects.toMatchObject({
+      name: 'ClusterError',
+      code,
+      message: expect.stringMatching(message),
+    });
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe.each<[string, OpenReply | Error]>([
+  ['500', failed(500, 'InternalError', 'etcdserver: request timed out')],
+  ['503 without a Status', raw(503, 'upstream connect error')],
+  ['a connection that is dropped', lost],
+  ['a reply that is cut off', { status: 200, headers: {}, body: cutOff }],
+])('a temporary fault (%s)', (_, answer) => {
+  test.each(calls)('the call %s is tried five times, and then fails with Unavailable', async (_name, call) => {
+    const { port, requests, waits } = portAnswering(answer);
+    await expect(call(port)).rejects.toMatchObject({
+      code: 'Unavailable',
+      message: expect.stringContaining('https://10.0.0.1:6443'),
+    });
+    expect(requests).toHaveLength(5);
+    expect(waits).toEqual([100, 200, 400, 800]);
+  });
+});
+
+describe('a reply of the wrong kind', () => {
+  const get = (port: ClusterPort) => port.get(ref);
+  const list = (port: ClusterPort) => port.list('Service', 'default');
+  const named = (change: object) => reply(200, { ...service, metadata: { ...service.metadata, ...change } });
+  test.each<[string, (port: ClusterPort) => Promise<unknown>, OpenReply]>([
+    ['an object of another kind', get, reply(200, { ...service, kind: 'Pod' })],
+    ['an object of another version', get, reply(200, { ...service, apiVersion: 'v2' })],
+    ['an object with another name', get, named({ name: 'x' })],
+    ['an object in another namespace', get, named({ namespace: 'x' })],
+    ['a list instead of an object', get, listOf('ServiceList')],
+    ['an object instead of a list', list, reply(200, service)],
+    ['a list of another kind', list, listOf('PodList')],
+    ['a list without items', list, listOf('ServiceList', { items: undefined })],
+    ['a list with a null item', list, listOf('ServiceList', { items: [null] })],
+    ['a list of another kind for the Services', listAllServices, listOf('PodList')],
+    ['Services without a resourceVersion', listAllServices, listOf('ServiceList', { metadata: {} })],
+  ])('a reply with %s is refused', async (_, call, answer) => {
+    await expect(call(portAnswering(answer).port)).rejects.toMatchObject({ code: 'MalformedReply' });
+  });
+
+  test.each(calls.filter(([name]) => name === 'list' || name === 'services'))(
+    'a reply with only a part of the list is malformed for the call %s',
+    async (_name, call) => {
+      const metadata = { resourceVersion: '9', continue: 'to/ken' };
+      const { port, requests } = portAnswering(listOf('ServiceList', { metadata }));
+      await expect(call(port)).rejects.toMatchObject({
+        code: 'MalformedReply',
+        message: expect.stringMatching(/a part of the list where all of it was requested/),
+      });
+      expect(requests.map(({ path }) => path)).toEqual([expect.not.stringMatching(/limit|continue/)]);
+    },
+  );
+});
+
+describe('429', () => {
+  const throttled = failed(429, 'TooManyRequests', 'please slow down', { retryAfterSeconds: 3 });
+  const waiting = (seconds: string) => raw(429, 'slow', { 'retry-after': seconds });
+
+  test.each(calls.filter(([name]) => name === 'get' || name === 'services'))(
+    '%s waits and repeats the request after a 429',
+    async (name, call) => {
+      const last = name === 'get' ? reply(200, service) : listOf('ServiceList');
+      const { port, waits } = portAnswering(waiting('2'), throttled, last);
+      await expect(call(port)).resolves.toBeDefined();
+      expect(waits).toEqual([2_000, 3_000]);
+    },
+  );
+
+  test('a write is repeated after a reply 429, because the server did not execute it', async () => {
+    const { port, requests } = portAnswering(throttled, reply(201, service));
+    await expect(port.create(service)).resolves.toMatchObject({ outcome: 'created' });
+    expect(requests.map((request) => request.method)).toEqual(['POST', 'POST']);
+  });
+
+  test('a call fails at once if the server requests a longer wait than the time of the pass', async () => {
+    const { port, waits } = portAnswering(waiting('120'));
+    await expect(port.get(ref)).rejects.toMatchObject({
+      code: 'Throttled',
+      message: expect.stringMatching(/priority level|longer intervals/),
+    });
+    expect(waits).toEqual([]);
+  });
+});
+
+test('a call sends no request after the deadline of the pass', async () => {
+  const sent: unknown[] = [];
+  const transport = async (request: unknown) => {
+    sent.push(request);
+    return reply(200, service);
+  };
+  const port = portOver(transport, { deadline: AbortSignal.abort() });
+  await expect(port.get(ref)).rejects.toMatchObject({ code: 'DeadlineExceeded' });
+  expect(sent).toEqual([]);
+});
+
+describe('a write with a lost reply is repeated', () => {
+  test('a create returns alreadyExists if its repetition finds the object', async () => {
+    const { port, requests } = portAnswering(lost, failed(409, 'AlreadyExists'));
+    await expect(port.create(service)).resolves.toEqual({ outcome: 'alreadyExists' });
+    expect(requests).toHaveLength(2);
+    expect(requests[1]).toEqual(requests[0]);
+  });
+
+  test('an update returns conflict if its repetition after a lost reply conflicts', async () => {
+    const { port } = portAnswering(lost, failed(409, 'Conflict'));
+    await expect(port.update(service)).resolves.toEqual({ outcome: 'conflict' });
+  });
+
+  test('a merge patch is sent again after a timeout', async () => {
+    const { port, requests } = portAnswering(failed(504, 'Timeout'), reply(200, service));
+    await expect(port.mergePatch(ref, { series: { count: 3 } })).resolves.toEqual({
+      outcome: 'updated',
+      object: service,
+    });
+    expect(requests[1]?.body).toBe('{"series":{"count":3}}');
+    expect(requests[1]?.headers).toMatchObject({ 'content-type': 'application/merge-patch+json' });
+  });
+
+  test.each([
+    ['deleted after a lost reply', lost, 'deleted'],
+    ['deleted after a reply 500', failed(500, 'InternalError'), 'deleted'],
+    ['notFound after a refused connection', refused, 'notFound'],
+    ['notFound after a reply 429', failed(429, 'TooManyRequests'), 'notFound'],
+  ])('a delete whose repetition finds nothing returns %s', async (_, first, outcome) => {
+    const { port } = portAnswering(first, failed(404, 'NotFound'));
+    await expect(port.delete(service)).resolves.toBe(outcome);
+  });
+});
+
+describe('an unsafe write is not sent', () => {
+  test.each([
+    ['an update without a uid', { metadata: { ...service.metadata, uid: '' } }],
+    ['an update without a resourceVersion', { metadata: { ...service.metadata, resourceVersion: '' } }],
+    ['an update of an unknown kind', { kind: 'Pod' }],
+    ['an update of another version of a kind', { apiVersion: 'v2' }],
+    ['an update without a namespace', { metadata: { name: 'kubernetes', uid: 'u-1', resourceVersion: '7' } }],
+  ])('the client refuses to send %s', async (_, change) => {
+    const { port, requests } = portAnswering();
+    await expect(port.update({ ...service, ...change })).rejects.toBeInstanceOf(TypeError);
+    expect(requests).toEqual([]);
+  });
+
+  test('a delete of an object that was not read is refused', async () => {
+    const { port, requests } = portAnswering();
+    const unread = { ...service, metadata: { name: 'kubernetes', namespace: 'default' } };
+    await expect(port.delete(unread)).rejects.toBeInstanceOf(TypeError);
+    expect(requests).toEqual([]);
+  });
+});
+
+describe('a write has exact conditions', () => {
+  test('a delete names the uid and the resourceVersion that were read', async () => {
+    const { port, requests } = portAnswering(reply(200, { kind: 'Status', status: 'Success' }));
+    await expect(port.delete(service)).resolves.toBe('deleted');
+    expect(requests[0]).toMatchObject({ method: 'DELETE', path: '/api/v1/namespaces/default/services/kubernetes' });
+    expect(JSON.parse(requests[0]?.body ?? '')).toEqual({
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      preconditions: { uid: 'u-1', resourceVersion: '7' },
+    });
+  });
+
+  test('a create and an update name their field manager and send the whole object', async () => {
+    const odd = { ...service, spec: { fieldOfTheFuture: { a: [1] } } };
+    const { port, requests } = portAnswering(reply(201, odd), reply(200, odd));
+    await port.create(odd);
+    await port.update(odd);
+    expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      'POST /api/v1/namespaces/default/services?fieldManager=kube-bootstrap-controller',
+      'PUT /api/v1/namespaces/default/services/kubernetes?fieldManager=kube-bootstrap-controller',
+    ]);
+    expect(requests.map(({ body }) => JSON.parse(body ?? ''))).toEqual([odd, odd]);
+  });
+});
+
+test('a call whose wait is ended by the deadline fails with the last answer of the server', async () => {
+  const port = portOver(async () => failed(503, 'ServiceUnavailable'), {
+    sleep: () => Promise.reject(new Error('aborted')),
+  });
+  await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
+});
+
+test('an attempt without an answer ends at its own timeout, and is retried', async () => {
+  let tries = 0;
+  const port = portOver(
+    (_, signal) => {
+      tries += 1;
+      return tries > 1
+        ? Promise.resolve(reply(200, service))
+        : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(lost)));
+    },
+    { tryTimeoutMs: 1 },
+  );
+  await expect(port.get(ref)).resolves.toEqual(service);
+});
+
+test('a call makes one connection attempt to an address that drops packets, because more would take the time of other clusters', async () => {
+  const { port, requests } = portAnswering(
+    Object.assign(new Error('no connection within 3000 ms'), { code: 'CONNECT_TIMEOUT' }),
+  );
+  await expect(port.get(ref)).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(requests).toHaveLength(1);
+});
+
+describe('TLS', () => {
+  const authority = makeAuthority('the cluster');
+
+  /** Returns a port to a server with this certificate, which has the Service. */
+  async function portTo(tls: CertifiedKey, cluster: object = {}) {
+    const server = await startFaultServer(() => ({ body: service }), tls);
+    const connections = new ApiServerConnections();
+    afterThisTest(server.stop);
+    afterThisTest(() => connections.close());
+    const text = kubeconfigTo(server.url, { ca: authority.ca, cluster, user: { token: 'secret' } });
+    const access = await parseKubeconfig(text, 'of the test');
+    const waits: number[] = [];
+    const port = portOver(connections.transport(access), { sleep: async (ms) => void waits.push(ms) });
+    return { server, port, waits };
+  }
+
+  test("a server with a certificate of the kubeconfig's CA gets the request and the credential", async () => {
+    const { port, server } = await portTo(authority.issue(['127.0.0.1']));
+    await expect(port.get(ref)).resolves.toEqual(service);
+    expect(server.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'user-agent': 'test' });
+  });
+
+  test('a certificate for the server name of the kubeconfig is accepted', async () => {
+    const { port } = await portTo(authority.issue(['api.example.com']), { 'tls-server-name': 'api.example.com' });
+    await expect(port.get(ref)).resolves.toEqual(service);
+  });
+
+  test.each([
+    ['of another CA', makeAuthority('somebody else').issue(['127.0.0.1'])],
+    ['for another name', authority.issue(['10.0.0.99'])],
+    ['that expired', authority.issue(['127.0.0.1'], 2021)],
+  ])(
+    'a server with a certificate %s gets no request and no credential, and the call is not retried',
+    async (_, certified) => {
+      const { port, server, waits } = await portTo(certified);
+      await expect(port.get(ref)).rejects.toMatchObject({
+        code: 'TlsFailure',
+        message: expect.stringMatching(/certificate-authority-data.*tls-server-name/),
+      });
+      expect(server.requests).toEqual([]);
+      expect(waits).toEqual([]);
+    },
+  );
+});
