@@ -129,6 +129,7 @@ describe('a kubeconfig that cannot be read is reported with its resolution:', ()
     ],
     [secret, awsError('InvalidRequestException', 'it was marked for deletion.'), /restore-secret/],
     [secret, { body: {} }, /is empty/],
+    [secret, { body: { SecretString: ' \n' } }, /is empty/],
     [secret, awsError('ExpiredTokenException', 'signature was abc123'), /could not be authenticated \(Expired/],
   ])('the read of %j with the answer %j fails with BadKubeconfig and a resolution', async (stored, answer, message) => {
     await expectError(stored, answer, 'BadKubeconfig', message);

@@ -235,7 +235,11 @@ describe('a stored kubeconfig cannot execute a command or read a file', () => {
 describe('a kubeconfig that wastes time or memory, such as a YAML bomb or a huge key, is refused with a short message', () => {
   const bomb = Array.from({ length: 9 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`);
   test.each([
-    ['aliases that multiply', ['a0: &a0 [x]', ...bomb, kubeconfig({}, { token: '*a9' })].join('\n'), /./],
+    [
+      'aliases that multiply',
+      ['a0: &a0 [x]', ...bomb, kubeconfig({}, { token: '*a9' })].join('\n'),
+      /is not YAML \(line 2\)/,
+    ],
     ['deep nesting', `clusters: ${'['.repeat(20_000)}`, /./],
     ['65 KiB of text', `${kubeconfig({}, { token: 'x' })}# ${'x'.repeat(65 * 1024)}`, /./],
     ['7,000 keys', Array.from({ length: 7_000 }, (_, key) => `k${key}: 1`).join('\n'), /./],
