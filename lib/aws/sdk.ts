@@ -95,12 +95,7 @@ export function attemptsOf(error: unknown): number | undefined {
   return metadataOf(error)?.attempts;
 }
 
-interface Metadata {
-  readonly attempts?: number;
-  readonly httpStatusCode?: number;
-}
-
-function metadataOf(error: unknown): Metadata | undefined {
+function metadataOf(error: unknown) {
   const hasMetadata = typeof error === 'object' && error !== null && '$metadata' in error;
-  return hasMetadata ? (error.$metadata as Metadata) : undefined;
+  return hasMetadata ? (error.$metadata as { attempts?: number; httpStatusCode?: number }) : undefined;
 }

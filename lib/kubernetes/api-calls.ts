@@ -151,21 +151,17 @@ function networkFailure(site: CallSite, cause: unknown): Failure {
     return { error: malformed(site, cause.message, cause), mayHaveHappened: true, again: false };
   const fault = networkFaultOf(cause);
   const what = describeNetworkError(cause);
-  const error =
-    fault === 'tls'
-      ? new ClusterError(
-          'TlsFailure',
-          `The certificate of ${server} was not accepted for "${purpose}": ${what}. ` +
-            'Put the CA of this cluster in the kubeconfig (certificate-authority-data), or a tls-server-name that the certificate has.',
-          { cause },
-        )
-      : new ClusterError(
-          'Unavailable',
-          `${server} could not be reached for "${purpose}", or the connection broke: ${what}. ` +
-            'Check that it runs, and the server URL in the kubeconfig; the next pass tries again.',
-          { cause },
-        );
-  return { error, mayHaveHappened: fault === 'lostReply', again: fault !== 'tls' && fault !== 'silent' };
+  if (fault === 'tls') {
+    const message =
+      `The certificate of ${server} was not accepted for "${purpose}": ${what}. ` +
+      'Put the CA of this cluster in the kubeconfig (certificate-authority-data), or a tls-server-name that the certificate has.';
+    return { error: new ClusterError('TlsFailure', message, { cause }), mayHaveHappened: false, again: false };
+  }
+  const message =
+    `${server} could not be reached for "${purpose}", or the connection broke: ${what}. ` +
+    'Check that it runs, and the server URL in the kubeconfig; the next pass tries again.';
+  const error = new ClusterError('Unavailable', message, { cause });
+  return { error, mayHaveHappened: fault === 'lostReply', again: fault !== 'silent' };
 }
 
 function serverFailure(reply: SitedReply): Failure {

@@ -108,8 +108,8 @@ async function accessFrom(
 ): Promise<ApiServerAccess> {
   const config = readKubeconfig(text, source, runPlugin !== undefined);
   const chosen = chosenContext(config, source, wanted);
-  refuseUnsupported(chosen, source);
-  const url = serverUrl(chosen, source);
+  refuseUnsupported(chosen);
+  const url = serverUrl(chosen);
   if (refuseLocal && isLocalHost(url)) throw localRefused(`${source.name}: ${url.host}`);
   const { user } = chosen;
   const plugin = hasPlugin(user) ? runPlugin?.(url.origin, user) : undefined;
@@ -118,10 +118,10 @@ async function accessFrom(
       const problem = `the plugin of its user failed: ${boundedText(isNativeError(error) ? error.message : 'unknown error')}`;
       throw badKubeconfig(source, problem, 'Run the plugin by hand to see why');
     });
-    return { headers: await headersOf(chosen, given, source), ...given };
+    return { headers: await headersOf(chosen, given), ...given };
   };
   const first = await ask();
-  const tls = await tlsMaterial(chosen, first, source);
+  const tls = await tlsMaterial(chosen, first);
   return {
     server: url.origin,
     basePath: url.pathname.replace(/\/$/, ''),
@@ -134,6 +134,7 @@ async function accessFrom(
 }
 
 interface Chosen {
+  readonly source: KubeconfigSource;
   readonly context: string;
   readonly clusterName: string;
   readonly cluster: KubeconfigCluster;
@@ -160,14 +161,14 @@ function chosenContext(config: Kubeconfig, source: KubeconfigSource, wanted: str
     throw badKubeconfig(source, problem, `Add it, or name another context. ${choices}`);
   }
   const names = { context: name, clusterName: boundedText(context.cluster, 60), userName: boundedText(user.name, 60) };
-  return { ...names, cluster, user: user.user ?? {} };
+  return { ...names, source, cluster, user: user.user ?? {} };
 }
 
 function hasPlugin(user: KubeconfigUser): boolean {
   return Boolean(user.exec ?? user['auth-provider']);
 }
 
-function refuseUnsupported({ clusterName, cluster, userName, user }: Chosen, source: KubeconfigSource): void {
+function refuseUnsupported({ source, clusterName, cluster, userName, user }: Chosen): void {
   const refuse = (problem: string, remedy: string): never => {
     throw badKubeconfig(source, problem, remedy);
   };
@@ -197,7 +198,7 @@ function refuseUnsupported({ clusterName, cluster, userName, user }: Chosen, sou
   }
 }
 
-function serverUrl({ clusterName, cluster, user }: Chosen, source: KubeconfigSource): URL {
+function serverUrl({ source, clusterName, cluster, user }: Chosen): URL {
   const url = URL.parse(cluster.server);
   if (url === null || !['https:', 'http:'].includes(url.protocol) || url.username + url.password + url.search !== '') {
     const problem = `the server of cluster "${clusterName}" is not the URL of an API server`;
@@ -213,9 +214,8 @@ function serverUrl({ clusterName, cluster, user }: Chosen, source: KubeconfigSou
 
 /** Returns the headers with the credential. Like client-go, prefers a token file, then a token, then a plugin. */
 async function headersOf(
-  { userName, user }: Chosen,
-  given: PluginCredential | undefined,
-  source: KubeconfigSource,
+  { source, userName, user }: Chosen,
+  given?: PluginCredential,
 ): Promise<Record<string, string>> {
   const inFile = user.tokenFile ? (await fileBeside(user.tokenFile, source)).toString() : undefined;
   const token = (inFile ?? (user.token || given?.token || '')).trim();
@@ -244,11 +244,7 @@ async function fileBeside(file: string, source: KubeconfigSource): Promise<Buffe
   });
 }
 
-async function tlsMaterial(
-  { cluster, user }: Chosen,
-  given: PluginCredential,
-  source: KubeconfigSource,
-): Promise<TlsMaterial> {
+async function tlsMaterial({ source, cluster, user }: Chosen, given: PluginCredential): Promise<TlsMaterial> {
   const ca = await pem(cluster['certificate-authority-data'], cluster['certificate-authority'], source);
   const cert = given.cert ?? (await pem(user['client-certificate-data'], user['client-certificate'], source));
   const keyPem = given.key ?? (await pem(user['client-key-data'], user['client-key'], source));
