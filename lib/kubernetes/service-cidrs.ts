@@ -8,7 +8,7 @@ import { ClusterError, type ClusterPort } from './cluster-port.ts';
 export interface ServiceCidr {
   readonly name: string;
   readonly networks: readonly Network[];
-  /** True if API servers allocate from it: it is not being deleted, and its condition Ready is true or absent. */
+  /** True if API servers allocate from this object: it is not being deleted, and its condition Ready is true or absent. */
   readonly ready: boolean;
 }
 
@@ -41,7 +41,10 @@ export function isDefault({ name }: ServiceCidr): boolean {
   return name === KUBERNETES_SERVICE.name;
 }
 
-/** Returns a test of whether API servers may have allocated an address: every address if the ServiceCIDRs are unknown. */
+/**
+ * Returns a function that checks whether API servers may have allocated an address. It accepts every address if the
+ * ServiceCIDRs are unknown.
+ */
 export function servedAddresses(
   cidrs: readonly Pick<ServiceCidr, 'networks'>[] | undefined,
 ): (text: string) => boolean {
