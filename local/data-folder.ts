@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync, rmSync, type Stats } from 'node:fs';
 import { lstat, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isNativeError } from 'node:util/types';
-import { StartError } from './start-options.ts';
+import { codeOf, StartError } from './start-options.ts';
 
 /** The folder of all clusters' folders, in the working directory. */
 export const DATA_ROOT = '.kbctl';
@@ -95,8 +94,7 @@ async function writeWhole(file: string, text: string): Promise<void> {
     await replaceFile(file, text, 0o600);
   } catch (error) {
     if (error instanceof StartError) throw error;
-    const code = isNativeError(error) && 'code' in error ? error.code : error;
-    const message = `${file} cannot be written (${String(code)}): name a folder that can be written to with --data.`;
+    const message = `${file} cannot be written (${codeOf(error)}): name a folder that can be written to with --data.`;
     throw new StartError(3, message, { cause: error });
   }
 }

@@ -57,6 +57,10 @@ export function isSame(given: string | undefined, key: string): boolean {
   return given !== undefined && timingSafeEqual(digest(given), digest(key));
 }
 
+export function bearerOf({ headers: { authorization = '' } }: IncomingMessage): string | undefined {
+  return /^Bearer (\S+)$/.exec(authorization)?.[1];
+}
+
 /**
  * Returns the key in a request to the table server: the access key id. dynalite checks no signature. None is needed,
  * because only a process that can read this user's files knows the key, and the loopback has no attacker on the network

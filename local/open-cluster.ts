@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isNativeError } from 'node:util/types';
 import { parseClusterSpec } from '../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../cli/spec/spec-fault.ts';
 import { kubeconfigPlace, type LoadKubeconfig } from '../lib/aws/stored-kubeconfig.ts';
@@ -15,7 +14,7 @@ import { runPlugin } from './kubeconfig-plugins.ts';
 import { LOCAL_TABLE } from './local-environment.ts';
 import { newRunKey } from './local-request.ts';
 import { refuseSecond } from './running.ts';
-import { type RealCluster, StartError, type StartOptions } from './start-options.ts';
+import { codeOf, type RealCluster, StartError, type StartOptions } from './start-options.ts';
 import { tableServerClient } from './table-client.ts';
 import { openTableFolder, startTableServer, type TableServer } from './table-server.ts';
 
@@ -155,8 +154,7 @@ function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }:
 
 async function readSpec(file: string): Promise<ClusterSpec> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    const code = isNativeError(error) && 'code' in error ? error.code : error;
-    throw new StartError(3, `The spec ${file} cannot be read (${String(code)}): name a file that can, with -f.`);
+    throw new StartError(3, `The spec ${file} cannot be read (${codeOf(error)}): name a file that can, with -f.`);
   });
   const result = parseClusterSpec(text);
   if ('faults' in result) throw new StartError(3, describeFaults(file, result.faults));

@@ -1,16 +1,16 @@
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import path from 'node:path';
-import { isNativeError } from 'node:util/types';
+import { text } from 'node:stream/consumers';
 import { parse, stringify } from 'yaml';
 import { type AdmissionHandler, admission } from '../lib/admission/admission.ts';
 import type { TableEnvironment } from '../lib/runtime/environment.ts';
 import { ownFolder, replaceFile, shellWord } from './data-folder.ts';
-import { newRunKey, refusalOf } from './local-request.ts';
+import { bearerOf, newRunKey, refusalOf } from './local-request.ts';
+import { listenOnLoopback } from './loopback-server.ts';
 import { type CertifiedKey, makeAuthority } from './stand-in/identity.ts';
-import { StartError } from './start-options.ts';
+import { codeOf, StartError } from './start-options.ts';
 
 const SHIPPED = path.join(import.meta.dirname, '..', 'deploy');
 const HOST = '127.0.0.1';
@@ -100,14 +100,14 @@ export async function serveAdmission(
   environment: TableEnvironment,
   { certified, port, token }: { readonly certified: CertifiedKey; readonly port: number; readonly token: string },
 ): Promise<() => Promise<void>> {
-  const rules = { host: `${HOST}:${port}`, key: token, keyOf: tokenOf, mediaTypes: ['application/json'] };
+  const rules = { host: `${HOST}:${port}`, key: token, keyOf: bearerOf, mediaTypes: ['application/json'] };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const refusal = refusalOf(request, rules);
     if (refusal !== undefined) {
       response.writeHead(refusal.status, { connection: 'close' }).end(refusal.message);
       return;
     }
-    const body = Buffer.concat(await request.toArray()).toString();
+    const body = await text(request);
     const { pathname, search } = new URL(request.url ?? '/', `https://${HOST}`);
     const { method = '', headers } = request;
     const event = urlEvent({ method, path: pathname, query: search.slice(1), headers, body });
@@ -118,22 +118,10 @@ export async function serveAdmission(
     // A caller that hangs up gets no answer.
     answer(request, response).catch(() => response.destroy());
   });
-  server.listen(port, HOST);
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    const code = isNativeError(error) && 'code' in error ? error.code : error;
-    throw new StartError(3, `Port ${port} cannot be used (${String(code)}): name a free one with --admission.`);
-  }
-  return async () => {
-    server.close();
-    server.closeAllConnections();
-    await once(server, 'close');
-  };
-}
-
-function tokenOf({ headers: { authorization = '' } }: IncomingMessage): string | undefined {
-  return /^Bearer (\S+)$/.exec(authorization)?.[1];
+  const { close } = await listenOnLoopback(server, port).catch((error: unknown) => {
+    throw new StartError(3, `Port ${port} cannot be used (${codeOf(error)}): name a free one with --admission.`);
+  });
+  return close;
 }
 
 /** A request to a function URL. */

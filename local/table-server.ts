@@ -1,17 +1,15 @@
-import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { isNativeError } from 'node:util/types';
 import { ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import dynalite from 'dynalite';
 import { ownFolder } from './data-folder.ts';
 import { type LocalRules, refusalOf, tableKeyOf } from './local-request.ts';
-import { StartError } from './start-options.ts';
+import { listenOnLoopback } from './loopback-server.ts';
+import { codeOf, StartError } from './start-options.ts';
 import { type TableAccess, tableServerClient } from './table-client.ts';
 
 export interface TableServer extends TableAccess {
-  /** Closes the server and every connection to it. */
   close(): Promise<void>;
 }
 
@@ -19,21 +17,17 @@ export interface TableServer extends TableAccess {
  * Starts on a free port of the loopback. Tables are in the folder `path`, or else in memory.
  * @throws Error if the folder cannot be opened, mostly because another process has it open.
  */
-export async function startTableServer({
-  key,
-  path,
-}: {
+export async function startTableServer(options: {
   readonly key: string;
   readonly path?: string;
 }): Promise<TableServer> {
+  const { key, path } = options;
   if (path !== undefined) await proveThatItOpens(path);
   letIteratorsReturn();
   const server = dynalite({ ...(path !== undefined && { path }), createTableMs: 0, deleteTableMs: 0 });
   const [dynaliteAnswers] = server.listeners('request') as [RequestListener];
   server.removeAllListeners('request');
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { host, close } = await listenOnLoopback(server);
   server.on('request', (request, response) => {
     const refusal = refusalOf(request, { ...RULES, host, key });
     if (refusal !== undefined) {
@@ -50,14 +44,7 @@ export async function startTableServer({
   });
   const access = { endpoint: `http://${host}`, key };
   if (path !== undefined) await untilFolderIsOpen(access);
-  return {
-    ...access,
-    close: () =>
-      new Promise((resolve, reject) => {
-        server.close((error) => (error ? reject(error) : resolve()));
-        server.closeAllConnections();
-      }),
-  };
+  return { ...access, close };
 }
 
 /** Waits until dynalite has opened its folder in the background, at the latest for the first request. */
@@ -126,7 +113,7 @@ async function proveThatItOpens(folder: string): Promise<void> {
     await database.open();
   } catch (error) {
     const cause = isNativeError(error) && isNativeError(error.cause) ? error.cause : error;
-    const isLocked = isNativeError(cause) && 'code' in cause && cause.code === 'LEVEL_LOCKED';
+    const isLocked = codeOf(cause) === 'LEVEL_LOCKED';
     const why = isNativeError(cause) ? cause.message : String(cause);
     throw new Error(isLocked ? 'another process has it open' : why, { cause: error });
   }

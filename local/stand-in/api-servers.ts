@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { type LocalRules, refusalOf } from '../local-request.ts';
+import { text } from 'node:stream/consumers';
+import { bearerOf, type LocalRules, refusalOf } from '../local-request.ts';
+import { listenOnLoopback } from '../loopback-server.ts';
 import type { Identity } from './identity.ts';
 import { StatusError } from './resources.ts';
 import type { StandInApiServer, StandInReply } from './stand-in-api-server.ts';
@@ -72,27 +73,16 @@ export async function listen(
   port = 0,
 ): Promise<ListeningStandIn> {
   const server = createServer(certified, (request, response) => {
-    answer(standIn, request, { ...RULES, key, host: `127.0.0.1:${portOf()}` })
+    answer(standIn, request, { ...RULES, key, host })
       .then(({ status, headers, body }) => response.writeHead(status, headers).end(body))
       .catch((error: unknown) => response.destroy(error instanceof Error ? error : new Error(String(error))));
   });
-  const portOf = () => (server.address() as AddressInfo).port;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
-  });
-  return {
-    url: `https://127.0.0.1:${portOf()}`,
-    close: () =>
-      new Promise((resolve, reject) => {
-        server.close((error) => (error ? reject(error) : resolve()));
-        server.closeAllConnections();
-      }),
-  };
+  const { host, close } = await listenOnLoopback(server, port);
+  return { url: `https://${host}`, close };
 }
 
 const RULES: Omit<LocalRules, 'key' | 'host'> = {
-  keyOf: ({ headers: { authorization = '' } }) => /^Bearer (\S+)$/.exec(authorization)?.[1],
+  keyOf: bearerOf,
   mediaTypes: ['application/json', 'application/merge-patch+json', 'application/strategic-merge-patch+json'],
   isPublic: (path) => PUBLIC_PATHS.test(path),
 };
@@ -105,11 +95,9 @@ async function answer(
   const refusal = refusalOf(request, rules);
   if (refusal?.status === 415) return refused(415, `${refusal.message} ${NO_PROTOBUF}`);
   if (refusal !== undefined) return refused(refusal.status, refusal.message);
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
   const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
   const { method = 'GET', url = '/' } = request;
-  return standIn.handle({ method, path: url, headers, body: Buffer.concat(chunks).toString() });
+  return standIn.handle({ method, path: url, headers, body: await text(request) });
 }
 
 const NO_PROTOBUF =

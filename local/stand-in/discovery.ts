@@ -1,4 +1,5 @@
-import { groupOf, recordIn, SERVED_RESOURCES, type ServedResource, StatusError } from './resources.ts';
+import { fieldsIn, parsedJson } from './json.ts';
+import { groupOf, invalid, SERVED_RESOURCES, type ServedResource } from './resources.ts';
 
 const VERBS = ['create', 'delete', 'get', 'list', 'patch', 'update'];
 const REVIEWS: ServedResource = {
@@ -60,13 +61,12 @@ function openApiOf(version: string): object {
 /** Returns the reply to a SelfSubjectAccessReview, which allows everything; `undefined` for any other request. */
 export function accessReviewReply(method: string, path: string, body: string): object | undefined {
   if (path !== `/apis/${REVIEWS.apiVersion}/${REVIEWS.plural}` || method !== 'POST') return undefined;
-  const spec = recordIn(recordIn(parsed(body))['spec']);
+  const spec = fieldsIn(fieldsIn(parsedJson(body))['spec']);
   if ('resourceAttributes' in spec === 'nonResourceAttributes' in spec) {
-    const problem = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
-    throw new StatusError(
-      422,
-      'Invalid',
-      `SelfSubjectAccessReview.authorization.k8s.io "" is invalid: spec: ${problem}`,
+    throw invalid(
+      REVIEWS,
+      '',
+      'spec: Invalid value: exactly one of nonResourceAttributes or resourceAttributes must be specified',
     );
   }
   return {
@@ -76,12 +76,4 @@ export function accessReviewReply(method: string, path: string, body: string): o
     spec,
     status: { allowed: true, reason: 'the stand-in knows no users' },
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,6 @@
+import { type Fields, fieldsIn, isFields, listIn, parsedJson } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { badRequest, StatusError } from './resources.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the object in a body.
@@ -98,27 +97,7 @@ function mergedPorts(ports: readonly Fields[], changes: readonly Fields[], order
   return [...byPort.values()].sort((one, other) => placeOf(one) - placeOf(other));
 }
 
-function parsedJson(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    throw badRequest(`the object provided is unrecognized: ${String(error)}`);
-  }
-}
-
 function objectIn(value: unknown): StoredObject {
   if (isFields(value) && 'metadata' in value) return value as unknown as StoredObject;
   throw badRequest('the object provided is unrecognized (must be of type object with metadata)');
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function fieldsIn(value: unknown): Fields {
-  return isFields(value) ? value : {};
-}
-
-function listIn(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.filter(isFields) : [];
 }

@@ -122,8 +122,3 @@ export function invalid(resource: ServedResource, name: string, fault: string): 
 export function badRequest(message: string): StatusError {
   return new StatusError(400, 'BadRequest', message);
 }
-
-/** Returns the fields of a value from a request or an object; none if it is not an object. */
-export function recordIn(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
-}

@@ -100,21 +100,24 @@ export function claimsOf({ spec }: StoredService): { addresses: string[]; ports:
   return { addresses: spec.type === 'ExternalName' ? [] : addresses, ports: [...ports] };
 }
 
-/** Allocates what the registry would allocate for a new or changed Service. If one allocation fails, it keeps none. */
-export async function withAllocated(
+/**
+ * Stores a new or changed Service with what the registry would allocate for it. If an allocation or `store` fails, nothing stays
+ * allocated.
+ */
+export async function storeAllocated(
   service: StoredService,
   before: StoredService | undefined,
   allocator: ServiceAllocator,
-): Promise<{ service: StoredService; undo: () => Promise<void> }> {
+  store: (allocated: StoredService) => StoredObject,
+): Promise<StoredObject> {
   const taken = { addresses: [] as string[], ports: [] as number[] };
-  const undo = () => releaseClaims(taken, allocator);
   const after = serviceShape.parse(service);
   const plan = planOf(after.spec, before && serviceShape.parse(before).spec, familiesIn(service));
   try {
     await allocate(service.metadata.name, plan, holdOwnerOf(after), allocator, taken);
-    return { service: filledIn(service, plan, taken), undo };
+    return store(filledIn(service, plan, taken));
   } catch (error) {
-    await undo();
+    await releaseClaims(taken, allocator);
     throw error;
   }
 }

@@ -7,7 +7,6 @@ import {
   conflict,
   ENDPOINTS,
   NAMESPACES,
-  notFound,
   requestedTarget,
   SERVED_RESOURCES,
   SERVICES,
@@ -21,7 +20,7 @@ import {
   defaulted,
   releaseClaims,
   type ServiceAllocator,
-  withAllocated,
+  storeAllocated,
   withoutUnusedPorts,
 } from './service-storage.ts';
 import { tableOf } from './tables.ts';
@@ -154,14 +153,15 @@ export class StandInApiServer {
   async #create(call: Call): Promise<StoredObject> {
     const { resource, namespace } = call.target;
     const object = this.#created(call, parsedObject(call.body));
-    if (namespace !== undefined) this.#requireNamespace(namespace);
+    if (namespace !== undefined) this.store.get(NAMESPACES, undefined, namespace);
     validate(resource, object, undefined);
     if (resource !== SERVICES) return this.store.insert(resource, object);
 
     const service = defaulted(asService(object));
     if (this.store.find(resource, namespace, object.metadata.name)) return this.store.insert(resource, service);
-    const allocated = await withAllocated(service, undefined, this.#options.allocation);
-    return this.#orUndo(allocated.undo, () => this.store.insert(resource, allocated.service));
+    return storeAllocated(service, undefined, this.#options.allocation, (allocated) =>
+      this.store.insert(resource, allocated),
+    );
   }
 
   async #update(
@@ -192,9 +192,10 @@ export class StandInApiServer {
     const kept = { ...(clusterIP && { clusterIP, clusterIPs }), ...withoutUnusedPorts(before.spec, after.spec) };
     const next = defaulted({ ...after, spec: kept });
     const held = claimsOf(before);
-    const allocated = await withAllocated(next, before, this.#options.allocation);
-    const stored = await this.#orUndo(allocated.undo, () => this.store.replace(SERVICES, previous, allocated.service));
-    const used = claimsOf(allocated.service);
+    const stored = await storeAllocated(next, before, this.#options.allocation, (allocated) =>
+      this.store.replace(SERVICES, previous, allocated),
+    );
+    const used = claimsOf(asService(stored));
     const unused = {
       addresses: held.addresses.filter((address) => !used.addresses.includes(address)),
       ports: held.ports.filter((port) => !used.ports.includes(port)),
@@ -230,10 +231,7 @@ export class StandInApiServer {
 
   async #remove(resource: ServedResource, object: StoredObject): Promise<void> {
     this.store.remove(resource, object);
-    if (resource === SERVICES) await this.#releaseService(object);
-  }
-
-  async #releaseService(object: StoredObject): Promise<void> {
+    if (resource !== SERVICES) return;
     const { namespace, name } = object.metadata;
     const endpoints = this.store.find(ENDPOINTS, namespace, name);
     if (endpoints !== undefined) this.store.remove(ENDPOINTS, endpoints);
@@ -251,10 +249,6 @@ export class StandInApiServer {
     }
     const metadata = { ...namespace.metadata, deletionTimestamp: this.#timestamp() };
     return { ...namespace, metadata, status: { phase: 'Terminating' } };
-  }
-
-  #requireNamespace(namespace: string): void {
-    if (this.store.find(NAMESPACES, undefined, namespace) === undefined) throw notFound(NAMESPACES, namespace);
   }
 
   #created(
@@ -279,15 +273,6 @@ export class StandInApiServer {
   #managedBy(manager: string, previous: KubernetesObject | undefined) {
     const others = (previous?.metadata.managedFields ?? []).filter((entry) => entry.manager !== manager);
     return [...others, { manager, operation: 'Update', time: this.#timestamp() }];
-  }
-
-  async #orUndo<T>(undo: () => Promise<void>, write: () => T): Promise<T> {
-    try {
-      return write();
-    } catch (error) {
-      await undo();
-      throw error;
-    }
   }
 
   #timestamp(): string {

@@ -1,6 +1,7 @@
 import type { ServicePort } from '../../lib/endpoints/objects.ts';
+import { fieldsIn, listIn, stringsIn } from './json.ts';
 import type { StoredObject } from './object-store.ts';
-import { recordIn, type ServedResource } from './resources.ts';
+import type { ServedResource } from './resources.ts';
 import type { StoredServiceSpec } from './service-storage.ts';
 
 // Columns and cells of `pkg/printers/internalversion/printers.go`. Other kinds have a name and an age.
@@ -17,7 +18,7 @@ const AGE: Column = {
 };
 
 const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
-  Namespace: [NAME, { name: 'Status', cell: (object) => String(recordIn(object['status'])['phase'] ?? '') }, AGE],
+  Namespace: [NAME, { name: 'Status', cell: (object) => String(fieldsIn(object['status'])['phase'] ?? '') }, AGE],
   Service: [
     NAME,
     { name: 'Type', cell: (object) => specOf(object).type ?? '' },
@@ -56,7 +57,7 @@ export function tableOf(
 }
 
 function specOf(object: StoredObject): StoredServiceSpec {
-  return recordIn(object['spec']);
+  return fieldsIn(object['spec']);
 }
 
 function externalAddress({ type, externalIPs, externalName }: StoredServiceSpec): string {
@@ -69,8 +70,8 @@ function portText({ port, nodePort = 0, protocol = 'TCP' }: ServicePort): string
 }
 
 function addressesIn(object: StoredObject): string[] {
-  return recordsIn(object['subsets']).flatMap(({ addresses, ports }) =>
-    recordsIn(ports).flatMap(({ port }) => recordsIn(addresses).map(({ ip }) => `${ip}:${port}`)),
+  return listIn(object['subsets']).flatMap(({ addresses, ports }) =>
+    listIn(ports).flatMap(({ port }) => listIn(addresses).map(({ ip }) => `${ip}:${port}`)),
   );
 }
 
@@ -86,12 +87,4 @@ function ageOf(timestamp: string | undefined, nowMs: number): string {
   if (Number.isNaN(age)) return '<unknown>';
   const { name, seconds } = UNITS.find(({ below }) => age < below) ?? { name: 'd', seconds: 86_400 };
   return `${Math.max(0, Math.floor(age / seconds))}${name}`;
-}
-
-function recordsIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.map(recordIn) : [];
-}
-
-function stringsIn(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.map(String) : [];
 }

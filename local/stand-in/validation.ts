@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { listIn, stringsIn } from './json.ts';
 import type { StoredObject } from './object-store.ts';
 import { invalid, type ServedResource } from './resources.ts';
 
@@ -18,8 +19,7 @@ UNPUBLISHABLE.addSubnet('ff02::', 16, 'ipv6');
 
 /** Refuses, with 422, an object that a real API server would refuse for a reason that the loops can meet. */
 export function validate(resource: ServedResource, object: StoredObject, previous: StoredObject | undefined): void {
-  const fault =
-    nameFault(resource, object) ?? addressFault(resource, object) ?? updateFault(resource, object, previous);
+  const fault = nameFault(resource, object) ?? addressFault(object) ?? updateFault(resource, object, previous);
   if (fault !== undefined) throw invalid(resource, object.metadata.name, fault);
 }
 
@@ -31,20 +31,12 @@ function nameFault(resource: ServedResource, { metadata }: StoredObject): string
   return `metadata.name: Invalid value: ${JSON.stringify(metadata.name)}: ${rule} must consist of lower case alphanumeric characters or '-'`;
 }
 
-interface Subset {
-  readonly addresses?: readonly { readonly ip: string }[];
-  readonly notReadyAddresses?: readonly { readonly ip: string }[];
-}
-
-function addressFault(resource: ServedResource, object: StoredObject): string | undefined {
-  const subsets = (object['subsets'] as readonly Subset[] | undefined) ?? [];
-  const endpoints = (object['endpoints'] as readonly { readonly addresses: readonly string[] }[] | undefined) ?? [];
-  const addresses =
-    resource.kind === 'Endpoints'
-      ? subsets.flatMap(({ addresses = [], notReadyAddresses = [] }) =>
-          [...addresses, ...notReadyAddresses].map(({ ip }) => ip),
-        )
-      : endpoints.flatMap(({ addresses }) => addresses);
+function addressFault(object: StoredObject): string | undefined {
+  const inSubsets = listIn(object['subsets']).flatMap(({ addresses, notReadyAddresses }) =>
+    [...listIn(addresses), ...listIn(notReadyAddresses)].map(({ ip }) => String(ip)),
+  );
+  const inSlice = listIn(object['endpoints']).flatMap(({ addresses }) => stringsIn(addresses));
+  const addresses = [...inSubsets, ...inSlice];
   const bad = addresses.find((ip) => isIP(ip) === 0 || UNPUBLISHABLE.check(ip, isIP(ip) === 6 ? 'ipv6' : 'ipv4'));
   if (bad === undefined) return undefined;
   return `addresses: Invalid value: "${bad}": must be a valid IP address that is not unspecified, loopback or link-local`;

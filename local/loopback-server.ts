@@ -1,0 +1,26 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface LoopbackServer {
+  /** `127.0.0.1:<port>` */
+  readonly host: string;
+  /** Closes the server and every connection to it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a server on the loopback (`port` 0: a free one).
+ * @throws Error if the port is not free
+ */
+export async function listenOnLoopback(server: Server, port = 0): Promise<LoopbackServer> {
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  return {
+    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      }),
+  };
+}
