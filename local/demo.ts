@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RunnerClock } from './clock-driven-runner.ts';
-import type { EmbeddedCluster, EmbeddedKind } from './embedded-cluster.ts';
+import type { EmbeddedKind } from './embedded-cluster.ts';
+import type { EmbeddedWorld } from './local-cluster.ts';
 import { SERVICES } from './stand-in/resources.ts';
 import { asService, type Given, type StoredServiceSpec } from './stand-in/service-storage.ts';
 
@@ -13,23 +14,18 @@ export const DEMO: EmbeddedKind = {
   addresses: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
   serviceClusterIPRange: '10.0.0.0/26',
   intervalSeconds: { 'system-namespaces': 15, 'cluster-ip-repair': 15, 'node-port-repair': 15 },
+  notes: [
+    '',
+    'This is a demo: for a minute and a half events happen to this cluster, printed as "demo:", and the loops react.',
+    'Faster than usual: system-namespaces and the repairs run every 15 s (elsewhere every 60 and 180 s).',
+  ],
 };
-
-export const DEMO_NOTES: readonly string[] = [
-  '',
-  'This is a demo: for a minute and a half events happen to this cluster, printed as "demo:", and the loops react.',
-  'Faster than usual: system-namespaces and the repairs run every 15 s (elsewhere every 60 and 180 s).',
-];
-
-export interface DemoWorld extends Pick<EmbeddedCluster, 'standIn' | 'allocation'> {
-  readonly apiServers: Pick<EmbeddedCluster['apiServers'], 'start' | 'stop'>;
-}
 
 export interface StoryEvent {
   readonly atSeconds: number;
   readonly what: string;
   /** A returned text, such as an address, is printed after `what`. */
-  readonly act: (world: DemoWorld) => Promise<unknown>;
+  readonly act: (world: EmbeddedWorld) => Promise<unknown>;
   /** What the user should watch for next. */
   readonly outlook: string;
 }
@@ -105,7 +101,7 @@ export const STORY: readonly StoryEvent[] = [
 ];
 
 export interface Stage {
-  readonly world: DemoWorld;
+  readonly world: EmbeddedWorld;
   readonly clock: RunnerClock;
   /** Prints an event, or what to watch for. */
   readonly print: (sentence: string, kind: 'event' | 'outlook') => void;
@@ -135,7 +131,7 @@ function allocated<Item>(result: Given<Item>): Item {
   throw new Error(result.message);
 }
 
-async function request({ standIn }: DemoWorld, method: string, path: string, body: object = {}): Promise<void> {
+async function request({ standIn }: EmbeddedWorld, method: string, path: string, body: object = {}): Promise<void> {
   const headers = { 'user-agent': 'a-user' };
   const reply = await standIn.handle({ method, path, headers, body: JSON.stringify(body) });
   if (reply.status >= 300) throw new Error((JSON.parse(reply.body) as { readonly message: string }).message);

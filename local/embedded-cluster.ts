@@ -3,12 +3,18 @@ import path from 'node:path';
 import { parseClusterSpec } from '../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../cli/spec/spec-fault.ts';
 import type { ClusterSpec, Loop } from '../lib/cluster/cluster-spec.ts';
-import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import { keepFile } from './data-folder.ts';
+import { parseKubeconfig } from '../lib/kubernetes/kubeconfig.ts';
+import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import { keepFile, shellWord } from './data-folder.ts';
+import type { LocalCluster } from './local-cluster.ts';
+import { LOCAL_TABLE } from './local-environment.ts';
+import { newRunKey } from './local-request.ts';
 import { startApiServers } from './stand-in/api-servers.ts';
 import { kubeconfigOf, newIdentity } from './stand-in/identity.ts';
 import { StandInApiServer } from './stand-in/stand-in-api-server.ts';
 import { tableAllocation } from './stand-in/table-allocation.ts';
+import { tableServerClient } from './table-client.ts';
+import { startTableServer } from './table-server.ts';
 
 export interface EmbeddedKind {
   readonly name: string;
@@ -17,6 +23,8 @@ export interface EmbeddedKind {
   readonly serviceClusterIPRange: string;
   /** Shorter intervals than the schedules, which a spec in a file may not set. */
   readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
+  /** Lines that are printed at the start. */
+  readonly notes: readonly string[];
 }
 
 /** Addresses for documentation (RFC 5737): no host has them. */
@@ -25,47 +33,63 @@ export const EMBEDDED: EmbeddedKind = {
   addresses: ['192.0.2.1'],
   serviceClusterIPRange: '10.0.0.0/24',
   intervalSeconds: {},
+  notes: [],
 };
 
-/** A control plane in this process: stand-in API servers whose Services allocate through the table. */
-export type EmbeddedCluster = Awaited<ReturnType<typeof startEmbeddedCluster>>;
-
-export interface EmbeddedOptions {
-  readonly kind: EmbeddedKind;
-  readonly table: KeyValueTable;
-  readonly nowMs: () => number;
-  /** The absolute folder of its kubeconfig. */
-  readonly folder: string;
-  /** The key that its API servers require. */
-  readonly key: string;
-}
-
 /**
- * Starts an embedded cluster.
- * @returns the parts of the cluster; `server` is the URL of its first API server, `kubeconfig` the content of the file that
- * the spec names
- * @throws StartError if that file cannot be written
+ * Starts a control plane in this process, whose stand-in API servers allocate through a table in memory.
+ * @throws StartError if its kubeconfig cannot be written to the folder
  */
-export async function startEmbeddedCluster(options: EmbeddedOptions) {
-  const { kind, table, nowMs, folder, key } = options;
+export async function openEmbedded(kind: EmbeddedKind, folder: string): Promise<LocalCluster> {
+  const key = newRunKey();
+  const tableServer = await startTableServer({ key });
+  const client = tableServerClient(tableServer);
+  const nowMs = Date.now;
+  const deadline = new AbortController().signal;
+  const table = dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs, newWriteId: randomUUID });
   const allocation = tableAllocation({ table, cluster: kind.name, pick: randomInt, nowMs });
   const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
   const identity = newIdentity(key);
   const apiServers = await startApiServers(standIn, identity, kind.addresses);
-  const server = apiServers.urlOf(kind.addresses[0]);
-  const kubeconfig = kubeconfigOf(kind.name, server, identity);
+  const apiServer = apiServers.urlOf(kind.addresses[0]);
+  const kubeconfig = kubeconfigOf(kind.name, apiServer, identity);
   const kubeconfigFile = path.join(folder, 'kubeconfig');
-  const remove = await keepFile(kubeconfigFile, kubeconfig).catch(async (error: unknown) => {
+  const close = async () => {
     await apiServers.close();
+    client.destroy();
+    await tableServer.close();
+  };
+  const remove = await keepFile(kubeconfigFile, kubeconfig).catch(async (error: unknown) => {
+    await close();
     throw error;
   });
-  const close = () => {
-    remove();
-    return apiServers.close();
+  const kubectl = `kubectl --kubeconfig ${shellWord(kubeconfigFile)}`;
+  return {
+    spec: embeddedSpec(kind, kubeconfigFile, (address) => apiServers.urlOf(address)),
+    apiServer,
+    server: `${apiServer} (${kind.addresses.length > 1 ? 'stand-in API servers' : 'a stand-in API server'} in this process)`,
+    folder,
+    kubeconfigFile,
+    tableServer,
+    tableFolder: 'memory, and end with it',
+    notes: [...kind.notes, ...(process.env['KUBECONFIG'] === undefined ? [] : [KUBECONFIG_IGNORED])],
+    hints: [
+      `echo '${EXAMPLE_SERVICE}' | ${kubectl} apply -f -     # takes an address`,
+      `${kubectl} get services`,
+      `${kubectl} delete endpoints kubernetes     # back within 10 s`,
+    ],
+    loadKubeconfig: () => parseKubeconfig(kubeconfig, 'of the embedded cluster'),
+    world: { standIn, allocation, apiServers },
+    [Symbol.asyncDispose]: () => {
+      remove();
+      return close();
+    },
   };
-  const spec = embeddedSpec(kind, kubeconfigFile, (address) => apiServers.urlOf(address));
-  return { spec, standIn, allocation, apiServers, server, kubeconfig, kubeconfigFile, close };
 }
+
+const EXAMPLE_SERVICE =
+  '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}, "spec": {"ports": [{"port": 80}]}}';
+const KUBECONFIG_IGNORED = 'KUBECONFIG is set but ignored: name a cluster with --kubeconfig FILE and -f cluster.yml.';
 
 /** Returns a spec with defaults, except that the table allocates, and probes go to this process. */
 export function embeddedSpec(

@@ -7,8 +7,9 @@ import { runnerClock, runOnSchedules, scheduledLoops } from './clock-driven-runn
 import { createTable } from './create-table.ts';
 import { playStory, STORY, type Stage } from './demo.ts';
 import { logLine, type Paint, sentenceTelemetry } from './human-telemetry.ts';
+import type { LocalCluster } from './local-cluster.ts';
 import { ENDING_MS, givenUpAfter, kubeconfigOfEach, LOCAL_TABLE, localEnvironment } from './local-environment.ts';
-import { type LocalCluster, openCluster } from './open-cluster.ts';
+import { openCluster } from './open-cluster.ts';
 import { writeRunning } from './running.ts';
 import { type OpenedAdmission, openAdmission } from './serve-admission.ts';
 import { StartError, type StartOptions } from './start-options.ts';
@@ -49,7 +50,7 @@ export async function run(options: StartOptions, ended: AbortSignal, hooks: RunH
     await register(client, environment, cluster);
     webhook = await webhookOf(options, environment, cluster);
     const notes = [...cluster.notes, ...(webhook?.notes ?? [])];
-    await runLoops({ ...cluster, notes }, environment, hooks, ended);
+    await runLoops({ ...cluster, notes }, environment, options, hooks, ended);
     write(options.real === undefined ? `ended, and the ${cluster.spec.name} cluster with it.` : ENDED);
   } finally {
     await webhook?.close();
@@ -99,42 +100,38 @@ function announcement({ spec, server, tableFolder, notes, hints }: LocalCluster,
 async function runLoops(
   cluster: LocalCluster,
   environment: Environment,
+  { demo = false }: StartOptions,
   hooks: RunHooks,
   ended: AbortSignal,
 ): Promise<void> {
-  const { spec, demo } = cluster;
+  const { spec, tableServer, world } = cluster;
   const page = await hooks.servePage?.(environment, spec.name);
-  const announced = { ...cluster, hints: [...cluster.hints, ...hooks.hints] };
   try {
-    const remove = await writeRunning(cluster.folder, factsOf(cluster, page?.url));
+    const remove = await writeRunning(cluster.folder, {
+      pid: process.pid,
+      startedAt: new Date().toISOString(),
+      cluster: spec.name,
+      tableEndpoint: tableServer.endpoint,
+      tableName: LOCAL_TABLE,
+      key: tableServer.key,
+      apiServer: cluster.apiServer,
+      kubeconfig: cluster.kubeconfigFile,
+      context: cluster.context,
+      page: page?.url,
+    });
     try {
-      for (const line of announcement(announced, page?.url)) hooks.write(line);
+      const hints = [...cluster.hints, ...hooks.hints];
+      for (const line of announcement({ ...cluster, hints }, page?.url)) hooks.write(line);
       const ending = `ending: running passes have ${ENDING_MS / 1000} s to finish; press Ctrl-C again to end at once.`;
       ended.addEventListener('abort', () => hooks.write(ending));
-      const handlers = scheduledLoops(environment, spec);
-      const story = demo && ((signal: AbortSignal) => playStory(STORY, stage(demo, hooks), signal));
-      await runOnSchedules(handlers, realClock, ended, story);
+      const story = demo && world ? (signal: AbortSignal) => playStory(STORY, stage(world, hooks), signal) : undefined;
+      await runOnSchedules(scheduledLoops(environment, spec), realClock, ended, story);
     } finally {
       remove();
     }
   } finally {
     await page?.close();
   }
-}
-
-function factsOf({ spec, tableServer, apiServer, kubeconfigFile, context }: LocalCluster, page: string | undefined) {
-  return {
-    pid: process.pid,
-    startedAt: new Date().toISOString(),
-    cluster: spec.name,
-    tableEndpoint: tableServer.endpoint,
-    tableName: LOCAL_TABLE,
-    key: tableServer.key,
-    apiServer,
-    kubeconfig: kubeconfigFile,
-    ...(context !== undefined && { context }),
-    ...(page !== undefined && { page }),
-  };
 }
 
 function stage(world: Stage['world'], { write, paint }: RunHooks): Stage {

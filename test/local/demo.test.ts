@@ -7,9 +7,10 @@ import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { runOnSchedules, scheduledLoops } from '../../local/clock-driven-runner.ts';
-import { DEMO, type DemoWorld, playStory, STORY, type StoryEvent } from '../../local/demo.ts';
+import { DEMO, playStory, STORY, type StoryEvent } from '../../local/demo.ts';
 import { embeddedSpec } from '../../local/embedded-cluster.ts';
 import { sentenceTelemetry } from '../../local/human-telemetry.ts';
+import type { EmbeddedWorld } from '../../local/local-cluster.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
 import { memoryTable } from '../support/memory-table.ts';
@@ -54,7 +55,7 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
   const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
   const dead = new Set<string>();
   const spec = embeddedSpec(DEMO, '/nowhere', (address) => `http://${address}`);
-  const world: DemoWorld = {
+  const world: EmbeddedWorld = {
     standIn,
     allocation,
     apiServers: {
@@ -137,7 +138,7 @@ test('the demo prints each event with its result and what to watch for, reports 
   });
   const fails = () => Promise.reject(new Error('it is gone'));
   // The player itself does not use the world.
-  const stage = { world: {} as DemoWorld, clock, print };
+  const stage = { world: {} as EmbeddedWorld, clock, print };
   await playStory([event(1, async () => '10.0.0.7'), event(5, fails), event(9, fails)], stage, signal);
   expect(lines).toEqual(['1 event 1: 10.0.0.7', '1 look', '5 event 5: not done, it is gone', '5 look']);
 });
