@@ -65,21 +65,26 @@ async function main(modules: readonly string[]): Promise<number> {
   const share = Math.ceil(chosenModules.length / workers);
   const parts = Array.from({ length: workers }, (_, n) => chosenModules.slice(n * share, (n + 1) * share));
   const explained = explanations();
-  const results: Result[] = [];
+  const outcomes = new Map<Keyed, Outcome>();
+  const note = (mutant: Keyed | undefined, verdict: Verdict) => {
+    if (mutant !== undefined) outcomes.set(mutant, outcomeOf(mutant, verdict, explained));
+  };
   await Promise.all(
     parts.map((part) =>
-      judgeAll(part, { all, chosen: new Set(chosen) }, (module, verdicts) => {
-        const found = chosen
-          .filter((mutant) => mutant.module === module)
-          .map((mutant) => ({ module, outcome: outcomeOf(mutant, verdicts.get(mutant), explained) }));
-        results.push(...found);
-        console.log(`${module}: ${summaryOf(found)}`);
+      judgeAll(part, {
+        all,
+        isOpen: (mutant) => chosen.includes(mutant) && !outcomes.has(mutant),
+        note: (id, verdict) => note(all[id], verdict),
       }),
     ),
   );
+  for (const mutant of chosen) if (!outcomes.has(mutant)) note(mutant, 'unreached');
+  const results = [...outcomes].map(([{ module }, outcome]): Result => ({ module, outcome }));
   if (values.sample === undefined) printNeedless(explained, modules);
-  for (const [area, found] of Map.groupBy(results, ({ module }) => path.dirname(module))) {
-    console.log(`${area}: ${summaryOf(found)}`);
+  for (const nameOf of [(module: string) => module, path.dirname]) {
+    for (const [name, found] of Map.groupBy(results, ({ module }) => nameOf(module))) {
+      console.log(`${name}: ${summaryOf(found)}`);
+    }
   }
   console.log(`together: ${summaryOf(results)}`);
   const isNoticed = ({ outcome }: Result) => outcome === 'killed' || outcome === 'explained';
@@ -87,13 +92,15 @@ async function main(modules: readonly string[]): Promise<number> {
   return results.filter(isNoticed).length >= results.length * least ? 0 : 1;
 }
 
+type Outcome = Verdict | 'explained';
+
 interface Result {
   readonly module: string;
-  readonly outcome: Verdict | 'explained';
+  readonly outcome: Outcome;
 }
 
 function summaryOf(results: readonly Result[]): string {
-  const count = (wanted: Result['outcome']) => results.filter(({ outcome }) => outcome === wanted).length;
+  const count = (wanted: Outcome) => results.filter(({ outcome }) => outcome === wanted).length;
   const [killed, explained] = [count('killed'), count('explained')];
   const percent = ((killed + explained) / results.length) * 100;
   const others = `${count('survived')} survived, ${count('unreached')} not reached`;
@@ -104,7 +111,7 @@ function summaryOf(results: readonly Result[]): string {
  * Prints a mutant that survives without an explanation. Deletes an explanation that was used, so that the unused ones
  * are left.
  */
-function outcomeOf({ line, key }: Keyed, verdict: Verdict = 'unreached', explained: Set<string>): Result['outcome'] {
+function outcomeOf({ line, key }: Keyed, verdict: Verdict, explained: Set<string>): Outcome {
   if (verdict === 'killed') return verdict;
   if (explained.delete(key)) return 'explained';
   console.log(`${verdict} at line ${line}: ${key}`);
@@ -159,47 +166,36 @@ function sampleOf<Each extends { readonly module: string }>(all: readonly Each[]
   return ofEach.flat().slice(0, count);
 }
 
-type Verdicts = Map<Keyed, Verdict>;
+interface Judging {
+  /** All mutants. The number of a mutant is its place in this list. */
+  readonly all: readonly Keyed[];
+  /** Returns whether a mutant still needs a verdict. */
+  readonly isOpen: (mutant: Keyed) => boolean;
+  readonly note: (id: number, verdict: Verdict) => void;
+}
 
-/** Calls `judged` for one module after another. Starts a new worker if a worker ended before all mutants have a verdict. */
-async function judgeAll(
-  names: readonly string[],
-  { all, chosen }: { readonly all: readonly Keyed[]; readonly chosen: ReadonlySet<Keyed> },
-  judged: (module: string, verdicts: Verdicts) => void,
-): Promise<void> {
-  // A worker numbers all mutants of its modules.
-  const numbered = names.flatMap((name) => all.filter(({ module }) => module === name));
+/** Judges the mutants of some modules. Starts another worker if a worker ended before each mutant has a verdict. */
+async function judgeAll(names: readonly string[], { all, isOpen, note }: Judging): Promise<void> {
   const tests = runnableTests();
   const modules = names.map((name) => ({
     file: path.join(ROOT, name),
-    firstId: numbered.findIndex(({ module }) => module === name),
-    mutants: numbered.filter(({ module }) => module === name).length,
+    firstId: all.findIndex(({ module }) => module === name),
+    mutants: all.filter(({ module }) => module === name).length,
     testFiles: testsOf(name, tests),
   }));
-  const verdicts: Verdicts = new Map();
-  const openOf = (name?: string) =>
-    [...numbered.entries()].flatMap(([id, mutant]) => {
-      const isOpen = chosen.has(mutant) && !verdicts.has(mutant);
-      return isOpen && (name === undefined || mutant.module === name) ? [id] : [];
-    });
-  const open = [...names];
-  const note = (id: number, verdict: Verdict) => {
-    const mutant = numbered[id];
-    if (mutant !== undefined) verdicts.set(mutant, verdict);
-    for (; open[0] !== undefined && openOf(open[0]).length === 0; open.shift()) judged(open[0], verdicts);
-  };
-  for (let before = -1; openOf().length > 0 && verdicts.size > before; ) {
-    before = verdicts.size;
-    await runWorker({ modules, open: openOf() }, note);
+  for (let before = Number.POSITIVE_INFINITY; ; ) {
+    const open = all.flatMap((mutant, id) => (names.includes(mutant.module) && isOpen(mutant) ? [id] : []));
+    if (open.length === 0 || open.length === before) return;
+    before = open.length;
+    await runWorker({ modules, open }, note);
   }
-  for (const name of open) judged(name, verdicts);
 }
 
 /**
  * Returns when the worker has ended. Ends a silent worker, because its mutant caused an endless loop. A mutant that
  * ends or silences the worker counts as detected.
  */
-function runWorker(task: Task, note: (id: number, verdict: Verdict) => void): Promise<void> {
+function runWorker(task: Task, note: Judging['note']): Promise<void> {
   const worker = fork(path.join(import.meta.dirname, 'mutants/worker.ts'), {
     cwd: ROOT,
     execArgv: ['--disable-warning=ExperimentalWarning'],
