@@ -7,6 +7,7 @@ import { createEnvironment } from '../lib/environment/cluster-connections.ts';
 import { DispatchError, type StartDeadline, startDeadline } from '../lib/runtime/deadline.ts';
 import type { Environment } from '../lib/runtime/environment.ts';
 import { dynamoDbTable } from '../lib/table/dynamodb-table.ts';
+import type { KeyValueTable } from '../lib/table/key-value-table.ts';
 import type { TelemetryFactory } from '../lib/telemetry/telemetry.ts';
 
 export const LOCAL_TABLE = 'kube-bootstrap-controller';
@@ -30,9 +31,13 @@ export function localEnvironment({ client, loadKubeconfig, telemetry, end }: Loc
     ...(end !== undefined && { startDeadline: endingWith(end) }),
     reportingInstance: 'local',
     healthyTargets: targetGroups(),
-    table: (deadline) =>
-      dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID }),
+    table: (deadline) => localTable(client, deadline),
   });
+}
+
+/** @param deadline Default: none. */
+export function localTable(client: DynamoDBClient, deadline = new AbortController().signal): KeyValueTable {
+  return dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID });
 }
 
 /** Returns a function that starts deadlines. The signal ends a deadline too, unless it aborted before the deadline began. */

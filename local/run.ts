@@ -144,7 +144,7 @@ function stage(world: Stage['world'], { write, paint }: RunHooks): Stage {
 
 async function register(client: DynamoDBClient, environment: Environment, { spec }: LocalCluster): Promise<void> {
   try {
-    await createTable(client, LOCAL_TABLE, { pollMs: 20 });
+    await createTable(client, LOCAL_TABLE);
     await registerCluster(environment.table(AbortSignal.timeout(REGISTERING_MS)), spec);
   } catch (error) {
     if (error instanceof TableError) throw new StartError(5, error.message, { cause: error });

@@ -36,7 +36,7 @@ beforeEach(async () => {
   tables += 1;
   const ownName = `table-${tables}`;
   tableName = ownName;
-  await createTable(direct, ownName, { pollMs: 1 });
+  await createTable(direct, ownName);
   proxy = await startFaultProxy(server.endpoint);
   proxied = testDynamoClient(proxy.endpoint, { maxAttempts: ATTEMPTS });
   const own = { nowMs: () => 0, newWriteId: countedWriteIds() };

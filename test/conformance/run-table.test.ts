@@ -1,12 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { createTable } from '../../local/create-table.ts';
-import { LOCAL_TABLE } from '../../local/local-environment.ts';
+import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
 import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
 import { specIn } from '../support/a-cluster-spec.ts';
@@ -28,9 +26,8 @@ let processes: KbctlProcess[] = [];
 beforeAll(async () => {
   server = await startTableServer({ key: 'test' });
   const client = tableServerClient(server);
-  await createTable(client, LOCAL_TABLE, { pollMs: 20 });
-  const deadline = new AbortController().signal;
-  table = dynamoDbTable({ client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID });
+  await createTable(client, LOCAL_TABLE);
+  table = localTable(client);
   const spec = {
     name: 'demo',
     mode: 'enforce',

@@ -1,17 +1,15 @@
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
+import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
 import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { heapOptions } from '../support/bundled-functions.ts';
-import { countedWriteIds } from '../support/memory-table.ts';
 import { type Runnable, runFunction } from './emulator-function.ts';
 
 /** The address of the API server of each cluster. */
 export const ADDRESS = '10.9.8.7';
-const TABLE_NAME = 'fleet';
 
 interface FunctionOptions extends Pick<Runnable, 'folder' | 'limitMs' | 'cpuShare'> {
   readonly memoryMb: number;
@@ -28,10 +26,8 @@ export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
     async () => client.destroy(),
     () => server.close(),
   );
-  await createTable(client, TABLE_NAME, { pollMs: 20 });
-  const deadline = new AbortController().signal;
-  const newWriteId = countedWriteIds();
-  const table = dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: Date.now, newWriteId });
+  await createTable(client, LOCAL_TABLE);
+  const table = localTable(client);
   return {
     /** Registers a cluster. @param url The URL of its API server. */
     register: (name: string, file: string, url: string, spec: Partial<ClusterSpec> = {}) => {
@@ -44,7 +40,7 @@ export async function startFleetTable(stops: (() => Promise<unknown>)[]) {
       const running = runFunction({
         ...{ folder, opt: '', handler: `functions/${loop}.handler` },
         environment: {
-          TABLE_NAME,
+          TABLE_NAME: LOCAL_TABLE,
           STACK: 'stack',
           REPORTING_INSTANCE: 'stack',
           LAMBDA_TASK_ROOT: folder,

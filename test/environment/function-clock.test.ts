@@ -42,7 +42,7 @@ beforeEach(async () => {
   proxy = await startFaultProxy(server.endpoint);
   proxy.clock.nowMs = tableNowMs;
   client = testDynamoClient(server.endpoint);
-  await createTable(client, TABLE_NAME, { pollMs: 1 });
+  await createTable(client, TABLE_NAME);
   const deadline = new AbortController().signal;
   table = dynamoDbTable({ client, tableName: TABLE_NAME, deadline, nowMs: tableNowMs, newWriteId: randomUUID });
   await registerCluster(table, aClusterSpec({ mode: 'enforce', allocator: 'table', serviceClusterIPRanges: [RANGE] }));

@@ -52,7 +52,7 @@ test('a local run also runs passes for a cluster that was applied beside its own
     );
   const own = specOf('started', '192.0.2.1', started, { file: 'not this one' });
   const client = tableServerClient(tableServer);
-  await createTable(client, LOCAL_TABLE, { pollMs: 1 });
+  await createTable(client, LOCAL_TABLE);
   const loadKubeconfig = kubeconfigOfEach({
     spec: own,
     loadKubeconfig: () => parseKubeconfig(kubeconfigOf('started', started.listening.url, IDENTITY), 'that was named'),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadKubeconfigFile } from '../../lib/kubernetes/kubeconfig.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
+import { localTable } from '../../local/local-environment.ts';
 import { type RunHooks, run } from '../../local/run.ts';
 import { findRunning, openRunning, readRunning } from '../../local/running.ts';
 import type { StartOptions } from '../../local/start-options.ts';
@@ -66,11 +66,8 @@ describe('running the loops on an embedded cluster', () => {
     expect(running).toMatchObject({ schema: 1, pid: process.pid, cluster: 'embedded', folder: data });
     expect(await findRunning(root)).toEqual([running]);
 
-    const { client, running: found } = await openRunning(data);
-    const { tableName } = found;
-    const deadline = new AbortController().signal;
-    const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: () => 'none' });
-    const registered = await readCluster(table, 'embedded');
+    const { client } = await openRunning(data);
+    const registered = await readCluster(localTable(client), 'embedded');
     const kubeconfig = registered?.spec.kubeconfig;
     const file = kubeconfig !== undefined && 'file' in kubeconfig ? kubeconfig.file : '';
     expect(file).toBe(join(data, 'kubeconfig'));

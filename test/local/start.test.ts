@@ -7,8 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
-import { LOCAL_TABLE } from '../../local/local-environment.ts';
+import { localTable } from '../../local/local-environment.ts';
 import { type Running, readRunning } from '../../local/running.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
@@ -72,9 +71,7 @@ async function keysIn(data: string): Promise<string[]> {
   const server = await startTableServer({ key: 'test', path: data });
   const client = tableServerClient(server);
   try {
-    const deadline = new AbortController().signal;
-    const options = { client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: () => 'none' };
-    return (await dynamoDbTable(options).list('demo', '')).map(({ key }) => key);
+    return (await localTable(client).list('demo', '')).map(({ key }) => key);
   } finally {
     client.destroy();
     await server.close();

@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect, jest, test } from '@jest/globals';
-import { dynamoDbTable } from '../../lib/table/dynamodb-table.ts';
 import { createTable } from '../../local/create-table.ts';
-import { LOCAL_TABLE } from '../../local/local-environment.ts';
+import { LOCAL_TABLE, localTable } from '../../local/local-environment.ts';
 import { newRunKey } from '../../local/local-request.ts';
 import { tableServerClient } from '../../local/table-client.ts';
 import { openTableFolder, startTableServer } from '../../local/table-server.ts';
@@ -24,10 +22,8 @@ const { AbstractValueIterator } = createRequire(requireAsDynalite.resolve('level
 test('a table closes the iterator of each query', async () => {
   const server = await startTableServer({ key: KEY });
   const client = tableServerClient(server);
-  await createTable(client, LOCAL_TABLE, { pollMs: 1 });
-  const deadline = new AbortController().signal;
-  const options = { client, tableName: LOCAL_TABLE, deadline, nowMs: Date.now, newWriteId: randomUUID };
-  const table = dynamoDbTable(options);
+  await createTable(client, LOCAL_TABLE);
+  const table = localTable(client);
   await table.put({ cluster: 'c', key: 'k', value: 7, schema: 1 }, undefined);
   const close = jest.spyOn(AbstractValueIterator.prototype, 'close');
   for (let queries = 1; queries <= 3; queries++) {

@@ -35,7 +35,7 @@ export function describeInEachTable(name: string, define: (open: () => Promise<K
     define(async () => {
       tables += 1;
       const tableName = `${NAME}-${tables}`;
-      await createTable(client, tableName, { pollMs: 1 });
+      await createTable(client, tableName);
       return dynamoDbTable({ ...own, client, tableName, deadline: new AbortController().signal });
     });
   });

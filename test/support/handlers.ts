@@ -78,7 +78,7 @@ export async function startHandlers(options: HandlersOptions) {
     );
   };
   try {
-    await createTable(direct, LOCAL_TABLE, { pollMs: 20 });
+    await createTable(direct, LOCAL_TABLE);
     await register({});
   } catch (error) {
     await close();

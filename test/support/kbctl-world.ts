@@ -56,7 +56,7 @@ export async function openKbctlWorld(endpoint: string) {
   const folder = temporaryFolder();
   const tableName = `${TABLE_NAME}-${randomUUID()}`;
   const client = testDynamoClient(endpoint, { region: REGION });
-  await createTable(client, tableName, { pollMs: 20 });
+  await createTable(client, tableName);
   const deadline = new AbortController().signal;
   const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID });
   const ownAllocation = tableAllocation({ table, cluster: CLUSTER, pick: randomInt, nowMs: Date.now });

@@ -22,7 +22,7 @@ let direct: ReturnType<typeof testDynamoClient>;
 beforeAll(async () => {
   dynalite = await startTableServer({ key: 'test' });
   direct = testDynamoClient(dynalite.endpoint);
-  await createTable(direct, TABLE, { pollMs: 1 });
+  await createTable(direct, TABLE);
 });
 
 afterAll(async () => {
@@ -347,7 +347,7 @@ describe('a DynamoDB table behind a faulty network', () => {
 test('createTable keeps an existing table and its content', async () => {
   const cluster = newCluster();
   const item = won(await openTable(direct).put({ cluster, key: 'a', value: 1, schema: 1 }, undefined));
-  await createTable(direct, TABLE, { pollMs: 1 });
+  await createTable(direct, TABLE);
   expect(await openTable(direct).get(cluster, 'a')).toEqual(item);
 });
 
@@ -356,7 +356,7 @@ test('a table that is kept in a folder exists after a restart', async () => {
   const run = async <T>(work: (table: KeyValueTable) => Promise<T>): Promise<T> => {
     const server = await startTableServer({ key: 'test', path: folder });
     const client = testDynamoClient(server.endpoint);
-    await createTable(client, TABLE, { pollMs: 1 });
+    await createTable(client, TABLE);
     const result = await work(openTable(client));
     client.destroy();
     await server.close();
