@@ -10,7 +10,6 @@ export const NOTHING_RAN = 'nothing-ran';
 export const RELEASE_FAILING = 'release-failing';
 
 export interface Alarm {
-  /** A sentence that describes the fault. */
   readonly description: string;
   /** The Logs Insights query that lists the affected clusters, for the log groups of the stack. */
   readonly query: string;
@@ -64,7 +63,6 @@ function formulaOf(
 const ofFleet = (figure: string) => metricName(figure, 'kubernetes-service');
 const OF_SHARE: Fields = { ComparisonOperator: 'GreaterThanOrEqualToThreshold', Threshold: ref('AlarmSharePercent') };
 
-/** An alarm of deploy/alarms.yml. */
 interface Declared extends Pick<Alarm, 'description' | 'query' | 'ofRelease'> {
   readonly share?: string;
   readonly minutes?: number;

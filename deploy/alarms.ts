@@ -33,7 +33,6 @@ function descriptionOf(name: string, { description, query, section = name }: Ala
   return substitute(`${description}\nLogs Insights: ${query}\nRunbook: \${Runbook}#${section}`);
 }
 
-/** An alarm that combines the alarms of all loops into one notification. */
 const NOTHING_RAN_ALARM: Resource = {
   Type: 'AWS::CloudWatch::CompositeAlarm',
   Condition: 'HasAlarms',

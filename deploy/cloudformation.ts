@@ -42,7 +42,6 @@ export const TABLE_NAME = whether('OwnsTable', STACK, ref('TableName'));
 /** The common prefix of the names of a stack's secrets and parameters. */
 export const SECRETS_PREFIX = whether('HasSecretsPrefix', ref('SecretsPrefix'), substitute('${AWS::StackName}/'));
 
-/** The ARN of a resource in the stack's own account and region. */
 export function ownArn(service: string, resource: string, variables?: Fields): Fields {
   return substitute(`arn:\${AWS::Partition}:${service}:\${AWS::Region}:\${AWS::AccountId}:${resource}`, variables);
 }
@@ -58,7 +57,6 @@ export function conditionOf(functionName: string): Pick<Resource, 'Condition'> {
   return functionName === 'admission' ? { Condition: 'HasAdmission' } : {};
 }
 
-/** The queue of a loop's ticks, in deploy/queues.yml. */
 export function queueOf(loop: string): string {
   return `${pascalCase(loop)}TickQueue`;
 }

@@ -6,7 +6,6 @@ import { METRIC_NAMESPACE } from '../lib/telemetry/telemetry.ts';
 import { ALARMS, NOTHING_RAN, RELEASE_FAILING } from './alarm-list.ts';
 import { type Resources, STACK, substitute } from './cloudformation.ts';
 
-/** A series in deploy/dashboard.yml. */
 interface Series {
   readonly metric: string;
   readonly statistic?: string;

@@ -1,4 +1,3 @@
-// The esbuild plugins that serverless-esbuild uses in the build of each function.
 import { allocatorFromLayer } from './allocator-layer.mjs';
 import { httpByProperty } from './http-by-property.ts';
 import { sdkParts } from './sdk-parts.ts';

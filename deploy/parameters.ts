@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'yaml';
 
-/** The used fields of a parameter in a CloudFormation template. */
 type Parameter = Readonly<Record<'Default' | 'Description', string>>;
 type Parameters = Readonly<Record<string, Parameter>>;
 

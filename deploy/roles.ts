@@ -28,7 +28,6 @@ const TABLE_KEY_STATEMENT: Value = {
   Condition: { StringEquals: { 'kms:ViaService': substitute('dynamodb.${AWS::Region}.amazonaws.com') } },
 };
 
-/** The names and regions of the secrets and parameters of a stack. */
 const SECRETS = {
   Prefix: SECRETS_PREFIX,
   Region: whether('HasSecretsRegion', ref('SecretsRegion'), ref('AWS::Region')),
@@ -118,7 +117,6 @@ const WEB_IDENTITY = whether(
 );
 const TO_KUBECONFIGS = [KUBECONFIGS, KMS_KEY, OTHER_ACCOUNTS, ORGANIZATION, WEB_IDENTITY];
 
-/** A change of a cluster is an event of the account's default bus. */
 const EVENTS = policy(
   'events',
   allow(['events:PutEvents'], [ownArn('events', 'event-bus/default')], {

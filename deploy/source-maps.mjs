@@ -14,7 +14,6 @@ export function keepMap(bundle, name) {
   renameSync(`${bundle}.map`, kept);
 }
 
-/** An esbuild plugin that moves the source maps of functions out of their packages. */
 export const mapsApart = {
   name: 'maps-apart',
   setup({ initialOptions: { outdir, entryPoints }, onEnd }) {

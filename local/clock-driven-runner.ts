@@ -71,7 +71,6 @@ export function nextTickMs(everyMs: number, nowMs: number): number {
   return (Math.floor(nowMs / everyMs) + 1) * everyMs;
 }
 
-/** The time limit of a scheduled invocation. */
 const INVOCATION_MS = 60_000;
 
 /**

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateTableCommand, DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
 
 const POLL_MS = 5;
-/** How many times to check whether the table is active. */
 const POLLS = 500;
 
 /**

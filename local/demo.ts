@@ -103,7 +103,6 @@ export const STORY: readonly StoryEvent[] = [
 export interface Stage {
   readonly world: EmbeddedWorld;
   readonly clock: RunnerClock;
-  /** Prints an event, or what to watch for. */
   readonly print: (sentence: string, kind: 'event' | 'outlook') => void;
 }
 

@@ -16,7 +16,6 @@ export interface SentenceOptions {
 
 interface Reported {
   readonly sentences: string;
-  /** True if the end of the problem is reported. */
   readonly isTrouble: boolean;
 }
 

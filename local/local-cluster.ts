@@ -8,7 +8,6 @@ import type { TableServer } from './table-server.ts';
 /** An open cluster of a local run. Its texts are for users. */
 export interface LocalCluster extends AsyncDisposable {
   readonly spec: ClusterSpec;
-  /** The URL of the API server. */
   readonly apiServer: string;
   /** The URL with the origin of the API server, as a text. */
   readonly server: string;
@@ -24,7 +23,6 @@ export interface LocalCluster extends AsyncDisposable {
   readonly hints: readonly string[];
   /** Reads the kubeconfig that was named at the start. */
   readonly loadKubeconfig: LoadKubeconfig;
-  /** The parts of an embedded cluster. */
   readonly world?: EmbeddedWorld;
 }
 

@@ -6,7 +6,6 @@ export interface LocalRules {
   /** The server's own address: `127.0.0.1:<port>`. */
   readonly host: string;
   readonly key: string;
-  /** Returns the key that a request carries, if any. */
   readonly keyOf: (request: IncomingMessage) => string | undefined;
   readonly mediaTypes: readonly string[];
   /** Returns true for paths that need no key. Default: none. */

@@ -15,7 +15,6 @@ export const LOOP_DEFINITIONS: Readonly<Record<Loop, LoopDefinition>> = {
   'kubernetes-service': kubernetesService,
 };
 
-/** Every loop's handler, for a process that runs all of them. */
 export const LOOP_HANDLERS = Object.fromEntries(
   Object.entries(LOOP_DEFINITIONS).map(([id, loop]) => [id, loopHandler(loop)]),
 ) as Readonly<Record<Loop, Handler<Summary>>>;

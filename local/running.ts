@@ -18,9 +18,7 @@ const content = z.object({
   tableName: z.string(),
   /** The key of this run, which its table and its API server require. */
   key: z.string().check(z.regex(/^[\w-]{43}$/)),
-  /** The URL of the API server. */
   apiServer: z.string(),
-  /** The absolute path of the kubeconfig file. */
   kubeconfig: z.string(),
   /** A context in the kubeconfig file. Default: the file's current context. */
   context: z.optional(z.string()),
@@ -35,7 +33,6 @@ export interface Running extends Content {
   readonly folder: string;
 }
 
-/** A table that does not answer within this time cannot be used. */
 const ANSWER_MS = 2_000;
 
 /** Returns all runs by the names of their clusters: each has its own folder in `dataRoot`. */

@@ -10,7 +10,6 @@ export const PRICES = {
   date: '2026-06',
   region: 'us-east-1',
   lambdaRequest: 0.2e-6,
-  /** Prices for arm64. */
   lambdaGbSecond: 13.3334e-6,
   readUnit: 0.125e-6,
   writeUnit: 0.625e-6,
@@ -27,7 +26,6 @@ export const PRICES = {
   logGbMonth: 0.03,
 } as const;
 
-/** A fleet of equal clusters. */
 export interface Fleet {
   readonly clusters: number;
   readonly servers: number;
@@ -99,7 +97,6 @@ const CALLS: Readonly<Record<Loop, LoopCalls>> = {
   },
   'kubernetes-service': {
     kubernetes: { pass: 3, server: 1 },
-    // The pass reads the leases.
     reads: (servers) => readUnits(sized(LEASES, servers)),
     record: { base: 642, server: 68 },
     logBytes: { schedule: 1390, message: 680, pass: 5 },

@@ -42,7 +42,6 @@ function quantityText(quantity: number): string {
 
 const SHIPPED: Fleet = { clusters: 100, servers: 3, services: 50 };
 
-/** The tables of docs/cost.md. */
 export const COST_TABLES: Readonly<Record<string, () => readonly string[]>> = {
   sizes: () => {
     const bills = [1, 100, 1_000].map((clusters) => ({ clusters, lines: monthlyCost({ ...SHIPPED, clusters }) }));

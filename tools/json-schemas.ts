@@ -5,8 +5,6 @@ import { writtenSpecShape } from '../lib/cluster/cluster-spec.ts';
 import { withoutIntegerBounds } from '../lib/cluster/shapes.ts';
 import { clusterEventShape } from '../lib/dispatch/report-pass.ts';
 
-// The published JSON Schemas (draft 2020-12).
-
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const HEAD = {

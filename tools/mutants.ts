@@ -23,7 +23,6 @@ const TESTS_ASIDE =
  * Another area counts as one more import.
  */
 const TEST_FILES = 40;
-/** The most mutants of a module in a sample. */
 const MOST_OF_A_MODULE = 20;
 /** The time limit for the tests of one mutant, on a busy machine. */
 const SILENT_MS = 150_000;
@@ -33,7 +32,6 @@ const LEAST_KILLED = 0.9;
  */
 const LEAST_OF_SAMPLE = 0.85;
 
-/** The imports of each file, read when they are first needed. */
 const imports = new Map<string, readonly string[]>();
 
 type Verdict = 'killed' | 'survived' | 'unreached';

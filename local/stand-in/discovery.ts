@@ -10,7 +10,6 @@ const REVIEWS: ServedResource = {
 };
 const SERVED: readonly ServedResource[] = [...SERVED_RESOURCES, REVIEWS];
 const GROUPS = [...new Set(SERVED.map(groupOf))].filter((group) => group !== '');
-/** The path of the API version of a resource. */
 const versionOf = ({ apiVersion }: ServedResource) => `${apiVersion.includes('/') ? 'apis' : 'api'}/${apiVersion}`;
 const VERSIONS = [...new Set(SERVED.map(versionOf))];
 

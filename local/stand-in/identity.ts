@@ -28,7 +28,6 @@ export function kubeconfigOf(name: string, server: string, { key, ca }: Pick<Ide
   return `${JSON.stringify(kubeconfig, undefined, 2)}\n`;
 }
 
-/** A certificate and its key, as PEM. */
 export interface CertifiedKey {
   readonly cert: string;
   readonly key: string;
@@ -42,41 +41,30 @@ export interface Authority {
 
 /** A certificate authority for one run, only in memory. */
 export function makeAuthority(commonName: string): Authority {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const name = distinguishedName(commonName);
+  const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const issuer = { name: distinguishedName(commonName), key: own.privateKey };
   const isCa = extension('551d13', true, sequence(der(0x01, Buffer.of(0xff))));
-  const ca = certificate({ subject: name, issuer: name, publicKey, signer: privateKey, extensions: [isCa] });
   return {
-    ca,
+    ca: certificate({ ...issuer, key: own.publicKey }, issuer, isCa),
     issue: (names, untilYear) => {
       const keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const subject = { name: distinguishedName(names[0] ?? 'unnamed'), key: keys.publicKey };
       const altNames = extension('551d11', false, sequence(...names.map(generalName)));
-      const subject = distinguishedName(names[0] ?? 'unnamed');
-      const signed = {
-        subject,
-        issuer: name,
-        publicKey: keys.publicKey,
-        signer: privateKey,
-        extensions: [altNames],
-        untilYear,
-      };
-      return { cert: certificate(signed), key: keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+      const key = keys.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+      return { cert: certificate(subject, issuer, altNames, untilYear), key };
     },
   };
 }
 
-interface CertificateParts {
-  readonly subject: Buffer;
-  readonly issuer: Buffer;
-  readonly publicKey: KeyObject;
-  readonly signer: KeyObject;
-  readonly extensions: readonly Buffer[];
-  readonly untilYear?: number | undefined;
+interface Party {
+  readonly name: Buffer;
+  /** The public key of a subject, or the private key of an issuer. */
+  readonly key: KeyObject;
 }
 
 /** X.509 version 3, signed with ECDSA and SHA-256 (RFC 5280). */
-function certificate({ subject, issuer, publicKey, signer, extensions, untilYear = 2120 }: CertificateParts): string {
-  const spki = publicKey.export({ type: 'spki', format: 'der' });
+function certificate(subject: Party, issuer: Party, extended: Buffer, untilYear = 2120): string {
+  const spki = subject.key.export({ type: 'spki', format: 'der' });
   const algorithm = sequence(der(0x06, Buffer.from('2a8648ce3d040302', 'hex')));
   const serial = createHash('sha256').update(spki).digest().subarray(0, 8);
   serial[0] = 1;
@@ -85,13 +73,13 @@ function certificate({ subject, issuer, publicKey, signer, extensions, untilYear
     der(0xa0, der(0x02, Buffer.of(2))),
     der(0x02, serial),
     algorithm,
-    issuer,
+    issuer.name,
     validity,
-    subject,
+    subject.name,
     spki,
-    der(0xa3, sequence(...extensions)),
+    der(0xa3, sequence(extended)),
   );
-  const signature = der(0x03, Buffer.concat([Buffer.of(0), sign('sha256', body, signer)]));
+  const signature = der(0x03, Buffer.concat([Buffer.of(0), sign('sha256', body, issuer.key)]));
   const lines = sequence(body, algorithm, signature)
     .toString('base64')
     .match(/.{1,64}/g);

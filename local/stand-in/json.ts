@@ -1,6 +1,5 @@
 import { badRequest } from './resources.ts';
 
-/** The fields of a JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** @throws StatusError if a body is not JSON */

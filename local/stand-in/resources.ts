@@ -89,7 +89,6 @@ function qualifiedName(resource: ServedResource): string {
   return group === '' ? resource.plural : `${resource.plural}.${group}`;
 }
 
-/** Returns the API group, which is empty for `v1`. */
 export function groupOf({ apiVersion }: Pick<ServedResource, 'apiVersion'>): string {
   return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
 }

@@ -1,15 +1,12 @@
 import { jest } from '@jest/globals';
-import { type ClusterSpec, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
+import { type ClusterSpec, LOOPS, type Loop, SCHEDULE_SECONDS } from '../../lib/cluster/cluster-spec.ts';
 import type { IPAddressRecord, ServiceClaim } from '../../lib/cluster/kubernetes-objects.ts';
 import { loopHandler } from '../../lib/dispatch/dispatch.ts';
-import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
-import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import { nodePortRepair } from '../../lib/loops/node-port-repair.ts';
-import { systemNamespaces } from '../../lib/loops/system-namespaces.ts';
 import type { ClusterAccess, Environment } from '../../lib/runtime/environment.ts';
 import type { Item, KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { storedSize } from '../../lib/table/stored-item.ts';
 import { powertoolsTelemetry } from '../../lib/telemetry/powertools.ts';
+import { LOOP_DEFINITIONS } from '../../local/loop-handlers.ts';
 import { COUNTED_SECONDS, type Fleet, type Usage } from '../../tools/cost-calculation.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
@@ -17,7 +14,6 @@ import { memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
 
-const DEFINITIONS = [systemNamespaces, kubernetesService, clusterIpRepair, nodePortRepair];
 const STACK = 'kube-bootstrap-controller-prod';
 const TICK_SECONDS = 10;
 /** The time after which every loop has run and its items exist. */
@@ -32,7 +28,8 @@ export async function countUsage(fleet: Fleet): Promise<ReadonlyMap<Loop, Usage>
   const { clock } = world;
   const specs = specsOf(clusters, servers, interval);
   await world.register(...specs);
-  const loops = DEFINITIONS.map((loop) => {
+  const loops = LOOPS.map((id) => {
+    const loop = LOOP_DEFINITIONS[id];
     const usage = noUsage();
     const count: Count = (what, by) => {
       usage[what] += by;
@@ -62,7 +59,7 @@ export async function countUsage(fleet: Fleet): Promise<ReadonlyMap<Loop, Usage>
       count('invocations', 1);
       await handler(event, { environment, getRemainingTimeInMillis: () => 50_000, awsRequestId: REQUEST_ID });
     };
-    return { id: loop.id, usage, series: new Set<string>(), receive, invoke, count };
+    return { id, usage, series: new Set<string>(), receive, invoke, count };
   });
 
   const startMs = clock.nowMs;

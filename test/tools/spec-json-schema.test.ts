@@ -30,11 +30,7 @@ function fieldsOf(part: JsonSchema, path = ''): (readonly [string, JsonSchema])[
 const fields = fieldsOf(schema);
 
 test('the committed schema is up to date: npm run docs writes it', () => {
-  expect(JSON.parse(read('docs/cluster-spec.schema.json'))).toEqual(schema);
-});
-
-test('the committed schema is plain JSON', () => {
-  expect(JSON.parse(JSON.stringify(schema))).toStrictEqual(schema);
+  expect(JSON.parse(read('docs/cluster-spec.schema.json'))).toStrictEqual(schema);
 });
 
 test('the first line of the example names the committed schema by a relative path, for editors', () => {

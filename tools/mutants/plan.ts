@@ -140,24 +140,14 @@ export function instrumented(source: string, mutants: readonly Mutant[], firstId
     .map((mutant, place) => ({ ...mutant, id: firstId + place }))
     .sort((a, b) => a.start - b.start || b.end - a.end);
   const render = (from: number, to: number, inside: typeof order): string => {
-    let [text, at] = ['', from];
-    for (let index = 0; index < inside.length; ) {
-      const first = inside[index];
-      if (first === undefined) break;
-      const { start, end } = first;
-      const within = inside.filter((other) => other.start >= start && other.end <= end);
-      const same = within.filter((other) => other.start === start && other.end === end && other.kind === first.kind);
-      const inner = render(
-        start,
-        end,
-        within.filter((other) => !same.includes(other)),
-      );
-      text += source.slice(at, start) + switched(same, inner);
-      at = end;
-      index = inside.findIndex((other, place) => place >= index && other.start >= end);
-      if (index === -1) break;
-    }
-    return text + source.slice(at, to);
+    const [first] = inside;
+    if (first === undefined) return source.slice(from, to);
+    const { start, end, kind } = first;
+    const within = inside.filter((other) => other.end <= end);
+    const same = within.filter((other) => other.start === start && other.end === end && other.kind === kind);
+    const others = within.filter((other) => !same.includes(other));
+    const after = inside.filter((other) => other.start >= end);
+    return source.slice(from, start) + switched(same, render(start, end, others)) + render(end, to, after);
   };
   return render(0, source.length, order);
 }

@@ -41,7 +41,6 @@ interface Measured {
   readonly reached: ReadonlySet<number>;
   readonly evaluations: number;
   readonly cpuMs: number;
-  /** The number of mutants that the test has detected. */
   kills: number;
 }
 
