@@ -98,6 +98,6 @@ function mergedPorts(ports: readonly Fields[], changes: readonly Fields[], order
 }
 
 function objectIn(value: unknown): StoredObject {
-  if (isFields(value) && 'metadata' in value) return value as unknown as StoredObject;
+  if (isFields(value) && isFields(value['metadata'])) return value as unknown as StoredObject;
   throw badRequest('the object provided is unrecognized (must be of type object with metadata)');
 }

@@ -43,6 +43,8 @@ describe('answers of the stand-in API server', () => {
     ['an unknown path is a 404', 'GET', '/apis/apps/v1/deployments', undefined, 404, 'page not found'],
     ['a body that is no JSON is a 400', 'POST', '/api/v1/namespaces', '{', 400, 'BadRequest'],
     ['a body that is no object is a 400', 'POST', '/api/v1/namespaces', '7', 400, 'BadRequest'],
+    ['a body without metadata is a 400', 'POST', '/api/v1/namespaces', '{"metadata":null}', 400, 'BadRequest'],
+    ['a deletion with a body that is no JSON is a 400', 'DELETE', '/api/v1/namespaces/default', '{', 400, 'BadRequest'],
     ['an unsupported method is a 405', 'PUT', '/api/v1/namespaces', '{}', 405, 'MethodNotAllowed'],
     ['a watch is a 400', 'GET', '/api/v1/services?watch=true', undefined, 400, 'no watch'],
     ['a request with watch=false is a list', 'GET', '/api/v1/services?watch=false', undefined, 200, 'ServiceList'],
