@@ -168,8 +168,14 @@ test.each([
 test('the schema of answers contains exactly the codes that an answer can have', () => {
   const { error } = answerJsonSchema()['properties'] as Record<string, { description: string }>;
   const named = error?.description.match(/\b[A-Z][A-Za-z]+\b/g)?.slice(1) ?? [];
-  const written = ['answer', 'items', 'open-range', 'execute-request']
-    .map((file) => readFileSync(join(DOCS, `../lib/allocate/${file}.ts`), 'utf8'))
+  const written = [
+    'allocate/answer',
+    'allocate/items',
+    'allocate/open-range',
+    'allocate/execute-request',
+    'range/operations',
+  ]
+    .map((file) => readFileSync(join(DOCS, `../lib/${file}.ts`), 'utf8'))
     .flatMap((text) => [...text.matchAll(/refused\(\s*'(\w+)'/g)].map(([, code = '']) => code));
   const ofAllocators = ['Full', 'AlreadyAllocated', 'NotInRange', 'NotReady', 'MismatchedRange', 'HoldsFull'];
   expect([...named].sort()).toEqual([...new Set([...ofAllocators, ...written])].sort());
