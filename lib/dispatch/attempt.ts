@@ -64,7 +64,9 @@ async function passIfDue(
 ): Promise<Attempt> {
   const { loop, force, environment, telemetry } = batch;
   const { name } = cluster.spec;
-  if (waitsForOwner(batch, cluster)) return { outcome: 'notDue' };
+  // The other loops of a stack skip a cluster until the stack loop has claimed it.
+  const mayClaim = environment.stack === undefined || loop.id === STACK_LOOP;
+  if (cluster.owner === undefined && !mayClaim) return { outcome: 'notDue' };
   const [owner, last] = await unlessAborted(signal, () =>
     Promise.all([ownerOf(batch, cluster, signal), readRunRecord(environment.table(signal), name, loop.id)]),
   );
@@ -81,7 +83,7 @@ async function passIfDue(
   const writes = isOwner ? writesOf(cluster.spec.mode) : 'none';
   const ran = await runPass(environment, { loop, cluster, previous, startedAtMs, signal, warn, writes });
   const pass = isOwner ? await recordOwnPass(batch, cluster.spec, ran, last) : { ...ran, ownedBy: owner };
-  logPass(telemetry, loop.id, name, pass);
+  logPass(telemetry, loop.id, name, pass, previous);
   const isBack = isUnreachable(previous) && !isUnreachable(pass);
   return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
@@ -116,15 +118,9 @@ async function recordOwnPass(
   return pass;
 }
 
-/** Returns whether the pass must wait: other loops of a stack skip a cluster until the stack loop has claimed it. */
-function waitsForOwner({ loop, environment: { stack } }: Batch, { owner }: RegisteredCluster): boolean {
-  return owner === undefined && stack !== undefined && loop.id !== STACK_LOOP;
-}
-
 /**
- * Returns the stack that owns the cluster. A stack claims a cluster without an owner. A process without a stack, for
- * example on a developer's machine, claims nothing. For a stack, `undefined` means that the cluster was unregistered
- * meanwhile.
+ * Returns the stack that owns the cluster. A stack claims a cluster without an owner, and a process without a stack claims
+ * nothing. For a stack, `undefined` means that the cluster was unregistered meanwhile.
  */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
@@ -143,14 +139,13 @@ export interface NamedAttempt {
 /** Runs the passes of suspects one at a time, after the passes of the other clusters. */
 export async function attemptApart(
   batch: Batch,
-  clusters: readonly { readonly name: string }[],
+  names: readonly string[],
   { suspects }: SetApart,
   known: ReadonlyMap<string, RegisteredCluster>,
 ): Promise<NamedAttempt[]> {
-  const isSuspect = ({ name }: { readonly name: string }) => suspects.has(name);
-  const others = clusters.filter((one) => !isSuspect(one));
+  const { alone = [], others = [] } = Object.groupBy(names, (name) => (suspects.has(name) ? 'alone' : 'others'));
   const attempts = await attemptAll(batch, others, false, known);
-  for (const suspect of clusters.filter(isSuspect)) attempts.push(...(await attemptAll(batch, [suspect], true, known)));
+  for (const suspect of alone) attempts.push(...(await attemptAll(batch, [suspect], true, known)));
   return attempts;
 }
 
@@ -163,7 +158,7 @@ const WARM = new WeakSet<Environment>();
  */
 export async function attemptAll(
   batch: Batch,
-  clusters: readonly { readonly name: string }[],
+  clusters: readonly string[],
   ofSuspects: boolean,
   known?: ReadonlyMap<string, RegisteredCluster>,
 ): Promise<NamedAttempt[]> {
@@ -171,14 +166,17 @@ export async function attemptAll(
   const { nowMs, busyMs = () => 0, clustersPerTick } = batch.environment;
   const beganAtMs = nowMs();
   const busyBeforeMs = busyMs();
-  const attempts = await eachOf(clusters, clustersPerTick, async ({ name }) => {
+  const attempts = await eachOf(clusters, clustersPerTick, async (name) => {
     return { name, attempt: await attemptPass(batch, name, known?.get(name)) };
   });
   const spentMs = busyMs() - busyBeforeMs;
   const mostMs = PASS_BUDGET_MS[batch.loop.id] * Math.ceil(clusters.length / clustersPerTick);
   if (spentMs > mostMs && WARM.has(batch.environment)) {
-    const accident = { atMs: beganAtMs, clusters: clusters.map(({ name }) => name), ofSuspects };
-    await containAccident(batch, accident, `the process was busy for ${Math.round(spentMs)} ms`);
+    await containAccident(
+      batch,
+      { atMs: beganAtMs, clusters, ofSuspects },
+      `the process was busy for ${Math.round(spentMs)} ms`,
+    );
   }
   WARM.add(batch.environment);
   return attempts;

@@ -31,23 +31,9 @@ export interface ShortClusterList {
   readonly clusters: ReadonlyMap<string, RegisteredCluster>;
 }
 
-/** The greatest age of a list that is used. An older list may differ too much from the current registrations. */
-const OLDEST_LIST_MS = 15 * 60_000;
-
-export class ClusterListMemory {
-  #last: { readonly list: ShortClusterList; readonly readAtMs: number } | undefined;
-
-  /** Keeps the list without the registrations. They may change before the list is used, so they are then read one by one. */
-  keep(list: ShortClusterList, readAtMs: number): void {
-    this.#last = { list: { ...list, clusters: new Map() }, readAtMs };
-  }
-
-  /** Returns the list and its age, unless it is too old. */
-  last(nowMs: number): { readonly list: ShortClusterList; readonly ageMs: number } | undefined {
-    if (this.#last === undefined) return undefined;
-    const ageMs = nowMs - this.#last.readAtMs;
-    return ageMs > OLDEST_LIST_MS ? undefined : { list: this.#last.list, ageMs };
-  }
+/** The list that a process read last. */
+export interface ClusterListMemory {
+  last?: { readonly list: ShortClusterList; readonly readAtMs: number };
 }
 
 /** The time between two pages. A page costs 256 of the 3,000 reads that the partition serves per second. */

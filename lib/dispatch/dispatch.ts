@@ -7,7 +7,7 @@ import type { Pause } from '../table/clusters.ts';
 import { TableError } from '../table/key-value-table.ts';
 import { errorSentence } from '../telemetry/telemetry.ts';
 import { type Attempt, attemptApart, type Batch, type NamedAttempt } from './attempt.ts';
-import { ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
+import { type ClusterListMemory, listPausesMs, readClusterList, type ShortClusterList } from './cluster-list.ts';
 import { type DispatchRequest, parseEvent } from './event.ts';
 import { reportFleet } from './fleet-figures.ts';
 import { type Outcome, onMessages } from './messages.ts';
@@ -21,7 +21,7 @@ import { queueTicks } from './ticks.ts';
  * failures of the event, the environment or the table fail the invocation.
  */
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
-  const memory = new ClusterListMemory();
+  const memory: ClusterListMemory = {};
   return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation, memory));
 }
 
@@ -35,7 +35,7 @@ export async function dispatch(
   loop: LoopDefinition,
   event: unknown,
   invocation: Invocation,
-  memory = new ClusterListMemory(),
+  memory: ClusterListMemory = {},
 ): Promise<Summary> {
   const { environment, telemetry } = invocation;
   const beganAtMs = environment.nowMs();
@@ -95,7 +95,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   }
   const list = await listOfMinute(invocation);
   const apart = await clustersApart(invocation);
-  const { own, queued } = await queueTicks(loop.id, list.entries, { dueAtMs, apart }, invocation);
+  const { own, queued } = await queueTicks(invocation, list.entries, dueAtMs, apart);
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
   const ran = await attemptApart(batch, own, apart, list.clusters);
   const attempts = [...logUnusable(batch, list.unreadable), ...ran];
@@ -103,21 +103,25 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
 
+/** The greatest age of a remembered list. An older list may differ too much from the current registrations. */
+const OLDEST_LIST_MS = 15 * 60_000;
+
 /** Reads the cluster list. If the table fails, returns the last list, so that the minute's passes still run. */
 async function listOfMinute(invocation: LoopInvocation): Promise<ShortClusterList> {
   const { environment, telemetry, memory } = invocation;
   try {
     const list = await listInTime(invocation);
-    memory.keep(list, environment.nowMs());
+    // Registrations may change before the list is used again, so they are then read one by one.
+    memory.last = { list: { ...list, clusters: new Map() }, readAtMs: environment.nowMs() };
     return list;
   } catch (error) {
-    const last = memory.last(environment.nowMs());
-    if (last === undefined || environment.tickQueue === undefined || !isPassing(error)) throw error;
+    const { last } = memory;
+    const ageMs = environment.nowMs() - (last?.readAtMs ?? 0);
+    if (last === undefined || ageMs > OLDEST_LIST_MS) throw error;
+    if (environment.tickQueue === undefined || !isPassing(error)) throw error;
     telemetry.count('staleClusterLists', 1);
-    telemetry.log('error', 'cluster list not read: the last one is used', {
-      ageMs: last.ageMs,
-      errors: [errorSentence(error)],
-    });
+    const fields = { ageMs, errors: [errorSentence(error)] };
+    telemetry.log('error', 'cluster list not read: the last one is used', fields);
     return last.list;
   }
 }
@@ -140,8 +144,8 @@ async function onRequest(
   const batch: Batch = { ...invocation, force, pausedAll: list.pausedAll };
   const isRequested = ({ name }: { readonly name: string }) => names === undefined || names.includes(name);
   const broken = list.unreadable.filter(isRequested);
-  const found = list.entries.filter(isRequested);
-  const known = new Set([...found, ...broken].map(({ name }) => name));
+  const found = list.entries.filter(isRequested).map(({ name }) => name);
+  const known = new Set([...found, ...broken.map(({ name }) => name)]);
   const unknown = (names ?? []).filter((name) => !known.has(name));
   const unusable = [...broken, ...unknown.map((name) => ({ name, error: notRegistered(name, list) }))];
   const apart = await clustersApart(invocation);
@@ -185,8 +189,6 @@ export interface Summary {
   readonly skipped: number;
 }
 
-type Sentences = readonly string[] | undefined;
-
 function summaryOf(attempts: readonly NamedAttempt[]): Summary {
   const count = (...outcomes: Attempt['outcome'][]) =>
     attempts.filter(({ attempt }) => outcomes.includes(attempt.outcome)).length;
@@ -198,9 +200,7 @@ function summaryOf(attempts: readonly NamedAttempt[]): Summary {
 }
 
 /** Returns the due clusters without a pass, for the log line. */
-function withoutPass(
-  attempts: readonly NamedAttempt[],
-): Readonly<Record<'paused' | 'unreached' | 'unregistered', Sentences>> {
+function withoutPass(attempts: readonly NamedAttempt[]) {
   const paused = attempts.flatMap(({ name, attempt }) =>
     attempt.outcome === 'paused' ? [sentence(name, attempt.pause)] : [],
   );

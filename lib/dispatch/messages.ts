@@ -8,7 +8,7 @@ import { reportNamed } from './fleet-figures.ts';
 import { logUnstartedPass } from './report-pass.ts';
 import type { LoopInvocation } from './run-pass.ts';
 import { containAccident, proveSuspects } from './suspects.ts';
-import { followingTick, queueTicks, sendTicks } from './ticks.ts';
+import { followingTick, NONE_APART, queueTicks, sendTicks } from './ticks.ts';
 
 /** The result of an invocation, for its log line. */
 export interface Outcome {
@@ -34,9 +34,8 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
     const pausedAll = await withinInvocation(invocation, LISTING_MS, (signal) =>
       readPauseOfAll(environment.table(signal)),
     );
-    const clusters = names.map((name) => ({ name }));
     const ofSuspects = ticks.some(({ followedUntilMs }) => followedUntilMs !== undefined);
-    const attempts = await attemptAll({ ...invocation, force: false, pausedAll }, clusters, ofSuspects);
+    const attempts = await attemptAll({ ...invocation, force: false, pausedAll }, names, ofSuspects);
     const queued = await queueNext(invocation, ticks, attempts);
     return { attempts, ...(queued > 0 && { queued }), ...due };
   } catch (error) {
@@ -63,7 +62,6 @@ async function queueNext(
   const resumed = attempts.flatMap(({ name, attempt }) =>
     'resumed' in attempt && !suspects.has(name) ? [attempt.resumed] : [],
   );
-  const handedOut =
-    resumed.length > 0 && (await queueTicks(invocation.loop.id, resumed, { dueAtMs: nowMs }, invocation));
-  return following.length - unsent.length + (handedOut ? handedOut.queued : 0);
+  const { queued } = await queueTicks(invocation, resumed, nowMs, NONE_APART);
+  return following.length - unsent.length + queued;
 }

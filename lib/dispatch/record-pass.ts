@@ -22,8 +22,6 @@ export interface EndedPass {
   /** The number of consecutive passes, including this one, in which neither the API server nor any probe answered. */
   readonly withoutAnswer: number;
   readonly wouldWrite: readonly string[];
-  /** True if the last recorded pass had the same `wouldWrite`. */
-  readonly wouldWriteSame?: boolean;
   /** The stack that owns the cluster, if another stack owns it. */
   readonly ownedBy?: string | undefined;
   readonly credentialEndsSoon?: boolean | undefined;
@@ -106,11 +104,6 @@ function writesOf(
   };
 }
 
-/** Returns whether the last recorded pass would have made the same writes. */
-export function isSameAsRecorded(wouldWrite: readonly string[], previous: RunRecord | undefined): boolean {
-  return isDeepStrictEqual(cutLines(wouldWrite), previous?.wouldWrite ?? []);
-}
-
 /** Returns the number of findings that were only counted. */
 export function unlistedCount(report: PassReport | undefined): number {
   return [...(report?.unlisted?.values() ?? [])].reduce((sum, count) => sum + count, 0);
@@ -125,24 +118,19 @@ function isWorthRecording(
   previous: RunRecord | undefined,
 ): boolean {
   if (previous === undefined || !isDueAtEveryTick(loop, spec)) return true;
-  return isNews(pass) || !remembersTheSame(record, previous) || isOld(previous, record.startedAtMs);
+  if (isNews(pass, previous) || isOld(previous, record.startedAtMs)) return true;
+  return !isDeepStrictEqual(withoutFigures(record), withoutFigures(previous));
 }
 
-export function isNews({ report, errors, wouldWrite, wouldWriteSame = false }: EndedPass): boolean {
-  if (errors.length > 0 || report === undefined || (wouldWrite.length > 0 && !wouldWriteSame)) return true;
-  return report.changes.length > 0 || report.findings.length > 0;
+/** Returns whether a pass changed something, has findings, failed, or would make other writes than the last recorded pass. */
+export function isNews({ report, errors, wouldWrite }: EndedPass, previous: RunRecord | undefined): boolean {
+  if (errors.length > 0 || report === undefined || report.changes.length > 0 || report.findings.length > 0) return true;
+  return wouldWrite.length > 0 && !isDeepStrictEqual(cutLines(wouldWrite), previous?.wouldWrite);
 }
 
-/** Returns whether two records are equal except for figures and times. */
-function remembersTheSame(record: RunRecord, previous: RunRecord): boolean {
-  return (
-    record.outcome === previous.outcome &&
-    record.mode === previous.mode &&
-    record.observed === previous.observed &&
-    previous.findings.length === 0 &&
-    isDeepStrictEqual(record.state, previous.state) &&
-    isDeepStrictEqual(record.events, previous.events)
-  );
+/** Returns the parts of a record that are compared: neither figures nor times. */
+function withoutFigures({ outcome, mode, observed, findings, state, events }: RunRecord) {
+  return { outcome, mode, observed, findings, state, events };
 }
 
 /**

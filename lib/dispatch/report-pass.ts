@@ -21,8 +21,14 @@ import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 /** The usage of a range is always logged if it has at least this percentage. */
 const FULL_PERCENT = 80;
 
-/** Counts the pass. Logs it only if it changed something, has findings or failed. */
-export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass: EndedPass): void {
+/** Counts the pass, and logs it if it is news. */
+export function logPass(
+  telemetry: Telemetry,
+  loop: Loop,
+  cluster: string,
+  pass: EndedPass,
+  previous: RunRecord | undefined,
+): void {
   const { report, errors, durationMs, events } = pass;
   const failed = errors.length > 0;
   countPass(telemetry, loop, failed);
@@ -38,7 +44,7 @@ export function logPass(telemetry: Telemetry, loop: Loop, cluster: string, pass:
   if (lateProbes > 0) telemetry.count('lateProbes', lateProbes);
   if (pass.credentialEndsSoon) telemetry.count('credentialsEnding', 1);
   if (events !== undefined && events.dropped > 0) telemetry.count('eventsDropped', events.dropped);
-  if (isNews(pass)) {
+  if (isNews(pass, previous)) {
     telemetry.log(levelOf(pass), failed ? 'pass failed' : 'pass succeeded', { cluster, ...fieldsOf(pass) });
   }
 }

@@ -13,7 +13,7 @@ import type { RunRecord } from '../table/run-records.ts';
 import { addressLookUp } from './address-look-up.ts';
 import type { ClusterListMemory } from './cluster-list.ts';
 import { isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';
-import { type EndedPass, isSameAsRecorded } from './record-pass.ts';
+import type { EndedPass } from './record-pass.ts';
 
 /** An invocation of one loop's function. */
 export interface LoopInvocation extends Invocation {
@@ -47,7 +47,6 @@ export async function runPass(environment: Environment, input: PassInput): Promi
     startedAtMs,
     durationMs: environment.nowMs() - startedAtMs,
     wouldWrite: [...wouldWrite],
-    wouldWriteSame: isSameAsRecorded(wouldWrite, input.previous),
     credentialEndsSoon,
     withoutAnswer: isWithoutAnswer(outcome.errors[0], isAnyProbeAnswered)
       ? (input.previous?.withoutAnswer ?? 0) + 1

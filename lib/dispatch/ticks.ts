@@ -6,6 +6,7 @@ import type { Invocation } from '../runtime/invocation.ts';
 import type { Suspect } from '../table/fleet-notes.ts';
 import { type TickMessage, tickBody } from './event.ts';
 import { reasonsOf } from './report-pass.ts';
+import type { LoopInvocation } from './run-pass.ts';
 
 /** The shortest period of a schedule. */
 const SCHEDULE_MS = 60_000;
@@ -168,31 +169,27 @@ export function followingTick(tick: TickMessage, nowMs: number): PlannedTick[] {
   return nextMs < followedUntilMs ? [plannedTick({ ...tick, dueAtMs: nextMs }, nowMs)] : [];
 }
 
-export interface HandedOut<Cluster> {
-  /** Clusters whose current tick this invocation must run itself. */
-  readonly own: readonly Cluster[];
-  readonly queued: number;
-}
-
 /**
- * Queues the ticks until the next minute, and for several clusters also the current tick. Logs and counts failures.
- * This invocation then runs the current tick itself. Never throws.
+ * Queues the ticks until the next minute, and for several clusters also the current tick. Logs and counts failures. Never
+ * throws.
+ * @returns the names of the clusters whose current tick this invocation must run itself, and the number of queued ticks
  */
-export async function queueTicks<Cluster extends Ticking>(
-  loop: Loop,
-  clusters: readonly Cluster[],
-  { dueAtMs, apart = NONE_APART }: { readonly dueAtMs: number; readonly apart?: SetApart },
-  invocation: Invocation,
-): Promise<HandedOut<Cluster>> {
+export async function queueTicks(
+  { loop, ...invocation }: LoopInvocation,
+  clusters: readonly Ticking[],
+  dueAtMs: number,
+  apart: SetApart,
+): Promise<{ readonly own: readonly string[]; readonly queued: number }> {
   const { tickQueue, nowMs, clustersPerTick } = invocation.environment;
-  if (tickQueue === undefined) return { own: clusters, queued: 0 };
-  const ticks = planTicks(loop, clusters, { dueAtMs, nowMs: nowMs(), clustersPerTick, apart });
+  const names = clusters.map(({ name }) => name);
+  if (tickQueue === undefined) return { own: names, queued: 0 };
+  const ticks = planTicks(loop.id, clusters, { dueAtMs, nowMs: nowMs(), clustersPerTick, apart });
   const unsent = await sendTicks(ticks, invocation);
   const firstOf = (messages: readonly PlannedTick[]) =>
     new Set(messages.flatMap(({ tick, isFirst }) => (isFirst ? tick.clusters : [])));
   const planned = firstOf(ticks);
   const leftHere = firstOf(unsent.map(({ message }) => message));
-  const own = clusters.filter(({ name }) => leftHere.has(name) || !(planned.has(name) || apart.suspects.has(name)));
+  const own = names.filter((name) => leftHere.has(name) || !(planned.has(name) || apart.suspects.has(name)));
   return { own, queued: ticks.length - unsent.length };
 }
 

@@ -14,16 +14,11 @@ const MOST_NAMES = 10;
 export function checkSpec(cluster: RegisteredCluster, stack: string | undefined, nowMs: number): readonly DoctorLine[] {
   const { spec, paused } = cluster;
   const { mode, allocator, apiServers, endpoints } = spec;
-  const lines = [
-    ok(
-      'spec',
-      `mode ${mode}, allocator ${allocator}, ${apiServers.length} API ${apiServers.length === 1 ? 'server' : 'servers'}, endpoints by ${endpoints.reconciler}`,
-    ),
-  ];
+  const servers = `${apiServers.length} API ${apiServers.length === 1 ? 'server' : 'servers'}`;
+  const lines = [ok('spec', `mode ${mode}, allocator ${allocator}, ${servers}, endpoints by ${endpoints.reconciler}`)];
   if (mode === 'observe') {
-    lines.push(
-      warn('spec', 'mode observe: nothing is written', 'Set mode: enforce when its planned writes are correct'),
-    );
+    const fix = 'Set mode: enforce when its planned writes are correct';
+    lines.push(warn('spec', 'mode observe: nothing is written', fix));
   }
   const owner = otherOwner(cluster, stack);
   if (owner !== undefined) {

@@ -77,41 +77,27 @@ async function checkStack(
   return [...ofTable, ...(clock === undefined ? [] : checkClock(clock.skewMs())), ...ofQueues];
 }
 
-interface ChosenClusters {
-  readonly clusters: readonly RegisteredCluster[];
-  readonly lines: readonly DoctorLine[];
-}
-
-async function chosen(
-  name: string | undefined,
-  { environment }: Invocation,
-  signal: AbortSignal,
-): Promise<ChosenClusters> {
+/** Returns the clusters to check, and the lines about the list of clusters. */
+async function chosen(name: string | undefined, { environment }: Invocation, signal: AbortSignal) {
   const { clusters, unreadable, pausedAll } = await listClusters(environment.table(signal));
+  const isChosen = (cluster: string) => name === undefined || cluster === name;
+  const found = clusters.filter(({ spec }) => isChosen(spec.name));
+  const broken = unreadable.filter((one) => isChosen(one.name));
+  const count = found.length + broken.length;
   const lines: DoctorLine[] = [];
-  const wanted = <Named>(named: readonly Named[], nameOf: (one: Named) => string) =>
-    named.filter((one) => name === undefined || nameOf(one) === name);
-  const found = wanted(clusters, ({ spec }) => spec.name);
-  const broken = wanted(unreadable, (one) => one.name);
+  if (count > 0 && name === undefined) {
+    lines.push(ok('clusters', count === 1 ? '1 is registered' : `${count} are registered`));
+  }
   if (pausedAll !== undefined && pausedAll.untilMs > environment.nowMs()) {
-    const until = isoTime(pausedAll.untilMs);
-    lines.push(
-      warn(
-        'clusters',
-        `all are paused until ${until} by ${pausedAll.by}: ${pausedAll.reason}`,
-        'Wait, or end it: kbctl resume --all',
-      ),
-    );
+    const message = `all are paused until ${isoTime(pausedAll.untilMs)} by ${pausedAll.by}: ${pausedAll.reason}`;
+    lines.push(warn('clusters', message, 'Wait, or end it: kbctl resume --all'));
   }
   for (const { name: cluster, error } of broken) lines.push({ cluster, ...failed('spec', error) });
-  if (found.length + broken.length > 0) {
-    const count = found.length + broken.length;
-    if (name === undefined) lines.unshift(ok('clusters', count === 1 ? '1 is registered' : `${count} are registered`));
-    return { clusters: found, lines };
+  if (count === 0) {
+    const message = name === undefined ? 'none is registered' : `cluster ${name} is not registered`;
+    lines.push(fail('clusters', message, 'Register one: kbctl cluster apply -f cluster.yml'));
   }
-  const fix = 'Register one: kbctl cluster apply -f cluster.yml';
-  const message = name === undefined ? 'none is registered' : `cluster ${name} is not registered`;
-  return { clusters: [], lines: [...lines, fail('clusters', message, fix)] };
+  return { clusters: found, lines };
 }
 
 /** Returns the lines of one cluster, each with its name. A cluster that hangs does not delay the others. */

@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { runOnce } from '../../cli/passes/run-once.ts';
-import { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import type { ClusterPort } from '../../lib/kubernetes/cluster-port.ts';
 import { clusterIpRepair } from '../../lib/loops/cluster-ip-repair.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
@@ -137,7 +136,7 @@ describe('a pass with a cluster list that is minutes old, because the list canno
   test.each(casesOf(CHANGES))(
     'a pass of $id with an old cluster list writes nothing to the cluster and no range after $what',
     async ({ loop, change }) => {
-      const memory = new ClusterListMemory();
+      const memory = {};
       await world.dispatch(
         { ...loop, run: async () => ({ changes: [], findings: [], counts: {}, errors: [] }) },
         world.schedule(),

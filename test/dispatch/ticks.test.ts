@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
+import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch, type Summary } from '../../lib/dispatch/dispatch.ts';
 import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
@@ -40,7 +40,7 @@ const tickOf = (overrides: object = {}) =>
 beforeEach(() => {
   world = aDispatchWorld();
   queue = memoryQueue(() => world.clock.nowMs);
-  memory = new ClusterListMemory();
+  memory = {};
   ran = [];
   scripts = {};
 });
