@@ -7,16 +7,15 @@ import { deregistration } from '../../lib/dispatch/deregistration.ts';
 import { type ClusterEvent, clusterEventShape } from '../../lib/dispatch/report-pass.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { kubernetesService } from '../../lib/loops/kubernetes-service.ts';
-import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
+import type { PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { claimCluster } from '../../lib/table/clusters.ts';
 import { clusterEventJsonSchema } from '../../tools/json-schemas.ts';
-import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { READY } from '../support/endpoints-world.ts';
 import { schemaFaults } from '../support/json-schema-check.ts';
-import { memoryCluster } from '../support/memory-cluster.ts';
 import { downQueue } from '../support/memory-queue.ts';
-import { CONTROL_PLANE } from '../support/pass-context.ts';
 
 const read = (file: string) => readFileSync(path.join(import.meta.dirname, '../..', file), 'utf8');
 const duplicate = (service: string, message = 'm') =>
@@ -45,9 +44,12 @@ describe('changes of a cluster', () => {
 
   /** Runs a pass, and returns the published events. */
   async function pass(run: () => Promise<PassReport> | PassReport, overrides: Partial<Environment> = {}) {
-    const loop: LoopDefinition = { id: 'node-port-repair', run: async () => run() };
     published = [];
-    await world.dispatch(loop, { force: true }, { environment: { ...environment, ...overrides } });
+    await world.dispatch(
+      aLoop(run, 'node-port-repair').loop,
+      { force: true },
+      { environment: { ...environment, ...overrides } },
+    );
     for (const event of published)
       expect(schemaFaults(clusterEventJsonSchema(), JSON.parse(JSON.stringify(event)))).toEqual([]);
     return published;
@@ -111,11 +113,9 @@ describe('changes of a cluster', () => {
   });
 
   test('a change of the endpoints by a pass or a deregistration is published', async () => {
-    const { port } = memoryCluster();
-    const connect: Environment['connect'] = async () => ({
-      kubernetes: port,
-      probe: async () => ({ kind: 'status', status: 200, body: 'ok' }),
-      controlPlane: CONTROL_PLANE,
+    const connect: Environment['connect'] = async (spec, options) => ({
+      ...(await world.environment.connect(spec, options)),
+      probe: async () => READY,
     });
     const whole = { ...world.environment, ...environment, connect };
     const endpoints = () => published.filter(({ change }) => change === 'endpointsChanged');

@@ -110,21 +110,19 @@ test('every cluster has its ticks after the rollback of a version that ended eve
   expect(Math.max(...longestGaps(fleet, 24, fromMs))).toBeLessThan(2 * INTERVAL_MS);
 });
 
-const NAMES = Array.from({ length: 100 }, (_, index) => `c-${String(index).padStart(3, '0')}`);
-
 test('if 10 of 100 clusters are dead, no tick is dropped after the first minute, and ticks of the others are at most a second late after the second', async () => {
-  const fleet = await aFleet({ names: NAMES, slots: 4 });
+  const fleet = await aFleet({ names: names(100), slots: 4 });
   await fleet.minute();
   expect((await fleet.minute()).dropped).toBe(0);
   const { latenessMs, dropped } = await fleet.minute();
-  expect(latenessMs).toHaveLength((NAMES.length - fleet.dead.size) * 6);
+  expect(latenessMs).toHaveLength((100 - fleet.dead.size) * 6);
   expect(quantile(latenessMs, 0.99)).toBeLessThan(1_000);
   expect(dropped).toBe(0);
 });
 
 test('a cluster that answers again has a pass in the next minute, and at every tick after that', async () => {
-  const fleet = await aFleet({ names: NAMES.slice(0, 40), slots: 4 });
-  for (let minute = 0; minute < 3; minute += 1) await fleet.minute();
+  const fleet = await aFleet({ names: names(40), slots: 4 });
+  await minutes(fleet, 3);
   const dead = [...fleet.dead];
   expect(dead).toHaveLength(4);
   fleet.dead.clear();

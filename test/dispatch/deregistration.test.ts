@@ -12,13 +12,13 @@ import {
   SLICE_REF,
 } from '../../lib/endpoints/objects.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
+import type { Environment } from '../../lib/runtime/environment.ts';
 import { claimCluster, type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import { leaseOf, readLeases } from '../../lib/table/leases.ts';
 import { aServer } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
-import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { putLease } from '../support/put-lease.ts';
 
 const handler = deregistration();
@@ -107,11 +107,9 @@ describe('the deregister function', () => {
   describe('an address in the endpoints', () => {
     /** Returns a world of two live API servers, and the endpoints of the kubernetes Service in memory. */
     async function aPublishedWorld() {
-      const cluster = memoryCluster([anEndpoints(ADDRESSES), aSlice(ADDRESSES)]);
-      const probe = async () => ({ kind: 'silence', message: 'nobody is asked' }) as const;
-      const world = await aWorld({
-        connect: async () => ({ kubernetes: cluster.port, probe, controlPlane: CONTROL_PLANE }),
-      });
+      const world = await aWorld();
+      const cluster = world.cluster();
+      for (const object of [anEndpoints(ADDRESSES), aSlice(ADDRESSES)]) cluster.place(object);
       for (const address of ADDRESSES) {
         await putLease(world.table, 'demo', { address, expiresAtMs: world.clock.nowMs + 15_000 });
       }
@@ -135,12 +133,10 @@ describe('the deregister function', () => {
       const { world, published } = await aPublishedWorld();
       const former = memoryCluster([anEndpoints(['10.9.8.8'])]);
       const { connect } = world.environment;
-      const isLeft = { id: 'left', confirm: async () => false };
-      const first = { ...(await connect({} as never, {} as never)), kubernetes: former.port, controlPlane: isLeft };
-      const planes = [first];
-      const environment = {
+      const left = [{ kubernetes: former.port, controlPlane: { id: 'left', confirm: async () => false } }];
+      const environment: Environment = {
         ...world.environment,
-        connect: async () => planes.shift() ?? connect({} as never, {} as never),
+        connect: async (...args) => ({ ...(await connect(...args)), ...left.shift() }),
       };
       const context = { getRemainingTimeInMillis: () => 25_000, environment };
       expect(await handler({ cluster: 'demo', address: '10.9.8.7' }, context)).toMatchObject({ stillPublished: false });

@@ -9,8 +9,6 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 
 const specWith = (loop: Loop, seconds: number) => aClusterSpec({ intervalSeconds: { [loop]: seconds } });
 
-const started = (startedAtMs: number) => ({ startedAtMs });
-
 describe('isDue', () => {
   test.each<[string, Loop, interval: number, since: number | undefined, due: boolean]>([
     ['a loop that never ran is due', 'system-namespaces', 60, undefined, true],
@@ -24,7 +22,7 @@ describe('isDue', () => {
     ['a loop whose last pass is in the future is due', 'node-port-repair', 180, -5, true],
   ])('isDue returns that %s', (_, loop, interval, since, due) => {
     const nowMs = 1_000_000;
-    const last = since === undefined ? undefined : started(nowMs - since * 1000);
+    const last = since === undefined ? undefined : { startedAtMs: nowMs - since * 1000 };
     expect(isDue(loop, specWith(loop, interval), { nowMs, last, backsOff: true })).toBe(due);
   });
 
@@ -54,8 +52,8 @@ describe('isDue', () => {
     ['is not without an answer if the API server refuses it', new ClusterError('Forbidden', '403'), false, false],
     ['is not without an answer if only the table gives none', new TableError('Unavailable', 'no answer'), false, false],
     [
-      'is not without an answer if its deadline expired during a call to the table',
-      new TableError('DeadlineExceeded', 'over'),
+      'is not without an answer if it ends during a call to the table',
+      new TableError('DeadlineExceeded', ''),
       false,
       false,
     ],
@@ -90,12 +88,12 @@ describe('isDue', () => {
           const periodMs = SCHEDULE_SECONDS[loop] * 1000;
           const spec = specWith(loop, SCHEDULE_SECONDS[loop] * every);
           const runs: number[] = [];
-          let last: ReturnType<typeof started> | undefined;
+          let last: { startedAtMs: number } | undefined;
           for (const [tick, offset] of jitter.entries()) {
             const nowMs = (tick + 1 + offset) * periodMs;
             if (isDue(loop, spec, { nowMs, last, backsOff: true })) {
               runs.push(tick);
-              last = started(nowMs);
+              last = { startedAtMs: nowMs };
             }
           }
           expect(runs).toEqual(jitter.map((_, tick) => tick).filter((tick) => tick % every === 0));
@@ -110,16 +108,9 @@ test('a loop is due at every tick only if its interval equals that of the schedu
   expect(isDueAtEveryTick('kubernetes-service', specWith('kubernetes-service', 20))).toBe(false);
 });
 
-describe('pauseInForce', () => {
+test('the pause in force is the first one that has not ended', () => {
   const pause = (untilMs: number) => ({ untilMs, reason: 'an upgrade', by: 'ops' });
-
-  test('a pause is in force before its end, but not at its end', () => {
-    expect(pauseInForce([pause(100)], 99)).toEqual(pause(100));
-    expect(pauseInForce([pause(100)], 100)).toBeUndefined();
-  });
-
-  test('pauseInForce returns the first pause that is in force', () => {
-    expect(pauseInForce([pause(50), undefined, pause(200)], 100)).toEqual(pause(200));
-    expect(pauseInForce([undefined, undefined], 100)).toBeUndefined();
-  });
+  const pauses = [pause(50), undefined, pause(100), pause(200)];
+  expect(pauseInForce(pauses, 99)).toEqual(pause(100));
+  expect(pauseInForce(pauses, 100)).toEqual(pause(200));
 });

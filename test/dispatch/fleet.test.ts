@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { LOOPS, type Loop } from '../../lib/cluster/cluster-spec.ts';
 import { healthOf } from '../../lib/dispatch/fleet-figures.ts';
-import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { pauseAllClusters, updateCluster, withOwner, withPause } from '../../lib/table/cluster-registration.ts';
 import { TableError } from '../../lib/table/key-value-table.ts';
 import type { RunRecord } from '../../lib/table/run-records.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { memoryQueue, receivedEvent } from '../support/memory-queue.ts';
 import { aRunRecord } from '../support/run-records.ts';
 
@@ -24,11 +23,7 @@ describe('the health of a cluster', () => {
   test.each([
     { name: 'no loop is overdue', seconds: 60, overdue: [] },
     // The kubernetes-service loop records its success only once a minute, so it is not overdue during that minute.
-    {
-      name: 'kubernetes-service is overdue',
-      seconds: 91,
-      overdue: ['kubernetes-service'],
-    },
+    { name: 'kubernetes-service is overdue', seconds: 91, overdue: ['kubernetes-service'] },
     { name: 'system-namespaces is overdue too', seconds: 241, overdue: ['system-namespaces', 'kubernetes-service'] },
     { name: 'every loop is overdue', seconds: 601, overdue: LOOPS },
   ])('$seconds s after the last record, $name', ({ seconds, overdue }) => {
@@ -94,23 +89,16 @@ describe('the figures of a cluster for the alarms', () => {
 
 describe('the figures of a stack', () => {
   let world: DispatchWorld;
-  let scripts: Record<string, (context: PassContext) => Promise<PassReport>>;
+  const withLease = () => aReport({ counts: { activeLeases: 1 } });
   const figures = () =>
     Object.fromEntries(Object.entries(world.telemetry.counters).filter(([name]) => name.startsWith('clusters')));
 
   beforeEach(() => {
     world = aDispatchWorld();
-    scripts = {};
   });
 
-  const kubernetesService: LoopDefinition = {
-    id: 'kubernetes-service',
-    run: (context) =>
-      scripts[context.spec.name]?.(context) ?? Promise.resolve(aReport({ counts: { activeLeases: 1 } })),
-  };
-
-  function invoke(event: unknown, overrides: Partial<Environment> = {}, loop = kubernetesService) {
-    return world.dispatch(loop, event, { environment: { stack: 'prod', ...overrides } });
+  function invoke(event: unknown, overrides: Partial<Environment> = {}, run = aLoop(withLease, 'kubernetes-service')) {
+    return world.dispatch(run.loop, event, { environment: { stack: 'prod', ...overrides } });
   }
 
   test('the figures count registered, paused and failing clusters and those without a lease, and the log names unhealthy ones', async () => {
@@ -121,9 +109,12 @@ describe('the figures of a stack', () => {
       withPause({ untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' }),
     );
     await world.table.put({ cluster: '#clusters', key: 'broken', value: {}, schema: 1 }, undefined);
-    scripts['fails'] = () => Promise.reject(new Error('no'));
-    scripts['without'] = async () => aReport({ counts: { activeLeases: 0 }, errors: [new Error('none')] });
-    await invoke(world.schedule());
+    const script = {
+      well: withLease,
+      fails: () => Promise.reject(new Error('no')),
+      without: () => aReport({ counts: { activeLeases: 0 }, errors: [new Error('none')] }),
+    };
+    await invoke(world.schedule(), {}, aLoop(script, 'kubernetes-service'));
     expect(figures()).toEqual({
       clustersRegistered: 5,
       clustersJudged: 5,
@@ -182,7 +173,7 @@ describe('the figures of a stack', () => {
     { name: 'after a direct request', event: () => ({}), loop: 'kubernetes-service' as const },
   ])('the figures are not calculated $name', async ({ event, loop }) => {
     await world.register({ name: 'a' });
-    await invoke(event(), {}, { ...kubernetesService, id: loop });
+    await invoke(event(), {}, aLoop(withLease, loop));
     expect(figures()).toEqual({});
   });
 
@@ -205,7 +196,7 @@ describe('the figures of a stack', () => {
     await updateCluster(world.table, 'c-7', withPause({ untilMs: world.clock.nowMs + MINUTE, reason: 'r', by: 'b' }));
     await world.table.put({ cluster: 'c-8', key: 'runs/node-port-repair', value: 7, schema: 1 }, undefined);
     const { queue, sent } = memoryQueue(() => world.clock.nowMs);
-    const loop: LoopDefinition = { ...kubernetesService, run: () => Promise.reject(new Error('no pass runs here')) };
+    const loop = aLoop(() => Promise.reject(new Error('no pass runs here')), 'kubernetes-service');
     await invoke(world.schedule(), { tickQueue: queue }, loop);
     expect(figures()).toMatchObject({ clustersRegistered: 502, clustersJudged: 1, clustersFailing: 1 });
     const parts = sent.filter(({ body }) => body.includes('"count"'));

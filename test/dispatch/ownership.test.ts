@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import type { Summary } from '../../lib/dispatch/dispatch.ts';
-import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
+import type { PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { unregistered, updateCluster, withOwner } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
 import { readLeases } from '../../lib/table/leases.ts';
 import { rangeContent } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
-import { aDispatchWorld, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 import { putLease } from '../support/put-lease.ts';
 
 let world: DispatchWorld;
@@ -17,20 +18,16 @@ beforeEach(() => {
   seen = undefined;
 });
 
-function tick(
+async function tick(
   stack: string | undefined,
   run: (context: PassContext) => Promise<PassReport> | PassReport = () => aReport(),
-  id: LoopDefinition['id'] = 'kubernetes-service',
+  id: Loop = 'kubernetes-service',
 ): Promise<Summary> {
-  const loop: LoopDefinition = {
-    id,
-    run: async (context) => {
-      seen = context;
-      return run(context);
-    },
-  };
+  const { loop, contexts } = aLoop(run, id);
   world.clock.nowMs += 180_000;
-  return world.dispatch(loop, {}, { environment: { ...(stack !== undefined && { stack }) } });
+  const summary = await world.dispatch(loop, {}, { environment: { ...(stack !== undefined && { stack }) } });
+  seen = contexts[0];
+  return summary;
 }
 
 /** Writes an object, a lease and a range, and reads the leases. */
@@ -98,7 +95,7 @@ describe('a cluster of another stack', () => {
     const before = await world.table.list('demo', '');
     expect(await tick('second', writesAll)).toEqual({ passes: 1, failed: 0, skipped: 0 });
     expect(await world.table.list('demo', '')).toEqual(before);
-    expect(world.created.get('demo')).toEqual([]);
+    expect(world.cluster().created).toEqual([]);
     expect(passLines()).toMatchObject([
       {
         message: 'pass succeeded',
@@ -156,8 +153,7 @@ test('a cluster that is unregistered while a stack claims it is not registered a
     return table.get(cluster, key);
   };
   const environment = { stack: 'prod', table: () => ({ ...table, get }) };
-  const loop: LoopDefinition = { id: 'kubernetes-service', run: () => Promise.resolve(aReport()) };
-  const summary = await world.dispatch(loop, {}, { environment });
+  const summary = await world.dispatch(aLoop({}, 'kubernetes-service').loop, {}, { environment });
   expect(summary).toEqual({ passes: 0, failed: 0, skipped: 1 });
   expect(await world.recordOf('demo', 'kubernetes-service')).toBeUndefined();
   expect(await readCluster(table, 'demo')).toBeUndefined();

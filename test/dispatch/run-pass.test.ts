@@ -8,7 +8,7 @@ import { TableError } from '../../lib/table/key-value-table.ts';
 import { rangeContent } from '../../lib/table/ranges.ts';
 import { storedRange } from '../repair/repair-cluster.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
-import { aDispatchWorld, aDispatchWorldOf, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aDispatchWorldOf, aLoop, aReport, type DispatchWorld } from '../support/dispatch-world.ts';
 
 const MINUTE = 60_000;
 
@@ -19,16 +19,9 @@ async function pass(
   id: LoopDefinition['id'] = 'system-namespaces',
   environment: Partial<Environment> = {},
 ): Promise<PassContext | undefined> {
-  let seen: PassContext | undefined;
-  const loop: LoopDefinition = {
-    id,
-    run: async (context) => {
-      seen = context;
-      return run(context);
-    },
-  };
+  const { loop, contexts } = aLoop(run, id);
   await world.dispatch(loop, { force: true }, { environment });
-  return seen;
+  return contexts[0];
 }
 
 const nothing = () => aReport();
@@ -95,7 +88,7 @@ describe('mode observe', () => {
   test('a pass in mode observe changes neither the cluster nor the ranges, and reports each write that it would make', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe', allocator: 'table' });
     await pass(world, writes);
-    expect(world.created.get('demo')).toEqual([]);
+    expect(world.cluster().created).toEqual([]);
     expect((await world.table.list('demo', '')).map(({ key }) => key)).toEqual([
       'masterleases',
       'runs/system-namespaces',
@@ -134,7 +127,7 @@ describe('mode observe', () => {
   test('an observing pass writes no events', async () => {
     const world = await aDispatchWorldOf({ mode: 'observe' });
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
-    expect(world.created.get('demo')).toEqual([]);
+    expect(world.cluster().created).toEqual([]);
   });
 });
 
@@ -142,7 +135,7 @@ describe('the findings of a pass', () => {
   test('a finding is written as an event, logged, counted and recorded', async () => {
     const world = await aDispatchWorldOf({});
     await pass(world, () => aReport({ findings: [found] }), 'node-port-repair');
-    expect(world.created.get('demo')).toMatchObject([
+    expect(world.cluster().created).toMatchObject([
       { kind: 'Event', reason: 'PortNotAllocated', note: draft.note, reportingInstance: 'test' },
     ]);
     expect(world.telemetry.counters).toMatchObject({ 'apiserver_nodeport_repair_port_errors_total{type=repair}': 1 });

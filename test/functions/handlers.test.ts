@@ -22,16 +22,3 @@ test.each(LOOPS)('the handler %s runs the loop with the same name', async (loop)
   expect(await LOOP_HANDLERS[loop]({}, context)).toEqual({ passes: 0, failed: 0, skipped: 0 });
   expect(telemetry.invocations).toEqual([{ loop }]);
 });
-
-test('system-namespaces creates the namespaces of a cluster', async () => {
-  const { environment, register, created } = aDispatchWorld();
-  await register({ name: 'demo' });
-  const event = { 'detail-type': 'Scheduled Event', time: '2026-01-01T12:00:00Z' };
-  await LOOP_HANDLERS['system-namespaces'](event, { getRemainingTimeInMillis: () => 30_000, environment });
-  expect(created.get('demo')?.map(({ metadata }) => metadata.name)).toEqual([
-    'kube-system',
-    'kube-public',
-    'default',
-    'kube-node-lease',
-  ]);
-});

@@ -1,8 +1,7 @@
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import type { ClusterListMemory } from '../../lib/dispatch/cluster-list.ts';
 import { dispatch } from '../../lib/dispatch/dispatch.ts';
-import type { LoopDefinition, PassReport } from '../../lib/loops/pass.ts';
+import type { LoopDefinition, PassContext, PassReport } from '../../lib/loops/pass.ts';
 import { CONCURRENT_PASSES, type Deadline, DispatchError } from '../../lib/runtime/deadline.ts';
 import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
@@ -42,8 +41,11 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
   const telemetry = recordingTelemetry();
   const deadlines: StartedDeadline[] = [];
   const clusters = new Map<string, MemoryCluster>();
-  /** The objects that passes created in each cluster. */
-  const created = new Map<string, readonly KubernetesObject[]>();
+  const clusterOf = (name: string) => {
+    const cluster = clusters.get(name) ?? memoryCluster();
+    clusters.set(name, cluster);
+    return cluster;
+  };
   let passes = 0;
 
   const environment: Environment = {
@@ -74,16 +76,11 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
     reportingInstance: 'test',
     clustersPerTick: CONCURRENT_PASSES,
     table: openTable,
-    connect: ({ name }) => {
-      const cluster = clusters.get(name) ?? memoryCluster();
-      clusters.set(name, cluster);
-      created.set(name, cluster.created);
-      return Promise.resolve({
-        kubernetes: cluster.port,
-        probe: () => Promise.resolve({ kind: 'silence', message: 'nobody is asked' }),
-        controlPlane: CONTROL_PLANE,
-      });
-    },
+    connect: async ({ name }) => ({
+      kubernetes: clusterOf(name).port,
+      probe: async () => ({ kind: 'silence', message: 'nobody is asked' }),
+      controlPlane: CONTROL_PLANE,
+    }),
     resolveHost: () => () => Promise.resolve(undefined),
     ...overrides,
   };
@@ -94,7 +91,8 @@ export function aDispatchWorld(overrides: Partial<Environment> = {}) {
     table,
     clock,
     deadlines,
-    created,
+    /** Returns a cluster in memory, to which the environment connects. */
+    cluster: (name = 'demo') => clusterOf(name),
     register: async (...specs: SpecFields[]) => {
       for (const spec of specs) await registerCluster(table, aClusterSpec(spec));
     },
@@ -121,4 +119,23 @@ export async function aDispatchWorldOf(...specs: SpecFields[]): Promise<Dispatch
 /** Returns the report of a pass that had nothing to do. */
 export function aReport(overrides: Partial<PassReport> = {}): PassReport {
   return { changes: [], findings: [], counts: {}, errors: [], ...overrides };
+}
+
+type Run = (context: PassContext) => Promise<PassReport> | PassReport;
+
+/**
+ * Returns a loop and the contexts of its passes.
+ * @param script the passes, or those of each cluster by its name. A pass of any other cluster does nothing.
+ */
+export function aLoop(script: Run | Readonly<Record<string, Run>> = {}, id: Loop = 'system-namespaces') {
+  const contexts: PassContext[] = [];
+  const loop: LoopDefinition = {
+    id,
+    run: async (context) => {
+      contexts.push(context);
+      const run = typeof script === 'function' ? script : script[context.spec.name];
+      return (await run?.(context)) ?? aReport();
+    },
+  };
+  return { loop, contexts, names: () => contexts.map(({ spec }) => spec.name) };
 }
