@@ -20,11 +20,10 @@ import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.
 import { isRangeKey } from '../../lib/table/ranges.ts';
 import { withAddresses, withNodePorts } from '../repair/services.ts';
 import { aClusterSpec, aServer } from '../support/a-cluster-spec.ts';
-import { aDispatchWorld, type DispatchWorld } from '../support/dispatch-world.ts';
+import { aDispatchWorld, aLoop, type DispatchWorld } from '../support/dispatch-world.ts';
 import { READY } from '../support/endpoints-world.ts';
-import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
+import type { MemoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
-import { CONTROL_PLANE } from '../support/pass-context.ts';
 
 const SPEC = { name: 'demo', mode: 'enforce', allocator: 'table', apiServers: [aServer('10.0.0.1')] } as const;
 const MINUTE = 60_000;
@@ -86,12 +85,16 @@ const recorded = (table: KeyValueTable): KeyValueTable => ({
 const environment = (): Partial<Environment> => ({
   stack: 'prod',
   table: (signal) => recorded(world.environment.table(signal)),
-  connect: async () => ({ kubernetes: connected(), probe: async () => READY, controlPlane: CONTROL_PLANE }),
+  connect: async (...args) => ({
+    ...(await world.environment.connect(...args)),
+    kubernetes: connected(),
+    probe: async () => READY,
+  }),
 });
 
 beforeEach(async () => {
   world = aDispatchWorld();
-  cluster = memoryCluster();
+  cluster = world.cluster();
   ranges = [];
   whileReading = undefined;
   await world.register(SPEC);
@@ -137,14 +140,7 @@ describe('a pass with a cluster list that is minutes old, because the list canno
     'a pass of $id with an old cluster list writes nothing to the cluster and no range after $what',
     async ({ loop, change }) => {
       const memory = {};
-      await world.dispatch(
-        { ...loop, run: async () => ({ changes: [], findings: [], counts: {}, errors: [] }) },
-        world.schedule(),
-        {
-          environment: environment(),
-          memory,
-        },
-      );
+      await world.dispatch(aLoop({}, loop.id).loop, world.schedule(), { environment: environment(), memory });
       world.clock.nowMs += 6 * MINUTE;
       await change(world.table, pause());
       const unlisted = (signal: AbortSignal): KeyValueTable => {

@@ -22,7 +22,8 @@ import { memoryCluster } from '../support/memory-cluster.ts';
 import { putLease } from '../support/put-lease.ts';
 
 const handler = deregistration();
-const ADDRESSES = ['10.9.8.7', '10.9.8.8'];
+const [ADDRESS, OTHER] = ['10.9.8.7', '10.9.8.8'] as const;
+const ADDRESSES = [ADDRESS, OTHER];
 
 async function aWorld(overrides: Parameters<typeof aDispatchWorld>[0] = {}): Promise<DispatchWorld> {
   const world = aDispatchWorld(overrides);
@@ -30,13 +31,15 @@ async function aWorld(overrides: Parameters<typeof aDispatchWorld>[0] = {}): Pro
   return world;
 }
 
-function ask(world: DispatchWorld, event: unknown) {
-  return handler(event, { getRemainingTimeInMillis: () => 25_000, environment: world.environment });
+/** Asks for the deregistration of the address of the cluster `demo`. */
+function ask({ environment }: Pick<DispatchWorld, 'environment'>, fields: object = {}, remainingMs = 25_000) {
+  const event = { cluster: 'demo', address: ADDRESS, ...fields };
+  return handler(event, { getRemainingTimeInMillis: () => remainingMs, environment });
 }
 
 /** Returns the end of the withdrawal of the address in the table. */
-async function endOfWithdrawal(world: DispatchWorld, address: string): Promise<number | undefined> {
-  const lease = leaseOf(await readLeases(world.table, 'demo'), address);
+async function endOfWithdrawal(world: DispatchWorld): Promise<number | undefined> {
+  const lease = leaseOf(await readLeases(world.table, 'demo'), ADDRESS);
   return lease && withdrawnUntil(lease, 0);
 }
 
@@ -44,14 +47,17 @@ describe('the deregister function', () => {
   test('the deregister function withdraws the address until the requested time, and logs it', async () => {
     const world = await aWorld();
     const untilMs = world.clock.nowMs + 90 * 60_000;
-    const event = { cluster: 'demo', address: '10.9.8.7', untilMinutes: 90, lastOne: true };
-    expect(await ask(world, event)).toMatchObject({ outcome: 'deregistered', untilMs, stillPublished: false });
-    expect(await endOfWithdrawal(world, '10.9.8.7')).toBe(untilMs);
+    expect(await ask(world, { untilMinutes: 90, lastOne: true })).toMatchObject({
+      outcome: 'deregistered',
+      untilMs,
+      stillPublished: false,
+    });
+    expect(await endOfWithdrawal(world)).toBe(untilMs);
     expect(world.telemetry.lines).toContainEqual(
       expect.objectContaining({
         level: 'info',
         message: 'deregister: deregistered',
-        fields: expect.objectContaining({ cluster: 'demo', address: '10.9.8.7', until: '2026-01-01T13:30:00.000Z' }),
+        fields: expect.objectContaining({ cluster: 'demo', address: ADDRESS, until: '2026-01-01T13:30:00.000Z' }),
       }),
     );
     expect(world.telemetry.flushes.count).toBe(1);
@@ -59,24 +65,21 @@ describe('the deregister function', () => {
 
   test('the deregister function answers with a refusal and withdraws nothing if the address is the last live one', async () => {
     const world = await aWorld();
-    expect(await ask(world, { cluster: 'demo', address: '10.9.8.7' })).toMatchObject({
+    expect(await ask(world)).toMatchObject({
       outcome: 'refused',
       reason: 'lastLiveAddress',
     });
-    expect(await endOfWithdrawal(world, '10.9.8.7')).toBeUndefined();
+    expect(await endOfWithdrawal(world)).toBeUndefined();
     expect(world.telemetry.lines[0]).toMatchObject({ level: 'warn', message: 'deregister: refused' });
   });
 
   test('the deregister function withdraws an address although the API server does not answer', async () => {
     const connect = () => Promise.reject(new ClusterError('BadKubeconfig', 'cannot be read'));
     const world = await aWorld({ connect });
-    const answer = await ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true });
-    expect(answer).toMatchObject({
-      outcome: 'deregistered',
-      stillPublished: true,
-      error: { code: 'BadKubeconfig', message: 'cannot be read' },
-    });
-    expect(await endOfWithdrawal(world, '10.9.8.7')).toBeDefined();
+    const error = { code: 'BadKubeconfig', message: 'cannot be read' };
+    const answer = await ask(world, { lastOne: true });
+    expect(answer).toMatchObject({ outcome: 'deregistered', stillPublished: true, error });
+    expect(await endOfWithdrawal(world)).toBeDefined();
     expect(world.telemetry.lines[0]).toMatchObject({
       level: 'warn',
       fields: { errors: ['BadKubeconfig: cannot be read'] },
@@ -85,8 +88,8 @@ describe('the deregister function', () => {
 
   test('the deregister function withdraws an address within its time limit although the kubeconfig cannot be read', async () => {
     const world = await aWorld({ connect: () => new Promise(() => {}) });
-    const answer = ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true });
-    while ((await endOfWithdrawal(world, '10.9.8.7')) === undefined) await turn();
+    const answer = ask(world, { lastOne: true });
+    while ((await endOfWithdrawal(world)) === undefined) await turn();
     expect(world.deadlines.map(({ ms }) => ms)).toEqual([20_000, 20_500]);
     world.deadlines[0]?.expire();
     await expect(answer).resolves.toMatchObject({
@@ -99,8 +102,7 @@ describe('the deregister function', () => {
 
   test('the deregister function stops when the time of its invocation is over', async () => {
     const world = await aWorld();
-    const context = { getRemainingTimeInMillis: () => 5_000, environment: world.environment };
-    await handler({ cluster: 'demo', address: '10.9.8.7', lastOne: true }, context);
+    await ask(world, { lastOne: true }, 5_000);
     expect(world.deadlines.map(({ ms }) => ms)).toEqual([4_000, 4_500]);
   });
 
@@ -122,60 +124,59 @@ describe('the deregister function', () => {
 
     test('the deregister function answers once the endpoints no longer contain the address', async () => {
       const { world, published } = await aPublishedWorld();
-      expect(await ask(world, { cluster: 'demo', address: '10.9.8.7' })).toMatchObject({
+      expect(await ask(world)).toMatchObject({
         outcome: 'deregistered',
         stillPublished: false,
       });
-      expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
+      expect(published()).toEqual([OTHER, OTHER]);
     });
 
     test('the deregister function uses the control plane of the current kubeconfig, not the former one', async () => {
       const { world, published } = await aPublishedWorld();
-      const former = memoryCluster([anEndpoints(['10.9.8.8'])]);
+      const former = memoryCluster([anEndpoints([OTHER])]);
       const { connect } = world.environment;
       const left = [{ kubernetes: former.port, controlPlane: { id: 'left', confirm: async () => false } }];
       const environment: Environment = {
         ...world.environment,
         connect: async (...args) => ({ ...(await connect(...args)), ...left.shift() }),
       };
-      const context = { getRemainingTimeInMillis: () => 25_000, environment };
-      expect(await handler({ cluster: 'demo', address: '10.9.8.7' }, context)).toMatchObject({ stillPublished: false });
-      expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
+      expect(await ask({ environment })).toMatchObject({ stillPublished: false });
+      expect(published()).toEqual([OTHER, OTHER]);
     });
 
     test('the deregister function retries every second while its writes conflict with those of another writer', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
-      const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
+      const answer = ask(world);
       while (world.deadlines[2] === undefined) await turn();
       expect(world.deadlines[2].ms).toBe(1_000);
       cluster.beforeWrite = undefined;
       world.deadlines[2].expire();
       expect(await answer).toMatchObject({ outcome: 'deregistered', stillPublished: false });
-      expect(published()).toEqual(['10.9.8.8', '10.9.8.8']);
+      expect(published()).toEqual([OTHER, OTHER]);
     });
 
     test('an undo between two attempts to remove an address ends the attempts', async () => {
       const { world, cluster, published } = await aPublishedWorld();
       const { table, clock } = world;
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
-      const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
+      const answer = ask(world);
       while (world.deadlines[2] === undefined) await turn();
       const { spec } = (await readCluster(table, 'demo')) as RegisteredCluster;
       // The clock of the user who undoes the deregistration is ahead.
       const nowMs = () => clock.nowMs + 1_500;
-      await undoDeregister({ spec, table, address: '10.9.8.7', nowMs });
+      await undoDeregister({ spec, table, address: ADDRESS, nowMs });
       cluster.beforeWrite = undefined;
       world.deadlines[2].expire();
       expect(await answer).toMatchObject({ outcome: 'refused', reason: 'undone' });
-      expect(await endOfWithdrawal(world, '10.9.8.7')).toBe(nowMs());
+      expect(await endOfWithdrawal(world)).toBe(nowMs());
       expect(published()).toEqual([...ADDRESSES, ...ADDRESSES]);
     });
 
     test('an address in the endpoints is reported as still published when the time is over', async () => {
       const { world, cluster } = await aPublishedWorld();
       cluster.beforeWrite = () => ({ outcome: 'conflict' });
-      const answer = ask(world, { cluster: 'demo', address: '10.9.8.7' });
+      const answer = ask(world);
       while (world.deadlines[2] === undefined) await turn();
       world.deadlines[0]?.expire();
       expect(await answer).toMatchObject({
@@ -183,7 +184,7 @@ describe('the deregister function', () => {
         stillPublished: true,
         error: { code: 'Conflict' },
       });
-      expect(await endOfWithdrawal(world, '10.9.8.7')).toBeDefined();
+      expect(await endOfWithdrawal(world)).toBeDefined();
     });
   });
 
@@ -191,38 +192,42 @@ describe('the deregister function', () => {
     const callerKeys = [createHash('sha256').update('a'.repeat(64)).digest('hex')];
     const world = await aWorld({ stack: 'ours' });
     await world.register({ callerKeys });
-    const asked = { cluster: 'demo', address: '10.9.8.7', lastOne: true };
     for (const key of [{}, { callerKey: 'b'.repeat(64) }]) {
-      expect(await ask(world, { ...asked, ...key })).toMatchObject({ outcome: 'refused', reason: 'callerRefused' });
+      expect(await ask(world, { lastOne: true, ...key })).toMatchObject({
+        outcome: 'refused',
+        reason: 'callerRefused',
+      });
     }
-    expect(await endOfWithdrawal(world, '10.9.8.7')).toBeUndefined();
-    expect(await ask(world, { ...asked, callerKey: 'a'.repeat(64) })).not.toMatchObject({ reason: 'callerRefused' });
+    expect(await endOfWithdrawal(world)).toBeUndefined();
+    const known = await ask(world, { lastOne: true, callerKey: 'a'.repeat(64) });
+    expect(known).not.toMatchObject({ reason: 'callerRefused' });
   });
 
   test('the deregister function refuses a cluster of another stack', async () => {
     const world = await aWorld({ stack: 'ours' });
     await claimCluster(world.table, 'demo', 'theirs');
-    expect(await ask(world, { cluster: 'demo', address: '10.9.8.7', lastOne: true })).toMatchObject({
+    expect(await ask(world, { lastOne: true })).toMatchObject({
       outcome: 'refused',
       reason: 'otherStack',
       message: expect.stringContaining('theirs'),
     });
-    expect(await endOfWithdrawal(world, '10.9.8.7')).toBeUndefined();
+    expect(await endOfWithdrawal(world)).toBeUndefined();
   });
 
   test('the error names a cluster that is not registered', async () => {
-    const asked = ask(await aWorld(), { cluster: 'nowhere', address: '10.9.8.7' });
+    const asked = ask(await aWorld(), { cluster: 'nowhere' });
     await expect(asked).rejects.toMatchObject({ code: 'NotRegistered', message: expect.stringContaining('nowhere') });
   });
 
   test.each([
     { event: undefined, fault: 'the event is not of type object' },
     { event: { cluster: 'demo' }, fault: 'address is not of type string' },
-    { event: { cluster: 'demo', address: '10.9.8.7', until: 5 }, fault: '"until" is not known' },
-    { event: { cluster: 'demo', address: '10.9.8.7', untilMinutes: 0 }, fault: 'untilMinutes is not above 0' },
+    { event: { cluster: 'demo', address: ADDRESS, until: 5 }, fault: '"until" is not known' },
+    { event: { cluster: 'demo', address: ADDRESS, untilMinutes: 0 }, fault: 'untilMinutes is not above 0' },
     { event: { 'detail-type': 'Scheduled Event' }, fault: '"detail-type" is not known' },
   ])('the event $event is refused: $fault', async ({ event, fault }) => {
-    const asked = ask(await aWorld(), event);
+    const { environment } = await aWorld();
+    const asked = handler(event, { getRemainingTimeInMillis: () => 25_000, environment });
     await expect(asked).rejects.toMatchObject({ code: 'BadEvent', message: expect.stringContaining(fault) });
   });
 });

@@ -101,8 +101,9 @@ describe('the figures of a stack', () => {
     return world.dispatch(run.loop, event, { environment: { stack: 'prod', ...overrides } });
   }
 
-  test('the figures count registered, paused and failing clusters and those without a lease, and the log names unhealthy ones', async () => {
-    await world.register({ name: 'fails' }, { name: 'paused' }, { name: 'well' }, { name: 'without' });
+  test('the figures count registered, paused and failing clusters and those without a lease of this stack, and the log names unhealthy ones', async () => {
+    await world.register(...['fails', 'paused', 'theirs', 'well', 'without'].map((name) => ({ name })));
+    await updateCluster(world.table, 'theirs', withOwner('second'));
     await updateCluster(
       world.table,
       'paused',
@@ -146,13 +147,6 @@ describe('the figures of a stack', () => {
     await invoke(world.schedule());
     expect(figures()).toMatchObject({ clustersRegistered: 1, clustersFailing: 0 });
     expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['invocation ended']);
-  });
-
-  test('the figures omit clusters of another stack', async () => {
-    await world.register({ name: 'theirs' }, { name: 'ours' });
-    await updateCluster(world.table, 'theirs', withOwner('second'));
-    await invoke(world.schedule());
-    expect(figures()).toMatchObject({ clustersRegistered: 1 });
   });
 
   test('the figures count all clusters as paused during a pause of all', async () => {

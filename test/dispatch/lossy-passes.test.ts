@@ -8,7 +8,6 @@ import { aServer } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { A, B, READY, SILENT } from '../support/endpoints-world.ts';
 import { quantile } from '../support/fleet-model.ts';
-import { type MemoryCluster, memoryCluster } from '../support/memory-cluster.ts';
 import { memoryQueue } from '../support/memory-queue.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { seededPick } from '../support/ranges.ts';
@@ -26,7 +25,6 @@ async function secondsUntilRemoved(faults: readonly Fault[], seed: number): Prom
   const pick = seededPick(seed);
   const crashed = { is: false };
   const failing = new Map<string, Fault>();
-  const clusters = new Map<string, MemoryCluster>(NAMES.map((name) => [name, memoryCluster()]));
   const { queue, receive } = memoryQueue(() => world.clock.nowMs);
   const openTable = (table: KeyValueTable): KeyValueTable => ({
     ...table,
@@ -43,7 +41,7 @@ async function secondsUntilRemoved(faults: readonly Fault[], seed: number): Prom
       const fault = crashed.is && pick(3) === 0 ? faults[pick(faults.length)] : undefined;
       if (fault === undefined) failing.delete(name);
       else failing.set(name, fault);
-      const { port } = clusters.get(name) ?? memoryCluster();
+      const { port } = world.cluster(name);
       const probe: Prober = async ({ url }) => (fault === 'all' || (crashed.is && url.includes(B)) ? SILENT : READY);
       const kubernetes = fault === 'api' || fault === 'all' ? unreached(port) : port;
       return { kubernetes, probe, controlPlane: CONTROL_PLANE };
@@ -51,7 +49,7 @@ async function secondsUntilRemoved(faults: readonly Fault[], seed: number): Prom
   });
   await world.register(...NAMES.map((name) => ({ name, apiServers: [aServer(A), aServer(B)] })));
 
-  const published = (name: string) => addressesIn(clusters.get(name)?.find<EndpointsObject>(ENDPOINTS_REF));
+  const published = (name: string) => addressesIn(world.cluster(name).find<EndpointsObject>(ENDPOINTS_REF));
   const removedAfter = new Map<string, number>();
   for (let second = -120; removedAfter.size < NAMES.length && second < HOUR_SECONDS; second += 1) {
     crashed.is = second >= 0;
