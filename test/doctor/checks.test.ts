@@ -15,7 +15,6 @@ import { checkClock, checkQueues, checkTable } from '../../lib/doctor/check-stac
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { type CredentialEnd, credentialEnds } from '../../lib/kubernetes/credentials.ts';
-import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import {
   PERMISSION_GROUPS,
   type Permission,
@@ -24,6 +23,7 @@ import {
   type SelfReview,
 } from '../../lib/kubernetes/permissions.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
+import { anAccess } from '../environment/a-process.ts';
 import { aClusterSpec, specIn } from '../support/a-cluster-spec.ts';
 import { anEndpoints, aSlice } from '../support/an-endpoints.ts';
 import { memoryCluster } from '../support/memory-cluster.ts';
@@ -35,18 +35,6 @@ const NOW_MS = Date.parse('2026-01-01T12:00:00Z');
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const never = new AbortController().signal;
-
-function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
-  return {
-    server: 'https://10.0.0.1:6443',
-    basePath: '',
-    context: 'demo',
-    skipTlsVerify: false,
-    tls: () => ({ rejectUnauthorized: true }),
-    authHeaders: async () => ({}),
-    ...overrides,
-  };
-}
 
 function aReview(answers: Partial<SelfReview> = {}): SelfReview {
   return {

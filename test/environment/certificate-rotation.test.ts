@@ -1,13 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { KubeconfigSpec } from '../../lib/cluster/cluster-spec.ts';
 import type { ProbeReply } from '../../lib/endpoints/probe-outcome.ts';
-import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type FaultServer, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { aProcess } from './a-process.ts';
 
 const [before, after, stranger] = ['before', 'after', 'stranger'].map(makeAuthority) as [
   Authority,
@@ -16,7 +15,7 @@ const [before, after, stranger] = ['before', 'after', 'stranger'].map(makeAuthor
 ];
 type Authority = ReturnType<typeof makeAuthority>;
 
-const STORE: KubeconfigSpec = { ssm: '/x' };
+const STORED = aClusterSpec({ kubeconfig: { ssm: '/x' } });
 const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
 const running: FaultServer[] = [];
 afterEach(async () => {
@@ -33,40 +32,30 @@ async function serverOf({ issue }: Authority): Promise<FaultServer> {
   return server;
 }
 
-/** Returns the connections of a process whose kubeconfig is in a store, and the stored kubeconfig. */
-function aProcess({ server, ca, token = 'new' }: { server: string; ca: string; token?: string }) {
-  const clock = { nowMs: 0 };
+/** Returns a process whose kubeconfig is in a store, and the stored kubeconfig. */
+function aStoringProcess({ server, ca, token = 'new' }: { server: string; ca: string; token?: string }) {
   const stored = { server, ca, token, isThere: true };
-  let reads = 0;
-  const clusters = new ClusterConnections({
-    nowMs: () => clock.nowMs,
-    loadKubeconfig: async () => {
-      reads += 1;
-      if (!stored.isThere) throw new ClusterError('Unavailable', 'the store gives no answer');
-      return parseKubeconfig(
-        kubeconfigTo(stored.server, { ca: stored.ca, user: { token: stored.token } }),
-        'in the store',
-      );
-    },
+  const process = aProcess(async () => {
+    if (!stored.isThere) throw new ClusterError('Unavailable', 'the store gives no answer');
+    return parseKubeconfig(
+      kubeconfigTo(stored.server, { ca: stored.ca, user: { token: stored.token } }),
+      'in the store',
+    );
   });
   /** Opens the connection of a pass this many seconds after the last one. */
-  const pass = async (seconds: number) => {
-    clock.nowMs += seconds * 1000;
-    return clusters.connect(aClusterSpec({ kubeconfig: STORE }), {
-      loop: 'kubernetes-service',
-      signal: new AbortController().signal,
-      warn: () => {},
-    });
+  const pass = (seconds: number) => {
+    process.clock.nowMs += seconds * 1000;
+    return process.connect(STORED, 'kubernetes-service');
   };
   const probe = async (seconds: number, { url }: FaultServer, authenticate = false): Promise<ProbeReply> =>
     (await pass(seconds)).probe({ url: `${url}/readyz`, authenticate });
-  return { clusters, stored, pass, probe, reads: () => reads };
+  return { ...process, stored, pass, probe };
 }
 
 describe('the CA was rotated', () => {
   test('a probe with a certificate that does not verify is repeated with the current kubeconfig', async () => {
     const server = await serverOf(after);
-    const { stored, pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
+    const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
     stored.ca = before.ca + after.ca;
     await expect(probe(3_600, server)).resolves.toMatchObject({ status: 200 });
@@ -76,7 +65,7 @@ describe('the CA was rotated', () => {
 
   test('a call with a certificate that does not verify is repeated in the same pass', async () => {
     const server = await serverOf(after);
-    const { clusters, stored, pass, reads } = aProcess({ server: server.url, ca: before.ca });
+    const { clusters, stored, pass, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
     stored.ca = after.ca;
     const { kubernetes } = await pass(3_600);
@@ -87,7 +76,7 @@ describe('the CA was rotated', () => {
 
   test('a probe whose credential is refused is repeated with the new credential', async () => {
     const server = await serverOf(before);
-    const { stored, pass, probe } = aProcess({ server: server.url, ca: before.ca, token: 'old' });
+    const { stored, pass, probe } = aStoringProcess({ server: server.url, ca: before.ca, token: 'old' });
     await pass(0);
     stored.token = 'new';
     await expect(probe(3_600, server, true)).resolves.toMatchObject({ status: 200 });
@@ -95,7 +84,7 @@ describe('the CA was rotated', () => {
 
   test('a certificate that does not verify has the result "unknown" until the kubeconfig is a minute old and is read again', async () => {
     const [first, second] = [await serverOf(after), await serverOf(stranger)];
-    const { stored, pass, probe, reads } = aProcess({ server: first.url, ca: before.ca });
+    const { stored, pass, probe, reads } = aStoringProcess({ server: first.url, ca: before.ca });
     await pass(0);
     stored.ca = after.ca;
     await expect(probe(3_600, first)).resolves.toMatchObject({ status: 200 });
@@ -111,7 +100,7 @@ describe('the CA was rotated', () => {
 describe('a server with a certificate that never verifies', () => {
   test('a certificate that never verifies causes one read of the kubeconfig per minute, and is a TLS failure after the first of them', async () => {
     const server = await serverOf(stranger);
-    const { pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
+    const { pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
     for (let passes = 0; passes < 60; passes += 1) {
       await expect(probe(10, server)).resolves.toMatchObject({ kind: passes < 5 ? 'unknown' : 'tlsFailure' });
@@ -121,7 +110,7 @@ describe('a server with a certificate that never verifies', () => {
 
   test('a certificate that does not verify is a TLS failure at once if the pass has just read the kubeconfig', async () => {
     const server = await serverOf(stranger);
-    const { probe, reads } = aProcess({ server: server.url, ca: before.ca });
+    const { probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     for (const seconds of [0, 10, 10])
       await expect(probe(seconds, server)).resolves.toMatchObject({ kind: 'tlsFailure' });
     expect(reads()).toBe(1);
@@ -129,7 +118,7 @@ describe('a server with a certificate that never verifies', () => {
 
   test('a certificate that does not verify has the result "unknown" while the store gives no answer, which is called once a minute', async () => {
     const server = await serverOf(stranger);
-    const { stored, pass, probe, reads } = aProcess({ server: server.url, ca: before.ca });
+    const { stored, pass, probe, reads } = aStoringProcess({ server: server.url, ca: before.ca });
     await pass(0);
     stored.isThere = false;
     for (let passes = 0; passes < 30; passes += 1) {

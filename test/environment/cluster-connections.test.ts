@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
-import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { ClusterError } from '../../lib/kubernetes/cluster-port.ts';
 import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type FaultServer, failure, startFaultServer } from '../support/api-fault-server.ts';
+import { anAccess, aProcess } from './a-process.ts';
 
 const MINUTE = 60_000;
+const NAMESPACE = { kind: 'Namespace', name: 'default' } as const;
 
 /** An API server that accepts only the token `new`. */
 let server: FaultServer;
@@ -18,17 +18,9 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-function access(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
-  return {
-    server: server.url,
-    basePath: '',
-    context: 'demo',
-    skipTlsVerify: false,
-    tls: () => ({ rejectUnauthorized: true }),
-    authHeaders: () => Promise.resolve({}),
-    ...overrides,
-  };
-}
+const access = (overrides: Partial<ApiServerAccess> = {}) => anAccess({ server: server.url, ...overrides });
+/** Returns a process whose kubeconfigs have no credential. */
+const plain = () => aProcess(async () => access());
 
 /** Returns the access of a kubeconfig whose token is valid from second 0 to second `exp`. */
 function accessUntil(exp: number): ApiServerAccess {
@@ -36,36 +28,12 @@ function accessUntil(exp: number): ApiServerAccess {
   return access({ authHeaders: async () => ({ Authorization: `Bearer ${token}` }) });
 }
 
-function aProcess(load: (name: string) => Promise<ApiServerAccess> = async () => access()) {
-  const clock = { nowMs: 0 };
-  const warnings: string[] = [];
-  let reads = 0;
-  const loadKubeconfig = ({ name }: ClusterSpec) => {
-    reads += 1;
-    return load(name);
-  };
-  const sleeps: number[] = [];
-  const sleep = async (ms: number) => {
-    sleeps.push(ms);
-  };
-  const clusters = new ClusterConnections({ nowMs: () => clock.nowMs, loadKubeconfig, sleep, random: () => 0.5 });
-  const connect = (spec = aClusterSpec()) =>
-    clusters.connect(spec, {
-      loop: 'system-namespaces',
-      signal: new AbortController().signal,
-      warn: (text) => {
-        warnings.push(text);
-      },
-    });
-  return { clusters, clock, connect, warnings, sleeps, reads: () => reads };
-}
-
 describe('the connections of a process', () => {
   test.each([
     { kubeconfig: { ssm: '/x' }, keptMinutes: 6 * 60, how: 'four to eight hours from a store' },
     { kubeconfig: { file: 'x' }, keptMinutes: 5, how: 'five minutes from a file' },
   ])('a kubeconfig is read once for the passes of $how', async ({ kubeconfig, keptMinutes }) => {
-    const { clock, connect, reads } = aProcess();
+    const { clock, connect, reads } = plain();
     const spec = aClusterSpec({ kubeconfig });
     await connect(spec);
     clock.nowMs += (keptMinutes - 1) * MINUTE;
@@ -90,7 +58,7 @@ describe('the connections of a process', () => {
   });
 
   test('a process reads the first 16 kubeconfigs at once, and then 20 per second', async () => {
-    const { clock, connect, sleeps, reads } = aProcess();
+    const { clock, connect, sleeps, reads } = plain();
     const specs = Array.from({ length: 20 }, (_, index) =>
       aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }),
     );
@@ -102,7 +70,7 @@ describe('the connections of a process', () => {
   });
 
   test('a process reads at most four kubeconfigs per second for a minute after a throttled read', async () => {
-    const { clock, connect, sleeps } = aProcess(async (name) => {
+    const { clock, connect, sleeps } = aProcess(async ({ name }) => {
       if (name === 'first') throw new ClusterError('Throttled', 'too many reads');
       return access();
     });
@@ -117,23 +85,18 @@ describe('the connections of a process', () => {
   });
 
   test('a read of a kubeconfig that would begin after the end of the pass fails with the reason', async () => {
-    const clusters = new ClusterConnections({
-      nowMs: () => 0,
-      loadKubeconfig: async () => access(),
-      sleep: () => Promise.reject(new Error('the time of the pass is over')),
-    });
-    const options = { loop: 'system-namespaces', signal: new AbortController().signal, warn: () => {} } as const;
-    const connect = (index: number) =>
-      clusters.connect(aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }), options);
-    for (let index = 0; index < 16; index += 1) await connect(index);
-    await expect(connect(16)).rejects.toMatchObject({
+    const sleep = () => Promise.reject(new Error('the time of the pass is over'));
+    const { connect } = aProcess(async () => access(), { sleep });
+    const open = (index: number) => connect(aClusterSpec({ name: `c-${index}`, kubeconfig: { ssm: '/x' } }));
+    for (let index = 0; index < 16; index += 1) await open(index);
+    await expect(open(16)).rejects.toMatchObject({
       code: 'Throttled',
       message: expect.stringContaining('c-16 was not read in time'),
     });
   });
 
   test('a kubeconfig is read for each cluster, and again for another context', async () => {
-    const { connect, reads } = aProcess();
+    const { connect, reads } = plain();
     await connect(aClusterSpec({ name: 'a' }));
     await connect(aClusterSpec({ name: 'b' }));
     await connect(aClusterSpec({ name: 'a', kubeconfig: { file: 'kubeconfig.yml', context: 'other' } }));
@@ -154,34 +117,23 @@ describe('the connections of a process', () => {
     await expect(connect()).resolves.toBeDefined();
   });
 
-  test('the kubeconfig is read again after a refused credential', async () => {
-    const { clusters, connect, reads } = aProcess();
-    const { kubernetes } = await connect();
-    await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).rejects.toMatchObject({
-      code: 'Unauthorized',
-    });
-    await connect();
-    expect(reads()).toBe(2);
-    await clusters.close();
-  });
-
-  test('the kubeconfig of a refused credential is read at most once a minute from a store', async () => {
-    const { clusters, clock, connect, reads } = aProcess();
-    const spec = aClusterSpec({ kubeconfig: { ssm: '/x' } });
+  test.each([
+    { kubeconfig: { file: 'x' }, how: 'by each pass from a file', count: 13 },
+    { kubeconfig: { ssm: '/x' }, how: 'at most once a minute from a store', count: 3 },
+  ])('the kubeconfig of a refused credential is read $how', async ({ kubeconfig, count }) => {
+    const { clusters, clock, connect, reads } = plain();
+    const spec = aClusterSpec({ kubeconfig });
     for (let seconds = 0; seconds <= 120; seconds += 10) {
       clock.nowMs = seconds * 1000;
       const { kubernetes } = await connect(spec);
-      await expect(kubernetes.get({ kind: 'Namespace', name: 'default' })).rejects.toMatchObject({
-        code: 'Unauthorized',
-      });
+      await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({ code: 'Unauthorized' });
     }
-    expect(reads()).toBe(3);
+    expect(reads()).toBe(count);
     await clusters.close();
   });
 
   describe('a refused credential', () => {
     const withToken = (Authorization: string) => access({ authHeaders: async () => ({ Authorization }) });
-    const read = { kind: 'Namespace', name: 'default' } as const;
 
     test('a refused credential is read again once, and the pass continues with the new credential', async () => {
       const before = server.requests.length;
@@ -189,7 +141,7 @@ describe('the connections of a process', () => {
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
       await connect();
       const { kubernetes } = await connect();
-      await expect(Promise.all([kubernetes.get(read), kubernetes.get(read)])).resolves.toHaveLength(2);
+      await expect(Promise.all([kubernetes.get(NAMESPACE), kubernetes.get(NAMESPACE)])).resolves.toHaveLength(2);
       const tokens = server.requests.slice(before).map(({ headers }) => headers['authorization']);
       expect(tokens.filter((token) => token === 'new')).toHaveLength(2);
       expect(reads()).toBe(2);
@@ -201,10 +153,10 @@ describe('the connections of a process', () => {
       const { clusters, connect, reads } = aProcess(async () => withToken(stored.shift() ?? 'none'));
       await connect();
       const { kubernetes } = await connect();
-      await expect(kubernetes.get(read)).rejects.toMatchObject({ code: 'Unauthorized' });
-      await expect(kubernetes.get(read)).rejects.toMatchObject({ code: 'Unauthorized' });
+      await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({ code: 'Unauthorized' });
+      await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({ code: 'Unauthorized' });
       expect(reads()).toBe(2);
-      await expect((await connect()).kubernetes.get(read)).resolves.toBeDefined();
+      await expect((await connect()).kubernetes.get(NAMESPACE)).resolves.toBeDefined();
       expect(reads()).toBe(3);
       await clusters.close();
     });
@@ -218,7 +170,7 @@ describe('the connections of a process', () => {
       });
       await connect();
       const { kubernetes } = await connect();
-      await expect(kubernetes.get(read)).rejects.toMatchObject({
+      await expect(kubernetes.get(NAMESPACE)).rejects.toMatchObject({
         code: 'Unavailable',
         message: expect.stringMatching(/refused the credential.*cannot be read again: secret demo got no answer/),
       });
@@ -233,7 +185,7 @@ describe('the connections of a process', () => {
     const nobody = access({ server: 'http://127.0.0.1:1' });
     const { clusters, clock, connect, reads } = aProcess(async () => nobody);
     const spec = aClusterSpec({ kubeconfig });
-    const get = async () => (await connect(spec)).kubernetes.get({ kind: 'Namespace', name: 'default' });
+    const get = async () => (await connect(spec)).kubernetes.get(NAMESPACE);
     await expect(get()).rejects.toMatchObject({ code: 'Unavailable' });
     await connect(spec);
     expect(reads()).toBe(again);

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { ClusterSpec, Loop } from '../../lib/cluster/cluster-spec.ts';
-import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { orOther, otherServers, renewingTransport } from '../../lib/environment/pass-transport.ts';
 import { type ApiServerAccess, parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import type { OpenReply, Transport } from '../../lib/kubernetes/transport.ts';
@@ -8,6 +7,7 @@ import { type CertifiedKey, makeAuthority } from '../../local/stand-in/identity.
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { type FaultServer, type Reaction, startFaultServer } from '../support/api-fault-server.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
+import { anAccess, aProcess } from './a-process.ts';
 
 const authority = makeAuthority('the cluster');
 const NAMESPACE = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'default', resourceVersion: '1' } };
@@ -71,19 +71,10 @@ describe('a pass when the API server in its kubeconfig is down', () => {
     const other = await startFaultServer(react, tls);
     running.push(other);
     const text = kubeconfigTo('https://127.0.0.1:1', { ca: authority.ca, cluster, user: { token: 'secret' } });
-    const clusters = new ClusterConnections({
-      nowMs: () => 0,
-      sleep: async () => {},
-      loadKubeconfig: () => parseKubeconfig(text, 'of the test'),
-    });
-    const warnings: string[] = [];
-    const { kubernetes } = await clusters.connect(
-      aClusterSpec({
-        apiServers: [{ address: '127.0.0.1', kind: 'server', probe }],
-        service: { securePort: Number(new URL(other.url).port) },
-      }),
-      { loop, signal: new AbortController().signal, warn: (text) => warnings.push(text) },
-    );
+    const { clusters, connect, warnings } = aProcess(() => parseKubeconfig(text, 'of the test'));
+    const apiServers = [{ address: '127.0.0.1', kind: 'server', probe } as const];
+    const service = { securePort: Number(new URL(other.url).port) };
+    const { kubernetes } = await connect(aClusterSpec({ apiServers, service }), loop);
     const [got] = await Promise.allSettled([kubernetes.get({ kind: 'Namespace', name: 'default' })]);
     await clusters.close();
     return { other, got, warnings };
@@ -176,17 +167,6 @@ describe('a request of a pass that uses another API server', () => {
   });
 });
 
-const { signal } = new AbortController();
-const access = (context: string): ApiServerAccess => ({
-  server: 'https://10.0.0.1:6443',
-  basePath: '',
-  context,
-  skipTlsVerify: false,
-  tls: () => ({ rejectUnauthorized: true }),
-  authHeaders: async () => ({}),
-});
-const [old, newer] = [access('old'), access('newer')];
-
 test('the body of a reply 401 is closed before the request is repeated, so that its connection is free', async () => {
   const events: string[] = [];
   async function* refusal() {
@@ -198,8 +178,8 @@ test('the body of a reply 401 is closed before the request is repeated, so that 
     }
   }
   const kubeconfig = {
-    current: () => old,
-    newerThan: async () => newer,
+    current: () => anAccess({ context: 'old' }),
+    newerThan: async () => anAccess({ context: 'newer' }),
     forget: () => undefined,
     isProvenAgainst: () => true,
   };
@@ -207,6 +187,7 @@ test('the body of a reply 401 is closed before the request is repeated, so that 
     events.push(context);
     return { status: context === 'old' ? 401 : 200, headers: {}, body: refusal() };
   });
+  const { signal } = new AbortController();
   await expect(transport({ method: 'GET', path: '/', headers: {} }, signal)).resolves.toMatchObject({ status: 200 });
   expect(events).toEqual(['old', 'ended', 'newer']);
 });

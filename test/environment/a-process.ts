@@ -1,0 +1,42 @@
+import type { ClusterSpec } from '../../lib/cluster/cluster-spec.ts';
+import { ClusterConnections, type ClusterConnectionsOptions } from '../../lib/environment/cluster-connections.ts';
+import type { ApiServerAccess } from '../../lib/kubernetes/kubeconfig.ts';
+import type { ConnectOptions } from '../../lib/runtime/environment.ts';
+import { aClusterSpec } from '../support/a-cluster-spec.ts';
+
+/** Returns the contents of a kubeconfig without a credential. */
+export function anAccess(overrides: Partial<ApiServerAccess> = {}): ApiServerAccess {
+  return {
+    server: 'https://10.0.0.1:6443',
+    basePath: '',
+    context: 'demo',
+    skipTlsVerify: false,
+    tls: () => ({ rejectUnauthorized: true }),
+    authHeaders: async () => ({}),
+    ...overrides,
+  };
+}
+
+/** Returns the connections of a process whose kubeconfigs `load` returns. Its sleeps take no time. */
+export function aProcess(
+  load: (spec: ClusterSpec) => Promise<ApiServerAccess>,
+  overrides: Partial<ClusterConnectionsOptions> = {},
+) {
+  const clock = { nowMs: 0 };
+  const warnings: string[] = [];
+  const sleeps: number[] = [];
+  let reads = 0;
+  const clusters = new ClusterConnections({
+    nowMs: () => clock.nowMs,
+    random: () => 0.5,
+    sleep: async (ms) => void sleeps.push(ms),
+    loadKubeconfig: (spec) => {
+      reads += 1;
+      return load(spec);
+    },
+    ...overrides,
+  });
+  const connect = (spec = aClusterSpec(), loop: ConnectOptions['loop'] = 'system-namespaces') =>
+    clusters.connect(spec, { loop, signal: new AbortController().signal, warn: (text) => warnings.push(text) });
+  return { clusters, clock, connect, warnings, sleeps, reads: () => reads };
+}
