@@ -26,8 +26,7 @@ export function addressLookUp(
     }
     if (serviceRef === undefined) return resolve(host, signal);
     return unlessAborted(signal, async () => {
-      // No cluster can have the name `host`. Code that loads kubeconfigs by name therefore cannot confuse the kubeconfig of the
-      // management cluster with that of the cluster.
+      // No cluster can have the name `host`, so code that loads kubeconfigs by name cannot confuse the two kubeconfigs.
       const management = { ...spec, name: host, kubeconfig: serviceRef.kubeconfig, apiServers: [] };
       const { kubernetes } = await connect(management, { loop: 'kubernetes-service', signal, warn: () => {} });
       return addressesOfService(serviceRef, kubernetes, (name) => resolve(name, signal));
@@ -35,7 +34,6 @@ export function addressLookUp(
   };
 }
 
-/** Returns the addresses of the load balancer if the Service has one, or else those of its ready endpoints. */
 async function addressesOfService(
   { namespace, name }: NonNullable<SharedHostSpec['serviceRef']>,
   kubernetes: ClusterPort,

@@ -13,7 +13,6 @@ import { type LoopInvocation, runPass } from './run-pass.ts';
 import { containAccident } from './suspects.ts';
 import type { SetApart } from './ticks.ts';
 
-/** The values that all attempts of one invocation share. */
 export interface Batch extends LoopInvocation {
   /** True if passes run although their interval is not over. */
   readonly force: boolean;
@@ -29,10 +28,7 @@ export type Attempt =
   /** The time of the function was over before the pass could begin. */
   | { readonly outcome: 'unreached' };
 
-/**
- * Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws.
- * @param known the registration, if it was read already
- */
+/** Runs the loop's pass for one cluster, if it is due, within its own deadline. Never throws. */
 async function attemptPass(batch: Batch, name: string, known: RegisteredCluster | undefined): Promise<Attempt> {
   const { loop, environment, telemetry, remainingMs } = batch;
   const startedAtMs = environment.nowMs();
@@ -88,10 +84,7 @@ async function passIfDue(
   return { outcome: pass.errors.length > 0 ? 'failed' : 'succeeded', ...(isBack && { resumed: cluster.spec }) };
 }
 
-/**
- * Records a pass. If the cluster gave no answer, also writes a note. The next minute's invocation then gives the
- * cluster its own message.
- */
+/** Records a pass. Notes a cluster without an answer, so that the next minute's invocation gives it its own message. */
 async function recordOwnPass(
   { loop, environment, telemetry }: Batch,
   spec: ClusterSpec,
@@ -118,10 +111,7 @@ async function recordOwnPass(
   return pass;
 }
 
-/**
- * Returns the stack that owns the cluster. A stack claims a cluster without an owner, and a process without a stack claims
- * nothing. For a stack, `undefined` means that the cluster was unregistered meanwhile.
- */
+/** Returns the owner of the cluster, after the stack claimed it if it had none. `undefined`: no owner, or unregistered. */
 async function ownerOf(
   { environment: { stack, table } }: Batch,
   { owner, spec }: RegisteredCluster,
@@ -152,10 +142,7 @@ export async function attemptApart(
 /** The environments of processes that have run passes. The first passes of a process load and compile code. */
 const WARM = new WeakSet<Environment>();
 
-/**
- * Runs the passes of all clusters. Some passes may exceed their deadline while they wait for a busy event loop.
- * @param known the registrations that were already read; the registrations of other clusters are read one by one
- */
+/** Runs the passes of all clusters. Reads the registrations that are not `known` one by one. */
 export async function attemptAll(
   batch: Batch,
   clusters: readonly string[],

@@ -9,10 +9,7 @@ import {
 } from '../table/clusters.ts';
 import type { KeyValueTable } from '../table/key-value-table.ts';
 
-/**
- * The parts of a registration that ticks and figures need. They are small, because thousands of them are in memory at the
- * same time.
- */
+/** The parts of a registration that ticks and figures need, because thousands of them are in memory at the same time. */
 export interface ClusterSummary {
   readonly name: string;
   readonly intervalSeconds: Readonly<Record<Loop, number>>;
@@ -38,7 +35,7 @@ export interface ClusterListMemory {
 
 /** The time between two pages. A page costs 256 of the 3,000 reads that the partition serves per second. */
 const PAGE_EVERY_MS = 250;
-/** The delay before each loop's scheduled function reads the second page. All functions begin in the same second. */
+/** The delay before the second page, because the scheduled functions of all loops begin in the same second. */
 const SECOND_PAGE_MS: Readonly<Record<Loop, number>> = {
   'kubernetes-service': PAGE_EVERY_MS,
   'system-namespaces': 3_000,
@@ -51,11 +48,7 @@ export function listPausesMs(loop: Loop): number {
   return SECOND_PAGE_MS[loop] + 3_000;
 }
 
-/**
- * Reads all registrations page by page. Keeps the complete registrations of the first `whole` clusters. Throws the errors of
- * `clusterPages`.
- * @param wait waits between two pages
- */
+/** Reads all registrations page by page, and waits in between. Keeps the first `whole` registrations completely. */
 export async function readClusterList(
   table: KeyValueTable,
   whole: number,

@@ -26,7 +26,7 @@ const requestShape = z.strictObject({
 
 /**
  * Returns the handler that withdraws one address. It answers when the endpoints do not contain the address, or with
- * `stillPublished` when the time is over. A request may be repeated. It returns a refusal as an answer, not as an error.
+ * `stillPublished` when the time is over. A refusal is an answer, not an error.
  */
 export function deregistration(): Handler<DeregistrationResult> {
   return (event, context) => runInvocation('deregister', context, (invocation) => answer(parse(event), invocation));
@@ -45,7 +45,7 @@ async function answer(request: DeregistrationRequest, invocation: Invocation): P
   const { environment, telemetry } = invocation;
   const budgetMs = answerBudgetMs(invocation, LONGEST_MS);
   const wouldWrite = new Set<string>();
-  // A call that ignores its deadline is abandoned a little later, because its own error may still arrive.
+  // A call that ignores its deadline is abandoned later, because its own error may still arrive.
   const result = await withDeadline(environment, budgetMs, (signal) =>
     withinDeadline(environment, budgetMs + ANSWERING_MS / 2, () =>
       deregisterAddress(request, invocation, { signal, wouldWrite: (description) => wouldWrite.add(description) }),
@@ -95,7 +95,7 @@ export interface DeregistrationOptions {
   readonly dryRun?: boolean;
 }
 
-/** The greatest age of a kubeconfig. A kubeconfig that was read earlier is read again. */
+/** A kubeconfig that was read earlier is read again. */
 const KUBECONFIG_MS = 60_000;
 const CHECK_AGAIN_MS = 1_000;
 /** The codes of errors that another attempt would meet again. */
@@ -111,7 +111,7 @@ const LASTING: ReadonlySet<string> = new Set([
 
 /**
  * Withdraws the address in the table, which needs no API server, and then removes it from the endpoints. Checks every second
- * until the endpoints do not contain the address, or the time is over.
+ * whether the endpoints contain the address.
  */
 export async function deregisterAddress(
   request: DeregistrationRequest,
@@ -159,7 +159,6 @@ async function untilRemoved(
   while (last.outcome === 'deregistered' && last.stillPublished && mayChange(last.error) && !signal.aborted) {
     await pause(environment.startDeadline(CHECK_AGAIN_MS), signal);
     const changes = [...last.changes];
-    // The time is over. The withdrawal is in the table, and the answer has the result of the last check.
     const again = await deregister({ ...removal, untilMs: last.untilMs, repeated: true }).catch((error: unknown) => {
       if (signal.aborted) return undefined;
       throw error;

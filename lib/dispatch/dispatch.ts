@@ -1,4 +1,4 @@
-import { type Loop, STACK_LOOP } from '../cluster/cluster-spec.ts';
+import { STACK_LOOP } from '../cluster/cluster-spec.ts';
 import { isoTime } from '../cluster/values.ts';
 import type { LoopDefinition } from '../loops/pass.ts';
 import { DispatchError, LISTING_MS, pause } from '../runtime/deadline.ts';
@@ -16,20 +16,15 @@ import type { LoopInvocation } from './run-pass.ts';
 import { clustersApart } from './suspects.ts';
 import { queueTicks } from './ticks.ts';
 
-/**
- * Returns the handler of a loop's function. The failure of a cluster is logged, recorded and included in the summary. Only
- * failures of the event, the environment or the table fail the invocation.
- */
+/** Returns the handler of a loop's function. */
 export function loopHandler(loop: LoopDefinition): Handler<Summary> {
   const memory: ClusterListMemory = {};
   return (event, context) => runInvocation(loop.id, context, (invocation) => dispatch(loop, event, invocation, memory));
 }
 
 /**
- * Runs the passes of one loop for an event. Each due cluster has its own deadline, so no cluster delays another or fails the
- * invocation. Messages of the queue never fail the invocation, because the next tick retries.
- *
- * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed and no list is remembered.
+ * Runs the passes of one loop for an event. A cluster that fails or hangs fails no invocation and delays no other cluster.
+ * @throws DispatchError `BadEvent`, and a `TableError` if the clusters cannot be listed and no list is remembered
  */
 export async function dispatch(
   loop: LoopDefinition,
@@ -73,18 +68,10 @@ function carryOut(invocation: LoopInvocation, request: DispatchRequest): Promise
   }
 }
 
-/**
- * The additional task in each minute, by loop. The function of this loop does the task for its whole stack after its passes.
- */
-const TASKS_OF_MINUTE: Readonly<Partial<Record<Loop, typeof reportFleet>>> = { [STACK_LOOP]: reportFleet };
-
 /** The greatest age of an event. Older events are dropped, because EventBridge delivers all missed events after an outage. */
 const STALE_MS = 60_000;
 
-/**
- * Handles the scheduled invocation: queues ticks first, so that a hanging pass cannot delay them, and then runs its own
- * passes.
- */
+/** Queues the ticks of the minute, before any pass that may hang, and then runs its own passes. */
 async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<Outcome> {
   const { loop, environment, telemetry } = invocation;
   const lateMs = environment.nowMs() - dueAtMs;
@@ -99,7 +86,7 @@ async function onSchedule(invocation: LoopInvocation, dueAtMs: number): Promise<
   const batch: Batch = { ...invocation, force: false, pausedAll: list.pausedAll };
   const ran = await attemptApart(batch, own, apart, list.clusters);
   const attempts = [...logUnusable(batch, list.unreadable), ...ran];
-  if (environment.stack !== undefined) await TASKS_OF_MINUTE[loop.id]?.(invocation, list);
+  if (environment.stack !== undefined && loop.id === STACK_LOOP) await reportFleet(invocation, list);
   return { attempts, dueAtMs, ...(queued > 0 && { queued }) };
 }
 

@@ -17,13 +17,10 @@ type Intervals = Pick<ClusterSpec, 'intervalSeconds'>;
 /** The codes of errors of a pass whose API server does not answer. Such a pass uses all of its time. */
 const UNANSWERED: ReadonlySet<string> = new Set(['DeadlineExceeded', 'Unavailable']);
 const LONGEST_BACKOFF_MS = 60_000;
-/** The longest time between two passes in back-off. Such a cluster has one tick per minute, and may not be due at that tick. */
+/** A cluster in back-off has one tick per minute, and may not be due at that tick. */
 const LONGEST_SPACING_MS = 2 * LONGEST_BACKOFF_MS;
 
-/**
- * Returns whether a pass got no answer at all. A failure of the table does not count, and an answered probe shows that
- * the cluster is reachable.
- */
+/** Returns whether a pass got no answer of its cluster. A failure of the table does not count. */
 export function isWithoutAnswer(error: unknown, isAnyProbeAnswered: boolean): boolean {
   if (isAnyProbeAnswered || !(error instanceof ClusterError || error instanceof DispatchError)) return false;
   return UNANSWERED.has(error.code);
@@ -44,8 +41,8 @@ export function isDue(loop: Loop, spec: Intervals, { nowMs, last, backsOff }: Ti
 }
 
 /**
- * Returns the back-off time. It doubles with each further pass without an answer, up to a minute, so that unreachable
- * clusters do not use up the processes of the others. The first such pass does not count: a packet may have been lost.
+ * Returns the back-off time. It doubles with each further pass without an answer, up to a minute. The first such pass does not
+ * count: a packet may have been lost.
  */
 function backoffMs({ withoutAnswer = 0 }: Pick<RunRecord, 'withoutAnswer'>, intervalMs: number): number {
   const doublings = Math.max(0, withoutAnswer - 1);
@@ -64,10 +61,7 @@ export function isDueAtEveryTick(loop: Loop, spec: Intervals): boolean {
   return spec.intervalSeconds[loop] <= SCHEDULE_SECONDS[loop];
 }
 
-/**
- * The longest time between two run records of a loop that is due at every tick. A record per pass would cost more than
- * the pass.
- */
+/** A loop that is due at every tick writes a record at least so often. A record per pass would cost more than the pass. */
 export const RECORD_AT_LEAST_EVERY_MS = 60_000;
 
 /** The limit of intervals without a success, or of failures in a row, for alarms, `kbctl status` and the doctor. */

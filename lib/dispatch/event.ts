@@ -71,7 +71,6 @@ function badEvent(faults: string): DispatchError {
   );
 }
 
-/** One tick of a loop for some of its clusters, as it waits in the loop's queue. */
 export interface TickMessage {
   readonly loop: Loop;
   readonly dueAtMs: number;
@@ -95,18 +94,13 @@ export function tickBody({ loop, dueAtMs, clusters, followedUntilMs }: TickMessa
 }
 
 /** A message with the clusters whose health an invocation counts. An older version must not parse it as a tick. */
-export interface CountMessage {
-  readonly dueAtMs: number;
-  readonly names: readonly string[];
-}
-
 const count = z.looseObject({
   schema: z.literal(SCHEMA),
   dueAtMs: z.number(),
   count: z.array(clusterName).check(z.minLength(1)),
 });
 
-export function countBody({ dueAtMs, names }: CountMessage): string {
+export function countBody(dueAtMs: number, names: readonly string[]): string {
   return JSON.stringify({ schema: SCHEMA, dueAtMs, count: names });
 }
 
@@ -122,17 +116,12 @@ function tickIn(json: unknown, loop: Loop): { readonly tick: TickMessage } | { r
   return { tick: { loop, dueAtMs, clusters, ...(followedUntilMs !== undefined && { followedUntilMs }) } };
 }
 
-/**
- * Returns how late a tick may run: until the next tick is due. A tick of a suspect may run at least 30 s late, because its
- * next tick is queued only after it or in the next minute.
- */
+/** Returns how late a tick may run: until the next one is due. The next tick of a suspect may come only in the next minute. */
 function longestLateMs({ loop, followedUntilMs }: TickMessage): number {
   return Math.max(SCHEDULE_SECONDS[loop] * 1000, followedUntilMs === undefined ? 0 : 30_000);
 }
 
-/** The parsed messages of an invocation. */
 export interface ReceivedTicks {
-  /** Ticks that are due. */
   readonly ticks: readonly TickMessage[];
   /** Ticks of an earlier process that ended before their passes ended. */
   readonly interrupted: readonly TickMessage[];

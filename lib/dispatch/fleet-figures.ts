@@ -21,21 +21,18 @@ const NOTHING_WRONG: ClusterHealth = {
   ...{ withFindings: false, withTwoOwners: false, withCredentialsEnding: false, fullestRangePercent: 0 },
 };
 
-/** The health of a cluster whose records cannot be read: the cluster counts as failing in all loops. */
+/** The health of a cluster whose records cannot be read. */
 const UNREADABLE: ClusterHealth = { ...NOTHING_WRONG, failing: LOOPS };
 
-/**
- * The number of clusters that a function of 256 MB can count in addition to its ticks. Larger fleets are counted in
- * parts, by queue messages.
- */
+/** The number of clusters that a function of 256 MB can count in addition to its ticks. */
 export const COUNTED_AT_ONCE = 250;
 /** Parts are counted in the middle of the minute: a late part would be added to the next minute's figures. */
 const PARTS_FROM_SECONDS = 20;
 const PARTS_WITHIN_SECONDS = 20;
 
 /**
- * Counts the stack's clusters by their health, as their run records show it, and logs the unhealthy ones. Never throws.
- * If the records cannot be read, the figures are missing and an alarm fires.
+ * Counts the stack's clusters by their health, and logs the unhealthy ones. Counts a large fleet in parts, by queue messages.
+ * Never throws. If the records cannot be read, the figures are missing and an alarm fires.
  */
 export async function reportFleet(
   invocation: Invocation,
@@ -55,7 +52,7 @@ export async function reportFleet(
   );
   const dueAtMs = environment.nowMs();
   const messages = parts.map((names, at) => ({
-    body: countBody({ dueAtMs, names }),
+    body: countBody(dueAtMs, names),
     delaySeconds: PARTS_FROM_SECONDS + Math.floor((PARTS_WITHIN_SECONDS * at) / parts.length),
   }));
   await sendTicks(messages, invocation);
@@ -127,10 +124,7 @@ export interface ClusterHealth {
   readonly fullestRangePercent: number;
 }
 
-/**
- * Returns the health of a cluster from its run records. A paused cluster is neither overdue nor failing, because no pass
- * runs.
- */
+/** Returns the health of a cluster. A paused cluster is neither overdue nor failing, because no pass runs. */
 export function healthOf(
   entry: ClusterSummary,
   records: RunRecords,

@@ -10,10 +10,8 @@ import type { LoopInvocation } from './run-pass.ts';
 import { containAccident, proveSuspects } from './suspects.ts';
 import { followingTick, NONE_APART, queueTicks, sendTicks } from './ticks.ts';
 
-/** The result of an invocation, for its log line. */
 export interface Outcome {
   readonly attempts: readonly NamedAttempt[];
-  /** The time at which the ticks were due. */
   readonly dueAtMs?: number;
   readonly queued?: number;
 }
@@ -45,10 +43,7 @@ export async function onMessages(invocation: LoopInvocation, messages: readonly 
   }
 }
 
-/**
- * Queues the next tick of suspects. For clusters that answer again, also queues ticks for the rest of this minute. The scheduled
- * invocation queues ticks for these clusters from the next minute on.
- */
+/** Queues the next tick of suspects, and the ticks until the next minute of clusters that answer again. */
 async function queueNext(
   invocation: LoopInvocation,
   ticks: readonly TickMessage[],

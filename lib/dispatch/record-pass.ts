@@ -9,13 +9,12 @@ import { cutLines, MAX_FINDINGS, type ReadRunRecord, type RunRecord, writeRunRec
 import { describeError } from '../telemetry/telemetry.ts';
 import { isDueAtEveryTick, RECORD_AT_LEAST_EVERY_MS } from './due.ts';
 
-/** A pass that succeeded or failed. */
 export interface EndedPass {
   readonly passId: string;
   readonly mode: Mode;
   readonly startedAtMs: number;
   readonly durationMs: number;
-  /** The report. Absent if the pass was abandoned or threw. */
+  /** Absent if the pass was abandoned or threw. */
   readonly report?: PassReport;
   /** The thrown error, or the failures that did not stop the pass. The pass failed if there is any. */
   readonly errors: readonly unknown[];
@@ -55,7 +54,6 @@ function recordOf(pass: EndedPass, previous: RunRecord | undefined): RunRecord {
   };
 }
 
-/** Returns the findings for the record. A pass without a report keeps the findings of the previous pass. */
 function findingsOf(
   { report }: EndedPass,
   previous: RunRecord | undefined,
@@ -71,7 +69,6 @@ function findingsOf(
 /** The names of the numbers that a pass without a report keeps from the previous pass. */
 const KEPT_COUNTS = ['needAttention', 'allocated', 'capacity', 'secondaryAllocated', 'secondaryCapacity'];
 
-/** Returns the figures of the pass, and those that the alarms on the whole fleet need. */
 function countsOf({ report, credentialEndsSoon }: EndedPass, previous: RunRecord | undefined): RunRecord['counts'] {
   const kept = Object.entries(previous?.counts ?? {}).filter(([name]) => KEPT_COUNTS.includes(name));
   const needAttention = [...foundByType(report)].reduce(
@@ -104,12 +101,10 @@ function writesOf(
   };
 }
 
-/** Returns the number of findings that were only counted. */
 export function unlistedCount(report: PassReport | undefined): number {
   return [...(report?.unlisted?.values() ?? [])].reduce((sum, count) => sum + count, 0);
 }
 
-/** Returns whether this pass changed the run record, or the record in the table is old. */
 function isWorthRecording(
   loop: Loop,
   spec: ClusterSpec,
@@ -133,10 +128,7 @@ function withoutFigures({ outcome, mode, observed, findings, state, events }: Ru
   return { outcome, mode, observed, findings, state, events };
 }
 
-/**
- * Returns whether the record is due to be written again. It is already due half a tick early, because otherwise it would be
- * written a tick late.
- */
+/** A record is due half a tick early, because it would otherwise be written a tick late. */
 function isOld(previous: RunRecord, nowMs: number): boolean {
   return nowMs < previous.startedAtMs || nowMs - previous.startedAtMs >= RECORD_AT_LEAST_EVERY_MS - 5_000;
 }
@@ -147,10 +139,8 @@ export interface RecordOptions {
 }
 
 /**
- * Writes the record of a pass. Never throws.
- * @param last the record that was read before the pass
- * @returns the pass. It counts as failed if its record could not be written, because the next pass needs the state in
- * the record.
+ * Writes the record of a pass. Never throws. Returns the pass, which failed if its record could not be written, because the
+ * next pass needs the state in the record.
  */
 export async function recordPass(
   environment: Pick<Environment, 'startDeadline' | 'table'>,

@@ -21,7 +21,6 @@ import { type EndedPass, foundByType, isNews } from './record-pass.ts';
 /** The usage of a range is always logged if it has at least this percentage. */
 const FULL_PERCENT = 80;
 
-/** Counts the pass, and logs it if it is news. */
 export function logPass(
   telemetry: Telemetry,
   loop: Loop,
@@ -132,16 +131,12 @@ function failing({ errors }: EndedPass): Change {
   return { change: 'failing', error: describeError(errors[0]) };
 }
 
-/** @param changes the lines of a pass or a deregistration */
 export function endpointsChanges(changes: readonly string[]): readonly Change[] {
   const lines = changes.filter((line) => /^\w+ endpoint(s|slice) /.test(line));
   return lines.length === 0 ? [] : [{ change: 'endpointsChanged', changes: cutLines(lines) }];
 }
 
-/**
- * Returns the changes of findings. A pass without a report has no findings to compare. Only findings in the run record are
- * published, because the next pass cannot know whether other findings were already published.
- */
+/** Only findings in the run record are published, because the next pass cannot know which others were published. */
 function findingChanges({ report }: EndedPass, previous: RunRecord | undefined): Change[] {
   if (report === undefined) return [];
   const before = new Map((previous?.findings ?? []).map((finding) => [keyOf(finding), finding]));
@@ -154,16 +149,13 @@ function findingChanges({ report }: EndedPass, previous: RunRecord | undefined):
   ];
 }
 
-/**
- * Returns the key of a finding. It does not contain the message, which may differ between passes. A finding and its entry in
- * the run record have the same key.
- */
+/** Returns a key that a finding shares with its entry in the run record. The message may differ between passes. */
 function keyOf(finding: Finding | RecordedFinding): string {
   const { type, item, service } = cutFinding(finding);
   return JSON.stringify([type, item, service]);
 }
 
-/** Publishes changes of a cluster. Never throws: a pass must not fail because of an event. */
+/** Publishes changes of a cluster. Never throws. */
 export async function publishChanges(
   { environment, telemetry }: Pick<Invocation, 'environment' | 'telemetry'>,
   of: Pick<ClusterEvent, 'cluster' | 'function'>,
@@ -183,7 +175,6 @@ export async function publishChanges(
   });
 }
 
-/** Returns the distinct reasons why messages were not sent, for a log field. */
 export function reasonsOf(unsent: readonly Unsent<unknown>[]): readonly string[] | undefined {
   return someOf([...new Set(unsent.map(({ error }) => errorSentence(error)))]);
 }

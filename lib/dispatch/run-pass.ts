@@ -15,7 +15,6 @@ import type { ClusterListMemory } from './cluster-list.ts';
 import { isWithoutAnswer, pauseInForce, spacingMs } from './due.ts';
 import type { EndedPass } from './record-pass.ts';
 
-/** An invocation of one loop's function. */
 export interface LoopInvocation extends Invocation {
   readonly loop: LoopDefinition;
   readonly memory: ClusterListMemory;
@@ -26,7 +25,7 @@ export interface PassInput {
   readonly cluster: RegisteredCluster;
   readonly previous: RunRecord | undefined;
   readonly startedAtMs: number;
-  /** The signal that ends every call of the pass. A call that ignores the signal is abandoned. */
+  /** Ends every call of the pass. A call that ignores the signal is abandoned. */
   readonly signal: AbortSignal;
   readonly warn: (text: string) => void;
   readonly writes: Writes;
@@ -105,11 +104,7 @@ function passContext(
   };
 }
 
-/**
- * Reads the registration, its pause and the pause of all clusters again. The pass may have begun minutes ago, with a cluster
- * list that was even older.
- * @throws OlderSpecError, TableError
- */
+/** Reads the registration and the pauses again, because the cluster list may be minutes old. @throws OlderSpecError */
 async function confirmRegistration(
   environment: Environment,
   { cluster: { spec, generation }, evenIfPaused = false }: PassInput,
@@ -129,7 +124,6 @@ async function confirmRegistration(
   if (pause !== undefined) throw ended(`cluster ${name} was paused by ${pause.by} (${pause.reason})`);
 }
 
-/** Writes the events of a pass within its time. Never throws: a pass must not fail because of an event. */
 async function writePassEvents(
   environment: Environment,
   { loop, cluster, previous, signal }: PassInput,

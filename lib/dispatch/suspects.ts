@@ -35,9 +35,8 @@ export async function clustersApart(invocation: LoopInvocation): Promise<SetApar
 }
 
 /**
- * Marks the clusters of a process that ended or was blocked as suspects: from now on each of them has separate messages. If
- * they shared a message, immediately queues a separate tick for each, because their other ticks of this minute still share
- * messages. Never throws.
+ * Marks the clusters of a process that ended or was blocked as suspects, which have separate messages. If they shared a
+ * message, queues a separate tick for each now, because their other ticks of this minute still share messages. Never throws.
  */
 export async function containAccident(invocation: LoopInvocation, accident: Accident, reason: string): Promise<void> {
   const { loop, environment, telemetry } = invocation;
@@ -61,9 +60,7 @@ export async function containAccident(invocation: LoopInvocation, accident: Acci
   }
 }
 
-/**
- * Records that the passes of these suspects ended without an accident. Never throws: if the record fails, a later pass writes it.
- */
+/** Records that the passes of these suspects ended without an accident. Never throws: a later pass writes the record. */
 export async function proveSuspects(invocation: LoopInvocation, clusters: readonly string[]): Promise<void> {
   const { loop, environment } = invocation;
   const { stack } = environment;

@@ -18,9 +18,7 @@ export interface Ticking {
 
 /** Clusters whose ticks are in separate messages. */
 export interface SetApart {
-  /** Clusters whose last pass of the loop got no answer. */
   readonly unreachable: ReadonlySet<string>;
-  /** Clusters whose passes still run alone. */
   readonly suspects: ReadonlyMap<string, Suspect>;
 }
 
@@ -32,10 +30,7 @@ export interface PlannedTick extends OutgoingMessage {
   readonly isFirst: boolean;
 }
 
-/**
- * The number of messages that one process can handle per interval. If its clusters answer, the passes of a message end
- * within a quarter of the shortest interval.
- */
+/** The number of messages that one process can handle in the shortest interval, if its clusters answer. */
 const MESSAGES_OF_A_SLOT = 4;
 const LEAST_CONCURRENCY = 10;
 /** The number of messages with a single suspect that every stack can process per interval. */
@@ -62,10 +57,8 @@ interface PlanOptions {
 
 /**
  * Returns the ticks that the minute's invocation queues: those until the next minute and, for several clusters, first
- * the ticks that are due now. Omits times that have passed, because the tick that is due now replaces them.
- *
- * Passes of unreachable clusters use all of their time, and a suspect may block its process. Such clusters have
- * separate messages after the others, and one tick per minute. A suspect shares its message with no other cluster.
+ * the ticks that are due now. Passes of unreachable clusters use all of their time, and a suspect may block its process. Such
+ * clusters have separate messages after the others, and one tick per minute. A suspect shares its message with no other cluster.
  */
 export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOptions): PlannedTick[] {
   const { dueAtMs, nowMs, apart } = options;
@@ -95,10 +88,9 @@ export function planTicks(loop: Loop, all: readonly Ticking[], options: PlanOpti
 }
 
 /**
- * Spreads some of the clusters over seconds, by a hash of the name, so that each keeps its second when other clusters
- * are added or removed. Simultaneous ticks of a fleet would be more than Lambda's pollers receive in time, and would
- * read all registrations in one second. If all messages can be processed at once, clusters are not spread, because
- * spreading would need more messages.
+ * Spreads clusters over seconds by a hash of the name, so that each keeps its second when other clusters are added or removed.
+ * Simultaneous ticks of a fleet would be more than Lambda's pollers receive in time. If all messages can be processed at
+ * once, clusters are not spread, because spreading would need more messages.
  */
 function spread(
   some: readonly Ticking[],
@@ -109,10 +101,7 @@ function spread(
   return [...Map.groupBy(some, ({ name }) => secondOf(name) * 1000)].sort(([one], [other]) => one - other);
 }
 
-/**
- * Returns a cluster's second by its FNV-1a hash. The low bits of this hash differ even for names that differ only in their last
- * letter, so that such clusters get different seconds.
- */
+/** Returns a cluster's second by its FNV-1a hash, whose low bits differ for names that differ only in their last letter. */
 function secondOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const letter of name) hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193);
@@ -155,7 +144,6 @@ function ticksAt(
   );
 }
 
-/** Returns the message of a tick. */
 export function plannedTick(tick: TickMessage, nowMs: number): PlannedTick {
   const delaySeconds = Math.ceil((tick.dueAtMs - nowMs) / 1000);
   return { tick, body: tickBody(tick), delaySeconds, isFirst: tick.dueAtMs === nowMs };

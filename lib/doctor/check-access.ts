@@ -67,10 +67,7 @@ export async function checkName(access: ApiServerAccess, resolve: HostResolver):
   return [fail('dns', `${host} has no address here`, fix)];
 }
 
-/**
- * Sends requests with the credential to the API server. Also checks the user, because an API server answers some
- * requests of any caller.
- */
+/** Checks the version, and the user, because an API server answers some requests of any caller. */
 export async function checkApiServer({ server }: ApiServerAccess, review: SelfReview): Promise<readonly DoctorLine[]> {
   const version = await review.version();
   const user = await review.user();
@@ -84,7 +81,6 @@ export async function checkApiServer({ server }: ApiServerAccess, review: SelfRe
   return [ok('api server', `${server} is Kubernetes ${version}, and accepts the credential${as}`)];
 }
 
-/** Warns if the allocator is the table, but the cluster has no webhook that makes its API servers use the table. */
 export async function checkWebhook({ allocator }: ClusterSpec, review: SelfReview): Promise<readonly DoctorLine[]> {
   if (allocator !== 'table' || (await review.hasWebhook()) !== false) return [];
   const message = `allocator table, and MutatingWebhookConfiguration ${WEBHOOK} does not exist: stock API servers allocate beside the table`;
@@ -101,10 +97,7 @@ const TOO_MUCH: Permission = { verb: 'update', group: '', resource: 'endpoints',
 
 const ADD = 'Add them where the comments in deploy/rbac.yaml name this option, and apply it';
 
-/**
- * Checks every permission that the loops need for this spec. Unless the API server is on this machine, also warns if the user has
- * the permission {@link TOO_MUCH}.
- */
+/** Checks the permissions that the loops need for this spec, and warns of excessive ones. */
 export async function checkRights(
   review: SelfReview,
   spec: ClusterSpec,
@@ -117,7 +110,6 @@ export async function checkRights(
   return [...(await Promise.all(needed)), ...(isOnThisMachine(server) ? [] : await checkExcess(review))];
 }
 
-/** Returns the permissions that only options of the spec need. */
 function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
   const slices = { group: 'discovery.k8s.io', resource: 'endpointslices', namespace: 'default' };
   const addresses = { group: 'networking.k8s.io', resource: 'ipaddresses' };
@@ -132,7 +124,7 @@ function optionalGroups(spec: ClusterSpec): PermissionGroup[] {
   ];
 }
 
-/** Returns true if the host of a URL is a loopback address, for example of a user's own test cluster. */
+/** A user's own test cluster may have the address of this machine. */
 function isOnThisMachine(url: string): boolean {
   const address = parseAddress(hostOf(new URL(url)));
   return address !== undefined && isLoopback(address);
@@ -172,7 +164,6 @@ interface Probing {
   readonly signal: AbortSignal;
 }
 
-/** Probes each address that may be published, as the kubernetes-service loop does. */
 export async function checkProbes(
   spec: ClusterSpec,
   leases: readonly Lease[],

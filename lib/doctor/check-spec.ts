@@ -34,7 +34,6 @@ export function checkSpec(cluster: RegisteredCluster, stack: string | undefined,
   return lines;
 }
 
-/** Checks that the spec has the ranges of the cluster, and its Service. */
 export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): Promise<readonly DoctorLine[]> {
   const [cidrs, service] = await Promise.all([
     listServiceCidrs(kubernetes),
@@ -64,7 +63,6 @@ export async function checkService(spec: ClusterSpec, kubernetes: ClusterPort): 
   return [...record, ok('service', `Service default/kubernetes is ${clusterIP}, in ${range}`)];
 }
 
-/** Returns a line with the ServiceCIDRs from which the API servers allocate cluster IPs. */
 function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]): DoctorLine[] {
   if (allocator !== 'apiserver' || cidrs.length === 0) return [];
   const names = cidrs.map(({ name, networks, ready }) => {
@@ -75,10 +73,7 @@ function recordLines({ allocator }: ClusterSpec, cidrs: readonly ServiceCidr[]):
   return [ok('service', `API servers allocate from ServiceCIDR ${names.slice(0, MOST_NAMES).join(', ')}${more}`)];
 }
 
-/**
- * Checks that the ranges of the spec contain the ServiceCIDRs. If the API servers allocate, checks only the default
- * ServiceCIDR.
- */
+/** Checks that the ranges of the spec contain the ServiceCIDRs: only the default one if the API servers allocate. */
 function rangeDifference(
   { serviceClusterIPRanges, allocator }: ClusterSpec,
   cidrs: readonly ServiceCidr[],

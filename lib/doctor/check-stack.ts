@@ -24,7 +24,6 @@ export async function checkTable(table: KeyValueTable, nowMs: number): Promise<r
   return [fail('table', `${listed.length} items are listed after 1 was written`, fix)];
 }
 
-/** @param skewMs the least difference between the clocks of this host and the table that the table's replies prove */
 export function checkClock(skewMs: number): readonly DoctorLine[] {
   const apart = `${(Math.abs(skewMs) / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the table's`;
   if (Math.abs(skewMs) <= MOST_SKEW_MS) return [ok('clock', "agrees with the table's")];

@@ -34,7 +34,7 @@ export function doctor(environmentOf: () => DoctorEnvironment): Handler<DoctorAn
         warnings: levels.get('warn')?.length ?? 0,
         failures: levels.get('fail')?.length ?? 0,
       };
-      invocation.telemetry.log(counts.failures > 0 ? 'warn' : 'info', 'doctor: looked', counts);
+      invocation.telemetry.log(counts.failures > 0 ? 'warn' : 'info', 'doctor: checks completed', counts);
       return { lines, ok: counts.failures === 0 };
     });
 }
@@ -77,7 +77,6 @@ async function checkStack(
   return [...ofTable, ...(clock === undefined ? [] : checkClock(clock.skewMs())), ...ofQueues];
 }
 
-/** Returns the clusters to check, and the lines about the list of clusters. */
 async function chosen(name: string | undefined, { environment }: Invocation, signal: AbortSignal) {
   const { clusters, unreadable, pausedAll } = await listClusters(environment.table(signal));
   const isChosen = (cluster: string) => name === undefined || cluster === name;
@@ -100,7 +99,6 @@ async function chosen(name: string | undefined, { environment }: Invocation, sig
   return { clusters: found, lines };
 }
 
-/** Returns the lines of one cluster, each with its name. A cluster that hangs does not delay the others. */
 async function inTime(
   cluster: RegisteredCluster,
   { environment, remainingMs }: Invocation,

@@ -55,7 +55,7 @@ export function fail(check: Check, message: string, fix?: string): DoctorLine {
   return { check, level: 'fail', message, ...(fix !== undefined && { fix }) };
 }
 
-/** Returns an error as a line without `fix`, because the message of an expected error contains the action. */
+/** The line has no `fix`, because the message of an expected error contains the action. */
 export function failed(check: Check, error: unknown): DoctorLine {
   return fail(check, describeError(error).message);
 }

@@ -33,10 +33,8 @@ export interface ClusterConnectionsOptions {
   readonly random?: () => number;
 }
 
-/** The kubeconfig of a cluster in this process. */
 interface KnownKubeconfig {
   readonly access: ApiServerAccess;
-  /** The hash of the URL and the CA in the kubeconfig. */
   readonly controlPlane: string;
   readonly readAtMs: number;
   readonly keepMs: number;
@@ -48,30 +46,23 @@ interface KnownKubeconfig {
   readonly askedAtMs?: number;
 }
 
-/**
- * The shortest time for which a kubeconfig is kept. The time is random, up to twice as long, so that a fleet's reads
- * are spread.
- */
+/** The shortest time for which a kubeconfig is kept. The longest is twice as long, so that a fleet's reads are spread. */
 const KEEP_MS = 4 * 60 * 60_000;
 /** The time for which a kubeconfig is kept if a renewed one is expected, or if reading it costs nothing. */
 const KEEP_BRIEFLY_MS = 5 * 60_000;
-/**
- * The shortest time between two reads of a kubeconfig from a store while the server is unreachable or refuses the
- * credential. AWS charges for each read.
- */
+/** The shortest time between two reads from a store while the server does not accept a request. AWS charges for each read. */
 const STORE_PAUSE_MS = 60_000;
 const MOST_KNOWN = 10_000;
 /**
- * Loops whose passes may use another API server of the spec. Repairs wait for the kubeconfig's own server: the spec may
- * list a server of a former control plane, and a repair would free everything that this server does not list.
+ * Loops whose passes may use another API server of the spec. This may be one of a former control plane, and a repair would
+ * free everything that it does not list.
  */
 const MAY_USE_ANOTHER: ReadonlySet<Loop> = new Set(['kubernetes-service', 'system-namespaces']);
 
 /**
- * The connections to the clusters of this process. A kubeconfig is kept for hours. It is read again, at most once a
- * minute from a store: within a pass whose credential was refused or whose server showed a certificate that does not
- * verify; for the next pass after the server was unreachable; every five minutes in the last third of its credential's
- * life; and before a pass frees anything.
+ * The connections of this process. A kubeconfig is kept for hours. It is read again, at most once a minute from a store: within
+ * a pass whose credential was refused or whose server showed a certificate that does not verify; for the next pass after the
+ * server was unreachable; every five minutes in the last third of its credential's life; and before a pass frees anything.
  */
 export class ClusterConnections {
   readonly #options: ClusterConnectionsOptions;
@@ -122,7 +113,6 @@ export class ClusterConnections {
     return used.size === 1 && used.has(controlPlane);
   }
 
-  /** Closes every connection when its requests have ended. */
   async close(): Promise<void> {
     this.#known.clear();
     this.#keptOfProbes.close();
@@ -137,10 +127,7 @@ export class ClusterConnections {
     return nowMs - known.readAtMs < (isBrief ? KEEP_BRIEFLY_MS : known.keepMs) ? known : undefined;
   }
 
-  /**
-   * Reads the kubeconfig of a cluster. Keeps it only if the read succeeds: after a read that hangs or fails, the next pass
-   * reads again.
-   */
+  /** Reads the kubeconfig of a cluster. After a read that hangs or fails, the next pass reads again. */
   async #open({ key, spec, signal, warn }: Opening): Promise<KnownKubeconfig> {
     const { nowMs, loadKubeconfig, random = Math.random } = this.#options;
     const access = await this.#pacer.paced(spec, signal, () => loadKubeconfig(spec, signal));
@@ -187,7 +174,7 @@ export class ClusterConnections {
     });
   }
 
-  /** @param used the control planes that the pass may have sent requests to */
+  /** @param used gets the control planes that the pass may have sent requests to */
   #ofPass(opening: Opening, opened: KnownKubeconfig, isReadInPass: boolean, used: Set<string>): PassKubeconfig {
     let latest = opened;
     let renewal: Promise<KnownKubeconfig> | undefined;
@@ -228,7 +215,7 @@ export class ClusterConnections {
   }
 }
 
-/** Returns the key of a control plane without the credential: every credential reads the same Services. */
+/** Returns a hash without the credential, because every credential reads the same Services. */
 function controlPlaneOf({ server, basePath, tls }: ApiServerAccess): string {
   const { ca = '', servername = '' } = tls();
   return createHash('sha256')
@@ -248,7 +235,6 @@ function endText({ what, endsMs }: CredentialEnd): string {
   return `the ${what} of the kubeconfig ends at ${new Date(endsMs).toISOString()}: renew it (docs/kubeconfig-secret.md)`;
 }
 
-/** Returns a function that logs each text once. Created once per cluster for the life of a process. */
 function warnOnce(warn: (text: string) => void): (text: string) => void {
   const warned = new Set<string>();
   return (text) => {

@@ -26,7 +26,6 @@ export function environmentFrom(variables: Variables): Environment {
   return environment;
 }
 
-/** Kubeconfig files are read from the folder of the function's code. */
 function kubeconfigsOf(variables: Variables): LoadKubeconfig {
   const folder = variables['LAMBDA_TASK_ROOT'] ?? process.cwd();
   return kubeconfigLoader(folder, kubeconfigSources(), { refuseLocal: isLambda(variables) });

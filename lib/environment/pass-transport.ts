@@ -7,30 +7,20 @@ import type { ApiServerAccess } from '../kubernetes/kubeconfig.ts';
 import { networkFaultOf } from '../kubernetes/network-fault.ts';
 import type { ApiRequest, OpenReply, Transport } from '../kubernetes/transport.ts';
 
-/**
- * The kubeconfig of one pass. If a server refuses the credential, or shows an untrusted certificate, a newer kubeconfig
- * may exist.
- */
+/** The kubeconfig of one pass, which may become outdated during the pass. */
 export interface PassKubeconfig {
-  /** Returns the kubeconfig that was read last. */
   readonly current: () => ApiServerAccess;
-  /**
-   * Returns a newer kubeconfig than `used`, and reads it now if necessary. Returns `undefined` if `used` was read in this pass or
-   * within the last minute.
-   */
+  /** Reads a newer kubeconfig than `used` if necessary; `undefined` if `used` was read in this pass or the last minute. */
   readonly newerThan: (used: ApiServerAccess) => Promise<ApiServerAccess | undefined>;
-  /** Discards the kubeconfig, so that the next pass reads it again if the last read is old enough. */
+  /** Lets the next pass read the kubeconfig again, if the last read is old enough. */
   readonly forget: () => void;
-  /**
-   * Returns whether a failed certificate verification of this URL counts. It counts if the kubeconfig was read after
-   * the URL began to fail. The failure is remembered together with the kubeconfig.
-   */
+  /** Remembers a failed certificate verification. It counts if the kubeconfig was read after the URL began to fail. */
   readonly isProvenAgainst: (url: string) => boolean;
 }
 
 /**
- * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification.
- * The repetition is safe, because the API server did not execute the first request.
+ * Returns a transport that repeats a request with a newer kubeconfig after a 401 or a failed certificate verification, because
+ * the API server did not execute it.
  */
 export function renewingTransport(
   kubeconfig: PassKubeconfig,
@@ -46,11 +36,13 @@ export function renewingTransport(
       if (again.status === 401) kubeconfig.forget();
       return again;
     } catch (error) {
-      const newer =
-        networkFaultOf(error) === 'tls' ? await kubeconfig.newerThan(used).catch(() => undefined) : undefined;
-      if (newer !== undefined) return retried(kubeconfig, () => transportOf(newer)(request, signal));
-      kubeconfig.forget();
-      throw error;
+      const isUntrusted = networkFaultOf(error) === 'tls';
+      const newer = isUntrusted ? await kubeconfig.newerThan(used).catch(() => undefined) : undefined;
+      const again = newer === undefined ? Promise.reject(error) : transportOf(newer)(request, signal);
+      return again.catch((last: unknown) => {
+        kubeconfig.forget();
+        throw last;
+      });
     }
   };
 }
@@ -61,25 +53,13 @@ async function inPlaceOf({ body }: OpenReply, work: () => Promise<OpenReply>): P
   return work();
 }
 
-async function retried(kubeconfig: PassKubeconfig, work: () => Promise<OpenReply>): Promise<OpenReply> {
-  try {
-    return await work();
-  } catch (error) {
-    kubeconfig.forget();
-    throw error;
-  }
-}
-
 function refusedAndUnread(error: unknown): never {
   if (!(error instanceof ClusterError)) throw error;
   const message = `The API server refused the credential, and the kubeconfig cannot be read again: ${error.message}`;
   throw new ClusterError(error.code, message, { cause: error });
 }
 
-/**
- * Probes again with the kubeconfig that was read after a failed verification or a 401. A failed verification counts
- * only if the kubeconfig was read after the server began to fail: before that, the kubeconfig may be outdated.
- */
+/** Returns a prober that probes again with a newer kubeconfig after a failed certificate verification or a 401. */
 export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: ApiServerAccess) => Prober): Prober {
   return async (target, signal) => {
     const used = kubeconfig.current();
@@ -94,9 +74,9 @@ export function renewingProber(kubeconfig: PassKubeconfig, proberOf: (access: Ap
   };
 }
 
-/** The most other servers to try. Each of them costs a connection per pass while the kubeconfig's server is down. */
+/** Each other server costs a connection per pass while the kubeconfig's server is down. */
 const MOST_OTHERS = 16;
-/** The time limit for an answer of the kubeconfig's server. A pass of 9 s then has time left for another server. */
+/** A pass of 9 s then has time left for another server. */
 const FIRST_ANSWER_MS = 3_000;
 
 /**

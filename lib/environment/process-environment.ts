@@ -8,10 +8,7 @@ import { powertoolsTelemetry } from '../telemetry/powertools.ts';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/**
- * Creates the entry point of a function from its handler. The first invocation creates the environment. It fails with a
- * `DispatchError` of code `BadEnvironment` if a variable is missing.
- */
+/** Returns the entry point of a function. The first invocation creates the environment, and fails if a variable is missing. */
 export function deployed<Answer, Of extends TableEnvironment>(
   handler: Handler<Answer, Of>,
   environmentFrom: (variables: Variables) => Of,
@@ -22,8 +19,8 @@ export function deployed<Answer, Of extends TableEnvironment>(
     const { awsRequestId } = context;
     return handler(event, {
       environment,
+      awsRequestId,
       getRemainingTimeInMillis: () => context.getRemainingTimeInMillis(),
-      ...(awsRequestId !== undefined && { awsRequestId }),
     });
   };
 }
@@ -41,14 +38,7 @@ export function tableEnvironmentFrom(variables: Variables): TableEnvironment {
   const { nowMs } = clock;
   const table = (deadline: AbortSignal) =>
     dynamoDbTable({ client, tableName, deadline, nowMs, newWriteId: randomUUID });
-  return {
-    nowMs,
-    clock,
-    startDeadline,
-    telemetry: powertoolsTelemetry,
-    stack,
-    table,
-  };
+  return { nowMs, clock, startDeadline, telemetry: powertoolsTelemetry, stack, table };
 }
 
 export function required(variables: Variables, name: string): string {

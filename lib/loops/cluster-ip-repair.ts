@@ -57,7 +57,7 @@ function isNarrowerThanDefault(network: Network): boolean {
   return own !== undefined && network.text !== own.text && containsNetwork(own, network);
 }
 
-/** Returns the repair of cluster IPs. Tests pass a `makeRange` whose allocator fails. */
+/** Returns the repair of cluster IPs. */
 export function clusterIps(
   makeRange: MakeRange<string>,
   isServedAddress?: (address: string) => boolean,
@@ -73,7 +73,7 @@ export function clusterIps(
   };
 }
 
-/** Returns a range whose allocator does not choose items, because a repair allocates only items that Services claim. */
+/** The allocator chooses no items, because a repair allocates only items that Services claim. */
 function ipRange(cidr: string): ReturnType<MakeRange<string>> {
   return ipRangeOf(cidr, () => 0);
 }

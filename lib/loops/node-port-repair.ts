@@ -12,7 +12,7 @@ export const nodePortRepair: LoopDefinition = {
   run: (context) => repairPass(nodePorts(portRange), context),
 };
 
-/** Returns the repair of node ports. Tests pass a `makeRange` whose allocator fails. */
+/** Returns the repair of node ports. */
 export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
   return {
     loop: 'node-port-repair',
@@ -34,7 +34,7 @@ export function nodePorts(makeRange: MakeRange<number>): RepairKind<number> {
   };
 }
 
-/** Returns a range whose allocator does not choose items, because a repair allocates only items that Services claim. */
+/** The allocator chooses no items, because a repair allocates only items that Services claim. */
 function portRange(text: string): ReturnType<MakeRange<number>> {
   return portRangeOf(text, () => 0);
 }

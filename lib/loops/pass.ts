@@ -4,10 +4,7 @@ import type { ClusterPort, ControlPlane, LookUp, Prober } from '../kubernetes/cl
 import type { KeyValueTable, TableValue } from '../table/key-value-table.ts';
 import type { RunRecord } from '../table/run-records.ts';
 
-/**
- * Everything that one pass may use. Calls of its ports end at the deadline of the pass. Writes that the pass may not make
- * fail or are withheld (`writes.ts`).
- */
+/** Everything that one pass may use. Its ports end at the deadline, and withhold writes that it may not make (`writes.ts`). */
 export interface PassContext {
   readonly spec: ClusterSpec;
   /** The generation of the spec in which its ranges or its allocator last changed. The pass saves it in each range. */
@@ -21,21 +18,15 @@ export interface PassContext {
   readonly nowMs: () => number;
   /** The current time between two passes of the loop: its interval, or more while the cluster does not answer. */
   readonly triesEveryMs: number;
-  /**
-   * Starts a deadline that ends no later than the deadline of the pass. The caller must cancel it after use, or the process
-   * waits for its end.
-   */
+  /** Starts a deadline. The caller must cancel it after use, or the process waits for its end. */
   readonly startDeadline: (ms: number) => { readonly signal: AbortSignal; readonly cancel: () => void };
-  /** Waits for a short time in which the API server may react. Ends at the deadline of the pass. */
+  /** Waits for this time, but no longer than until the deadline of the pass. */
   readonly pause: (ms: number) => Promise<void>;
   /** The record of the last pass of the loop; `undefined` before the first pass. */
   readonly previous: Pick<RunRecord, 'observed' | 'lastSuccessAtMs' | 'state'> | undefined;
 }
 
-/**
- * The changes and findings of a pass. Expected problems are in `findings` and `errors`. If the pass throws, it ends as
- * failed.
- */
+/** The result of a pass, with its expected problems. A pass that throws ends as failed. */
 export interface PassReport {
   /** A line for each write, such as `created namespace kube-system`. */
   readonly changes: readonly string[];

@@ -26,9 +26,8 @@ export interface Save {
 type Gathered<Item> = Extract<RepairWorld<Item>, { outcome: 'gathered' }>;
 
 /**
- * Decides about all ranges. Some decisions need a list of Services that was read with a recent kubeconfig: for these, checks
- * that the kubeconfig still leads to the same control plane. If the kubeconfig cannot be read, the pass frees no item and
- * opens no range, and saves only the other decisions.
+ * Decides about all ranges. Before a decision that frees items or opens a range, checks that the kubeconfig still leads to the
+ * control plane whose Services were listed. If the kubeconfig cannot be read, the pass makes only the other decisions.
  * @throws RepairError `ControlPlaneMoved`
  */
 export async function decideFresh<Item>(
@@ -53,10 +52,7 @@ export async function decideFresh<Item>(
   );
 }
 
-/**
- * Returns true if allocation may be closed, or may close soon. Three intervals without a success close it, and the next
- * success opens it.
- */
+/** Returns whether allocation may be closed, or may close soon. Three intervals without a success close it. */
 function mayHaveClosed(loop: RepairKind<unknown>['loop'], { spec, nowMs, previous }: PassContext): boolean {
   if (spec.allocator !== 'table') return false;
   const lastSuccessAtMs = previous?.lastSuccessAtMs;

@@ -24,7 +24,7 @@ export type GatheredRange<Item> =
 
 type Entered = Required<Pick<PassReport, 'findings' | 'unlisted' | 'counts'>>;
 
-/** The report of a pass that ends early, because a range does not parse or a claim ended the pass. */
+/** The result for a pass that ends early, because a range does not parse or a claim ended the pass. */
 interface EndedEarly {
   readonly outcome: 'ended';
   readonly report: PassReport;
@@ -39,8 +39,7 @@ export type RepairWorld<Item> =
     } & Entered);
 
 /**
- * Reads the ranges, lists the Services, and enters their claims into the ranges. When the pass saves a range, it detects
- * allocations that were made in between.
+ * Reads the ranges, lists the Services, and enters their claims into the ranges.
  * @throws RepairError, and errors of the table and of the API server with upstream's messages
  */
 export async function gatherRanges<Item>(
@@ -66,10 +65,7 @@ export async function gatherRanges<Item>(
     : { outcome: 'ended', report: { changes: [], ...entered, errors: [error] } };
 }
 
-/**
- * Removes findings about items that were allocated after the ranges were read. The admission webhook allocates such items for
- * new Services.
- */
+/** Removes findings about items that the admission webhook allocated after the ranges were read. */
 async function withoutNewRecords<Item>(
   kind: RepairKind<Item>,
   context: PassContext,
@@ -91,7 +87,6 @@ async function withoutNewRecords<Item>(
   return findings.filter(({ type, item = '' }) => type !== 'repair' || !isRecorded(item));
 }
 
-/** @throws RepairError `OlderSpec`, and errors of the table with upstream's messages. */
 async function readRanges<Item>(
   { loop, errors }: RepairKind<Item>,
   { spec, table, rangesGeneration }: PassContext,
@@ -120,10 +115,6 @@ function refuseNewerSpec(range: RangeAtStart, generation: number): void {
   );
 }
 
-/**
- * Opens a range from which the table allocates. If its stored form does not parse, returns the report with which the pass
- * ends.
- */
 function openRecord<Item>(
   { makeRange, errors }: RepairKind<Item>,
   start: RangeAtStart,
@@ -153,10 +144,7 @@ function usable<Made>(made: Made | Refusal, errors: RepairErrorWords, configured
   throw new RepairError('BadRange', errors.cannotCreate(configured, made.message));
 }
 
-/**
- * Enters each Service while the list arrives, so that the Services of a large cluster are never all in memory. If the list is
- * incomplete, this function throws, and the caller must not use the entered claims.
- */
+/** Enters each Service while the list arrives, so that all Services of a large cluster are never in memory together. */
 async function enterServices<Item>(
   { errors, listed }: RepairKind<Item>,
   { kubernetes, spec }: PassContext,

@@ -24,36 +24,28 @@ import { fullFamilies, serviceCidrUsage } from '../repair/service-cidr-usage.ts'
 import { plainValue } from '../table/stored-item.ts';
 import type { PassContext, PassReport } from './pass.ts';
 
-/**
- * The most faults that one pass reads again, reports and corrects. Further faults are only counted by type, and the next pass
- * continues with them.
- */
+/** The most faults that one pass reports and corrects. The next pass continues with further ones, which are only counted. */
 const MOST_FAULTS = 200;
 const READS_AT_ONCE = 8;
 
 /** The names of the numbers about the spec's ranges. The numbers about ServiceCIDRs replace them. */
 const FIGURES_OF_RANGES = /^(secondary)?(allocated|free|capacity)$/i;
 
-/**
- * The types of findings about claims. Findings about IPAddresses replace them, because only IPAddresses are checked against
- * all ServiceCIDRs.
- */
+/** Findings about IPAddresses replace these, because only IPAddresses are checked against all ServiceCIDRs. */
 const CLAIM_FINDINGS: ReadonlySet<FindingType> = new Set(['duplicate', 'outOfRange', 'invalid']);
 
 /** The Services of a cluster by their {@link serviceKey}. */
 export type Services = Map<string, ServiceClaim>;
 
-/** Adds to `services` the parts of a Service that the repair needs. */
+/** Keeps the parts of a Service that the repair needs. */
 export function keepService(services: Services, service: ServiceClaim): void {
   services.set(serviceKey(service), { ...service, ports: [] });
 }
 
 /**
- * Repairs IPAddresses in a pass of cluster-ip-repair, if the cluster's own API servers allocate. A Service or an IPAddress
- * may change between the two lists, because there are no watches: a fault is read again before it is reported. An object is
- * deleted only if it has not changed since it was read.
- * @returns the report with the usage of the ServiceCIDRs, and with findings about IPAddresses if the cluster has this
- * resource
+ * Repairs IPAddresses, if the cluster's own API servers allocate. A Service or an IPAddress may change between the two lists:
+ * a fault is read again before it is reported, and an object is deleted only if it has not changed since it was read.
+ * @returns the report with the usage of the ServiceCIDRs, and with findings about IPAddresses if the cluster has them
  */
 export async function repairAddresses(
   context: PassContext,
@@ -79,10 +71,7 @@ export async function repairAddresses(
   }
 }
 
-/**
- * Replaces the numbers about the spec's ranges with those about the ServiceCIDRs. An address with an IPAddress counts as used
- * even without a Service, because API servers do not allocate it.
- */
+/** An address with an IPAddress counts as used even without a Service, because API servers do not allocate it. */
 function withUsage(
   report: PassReport,
   cidrs: readonly ServiceCidr[],
@@ -105,7 +94,7 @@ function withUsage(
   };
 }
 
-/** Reads the Services that IPAddresses reference and the list omits, such as headless ones, because the findings name them. */
+/** Reads the Services that only IPAddresses name, such as headless ones, because the findings name them. */
 async function readParents(
   kubernetes: ClusterPort,
   services: Services,
@@ -120,9 +109,6 @@ async function readParents(
   for (const service of read) if (service !== undefined) keepService(services, service);
 }
 
-/**
- * Replaces the findings about claims with the faults of Services and IPAddresses. Corrects the faults if the spec allows it.
- */
 async function withFaults(
   report: PassReport,
   { kubernetes, nowMs, spec }: PassContext,
@@ -215,8 +201,8 @@ async function readService(kubernetes: ClusterPort, key: string | undefined): Pr
 }
 
 /**
- * Returns the Service with its addresses in canonical form. If a Service spells an address differently, upstream deletes the
- * IPAddress and creates it again immediately. Here, another Service could get the address before the next pass.
+ * If a Service spells an address differently, upstream deletes the IPAddress and creates it again immediately. Here, another
+ * Service could get the address before the next pass.
  */
 function inOneSpelling(service: ServiceClaim): ServiceClaim {
   return { ...service, clusterIPs: service.clusterIPs.map((text) => canonicalAddress(text) ?? text) };
@@ -227,10 +213,7 @@ function isSameFault(one: AddressFault, other: AddressFault): boolean {
   return key(one) === key(other);
 }
 
-/**
- * Returns the finding of a fault. Only a finding that the pass corrects keeps its event, because the text of the event
- * contains "repairing".
- */
+/** Only a finding that the pass corrects keeps its event, whose text contains "repairing". */
 function findingOf({ finding, correction }: AddressFault, writes: boolean): Finding[] {
   if (finding === undefined) return [];
   const whole = finding();
@@ -238,10 +221,7 @@ function findingOf({ finding, correction }: AddressFault, writes: boolean): Find
   return [correction === 'none' || writes ? whole : withoutEvent];
 }
 
-/**
- * Corrects a fault and returns the change; `undefined` if the object has changed since it was read, or the write was
- * withheld.
- */
+/** Returns the change; `undefined` if the object has changed since it was read, or the write was withheld. */
 async function correct(kubernetes: ClusterPort, { fault, record, service }: Confirmed): Promise<string | undefined> {
   const { item, correction } = fault;
   const owner = service === undefined ? '' : ` for Service ${serviceKey(service)}`;
@@ -261,10 +241,7 @@ async function correct(kubernetes: ClusterPort, { fault, record, service }: Conf
   }
 }
 
-/**
- * Creates an IPAddress. Returns false if another writer, such as an API server, created it first: the next pass checks its
- * Service.
- */
+/** Returns false if another writer, such as an API server, created the IPAddress first: the next pass checks it. */
 async function create(kubernetes: ClusterPort, item: string, service: ServiceClaim | undefined): Promise<boolean> {
   if (service === undefined) return false;
   const { namespace, name } = service;
@@ -294,10 +271,7 @@ function labelsOf(item: string): Readonly<Record<string, string>> {
   return { [FAMILY_LABEL]: familyOf(item) ?? '', [ADDRESS_MANAGED_BY_LABEL]: MANAGED_BY_API_SERVERS };
 }
 
-/**
- * Ends expired holds of cluster IPs, where API servers allocate: deletes the IPAddress of each hold if it has not changed
- * since it was read. Returns the report with these changes.
- */
+/** Ends expired holds: deletes the IPAddress of each hold if it has not changed since it was read. */
 async function endHolds(report: PassReport, { kubernetes, nowMs }: PassContext): Promise<PassReport> {
   const changes = [...report.changes];
   try {

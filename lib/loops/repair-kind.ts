@@ -19,7 +19,7 @@ export interface RepairKind<Item> {
    * a Service that bypassed the validation of the API server may have items that its type does not allow.
    */
   readonly listed: Readonly<Record<ClusterSpec['allocator'], ServiceSelection>>;
-  /** Returns a function that enters the claims of a Service. `ranges` are in the order of the spec. */
+  /** `ranges` are in the order of the spec. */
   readonly enterClaims: (ranges: readonly ClaimedRange<Item>[]) => EnterClaims;
 }
 

@@ -30,10 +30,7 @@ import { type RepairKind, reworded } from './repair-kind.ts';
  * and saves a usage bitmap for range maps (lib/repair/audit.ts).
  */
 
-/**
- * Runs one pass of a repair loop.
- * @param visit is called with every Service
- */
+/** Runs one pass of a repair loop. Calls `visit` with every Service. */
 export async function repairPass<Item>(
   kind: RepairKind<Item>,
   context: PassContext,
@@ -53,7 +50,6 @@ export async function repairPass<Item>(
   };
 }
 
-/** Saves the ranges one after the other. Stops at the first failure. */
 async function applyAll<Item>(
   { errors }: RepairKind<Item>,
   context: PassContext,
@@ -72,11 +68,10 @@ async function applyAll<Item>(
 }
 
 /**
- * Saves the decision about a range if the range has not changed since it was read. Otherwise merges the decision onto the
- * newest range. Returns the change; `undefined` if the write was withheld, or if another pass has already saved the same.
+ * Saves the decision about a range. If the range changed since it was read, merges the decision onto the newest range. Returns
+ * the change; `undefined` if the write was withheld, or if another pass has already saved the same.
  * @throws TableError `Contended` if the outcome is unclear, the item was removed, or other writers won every attempt;
- * RepairError `OlderSpec` if the range, its allocator or the generation has changed. The decision is then saved completely or
- * not at all.
+ * RepairError `OlderSpec` if the range, its allocator or the generation has changed
  */
 async function apply({ table, spec }: PassContext, start: RangeAtStart, save: Save): Promise<string | undefined> {
   const { key } = start;
@@ -111,9 +106,7 @@ function contended(what: string): TableError {
   return new TableError('Contended', `${what}; the next pass reads it again`);
 }
 
-/**
- * Returns the numbers about the ranges for the run record. The names of those about the second range begin with `secondary`.
- */
+/** Returns the numbers of both ranges. The names of those about the second range begin with `secondary`. */
 function figures([primary = {}, secondary = {}]: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const named = Object.entries(secondary).map(([name, figure]) => [
     `secondary${name.charAt(0).toUpperCase()}${name.slice(1)}`,

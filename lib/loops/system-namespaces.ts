@@ -2,11 +2,7 @@ import type { KubernetesObject } from '../cluster/kubernetes-objects.ts';
 import { ClusterError, type ClusterPort } from '../kubernetes/cluster-port.ts';
 import type { LoopDefinition, PassContext, PassReport } from './pass.ts';
 
-/**
- * Creates the system namespaces that are missing, as
- * `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go` does. If one namespace fails, the others are
- * created nevertheless.
- */
+/** Creates missing namespaces, as `pkg/controlplane/controller/systemnamespaces/system_namespaces_controller.go` does. */
 export const systemNamespaces: LoopDefinition = { id: 'system-namespaces', run };
 
 async function run({ spec, kubernetes }: PassContext): Promise<PassReport> {

@@ -17,7 +17,7 @@ interface Ports {
   readonly kubernetes: ClusterPort;
 }
 
-/** The reason why a pass must stop writing: the registration has changed since the pass began. */
+/** The registration has changed since the pass began, so the pass must stop writing. */
 export class OlderSpecError extends CodedError<'OlderSpec'> {
   override readonly name = 'OlderSpecError';
 }
@@ -33,8 +33,8 @@ export function writesOf(mode: Mode): Writes {
 }
 
 /**
- * Returns ports that enforce which writes the pass may make, so that loops need no checks of their own. The ports withhold
- * and report the writes that the pass may not make. Before the first write, they confirm that the pass may still write.
+ * Returns ports that withhold and report the writes that the pass may not make. Before the first write, they confirm that the
+ * pass may still write.
  */
 export function portsFor(
   writes: Writes,
@@ -62,25 +62,18 @@ function confirmedPorts({ table, kubernetes }: Ports, confirmWrites: () => Promi
     isConfirmed ??= confirmWrites();
     return isConfirmed;
   };
-  const confirmRange = async (key: string) => (isRangeKey(key) ? confirm() : undefined);
-  const confirmed = <Args extends readonly unknown[], Result>(write: (...args: Args) => Promise<Result>) => {
+  const confirmed = <Args extends readonly unknown[], Result>(
+    write: (...args: Args) => Promise<Result>,
+    isCovered: (...args: Args) => boolean = () => true,
+  ) => {
     return async (...args: Args) => {
-      await confirm();
+      if (isCovered(...args)) await confirm();
       return write(...args);
     };
   };
+  const ofRange = ({ key }: { readonly key: string }) => isRangeKey(key);
   return {
-    table: {
-      ...table,
-      put: async (item, previous) => {
-        await confirmRange(item.key);
-        return table.put(item, previous);
-      },
-      delete: async (previous) => {
-        await confirmRange(previous.key);
-        return table.delete(previous);
-      },
-    },
+    table: { ...table, put: confirmed(table.put, ofRange), delete: confirmed(table.delete, ofRange) },
     kubernetes: {
       ...kubernetes,
       create: confirmed(kubernetes.create),

@@ -24,10 +24,7 @@ export const CLOSING_MS = RECORDING_MS + 1_000;
 /** The time at the end of an invocation that is reserved to answer its caller. */
 export const ANSWERING_MS = 1_000;
 
-/**
- * The number of simultaneous passes: enough that a few hanging clusters do not delay the others, and few enough for a
- * small function.
- */
+/** Enough simultaneous passes that a few hanging clusters do not delay the others, and few enough for a small function. */
 export const CONCURRENT_PASSES = 16;
 
 export const CONCURRENT_READS = 32;
@@ -44,7 +41,7 @@ export class DispatchError extends CodedError<DispatchErrorCode> {
   override readonly name = 'DispatchError';
 }
 
-/** A signal that aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
+/** Its signal aborts when the time is over, with a `DispatchError` of code `DeadlineExceeded`. */
 export interface Deadline {
   readonly signal: AbortSignal;
   /** Stops the timer. The caller must always call it: otherwise the process waits for the timer. */
@@ -55,26 +52,13 @@ export type StartDeadline = (ms: number) => Deadline;
 
 export const startDeadline: StartDeadline = (ms) => {
   const controller = new AbortController();
-  const timer = setTimeout(
-    () => {
-      controller.abort(deadlineExceeded(ms));
-    },
-    Math.max(0, ms),
-  );
-  return {
-    signal: controller.signal,
-    cancel: () => {
-      clearTimeout(timer);
-    },
+  const expire = () => {
+    const message = `Not done within ${(ms / 1000).toFixed(1)} s; the next pass reads everything again.`;
+    controller.abort(new DispatchError('DeadlineExceeded', message));
   };
+  const timer = setTimeout(expire, Math.max(0, ms));
+  return { signal: controller.signal, cancel: () => clearTimeout(timer) };
 };
-
-function deadlineExceeded(ms: number): DispatchError {
-  return new DispatchError(
-    'DeadlineExceeded',
-    `Not done within ${(ms / 1000).toFixed(1)} s; the next pass reads everything again.`,
-  );
-}
 
 interface Clock {
   readonly startDeadline: StartDeadline;

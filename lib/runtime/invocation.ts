@@ -13,7 +13,7 @@ export interface Invocation<Of extends TableEnvironment = Environment> {
 
 export interface LambdaContext {
   readonly getRemainingTimeInMillis: () => number;
-  readonly awsRequestId?: string;
+  readonly awsRequestId?: string | undefined;
 }
 
 export interface InvocationContext<Of extends TableEnvironment = Environment> extends LambdaContext {
@@ -30,7 +30,7 @@ export function answerBudgetMs({ remainingMs }: Pick<Invocation, 'remainingMs'>,
   return Math.max(0, Math.min(longestMs, remainingMs() - ANSWERING_MS));
 }
 
-/** Returns the result of `work` within a time limit that leaves the invocation time to record and log it. */
+/** Returns the result of `work`, in time to record and log it. */
 export function withinInvocation<T>(
   { environment, remainingMs }: Invocation<TableEnvironment>,
   longestMs: number,
@@ -46,7 +46,7 @@ export async function runInvocation<Result, Of extends TableEnvironment>(
   work: (invocation: Invocation<Of>) => Promise<Result>,
 ): Promise<Result> {
   const { awsRequestId: requestId, environment } = context;
-  const telemetry = environment.telemetry({ loop, ...(requestId !== undefined && { requestId }) });
+  const telemetry = environment.telemetry({ loop, requestId });
   try {
     await measureClock(environment);
     return await work({ environment, telemetry, remainingMs: () => context.getRemainingTimeInMillis() });
@@ -59,17 +59,13 @@ export async function runInvocation<Result, Of extends TableEnvironment>(
   }
 }
 
-/**
- * Measures the clock before any decision that depends on time. Ignores a table that does not answer: the next call to it reports
- * the fault.
- */
+/** Measures the clock before any decision. Ignores a table that does not answer, because the next call reports the fault. */
 async function measureClock(environment: TableEnvironment): Promise<void> {
   if (environment.clock?.isMeasured() ?? true) return;
   const read = (signal: AbortSignal) => readPauseOfAll(environment.table(signal));
   await withinDeadline(environment, MEASURING_MS, read).catch(() => undefined);
 }
 
-/** Logs and counts a wrong clock. Does nothing if the clock is right. */
 function reportSkew({ clock }: TableEnvironment, telemetry: Telemetry): void {
   const aheadMs = clock?.skewMs() ?? 0;
   if (Math.abs(aheadMs) <= MOST_SKEW_MS) return;

@@ -14,23 +14,17 @@ import {
   type Telemetry,
 } from './telemetry.ts';
 
-/** A line of metrics, with its dimensions, sums and values. */
 interface Line {
   readonly labels: Labels;
   readonly samples: Map<SampleName, number[]>;
   readonly counters: Map<CounterName, number>;
 }
 
-/**
- * Returns telemetry that writes structured log lines and, once per invocation, metrics in CloudWatch's embedded format.
- */
+/** Returns telemetry that writes log lines and, once per invocation, metrics in CloudWatch's embedded format. */
 export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Telemetry {
   // Each stack of an account has its own service name. Otherwise alarms would count the metrics of several stacks.
   const serviceName = process.env['POWERTOOLS_SERVICE_NAME'] ?? METRIC_NAMESPACE;
-  const logger = new Logger({
-    serviceName,
-    persistentKeys: requestId === undefined ? { loop } : { loop, requestId },
-  });
+  const logger = new Logger({ serviceName, persistentKeys: { loop, ...(requestId && { requestId }) } });
   const lines = new Map<string, Line>();
 
   const lineOf = (labels: Labels): Line => {
@@ -53,11 +47,7 @@ export function powertoolsTelemetry({ loop, requestId }: InvocationLabels): Tele
       samples.set(name, [...(samples.get(name) ?? []), value]);
     },
     flush: () => {
-      const metrics = new Metrics({
-        namespace: METRIC_NAMESPACE,
-        serviceName,
-        defaultDimensions: { loop },
-      });
+      const metrics = new Metrics({ namespace: METRIC_NAMESPACE, serviceName, defaultDimensions: { loop } });
       // Powertools writes a metric early and without labels if it has more than 100 values, so the line without labels
       // must be first.
       for (const line of [...lines.values()].sort(byLabels)) write(metrics, line);
@@ -83,10 +73,7 @@ const LONGEST_TEXT = 1_000;
 /** A tenth of CloudWatch's limit for one event: a line that CloudWatch cuts is not JSON. */
 const LONGEST_LINE = 24_000;
 
-/**
- * Returns the fields of one log line, which may contain texts of tenants. Both each text and the sum of all texts are
- * bounded.
- */
+/** Bounds each text of one log line and their sum, because they may come from tenants. */
 function boundedFields(fields: LogFields): Record<string, FieldValue> {
   let left = LONGEST_LINE;
   const bounded = (text: string): string => {

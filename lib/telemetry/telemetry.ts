@@ -3,7 +3,6 @@ import type { FindingType } from '../cluster/finding.ts';
 
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** The value of a log field. Each entry of a list is a sentence for readers. */
 export type FieldValue = string | number | boolean | readonly string[] | Readonly<Record<string, number>> | undefined;
 export type LogFields = Readonly<Record<string, FieldValue>>;
 
@@ -21,11 +20,10 @@ export interface Telemetry {
   flush(): void;
 }
 
-/** The labels of every line and metric of an invocation. */
 export interface InvocationLabels {
   readonly loop: Loop | 'deregister' | 'doctor' | 'allocate' | 'admission';
   /** Lambda's id of the invocation. */
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
 }
 
 export type TelemetryFactory = (invocation: InvocationLabels) => Telemetry;
@@ -107,7 +105,7 @@ export interface Labels {
 
 const PORT_ERRORS: readonly FindingType[] = ['leak', 'repair', 'full', 'outOfRange', 'duplicate', 'unknown'];
 
-/** Upstream's counters of a loop, and the findings that it counts. */
+/** The counters of upstream for a loop, and the findings that upstream counts. */
 interface OriginalCounters {
   readonly findings: CounterName;
   readonly failures: CounterName;
@@ -133,7 +131,6 @@ export function findingCounter(loop: Loop, type: FindingType): CounterName {
   return original?.types.includes(type) ? original.findings : 'findings';
 }
 
-/** Returns upstream's counter of failed passes, for the loops that have one. */
 export function failedPassCounter(loop: Loop): CounterName | undefined {
   return ORIGINALS[loop]?.failures;
 }
@@ -161,7 +158,7 @@ function percentOf(part: number | undefined, whole: number | undefined): number 
 export interface ErrorDescription {
   /** The `code` of the error, or its name if it has no code. */
   readonly code: string;
-  /** The message of the error and the messages of its causes. */
+  /** The messages of the error and of its causes. */
   readonly message: string;
 }
 
@@ -178,7 +175,6 @@ export function describeError(error: unknown): ErrorDescription {
     if (!messages.some((said) => said.includes(message))) messages.push(message);
   }
   const last = messages.pop() ?? '';
-  // Removes the full stop of a message that another message follows.
   const whole = [...messages.map((message) => message.replace(/\.$/, '')), last].join(': ');
   return { code: codeOf(error), message: whole.slice(0, MAX_MESSAGE_LENGTH) };
 }
@@ -205,7 +201,7 @@ function codeOf(error: unknown): string {
   return code.slice(0, MAX_CODE_LENGTH);
 }
 
-/** Returns the message. It is cut before any regular expression searches it, because it may contain a long text of a server. */
+/** Cuts the message before any regular expression searches it, because it may contain a long text of a server. */
 function ownMessage(error: unknown): string {
   if (!(error instanceof Error)) return `something that is not an error was thrown: ${typeof error}`;
   if (error.message === '' && error instanceof AggregateError) {

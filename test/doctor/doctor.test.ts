@@ -66,7 +66,7 @@ describe('the doctor', () => {
     const { lines } = await ask(world, undefined);
     expect(lines).toContainEqual({ check: 'clusters', level: 'ok', message: '2 are registered' });
     expect(new Set(lines.map(({ cluster }) => cluster))).toEqual(new Set([undefined, 'one', 'two']));
-    expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['doctor: looked']);
+    expect(world.telemetry.lines.map(({ message }) => message)).toEqual(['doctor: checks completed']);
     expect(world.telemetry.flushes.count).toBe(1);
   });
 

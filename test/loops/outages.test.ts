@@ -284,6 +284,14 @@ describe('a process that is too busy to receive the answers of probes', () => {
     await world.answer(READY, B).tick();
     expect(world.published()).toEqual([A, B, C]);
   });
+
+  test('a busy process does not remove an API server whose every third answer is in time', async () => {
+    const world = await settled();
+    for (const reply of [LATE, LATE, READY, LATE, LATE, READY, LATE, LATE, READY]) {
+      await world.answer(reply, B).tick();
+      expect(world.published()).toEqual([A, B, C]);
+    }
+  });
 });
 
 describe('an API server whose agent died', () => {

@@ -152,7 +152,7 @@ test('a change keeps fields of a newer release in specs and in leases of other a
 test('ticks and count messages with fields of a newer release are still understood', () => {
   const tick = { loop: LOOP, dueAtMs: 0, clusters: ['demo'] } as const;
   const more = (body: string) => JSON.stringify({ ...JSON.parse(body), ...NEWER });
-  const bodies = [tickBody(tick), countBody({ dueAtMs: 0, names: ['demo'] })];
+  const bodies = [tickBody(tick), countBody(0, ['demo'])];
   const messages = bodies.map((body) => ({ body: more(body), isRedelivered: false }));
   const received = { ticks: [tick], interrupted: [], counted: ['demo'] };
   expect(receivedTicks(LOOP, messages, 0, recordingTelemetry())).toEqual(received);
