@@ -7,10 +7,7 @@ import { codeOf, StartError } from './start-options.ts';
 /** The folder of all clusters' folders, in the working directory. */
 export const DATA_ROOT = '.kbctl';
 
-/**
- * Returns the absolute path of a cluster's folder, which contains its table and the file by which other commands find its
- * loops.
- */
+/** Returns the absolute path of a cluster's folder. */
 export function dataFolder(cluster: string, named: string | undefined): string {
   return path.resolve(named ?? path.join(DATA_ROOT, cluster));
 }
@@ -23,9 +20,8 @@ export function shellWord(file: string): string {
 }
 
 /**
- * Creates a folder and missing parents for this user alone. An existing one must not be a link, must belong to this
- * user, and must not be writable by others: it contains keys and tables, and its files are trusted.
- * @throws StartError if it is a link, another user's, or open to others.
+ * Creates a folder and missing parents for this user alone. The folder contains keys and tables, and its files are trusted.
+ * @throws StartError if the folder is a link, belongs to another user, or is writable by others
  */
 export async function ownFolder(folder: string): Promise<void> {
   const root = path.dirname(folder);
@@ -57,14 +53,13 @@ export function isOwn({ uid }: { readonly uid: number }): boolean {
 }
 
 /**
- * Replaces a file, so that no reader sees half of it. The draft is a new file with a random name, so that no link of
- * another user is followed.
- * @param mode of the new file, less the umask
+ * Replaces a file with one that only this user may read, so that no reader sees half of it. The draft is a new file with a
+ * random name, so that no link of another user is followed.
  */
-export async function replaceFile(file: string, content: string | Uint8Array, mode = 0o666): Promise<void> {
+export async function replaceFile(file: string, content: string): Promise<void> {
   const draft = `${file}.${randomUUID()}`;
   try {
-    await writeFile(draft, content, { flag: 'wx', mode });
+    await writeFile(draft, content, { flag: 'wx', mode: 0o600 });
     await rename(draft, file);
   } catch (error) {
     await rm(draft, { force: true }).catch(() => undefined);
@@ -73,10 +68,9 @@ export async function replaceFile(file: string, content: string | Uint8Array, mo
 }
 
 /**
- * Writes a file, and its folder, for as long as this process runs: no reader finds half of it, and only this user may
- * read it.
- * @returns a function that removes it, unless another process has replaced it.
- * @throws StartError when it cannot be written.
+ * Writes a file and its folder for as long as this process runs.
+ * @returns a function that removes the file, unless another process has replaced it
+ * @throws StartError if the file cannot be written
  */
 export async function keepFile(file: string, text: string): Promise<() => void> {
   await writeWhole(file, text);
@@ -91,7 +85,7 @@ export async function keepFile(file: string, text: string): Promise<() => void> 
 async function writeWhole(file: string, text: string): Promise<void> {
   try {
     await ownFolder(path.dirname(file));
-    await replaceFile(file, text, 0o600);
+    await replaceFile(file, text);
   } catch (error) {
     if (error instanceof StartError) throw error;
     const message = `${file} cannot be written (${codeOf(error)}): name a folder that can be written to with --data.`;

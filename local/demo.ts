@@ -57,8 +57,8 @@ export const STORY: readonly StoryEvent[] = [
     atSeconds: 8,
     what: 'an API server takes an address and a port for a Service, and crashes before it stores the Service',
     act: async ({ allocation }) => {
-      const address = allocated(await allocation.allocateAddress(undefined));
-      return `${address} and ${allocated(await allocation.allocatePort(undefined))} leak`;
+      const address = allocated(await allocation.addresses.allocate(undefined));
+      return `${address} and ${allocated(await allocation.ports.allocate(undefined))} leak`;
     },
     outlook: 'within 15 s both are reported; at the third sighting, within 45 s, they are freed',
   },

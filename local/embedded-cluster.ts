@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import path from 'node:path';
 import { parseClusterSpec } from '../cli/spec/parse-cluster-spec.ts';
 import { describeFaults } from '../cli/spec/spec-fault.ts';
@@ -45,7 +45,7 @@ export async function openEmbedded(kind: EmbeddedKind, folder: string): Promise<
   const client = tableServerClient(tableServer);
   const nowMs = Date.now;
   const allocation = tableAllocation({ table: localTable(client), cluster: kind.name, pick: randomInt, nowMs });
-  const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
+  const standIn = new StandInApiServer({ allocation, nowMs });
   const identity = newIdentity(key);
   const apiServers = await startApiServers(standIn, identity, kind.addresses);
   const apiServer = apiServers.urlOf(kind.addresses[0]);

@@ -33,33 +33,54 @@ export interface RunHooks {
 
 /**
  * Runs the loops until the end is requested. Passes that run then have five seconds to finish.
- * @throws StartError when it cannot begin.
+ * @throws StartError if the run cannot begin
  */
 export async function run(options: StartOptions, ended: AbortSignal, hooks: RunHooks): Promise<void> {
   const { write, paint } = hooks;
   await using cluster = await openCluster(options);
-  const client = tableServerClient(cluster.tableServer);
+  const { spec, tableServer, world } = cluster;
+  const client = tableServerClient(tableServer);
   const { environment, close } = localEnvironment({
     client,
     loadKubeconfig: kubeconfigOfEach(cluster),
     end: givenUpAfter(ended),
-    telemetry: sentenceTelemetry({ nowMs: Date.now, own: cluster.spec.name, write, paint }),
+    telemetry: sentenceTelemetry({ nowMs: Date.now, own: spec.name, write, paint }),
   });
-  let webhook: OpenedAdmission | undefined;
-  try {
-    await register(client, environment, cluster);
-    webhook = await webhookOf(options, environment, cluster);
-    const notes = [...cluster.notes, ...(webhook?.notes ?? [])];
-    await runLoops({ ...cluster, notes }, environment, options, hooks, ended);
-    write(options.real === undefined ? `ended, and the ${cluster.spec.name} cluster with it.` : ENDED);
-  } finally {
-    await webhook?.close();
-    await close();
-    client.destroy();
-  }
+  await using _connections = atEnd(() => close().finally(() => client.destroy()));
+  await register(client, environment, cluster);
+  await using webhook = await webhookOf(options, environment, cluster);
+  const page = await hooks.servePage?.(environment, spec.name);
+  await using _page = atEnd(async () => page?.close());
+  // Other commands find the loops by this file.
+  const removeFile = await writeRunning(cluster.folder, {
+    pid: process.pid,
+    startedAt: new Date().toISOString(),
+    cluster: spec.name,
+    tableEndpoint: tableServer.endpoint,
+    tableName: LOCAL_TABLE,
+    key: tableServer.key,
+    apiServer: cluster.apiServer,
+    kubeconfig: cluster.kubeconfigFile,
+    context: cluster.context,
+    page: page?.url,
+  });
+  await using _file = atEnd(async () => removeFile());
+  const notes = [...cluster.notes, ...(webhook?.notes ?? [])];
+  const hints = [...cluster.hints, ...hooks.hints];
+  for (const line of announcement({ ...cluster, notes, hints }, page?.url)) write(line);
+  const ending = `ending: running passes have ${ENDING_MS / 1000} s to finish; press Ctrl-C again to end at once.`;
+  ended.addEventListener('abort', () => write(ending));
+  const story =
+    world && options.demo ? (signal: AbortSignal) => playStory(STORY, stage(world, hooks), signal) : undefined;
+  await runOnSchedules(scheduledLoops(environment, spec), realClock, ended, story);
+  write(options.real === undefined ? `ended, and the ${spec.name} cluster with it.` : ENDED);
 }
 
 const ENDED = 'ended; the endpoints are unchanged.';
+
+function atEnd(end: () => Promise<void>): AsyncDisposable {
+  return { [Symbol.asyncDispose]: end };
+}
 
 async function webhookOf(
   { real }: StartOptions,
@@ -69,10 +90,8 @@ async function webhookOf(
   const port = real?.admissionPort;
   if (port === undefined) return undefined;
   if (spec.allocator !== 'table') {
-    throw new StartError(
-      3,
-      `--admission needs "allocator: table" in the spec of ${spec.name}: its API servers allocate.`,
-    );
+    const message = `--admission needs "allocator: table" in the spec of ${spec.name}: its API servers allocate.`;
+    throw new StartError(3, message);
   }
   return openAdmission(environment, { cluster: spec.name, folder: path.join(folder, 'admission'), port });
 }
@@ -94,44 +113,6 @@ function announcement({ spec, server, tableFolder, notes, hints }: LocalCluster,
     'Press Ctrl-C to end.',
     '',
   ];
-}
-
-/** Runs the loops, and keeps the file by which other commands find them. */
-async function runLoops(
-  cluster: LocalCluster,
-  environment: Environment,
-  { demo = false }: StartOptions,
-  hooks: RunHooks,
-  ended: AbortSignal,
-): Promise<void> {
-  const { spec, tableServer, world } = cluster;
-  const page = await hooks.servePage?.(environment, spec.name);
-  try {
-    const remove = await writeRunning(cluster.folder, {
-      pid: process.pid,
-      startedAt: new Date().toISOString(),
-      cluster: spec.name,
-      tableEndpoint: tableServer.endpoint,
-      tableName: LOCAL_TABLE,
-      key: tableServer.key,
-      apiServer: cluster.apiServer,
-      kubeconfig: cluster.kubeconfigFile,
-      context: cluster.context,
-      page: page?.url,
-    });
-    try {
-      const hints = [...cluster.hints, ...hooks.hints];
-      for (const line of announcement({ ...cluster, hints }, page?.url)) hooks.write(line);
-      const ending = `ending: running passes have ${ENDING_MS / 1000} s to finish; press Ctrl-C again to end at once.`;
-      ended.addEventListener('abort', () => hooks.write(ending));
-      const story = demo && world ? (signal: AbortSignal) => playStory(STORY, stage(world, hooks), signal) : undefined;
-      await runOnSchedules(scheduledLoops(environment, spec), realClock, ended, story);
-    } finally {
-      remove();
-    }
-  } finally {
-    await page?.close();
-  }
 }
 
 function stage(world: Stage['world'], { write, paint }: RunHooks): Stage {

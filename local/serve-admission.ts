@@ -20,15 +20,14 @@ const HOST = '127.0.0.1';
  */
 const KEEP_ALIVE_MS = 100_000;
 
-export interface OpenedAdmission {
+export interface OpenedAdmission extends AsyncDisposable {
   /** The next steps, for users. */
   readonly notes: readonly string[];
-  readonly close: () => Promise<void>;
 }
 
 /**
- * Serves the admission webhook of one cluster for as long as this process runs, with a new token and a new certificate.
- * @throws StartError
+ * Serves the admission webhook of one cluster, with a new token and a new certificate.
+ * @throws StartError if the folder is not safe or the port is not free
  */
 export async function openAdmission(
   environment: TableEnvironment,
@@ -50,7 +49,7 @@ export async function openAdmission(
     `  kubectl apply -f ${shellWord(files.webhook)}`,
     `  kubectl delete -f ${shellWord(files.webhook)}`,
   ];
-  return { notes, close };
+  return { notes, [Symbol.asyncDispose]: close };
 }
 
 /**
@@ -80,7 +79,7 @@ export async function writeAdmissionFiles(
     'config.yaml': stringify(config),
     'webhook.yaml': stringify(webhook),
   };
-  for (const [name, content] of Object.entries(contents)) await replaceFile(file(name), content, 0o600);
+  for (const [name, content] of Object.entries(contents)) await replaceFile(file(name), content);
   return { config: file('config.yaml'), webhook: file('webhook.yaml') };
 }
 

@@ -20,13 +20,16 @@ export type StoredService = StoredObject & { readonly spec: StoredServiceSpec };
 /** An address or port, or the reason why it was not allocated. */
 export type Given<Item> = { readonly item: Item } | Refusal;
 
-/** Allocates addresses and ports for the stand-in's Services. `undefined` requests any. */
+export interface ItemAllocator<Item> {
+  /** Allocates the item, or any for `undefined`. `holdOwner` is the label by which the Service may claim a hold. */
+  allocate(item: Item | undefined, holdOwner?: string): Promise<Given<Item>>;
+  release(item: Item): Promise<void>;
+}
+
+/** Allocates for the stand-in's Services. */
 export interface ServiceAllocator {
-  /** Allocates a held address only for a Service that may claim the hold. `holdOwner` is the Service's label. */
-  allocateAddress(address: string | undefined, holdOwner?: string): Promise<Given<string>>;
-  allocatePort(port: number | undefined, holdOwner?: string): Promise<Given<number>>;
-  releaseAddress(address: string): Promise<void>;
-  releasePort(port: number): Promise<void>;
+  readonly addresses: ItemAllocator<string>;
+  readonly ports: ItemAllocator<number>;
 }
 
 export function asService(object: StoredObject): StoredService {
@@ -123,8 +126,8 @@ export async function storeAllocated(
 }
 
 export async function releaseClaims(claims: AllocatedItems, allocator: ServiceAllocator): Promise<void> {
-  for (const address of claims.addresses) await allocator.releaseAddress(address);
-  for (const port of claims.ports) await allocator.releasePort(port);
+  for (const address of claims.addresses) await allocator.addresses.release(address);
+  for (const port of claims.ports) await allocator.ports.release(port);
 }
 
 /**
@@ -144,12 +147,12 @@ async function allocate(
   taken: { readonly addresses: string[]; readonly ports: number[] },
 ): Promise<void> {
   for (const wanted of plan.addresses) {
-    const given = await allocator.allocateAddress(wanted.value, holdOwner);
+    const given = await allocator.addresses.allocate(wanted.value, holdOwner);
     if (isRefused(given)) throw statusOf(given, addressRefusal(name, plan, wanted, given));
     taken.addresses.push(given.item);
   }
   for (const wanted of plan.ports) {
-    const given = await allocator.allocatePort(wanted.value, holdOwner);
+    const given = await allocator.ports.allocate(wanted.value, holdOwner);
     if (isRefused(given)) throw statusOf(given, portRefusal(name, wanted, given));
     taken.ports.push(given.item);
   }

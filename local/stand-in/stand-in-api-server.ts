@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { accessReviewReply, discoveryReply } from './discovery.ts';
 import { fieldsIn, parsedJson } from './json.ts';
@@ -43,7 +44,6 @@ export interface StandInReply {
 export interface StandInOptions {
   readonly allocation: ServiceAllocator;
   readonly nowMs: () => number;
-  readonly newUid: () => string;
 }
 
 interface Call {
@@ -260,7 +260,7 @@ export class StandInApiServer {
     const metadata = {
       ...sent.metadata,
       ...(namespace !== undefined && { namespace }),
-      uid: this.#options.newUid(),
+      uid: randomUUID(),
       creationTimestamp: this.#timestamp(),
       managedFields: this.#managedBy(manager, undefined),
     };

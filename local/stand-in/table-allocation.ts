@@ -1,12 +1,11 @@
 import type { PickIndex } from '../../lib/allocator/range-allocator.ts';
-import { isRefused, rangeIsFull, refused } from '../../lib/allocator/refusal.ts';
+import { isRefused, refused } from '../../lib/allocator/refusal.ts';
 import { RANGE_KEYS } from '../../lib/cluster/spec-ranges.ts';
 import { addressRange, type ConfiguredRange, nodePortRange } from '../../lib/range/configured-range.ts';
-import type { AllocateOptions } from '../../lib/range/operations.ts';
 import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { rangeAllocations, refusalOfUnrepaired } from '../../lib/table/range-allocations.ts';
-import type { Given, ServiceAllocator } from './service-storage.ts';
+import type { ItemAllocator, ServiceAllocator } from './service-storage.ts';
 
 export interface TableAllocationOptions {
   readonly table: KeyValueTable;
@@ -21,38 +20,33 @@ export interface TableAllocationOptions {
  * opens it again.
  */
 export function tableAllocation({ table, cluster, pick, nowMs }: TableAllocationOptions): ServiceAllocator {
-  const over = <Item>(rangeOf: (registered: RegisteredCluster) => ConfiguredRange<Item> | undefined) => {
+  const over = <Item>(
+    rangeOf: (registered: RegisteredCluster) => ConfiguredRange<Item> | undefined,
+  ): ItemAllocator<Item> => {
     const open = async () => {
       const registered = await readCluster(table, cluster);
       const range = registered && rangeOf(registered);
       return range && { spec: registered.spec, key: range.key, ...rangeAllocations(table, range) };
     };
     return {
-      allocate: async (item: Item | undefined, options: AllocateOptions): Promise<Given<Item>> => {
+      allocate: async (item, holdOwner) => {
         const range = await open();
         if (range === undefined) return refused('NotReady', `cluster ${cluster} is not registered`);
         const unrepaired = await refusalOfUnrepaired(table, range.spec, [range.key], nowMs());
         if (unrepaired !== undefined) return unrepaired;
-        const result = await range.allocate([item === undefined ? 'next' : { value: item }], options);
+        const claim = { nowMs: nowMs(), holdOwner };
+        const result = await range.allocate([item === undefined ? 'next' : { value: item }], { claim });
         if (isRefused(result)) return result;
-        const [allocated] = result.items;
-        return allocated === undefined ? rangeIsFull() : { item: allocated };
+        return { item: result.items[0] as Item };
       },
-      release: async (item: Item): Promise<void> => {
+      release: async (item) => {
         const result = await (await open())?.release([item]);
         if (isRefused(result)) throw new Error(result.message);
       },
     };
   };
-  const addresses = over((registered) => addressRange(registered, RANGE_KEYS.primary, pick));
-  const ports = over((registered) => nodePortRange(registered, pick));
-  const claimOf = (holdOwner: string | undefined) => ({
-    claim: { nowMs: nowMs(), ...(holdOwner !== undefined && { holdOwner }) },
-  });
   return {
-    allocateAddress: (address, holdOwner) => addresses.allocate(address, claimOf(holdOwner)),
-    allocatePort: (port, holdOwner) => ports.allocate(port, claimOf(holdOwner)),
-    releaseAddress: addresses.release,
-    releasePort: ports.release,
+    addresses: over((registered) => addressRange(registered, RANGE_KEYS.primary, pick)),
+    ports: over((registered) => nodePortRange(registered, pick)),
   };
 }

@@ -116,11 +116,10 @@ export async function openTaskWorld(endpoint: string) {
 /** Returns an allocator like that of API servers. Every item is free, and the results are the same in each run. */
 function ownAllocation(): ServiceAllocator {
   let next = 20;
+  const release = async () => undefined;
   return {
-    allocateAddress: async (address) => ({ item: address ?? `10.0.0.${next++}` }),
-    allocatePort: async (port) => ({ item: port ?? 30_100 + next++ }),
-    releaseAddress: async () => undefined,
-    releasePort: async () => undefined,
+    addresses: { allocate: async (address) => ({ item: address ?? `10.0.0.${next++}` }), release },
+    ports: { allocate: async (port) => ({ item: port ?? 30_100 + next++ }), release },
   };
 }
 

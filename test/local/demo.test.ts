@@ -52,7 +52,7 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
   const lines: Line[] = [];
   const table = memoryTable({ nowMs, newWriteId: randomUUID });
   const allocation = tableAllocation({ table, cluster: DEMO.name, pick: randomInt, nowMs });
-  const standIn = new StandInApiServer({ allocation, nowMs, newUid: randomUUID });
+  const standIn = new StandInApiServer({ allocation, nowMs });
   const dead = new Set<string>();
   const spec = embeddedSpec(DEMO, '/nowhere', (address) => `http://${address}`);
   const world: EmbeddedWorld = {

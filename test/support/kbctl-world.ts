@@ -61,7 +61,7 @@ export async function openKbctlWorld(endpoint: string) {
   const table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: randomUUID });
   const ownAllocation = tableAllocation({ table, cluster: CLUSTER, pick: randomInt, nowMs: Date.now });
   const allocation: ServiceAllocator = { ...ownAllocation };
-  const standIn = new StandInApiServer({ allocation, nowMs: Date.now, newUid: randomUUID });
+  const standIn = new StandInApiServer({ allocation, nowMs: Date.now });
   const listening = await listen(standIn, IDENTITY);
   const file = (name: string, content: string | Uint8Array) => {
     const path = join(folder, name);

@@ -41,7 +41,7 @@ export async function readyStandIn({
   }
   await repairedAt(table, Date.now());
   const allocation = tableAllocation({ table, cluster: 'main', pick: seededPick(1), nowMs: Date.now });
-  const standIn = new StandInApiServer({ allocation, nowMs: () => Date.UTC(2026, 0, 2), newUid: randomUUID });
+  const standIn = new StandInApiServer({ allocation, nowMs: () => Date.UTC(2026, 0, 2) });
   const objects = [
     ['/api/v1/namespaces', { metadata: { name: 'default' } }],
     ['/apis/networking.k8s.io/v1/servicecidrs', { metadata: { name: 'kubernetes' }, spec: { cidrs: [cidr] } }],
