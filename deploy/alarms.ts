@@ -49,9 +49,11 @@ const NOTHING_RAN_ALARM: Resource = {
 
 /** Alarms of the stack itself and of many clusters at once, which a bad release causes. */
 const OF_RELEASE = Object.entries(ALARMS).filter(([, { ofRelease }]) => ofRelease);
-const CONDITIONS = Object.keys(Object.groupBy(OF_RELEASE, ([, { condition }]) => condition ?? 'HasAlarms'));
-const ofCondition = (wanted: string) =>
-  anyOf(OF_RELEASE.flatMap(([name, { condition = 'HasAlarms' }]) => (condition === wanted ? [name] : [])));
+const ALWAYS = OF_RELEASE.filter(([, { condition }]) => condition === undefined).map(([name]) => name);
+/** A rule may contain only existing alarms. */
+const CONDITIONAL = OF_RELEASE.flatMap(([name, { condition }]) =>
+  condition === undefined ? [] : [whether(condition, substitute(` OR ${anyOf([name])}`), '')],
+);
 
 /**
  * The alarm that rolls an update back. It combines several alarms, because CloudFormation accepts at most five. It
@@ -65,16 +67,7 @@ const RELEASE_FAILING_ALARM: Resource = {
     AlarmDescription: substitute(
       `An alarm that rolls an update back is in alarm.\nRunbook: \${Runbook}#${RELEASE_FAILING}`,
     ),
-    // A rule may contain only existing alarms.
-    AlarmRule: {
-      'Fn::Join': [
-        '',
-        CONDITIONS.map((condition) => {
-          const rule = substitute(`${condition === 'HasAlarms' ? '' : ' OR '}${ofCondition(condition)}`);
-          return condition === 'HasAlarms' ? rule : whether(condition, rule, '');
-        }),
-      ],
-    },
+    AlarmRule: { 'Fn::Join': ['', [substitute(anyOf(ALWAYS)), ...CONDITIONAL]] },
   },
 };
 

@@ -4,13 +4,14 @@
 async function sources() {
   // This import must be first, because an older Node.js cannot read TypeScript.
   await import('../tools/check-node.mjs');
-  const { alarms } = await import('./alarms.ts');
-  const { DASHBOARD } = await import('./dashboard.ts');
-  const { extensions, invocations } = await import('./functions.ts');
-  const { parametersInForce, stackTags, templateParameters } = await import('./parameters.ts');
-  const { roles } = await import('./roles.ts');
-  const { versions } = await import('./versions.ts');
-  return { alarms, DASHBOARD, extensions, invocations, parametersInForce, stackTags, templateParameters, roles, versions };
+  return {
+    ...(await import('./alarms.ts')),
+    ...(await import('./dashboard.ts')),
+    ...(await import('./functions.ts')),
+    ...(await import('./parameters.ts')),
+    ...(await import('./roles.ts')),
+    ...(await import('./versions.ts')),
+  };
 }
 
 /** @param variables of osls: its options, and functions that resolve values of the configuration */

@@ -45,7 +45,8 @@ const SENTENCES: Readonly<Record<string, (entry: string) => Sentence>> = {
 };
 
 export function logLine(nowMs: number, source: string, text: string): string {
-  return `${timeOf(nowMs)}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
+  const time = new Date(nowMs).toISOString().slice(11, 19);
+  return `${time}  ${source.padEnd(LOOP_WIDTH)}  ${text}`;
 }
 
 /**
@@ -108,10 +109,6 @@ function withoutMetrics(log: Telemetry['log']): Telemetry {
   return { log, count: () => {}, sample: () => {}, flush: () => {} };
 }
 
-function timeOf(nowMs: number): string {
-  return new Date(nowMs).toISOString().slice(11, 19);
-}
-
 function sentencesOf(level: Level, message: string, fields: LogFields): Sentence[] {
   if (level === 'debug') return [];
   const entries = Object.entries({ ...fields, findings: findingsBesideErrors(fields) });
@@ -133,10 +130,6 @@ function findingsBesideErrors({ findings, errors }: LogFields): readonly string[
   });
 }
 
-function isList(value: FieldValue): value is readonly string[] {
-  return Array.isArray(value);
-}
-
 function listIn(value: FieldValue): readonly string[] {
-  return isList(value) ? value : [];
+  return Array.isArray(value) ? value : [];
 }

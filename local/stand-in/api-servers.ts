@@ -13,10 +13,7 @@ export interface ApiServers {
   urlOf(address: string): string;
   /** Stops an API server as if its host failed: connections are reset, and new ones are refused. */
   stop(address: string): Promise<void>;
-  /**
-   * Starts the API server again at its port.
-   * @throws Error if another process has the port by now
-   */
+  /** Starts a stopped API server again at its port. Throws if another process has the port by now. */
   start(address: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -48,9 +45,7 @@ export async function startApiServers(
   return {
     urlOf,
     stop,
-    start: async (address) => {
-      if (!listening.has(address)) await start(address, Number(new URL(urlOf(address)).port));
-    },
+    start: (address) => start(address, Number(new URL(urlOf(address)).port)),
     close: async () => {
       await Promise.all(addresses.map(stop));
     },

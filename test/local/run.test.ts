@@ -90,11 +90,11 @@ describe('running the loops on an embedded cluster', () => {
   });
 
   test('a second run in the same folder is refused, and the first continues', async () => {
-    await begin(ALL_DONE);
+    await begin(ALL_DONE, { servePage: async () => ({ url: 'http://127.0.0.1:8080/', close: async () => undefined }) });
     const running = await readRunning(data);
     await expect(begin(ALL_DONE)).rejects.toMatchObject({
       exitCode: 3,
-      message: expect.stringContaining(`embedded is already running (process ${process.pid}`),
+      message: `embedded is already running (process ${process.pid}, since ${running?.startedAt}, and its status page is http://127.0.0.1:8080/). End that one with Ctrl-C first, or name another folder with --data.`,
     });
     expect(await readRunning(data)).toEqual(running);
     expect((await readFile(join(data, 'kubeconfig'), 'utf8')).includes(running?.apiServer ?? 'none')).toBe(true);

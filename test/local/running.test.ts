@@ -102,16 +102,6 @@ describe('the process that runs with a folder', () => {
     second();
   });
 
-  test('the process that runs with a folder refuses a second one, and names the first', async () => {
-    const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
-    await expect(refuseSecond(folder)).rejects.toMatchObject({
-      name: 'StartError',
-      exitCode: 3,
-      message: `prod-eu-1 is already running (process ${process.pid}, since 2026-01-02T03:04:05.678Z, and its status page is http://127.0.0.1:8080/). End that one with Ctrl-C first, or name another folder with --data.`,
-    });
-    callOff();
-  });
-
   test('a folder that is not writable is reported with the resolution', async () => {
     await leave('');
     const file = join(folder, 'running.json');
@@ -139,6 +129,7 @@ test('the processes that run under a root folder are those that are alive, by th
     ['zoo', join(folder, 'one')],
   ]);
   for (const callOff of callOffs) callOff();
+  expect(await findRunning(join(folder, 'nowhere'))).toEqual([]);
 });
 
 test('commands find no table in a folder without a running process: the error contains the resolution', async () => {
@@ -146,8 +137,4 @@ test('commands find no table in a folder without a running process: the error co
     exitCode: 5,
     message: expect.stringMatching(/^No local run is active in .*: start one with "kbctl run"/),
   });
-});
-
-test('no process runs under a root folder that does not exist', async () => {
-  expect(await findRunning(folder)).toEqual([]);
 });

@@ -1,14 +1,13 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { json } from 'node:stream/consumers';
+import { json, text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { HttpClient } from '../../lib/kubernetes/http-client.ts';
 import { localTable } from '../../local/local-environment.ts';
-import { type Running, readRunning } from '../../local/running.ts';
+import { readRunning } from '../../local/running.ts';
 import { type ListeningStandIn, listen } from '../../local/stand-in/api-servers.ts';
 import { kubeconfigOf } from '../../local/stand-in/identity.ts';
 import type { StoredObject } from '../../local/stand-in/object-store.ts';
@@ -61,11 +60,6 @@ function specOf(mode: 'observe' | 'enforce', probe: string): object {
   };
 }
 
-async function itemsAt({ apiServer, key }: Running, path: string): Promise<readonly KubernetesObject[]> {
-  const { body } = await requestLocal(apiServer + path, { key });
-  return (JSON.parse(body) as { items: readonly KubernetesObject[] }).items;
-}
-
 /** Returns the keys of the cluster's items in the table of that folder. */
 async function keysIn(data: string): Promise<string[]> {
   const server = await startTableServer({ key: 'test', path: data });
@@ -93,19 +87,10 @@ describe('npm start', () => {
     await child.untilItPrints(/created endpointslice default\/kubernetes/);
     const server = await readRunning(data);
     if (server === undefined) throw new Error('it does not run');
-    const namespaces = await itemsAt(server, '/api/v1/namespaces');
-    expect(namespaces.map(({ metadata }) => metadata.name)).toEqual([
-      'default',
-      'kube-node-lease',
-      'kube-public',
-      'kube-system',
-    ]);
-    const [service] = await itemsAt(server, '/api/v1/services');
-    expect(service).toMatchObject({ metadata: { name: 'kubernetes' }, spec: { clusterIP: '10.0.0.1' } });
-    const [endpoints] = await itemsAt(server, '/api/v1/endpoints');
-    expect(endpoints).toMatchObject({ subsets: [{ addresses: [{ ip: '192.0.2.1' }], ports: [{ port: 6443 }] }] });
-    const [slice] = await itemsAt(server, '/apis/discovery.k8s.io/v1/endpointslices');
-    expect(slice).toMatchObject({ endpoints: [{ addresses: ['192.0.2.1'] }] });
+    const { body } = await requestLocal(`${server.apiServer}/api/v1/endpoints`, { key: server.key });
+    expect(JSON.parse(body).items).toMatchObject([{ subsets: [{ addresses: [{ ip: '192.0.2.1' }] }] }]);
+    expect(child.output()).toContain('created namespace kube-node-lease');
+    expect(child.output()).toContain('created service default/kubernetes: 10.0.0.1');
     expect(child.output()).toMatch(/cluster-ip-repair +saved ranges\/serviceips: 0 of 254 taken/);
     expect(child.output()).toMatch(/node-port-repair +saved ranges\/servicenodeports: 0 of 2768 taken/);
     expect(child.output()).toContain('KUBECONFIG is set but ignored');
@@ -164,9 +149,10 @@ describe('npm start on a cluster that is named', () => {
   const startOn = async (spec: object | string, data: string, kubeconfigFile = kubeconfig) =>
     start(['--kubeconfig', kubeconfigFile, '-f', await file('cluster.yml', spec), '--data', data]);
 
-  test('npm start in mode observe only reports what it would write', async () => {
+  test('npm start in mode observe only reports what it would write, and finds the kubeconfig relative to the folder of the spec', async () => {
     const before = await objectsIn(standIn);
-    const child = await startOn(specOf('observe', listening.url), join(folder, 'observed'));
+    const spec = { ...specOf('observe', listening.url), kubeconfig: { file: 'kubeconfig.json' } };
+    const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'observed')]);
     await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
     await expectCleanEnd(child, 'SIGINT');
     for (const told of [
@@ -213,49 +199,50 @@ describe('npm start on a cluster that is named', () => {
 
     standIn.store.remove(ENDPOINTS, standIn.store.get(ENDPOINTS, 'default', 'kubernetes'));
     const second = await startOn(specOf('enforce', listening.url), data);
-    expect(
-      await eventually(async () => (await readRunning(data)) ?? Promise.reject(new Error('nobody'))),
-    ).toMatchObject({
-      cluster: 'demo',
-      apiServer: listening.url,
-      kubeconfig,
-    });
-    const third = await startOn(specOf('enforce', listening.url), data);
-    expect(await third.end()).toMatchObject({ code: 3 });
-    expect(third.output()).toMatch(/^error: demo is already running \(process /);
     await second.untilItPrints(/created endpoints default\/kubernetes: 10\.9\.8\.7/);
+    expect(await readRunning(data)).toMatchObject({ cluster: 'demo', apiServer: listening.url, kubeconfig });
     await expectCleanEnd(second, 'SIGTERM');
     expect(second.output()).not.toContain('took lease');
   });
 
-  test('npm start finds the kubeconfig of the spec relative to the folder of the spec', async () => {
-    const spec = { ...specOf('observe', listening.url), kubeconfig: { file: 'kubeconfig.json' } };
-    const child = start(['-f', await file('cluster.yml', spec), '--data', join(folder, 'as-named')]);
-    await child.untilItPrints(/would create EndpointSlice default\/kubernetes/);
-    expect(child.output()).toContain(`cluster demo at ${listening.url} (kubeconfig ${kubeconfig})`);
-    await expectCleanEnd(child, 'SIGINT');
-  });
-
-  test('npm start allocates for Services at the port of --admission, with the token and the CA in its files', async () => {
+  test('npm start allocates for Services at the port of --admission only with the token in its files, which only their user can read', async () => {
     const data = join(folder, 'admission');
+    const inFolder = (name: string) => join(data, 'admission', name);
     const port = await freePort('127.0.0.1');
     const spec = await file('cluster.yml', specOf('enforce', listening.url));
     const child = start(['--kubeconfig', kubeconfig, '-f', spec, '--data', data, '--admission', `${port}`]);
     // A range is open for allocation after a pass of its repair.
     await child.untilItPrints(/cluster-ip-repair +saved ranges/);
-    const { webhooks } = parse(await readFile(join(data, 'admission/webhook.yaml'), 'utf8'));
+    const { webhooks } = parse(await readFile(inFolder('webhook.yaml'), 'utf8'));
     const { url, caBundle } = webhooks[0].clientConfig;
     const ca = Buffer.from(caBundle, 'base64').toString();
     const client = new HttpClient(new URL(url).origin, { tls: { ca, rejectUnauthorized: true } });
-    const token = (await readFile(join(data, 'admission/token'), 'utf8')).trim();
+    const token = (await readFile(inFolder('token'), 'utf8')).trim();
+    expect((await stat(inFolder('token'))).mode & 0o777).toBe(0o600);
+    expect(await readFile(inFolder('kubeconfig.yaml'), 'utf8')).toContain(inFolder('token'));
+    expect(await readFile(inFolder('config.yaml'), 'utf8')).toContain(inFolder('kubeconfig.yaml'));
 
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-    const reply = await client.request(
-      { method: 'POST', path: new URL(url).pathname, headers, body: JSON.stringify(aReview()) },
-      new AbortController().signal,
-    );
+    const review = (bearer: string) => {
+      const authorization = `Bearer ${bearer}`;
+      const headers = { 'content-type': 'application/json', connection: 'keep-alive', authorization };
+      const request = {
+        method: 'POST' as const,
+        path: new URL(url).pathname,
+        headers,
+        body: JSON.stringify(aReview()),
+      };
+      return client.request(request, new AbortController().signal);
+    };
 
+    const refused = await review('wrong');
+    expect({ status: refused.status, body: await text(refused.body) }).toEqual({
+      status: 401,
+      body: expect.stringContaining('Send the key of this run.'),
+    });
+    const reply = await review(token);
     expect(await json(reply.body)).toMatchObject({ response: { allowed: true, patch: expect.any(String) } });
+    // Longer than an API server keeps an idle connection: it must not send a review on a connection that is just being closed.
+    expect(reply.headers).toMatchObject({ 'keep-alive': 'timeout=100' });
     client.destroy();
     await expectCleanEnd(child, 'SIGTERM');
   });
@@ -282,9 +269,9 @@ describe('npm start on a cluster that is named', () => {
   });
 
   describe('npm start that cannot begin', () => {
-    const withSpec = async (fields: object) => {
+    const withSpec = async (fields: object, ...options: string[]) => {
       const spec = await file('cluster.yml', { ...specOf('observe', listening.url), ...fields });
-      return ['-f', spec, '--data', join(folder, 'never')];
+      return ['-f', spec, '--data', join(folder, 'never'), ...options];
     };
 
     test.each<[string, () => Promise<string[]> | string[], RegExp]>([
@@ -292,6 +279,11 @@ describe('npm start on a cluster that is named', () => {
         'a spec with faults, which are all reported',
         () => withSpec({ mode: 'destroy', serviceNodePortRange: 'all' }),
         /cluster\.yml: 2 faults\n.*mode: .*\n.*\n.*serviceNodePortRange: /,
+      ],
+      [
+        'a port for the webhook that is in use',
+        () => withSpec({ kubeconfig: { file: 'kubeconfig.json' } }, '--admission', new URL(listening.url).port),
+        /^error: Port \d+ cannot be used \(EADDRINUSE\): name a free one with --admission\.$/m,
       ],
       [
         'a kubeconfig that is only for the functions',

@@ -24,15 +24,10 @@ const ARGUMENTS = [
   `--host-resolver-rules=MAP ${REBOUND_HOST} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost`,
 ];
 
-/** A page, and its problems so far, in order. */
 interface WatchedPage {
   readonly page: Page;
-  /** The errors that the page wrote to the console. */
-  readonly consoleErrors: readonly string[];
-  /** The errors that scripts of the page threw and did not catch. */
-  readonly pageErrors: readonly string[];
-  /** The requests to other origins, such as `GET https://example.com/a.png`. All of them are blocked. */
-  readonly strayRequests: readonly string[];
+  /** Errors in the console, uncaught errors of scripts, and requests to other origins, which are blocked. */
+  readonly problems: readonly string[];
   close(): Promise<void>;
 }
 
@@ -81,9 +76,8 @@ export async function startBrowser() {
     /** Closes the open pages, and returns their problems. */
     closePages: async () => {
       const pages = opened.splice(0);
-      const wrong = pages.flatMap((page) => [...page.consoleErrors, ...page.pageErrors, ...page.strayRequests]);
       await Promise.all(pages.map((page) => page.close()));
-      return wrong;
+      return pages.flatMap(({ problems }) => problems);
     },
     close: async () => {
       await browser.close();
@@ -94,13 +88,11 @@ export async function startBrowser() {
 
 async function openIn(context: BrowserContext, url: string): Promise<WatchedPage> {
   const { host, origin } = new URL(url);
-  const consoleErrors: string[] = [];
-  const pageErrors: string[] = [];
-  const strayRequests: string[] = [];
+  const problems: string[] = [];
   context.on('console', (message) => {
-    if (message.type() === 'error') consoleErrors.push(message.text());
+    if (message.type() === 'error') problems.push(message.text());
   });
-  context.on('weberror', (error) => pageErrors.push(String(error.error())));
+  context.on('weberror', (error) => problems.push(String(error.error())));
   const isStray = (asked: string) => {
     const { protocol, origin: askedOrigin, host: askedHost } = new URL(asked);
     if (protocol === 'data:' || protocol === 'blob:') return false;
@@ -108,7 +100,7 @@ async function openIn(context: BrowserContext, url: string): Promise<WatchedPage
   };
   // Only this event reports redirects.
   context.on('request', (request) => {
-    if (isStray(request.url())) strayRequests.push(`${request.method()} ${request.url()}`);
+    if (isStray(request.url())) problems.push(`${request.method()} ${request.url()}`);
   });
   await context.route(
     (asked) => isStray(asked.href),
@@ -117,13 +109,13 @@ async function openIn(context: BrowserContext, url: string): Promise<WatchedPage
   await context.routeWebSocket(
     (asked) => isStray(asked.href),
     async (socket) => {
-      strayRequests.push(`GET ${socket.url()}`);
+      problems.push(`GET ${socket.url()}`);
       await socket.close();
     },
   );
   const page = await context.newPage();
   await page.goto(url);
-  return { page, consoleErrors, pageErrors, strayRequests, close: () => context.close() };
+  return { page, problems, close: () => context.close() };
 }
 
 let axeSource: string | undefined;
