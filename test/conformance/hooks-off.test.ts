@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
-import { FIELD_MANAGER } from '../../lib/cluster/kubernetes-objects.ts';
+import { FIELD_MANAGER, type KubernetesObject } from '../../lib/cluster/kubernetes-objects.ts';
 import { initialiseNodePorts } from '../support/etcd-client.ts';
 import { runAllLoops } from '../support/handlers.ts';
 import {
@@ -84,13 +83,18 @@ test('the kubernetes-service loop creates the namespace and the ServiceCIDR that
   ]);
 });
 
-test('all bootstrapped objects exist after a pass of every loop, and only our field manager wrote them', async () => {
+test('all bootstrapped objects exist after a pass of every loop, only our field manager wrote them, and Services get addresses', async () => {
   const passes = await runAllLoops(handlers);
 
   expect(passes.flatMap(({ errors, findings }) => [...errors, ...findings])).toEqual([]);
   expect(await writers()).toEqual(allWrittenBy(FIELD_MANAGER));
   expect(await apiserver.request('GET', BOOTSTRAPPED['ServiceCIDR kubernetes'])).toMatchObject({
     body: { spec: { cidrs: ['10.0.0.0/24'] } },
+  });
+  const web = { metadata: { name: 'web' }, spec: { ports: [{ port: 80 }] } };
+  expect(await apiserver.request('POST', services, web)).toMatchObject({
+    status: 201,
+    body: { spec: { clusterIP: expect.stringMatching(/^10\.0\.0\.\d+$/) } },
   });
 });
 
@@ -103,15 +107,6 @@ test('a second pass of every loop changes nothing, and a namespace that was dele
   await etcd.delete('/registry/namespaces/kube-node-lease');
   const { changes } = await handlers.run('system-namespaces');
   expect(changes).toEqual(['created namespace kube-node-lease']);
-});
-
-test('Services get addresses from the ServiceCIDR that the loop created', async () => {
-  const reply = await apiserver.request('POST', services, {
-    metadata: { name: 'web' },
-    spec: { ports: [{ port: 80 }] },
-  });
-
-  expect(reply).toMatchObject({ status: 201, body: { spec: { clusterIP: expect.stringMatching(/^10\.0\.0\.\d+$/) } } });
 });
 
 test('a deleted Service kubernetes is created again with its address and its Endpoints', async () => {

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -8,18 +9,19 @@ import type { WebIdentity } from '../../lib/cluster/cluster-spec.ts';
 import { ClusterConnections } from '../../lib/environment/cluster-connections.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { readCluster } from '../../lib/table/clusters.ts';
+import { makeAuthority } from '../../local/stand-in/identity.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
+import { startFaultServer } from '../support/api-fault-server.ts';
 import { type Etcd, type KubeApiserver, startEtcd, startKubeApiserver } from '../support/control-plane.ts';
 import { type FakeAws, issuedToken, startFakeAws } from '../support/fake-aws.ts';
 import { CLUSTER, runAllLoops, startHandlers } from '../support/handlers.ts';
 import { freePort } from '../support/server-process.ts';
 import { applyShippedRbac } from '../support/shipped-rbac.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { startTokenIssuer, type TokenIssuer } from './token-issuer.ts';
 
 const ROLE = 'arn:aws:iam::123456789012:role/kbc-prod-eu-west-1-kubernetes-service';
 
-let issuer: TokenIssuer;
+let issuer: Awaited<ReturnType<typeof startTokenIssuer>>;
 let etcd: Etcd;
 let apiserver: KubeApiserver;
 let webIdentity: WebIdentity;
@@ -116,4 +118,41 @@ function connections(nowMs: () => number) {
     return kubernetes.get({ kind: 'Service', namespace: 'default', name: 'kubernetes' });
   };
   return { get, close: () => clusters.close() };
+}
+
+/** Starts a token issuer as an AWS account has it, with OIDC discovery, public keys and tokens like those of AWS STS. */
+async function startTokenIssuer() {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+  const { ca, issue } = makeAuthority('token issuer');
+  const kid = randomUUID();
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES384' };
+  const discovery = (issuer: string) => ({
+    issuer,
+    jwks_uri: `${issuer}/keys`,
+    response_types_supported: ['id_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES384'],
+  });
+  const { url, stop } = await startFaultServer(
+    ({ path, headers }) => ({
+      body: path === '/.well-known/openid-configuration' ? discovery(`https://${headers['host']}`) : { keys: [jwk] },
+    }),
+    issue(['127.0.0.1']),
+  );
+  return {
+    url,
+    /** The certificate of the issuer's own CA, as PEM. */
+    ca,
+    sign: (claims: { readonly exp: number }) => {
+      const all = { iss: url, iat: claims.exp - 300, jti: randomUUID(), ...claims };
+      const text = [{ alg: 'ES384', kid, typ: 'JWT' }, all].map(encoded).join('.');
+      const signature = sign('sha384', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' });
+      return `${text}.${signature.toString('base64url')}`;
+    },
+    close: stop,
+  };
+}
+
+function encoded(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url');
 }
