@@ -121,12 +121,6 @@ describe('an update', () => {
   });
 
   test.each<[string, readonly string[], readonly string[], object]>([
-    [
-      'keeps parameters that it does not set',
-      ['admission=on', 'logLevel=DEBUG'],
-      [],
-      { Admission: 'on', LogLevel: 'DEBUG' },
-    ],
     ['changes parameters that it sets', ['admission=on', 'table=t12'], ['admission=off'], { TableName: 't12' }],
     ['resets parameters that it sets to their default', ['table=t12'], ['table='], {}],
     ['adds new parameters', [], ['admission=on'], {}],
