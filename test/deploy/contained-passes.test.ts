@@ -6,10 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startFaultServer } from '../support/api-fault-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
 import { receivedEvent } from '../support/memory-queue.ts';
-import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
-import { startFleetTable } from './fleet-functions.ts';
+import { startClusters, startFleetTable } from './fleet-functions.ts';
 
 const LOOP = 'kubernetes-service';
 const MEMORY_MB = 256;
@@ -30,24 +29,14 @@ const ATTACKS = {
 } as const;
 
 const folder = temporaryFolder();
-const clusters = new Map<string, MisbehavingCluster>();
+let clusters: Awaited<ReturnType<typeof startClusters>>;
 /** The times of all calls to each API server. */
 const calledMs = new Map<string, number[]>();
 const stops: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   await bundleFunctions(folder, [LOOP]);
-  await Promise.all(
-    CLUSTERS.map(async (name) => {
-      const cluster = await startMisbehavingCluster();
-      stops.push(() => cluster.stop());
-      cluster.misbehave(() => {
-        calledMs.get(name)?.push(Date.now());
-        return undefined;
-      });
-      clusters.set(name, cluster);
-    }),
-  );
+  clusters = await startClusters(CLUSTERS, stops, (name) => calledMs.get(name)?.push(Date.now()));
 });
 
 afterAll(async () => {

@@ -52,7 +52,6 @@ interface EventSourceMapping {
   readonly EventSourceArn: string;
   readonly FunctionArn: string;
   readonly BatchSize: number;
-  readonly ScalingConfig?: { readonly MaximumConcurrency: number };
 }
 
 interface Message {
@@ -112,6 +111,7 @@ export async function startEventSources(aws: Aws, functions: Functions) {
     async stop() {
       ended.abort();
       await Promise.all(pollers);
+      await Promise.all(turns);
     },
   };
 }
@@ -129,25 +129,17 @@ interface Poller {
 const POLL_MS = 250;
 
 async function poll(poller: Poller): Promise<void> {
-  const { mapping, turns, signal } = poller;
-  const atOnce = mapping.ScalingConfig?.MaximumConcurrency ?? 1000;
-  const own = new Set<Promise<void>>();
+  const { turns, signal } = poller;
   while (!signal.aborted) {
     await sleep(POLL_MS);
-    if (own.size >= atOnce) continue;
     // Requests run one after the other, because the emulator returns a message to both of two simultaneous requests.
     const received = receive(poller);
     const turn = received
       .then((messages) => (messages.length > 0 ? deliver(poller, messages) : undefined))
-      .finally(() => {
-        own.delete(turn);
-        turns.delete(turn);
-      });
-    own.add(turn);
+      .finally(() => turns.delete(turn));
     turns.add(turn);
     await received.catch(() => undefined);
   }
-  await Promise.all(own);
 }
 
 async function receive({ aws, mapping }: Poller): Promise<readonly Message[]> {

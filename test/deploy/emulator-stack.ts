@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { readZip } from '../../tools/read-zip.mjs';
 import { type Aws, texts } from '../support/emulator-aws.ts';
 import type { Statement } from '../support/emulator-policy.ts';
 import { emulatedAws } from '../support/emulator-project.ts';
 import { resolveTemplate } from '../support/resolve-template.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { Emulator } from './emulator.ts';
 import { type Runnable, runFunction } from './emulator-function.ts';
 
@@ -29,7 +29,7 @@ export async function readStack(emulator: Emulator, name: string, codeBucket?: s
   const { aws } = emulator;
   const resources = await stackResources(aws, name);
   const bucket = codeBucket ?? resources.find(({ type }) => type === 'AWS::S3::Bucket')?.physicalId ?? '';
-  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'kube-bootstrap-controller-stack-'));
+  const folder = temporaryFolder();
   const unpackFromBucket = async (key: string, into: string) => unpack(await aws.get('s3', `/${bucket}/${key}`), into);
 
   // Each function gets all layers, because the emulator does not store the layers of a function.
@@ -50,10 +50,7 @@ export async function readStack(emulator: Emulator, name: string, codeBucket?: s
     resources,
     functions: Object.fromEntries(functions.map((one) => [one.name.slice(name.length + 1), one])) as Functions,
     /** Ends the processes of all functions. */
-    async stop() {
-      await Promise.all(functions.map((one) => one.stop()));
-      rmSync(folder, { recursive: true, force: true });
-    },
+    stop: async () => void (await Promise.all(functions.map((one) => one.stop()))),
   };
 }
 

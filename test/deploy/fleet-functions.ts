@@ -6,6 +6,7 @@ import { tableServerClient } from '../../local/table-client.ts';
 import { startTableServer } from '../../local/table-server.ts';
 import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { heapOptions } from '../support/bundled-functions.ts';
+import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { type Runnable, runFunction } from './emulator-function.ts';
 
 /** The address of the API server of each cluster. */
@@ -16,6 +17,27 @@ interface FunctionOptions extends Pick<Runnable, 'folder' | 'limitMs' | 'cpuShar
   /** Options of Node.js in addition to the size of the heap. */
   readonly nodeOptions?: string;
   readonly environment?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Starts an API server for each cluster, and adds functions to `stops` that stop them.
+ * @param onCall is called at each call of a pass to an API server. Probes do not count
+ */
+export async function startClusters(
+  names: readonly string[],
+  stops: (() => Promise<unknown>)[],
+  onCall: (name: string) => void,
+): Promise<ReadonlyMap<string, MisbehavingCluster>> {
+  const starts = names.map(async (name) => {
+    const cluster = await startMisbehavingCluster();
+    stops.push(() => cluster.stop());
+    cluster.misbehave(() => {
+      onCall(name);
+      return undefined;
+    });
+    return [name, cluster] as const;
+  });
+  return new Map(await Promise.all(starts));
 }
 
 /** Starts the table of a fleet on loopback. Adds functions to `stops` that stop the table and the functions that it runs. */

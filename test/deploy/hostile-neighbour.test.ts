@@ -5,10 +5,10 @@ import { ATTACKS, type Attack } from '../hostile/attacks.ts';
 import { type HostileApiServer, startHostileApiServer } from '../hostile/hostile-api-server.ts';
 import { bundleFunctions } from '../support/bundled-functions.ts';
 import { kubeconfigTo } from '../support/kubeconfig-to.ts';
-import { type MisbehavingCluster, startMisbehavingCluster } from '../support/misbehaving-cluster.ts';
+import type { MisbehavingCluster } from '../support/misbehaving-cluster.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import type { RunningFunction } from './emulator-function.ts';
-import { ADDRESS, startFleetTable } from './fleet-functions.ts';
+import { ADDRESS, startClusters, startFleetTable } from './fleet-functions.ts';
 
 /** The interval of the kubernetes-service loop, which is the shortest. */
 const INTERVAL_MS = 10_000;
@@ -22,7 +22,7 @@ type TestedLoop = keyof typeof MEMORY_MB;
 const folder = temporaryFolder();
 let table: Awaited<ReturnType<typeof startFleetTable>>;
 let hostile: HostileApiServer;
-const clusters = new Map<string, MisbehavingCluster>();
+let clusters: ReadonlyMap<string, MisbehavingCluster>;
 /** The time of the last call of a pass to each healthy API server. */
 const lastRequestMs = new Map<string, number>();
 const functions = new Map<TestedLoop, RunningFunction>();
@@ -30,7 +30,8 @@ const stops: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   table = await startFleetTable(stops);
-  await Promise.all(HEALTHY.map(registerHealthy));
+  clusters = await startClusters(HEALTHY, stops, (name) => lastRequestMs.set(name, Date.now()));
+  for (const [name, { kubeconfigFile, url }] of clusters) await register(name, kubeconfigFile, url);
   await registerHostile();
   // The functions are bundled as serverless.yml does, and each runs in one process.
   const loops = Object.keys(MEMORY_MB) as TestedLoop[];
@@ -46,17 +47,6 @@ afterAll(async () => {
 
 function register(name: string, file: string, url: string): Promise<unknown> {
   return table.register(name, file, url, { allocator: 'table' });
-}
-
-async function registerHealthy(name: string): Promise<void> {
-  const cluster = await startMisbehavingCluster();
-  stops.push(() => cluster.stop());
-  clusters.set(name, cluster);
-  cluster.misbehave(() => {
-    lastRequestMs.set(name, Date.now());
-    return undefined;
-  });
-  await register(name, cluster.kubeconfigFile, cluster.url);
 }
 
 async function registerHostile(): Promise<void> {

@@ -1,12 +1,10 @@
-import { once } from 'node:events';
 import { chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { newRunKey } from '../../local/local-request.ts';
 import { findRunning, openRunning, readRunning, refuseSecond, writeRunning } from '../../local/running.ts';
 import { startTableServer, type TableServer } from '../../local/table-server.ts';
+import { serve } from '../support/serve.ts';
 import { startSilentServer } from '../support/silent-server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -44,12 +42,6 @@ async function leave(content: object | string, where = folder): Promise<void> {
   await writeFile(join(where, 'running.json'), typeof content === 'string' ? content : JSON.stringify(content));
 }
 
-async function startOtherServer() {
-  const other = createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1');
-  await once(other, 'listening');
-  return { authority: `127.0.0.1:${(other.address() as AddressInfo).port}`, close: async () => void other.close() };
-}
-
 describe('the process that runs with a folder', () => {
   test('the process that runs with a folder is named in a file there, for this user alone, until it removes the file', async () => {
     const callOff = await writeRunning(folder, { ...facts, page: 'http://127.0.0.1:8080/' });
@@ -84,14 +76,13 @@ describe('the process that runs with a folder', () => {
     expect(await readRunning(folder)).toBeUndefined();
   });
 
-  test.each([
-    ['another server has the port of its table', startOtherServer],
-    ['the port does not answer', startSilentServer],
-  ])('no process runs with a folder if %s', async (_, startServer) => {
-    const { authority, close } = await startServer();
-    await leave({ schema: 1, ...facts, tableEndpoint: `http://${authority}` });
-    expect(await readRunning(folder)).toBeUndefined();
-    await close();
+  test('no process runs with a folder if another server has the port of its table, or one that does not answer', async () => {
+    const [other, silent] = [await serve((_, response) => response.end('hello')), await startSilentServer()];
+    for (const tableEndpoint of [other.url, `http://${silent.authority}`]) {
+      await leave({ schema: 1, ...facts, tableEndpoint });
+      expect(await readRunning(folder)).toBeUndefined();
+    }
+    await Promise.all([other.close(), silent.close()]);
   });
 
   test('a process that removes its file late keeps the file of its successor', async () => {

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type PageServer, servePage } from '../../cli/page/serve-page.ts';
@@ -11,13 +8,14 @@ import { openRunning, type Running } from '../../local/running.ts';
 import { aFleetStatus } from '../support/a-fleet-status.ts';
 import { eventually } from '../support/eventually.ts';
 import { requestLocal } from '../support/request-local.ts';
+import { serve } from '../support/serve.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { REBOUND_HOST, startBrowser, type TestBrowser } from './browser.ts';
 
 jest.setTimeout(60_000);
 
 const folder = temporaryFolder();
-let attacker: Server;
+let attacker: Awaited<ReturnType<typeof serve>>;
 let browser: TestBrowser;
 let statusPage: PageServer | undefined;
 let client: DynamoDBClient;
@@ -40,19 +38,17 @@ beforeAll(async () => {
   const { tableName } = running;
   const deadline = new AbortController().signal;
   table = dynamoDbTable({ client, tableName, deadline, nowMs: Date.now, newWriteId: () => 'none' });
-  attacker = createServer(({ url, rawHeaders }, response) => {
+  attacker = await serve(({ url, rawHeaders }, response) => {
     received.push(JSON.stringify([url, rawHeaders]));
     response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Hello');
-  }).listen(0, '127.0.0.1');
-  await once(attacker, 'listening');
+  });
   browser = await startBrowser();
 });
 
 afterAll(async () => {
   await browser?.close();
   await statusPage?.close();
-  attacker?.closeAllConnections();
-  attacker?.close();
+  await attacker?.close();
   client?.destroy();
   ended.abort();
   await loops;
@@ -80,7 +76,7 @@ async function sendAll(requests: Requests): Promise<string[]> {
 }
 
 test('a page of another origin, or behind DNS rebinding, cannot write to a local run or read from it', async () => {
-  const page = await browser.visit(`http://127.0.0.1:${(attacker.address() as AddressInfo).port}/`);
+  const page = await browser.visit(`${attacker.url}/`);
   const item = { cluster: { S: '#clusters' }, key: { S: 'evil' }, value: { M: {} }, schema: { N: '1' } };
   const awsHeaders = {
     'x-amz-target': 'DynamoDB_20120810.PutItem',
@@ -141,7 +137,7 @@ test('a server of another user at another port does not receive the key of the s
   expect(await page.locator('h1').textContent()).toBe('Clusters');
   received.length = 0;
 
-  const another = `http://127.0.0.1:${(attacker.address() as AddressInfo).port}/`;
+  const another = `${attacker.url}/`;
   await page.evaluate(`location.href = ${JSON.stringify(another)}`);
   await page.getByRole('heading', { name: 'Hello' }).waitFor();
   await page.goto(another);

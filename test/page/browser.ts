@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AxeResults } from 'axe-core';
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const REPOSITORY = join(import.meta.dirname, '../..');
 const SCREENSHOTS = join(REPOSITORY, '.cache/page');
@@ -44,7 +44,7 @@ export async function startBrowser() {
   if (executablePath === '') throw new Error('there is no Chromium: "npm run test:page" installs it, or says how');
   // The browser's profile is a temporary folder, which is deleted when the browser closes.
   const browser = await chromium.launch({ executablePath, args: ARGUMENTS });
-  const folder = mkdtempSync(join(tmpdir(), 'status-page-'));
+  const folder = temporaryFolder();
   const opened: WatchedPage[] = [];
   /** Opens a page in a profile of its own, and returns when it is loaded. */
   const open = async (url: string, options?: BrowserContextOptions) => {
@@ -79,10 +79,7 @@ export async function startBrowser() {
       await Promise.all(pages.map((page) => page.close()));
       return pages.flatMap(({ problems }) => problems);
     },
-    close: async () => {
-      await browser.close();
-      rmSync(folder, { recursive: true });
-    },
+    close: () => browser.close(),
   };
 }
 
