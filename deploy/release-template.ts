@@ -55,8 +55,8 @@ function released(resource: Resource, version: string): Resource {
 }
 
 /**
- * Returns the code of a function. The key contains the version, which is not part of the parameter: an update keeps
- * parameters, and would then keep the old code.
+ * Returns the place of a package. The template itself contains the version: an update keeps the values of parameters, and a
+ * version in a parameter would keep the old code.
  */
 function codeIn({ S3Key: key }: Fields, version: string): Fields {
   const name = String(key).split('/').at(-1);

@@ -1,8 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { CreateTableCommand, DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
-
-const POLL_MS = 5;
-const POLLS = 500;
+import { CreateTableCommand, type DynamoDBClient, waitUntilTableExists } from '@aws-sdk/client-dynamodb';
 
 /**
  * Creates the table if it does not exist, and waits until it is active. For tests and local tables: a deployed one is
@@ -10,12 +6,7 @@ const POLLS = 500;
  */
 export async function createTable(client: DynamoDBClient, name: string): Promise<void> {
   await createIfAbsent(client, name);
-  for (let poll = 0; poll < POLLS; poll++) {
-    const { Table } = await client.send(new DescribeTableCommand({ TableName: name }));
-    if (Table?.TableStatus === 'ACTIVE') return;
-    await sleep(POLL_MS);
-  }
-  throw new Error(`Table "${name}" was created but is not active after ${(POLL_MS * POLLS) / 1000} s.`);
+  await waitUntilTableExists({ client, minDelay: 0.005, maxDelay: 0.01, maxWaitTime: 5 }, { TableName: name });
 }
 
 async function createIfAbsent(client: DynamoDBClient, name: string): Promise<void> {

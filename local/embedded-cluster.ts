@@ -22,7 +22,6 @@ export interface EmbeddedKind {
   readonly serviceClusterIPRange: string;
   /** Shorter intervals than the schedules, which a spec in a file may not set. */
   readonly intervalSeconds: Partial<Readonly<Record<Loop, number>>>;
-  /** Lines that are printed at the start. */
   readonly notes: readonly string[];
 }
 

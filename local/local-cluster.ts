@@ -21,7 +21,6 @@ export interface LocalCluster extends AsyncDisposable {
   readonly tableFolder: string;
   readonly notes: readonly string[];
   readonly hints: readonly string[];
-  /** Reads the kubeconfig that was named at the start. */
   readonly loadKubeconfig: LoadKubeconfig;
   readonly world?: EmbeddedWorld;
 }

@@ -69,7 +69,7 @@ export function tableKeyOf({ headers: { authorization = '' } }: IncomingMessage)
   return /^AWS4-HMAC-SHA256 Credential=([^/,\s]+)\//.exec(authorization)?.[1];
 }
 
-/** Returns the header with which {@link tableKeyOf} finds that key. */
+/** Returns the header from which {@link tableKeyOf} reads the key. */
 export function tableAuthorization(key: string): { readonly authorization: string } {
   return { authorization: `AWS4-HMAC-SHA256 Credential=${key}/` };
 }

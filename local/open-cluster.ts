@@ -29,9 +29,8 @@ export async function openCluster({ real, demo = false, dataFolder: named }: Sta
 
 async function openReal(real: RealCluster, named: string | undefined): Promise<LocalCluster> {
   const spec = await readSpec(real.specFile);
-  const { file, ...options } = kubeconfigFor(spec, real);
-  const { context } = options;
-  const loadKubeconfig = () => loadKubeconfigFile(file, { ...options, runPlugin });
+  const { file, context } = kubeconfigFor(spec, real);
+  const loadKubeconfig = () => loadKubeconfigFile(file, { runPlugin, ...(context !== undefined && { context }) });
   const { server } = await loadKubeconfig().catch((error: unknown) => {
     throw new StartError(3, error instanceof Error ? error.message : String(error), { cause: error });
   });
@@ -59,17 +58,14 @@ const TABLE_ALLOCATES =
 
 /** Returns the kubeconfig. That of the command line is for this run only: the spec keeps the kubeconfig of the functions. */
 function kubeconfigFor(spec: ClusterSpec, { specFile, kubeconfigFile, context }: RealCluster) {
-  if (kubeconfigFile !== undefined) {
-    return { file: path.resolve(kubeconfigFile), ...(context !== undefined && { context }) };
-  }
+  if (kubeconfigFile !== undefined) return { file: path.resolve(kubeconfigFile), context };
   const { kubeconfig } = spec;
   if (!('file' in kubeconfig)) {
     const message = `${specFile} names ${kubeconfigPlace(spec)} as its kubeconfig, which is for the functions: name a file with --kubeconfig.`;
     throw new StartError(3, message);
   }
-  const chosen = context ?? kubeconfig.context;
   const file = path.resolve(path.dirname(specFile), kubeconfig.file);
-  return { file, ...(chosen !== undefined && { context: chosen }) };
+  return { file, context: context ?? kubeconfig.context };
 }
 
 async function readSpec(file: string): Promise<ClusterSpec> {

@@ -35,7 +35,7 @@ export interface CertifiedKey {
 
 export interface Authority {
   readonly ca: string;
-  /** A server certificate for these IPv4 addresses and DNS names, from 2020 to a year. */
+  /** Issues a server certificate for IPv4 addresses and DNS names, valid from 2020 until `untilYear`. */
   readonly issue: (names: readonly string[], untilYear?: number) => CertifiedKey;
 }
 

@@ -38,12 +38,12 @@ fi
 
 if [[ -n "${KUBEBUILDER_ASSETS:-}" ]]; then
   for name in etcd kube-apiserver; do
-    [[ -x "$KUBEBUILDER_ASSETS/$name" ]] || fail "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS holds no executable file named $name"
+    [[ -x "$KUBEBUILDER_ASSETS/$name" ]] || fail "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS has no executable file $name"
   done
   say "etcd and kube-apiserver come from KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS"
 fi
 
-# `control-plane` gets its name last and at once: where it is, everything is.
+# The file `control-plane` is renamed into place last. If it exists, the build is complete.
 ready() { [[ -x "$folder/control-plane" ]]; }
 
 if ready; then
@@ -58,13 +58,13 @@ fi
 if [[ "$version" != "$own_version" ]]; then
   mkdir -p "$folder/module"
   cp "$module"/*.go "$folder/module"
-  # Staging modules that this version does not have are left out.
+  # Removes staging modules that this version does not have.
   theirs="$(GOWORK=off go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^.*"GoMod": "\(.*\)".*$/\1/p')"
   awk 'NR == FNR { if ($2 == "=>") staging[$1]; next } ($2 == "=>" || /^\tk8s.io\/.*indirect/) && !($1 in staging) { next } 1' \
     "$theirs" "$module/go.mod" |
     sed "s/$own_version/$version/g; s/v0${own_version#v1}/v0${version#v1}/g" >"$folder/module/go.mod"
   module="$folder/module"
-  # Its checksums are not committed: Go checks them against its own database.
+  # The checksums of another version are not committed. Go checks them against its own database.
   (cd "$module" && GOWORK=off go mod tidy >&2) || fail "Go cannot resolve the modules of kube-apiserver $version"
 fi
 cd "$module"

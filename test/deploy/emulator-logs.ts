@@ -19,7 +19,7 @@ export function readLines(lines: readonly string[]) {
   const logs: LogLine[] = [];
   const metrics: Metric[] = [];
   for (const line of lines) {
-    const fields = objectIn(line);
+    const fields: Fields = JSON.parse(line);
     if ('_aws' in fields) metrics.push(...metricsIn(fields, line));
     else logs.push(logLine(fields, line));
   }
@@ -45,16 +45,6 @@ interface Directive {
   readonly Namespace: string;
   readonly Dimensions: readonly (readonly string[])[];
   readonly Metrics: readonly { readonly Name: string }[];
-}
-
-function objectIn(line: string): Fields {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  } catch {
-    // The error below reports the line.
-  }
-  throw new Error(`The line is not a JSON object: ${line}`);
 }
 
 function logLine(fields: Fields, line: string): LogLine {

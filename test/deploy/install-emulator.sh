@@ -21,7 +21,7 @@ sha256() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 25
 
 folder="$cache/emulator-$(sha256 <"$requirements" | cut -c1-16)"
 
-# `ready` is made last: where it is, everything is.
+# The file `ready` is created last. If it exists, the installation is complete.
 if [[ "${1:-}" == --folder || -e "$folder/ready" ]]; then
   echo "$folder"
   exit
@@ -42,7 +42,7 @@ if command -v flock >/dev/null; then
 fi
 
 say "installing $(grep -v '^#' "$requirements" | tr '\n' ' ')into $folder"
-# A half-made one is of no use: its scripts name their own folder, so that it cannot be made elsewhere and moved.
+# An incomplete environment is deleted. Its scripts contain the path of their folder, so it cannot be built elsewhere and moved.
 rm -rf "$folder"
 python3 -m venv "$folder" >&2 || fail "python3 -m venv failed"
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --requirement "$requirements" >&2 9>&- ||

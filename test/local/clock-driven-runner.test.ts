@@ -13,7 +13,7 @@ import { aClusterSpec } from '../support/a-cluster-spec.ts';
 import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { jumpingClock } from './jumping-clock.ts';
 
-test('the clock-driven runner invokes every job once in the given order, then each at the multiples of its period', async () => {
+test('the clock-driven runner invokes every job once in the given order, starts the additional work, and then invokes each job at the multiples of its period', async () => {
   const { clock, signal } = jumpingClock(40_000, 2);
   const calls: string[] = [];
   const job = (id: string, everyMs: number): ScheduledHandler => ({
@@ -21,10 +21,11 @@ test('the clock-driven runner invokes every job once in the given order, then ea
     everyMs,
     invoke: async (tickMs) => void calls.push(`${id}@${tickMs / 1000}`),
   });
+  const jobs = [job('slow', 20_000), job('fast', 10_000)];
 
-  await runOnSchedules([job('slow', 20_000), job('fast', 10_000)], clock, signal);
+  await runOnSchedules(jobs, clock, signal, async () => void calls.push('additional'));
 
-  expect(calls).toEqual(['slow@0', 'fast@0', 'fast@10', 'slow@20', 'fast@20', 'fast@30']);
+  expect(calls).toEqual(['slow@0', 'fast@0', 'additional', 'fast@10', 'slow@20', 'fast@20', 'fast@30']);
 });
 
 test('the clock-driven runner skips the ticks that are due while a job runs', () => {
@@ -33,17 +34,7 @@ test('the clock-driven runner skips the ticks that are due while a job runs', ()
   ]);
 });
 
-test('the clock-driven runner starts the additional work once each job has been invoked', async () => {
-  const { clock, signal } = jumpingClock(20_000, 2);
-  const calls: string[] = [];
-  const job = (id: string): ScheduledHandler => ({ id, everyMs: 10_000, invoke: async () => void calls.push(id) });
-
-  await runOnSchedules([job('a'), job('b')], clock, signal, async () => void calls.push('beside'));
-
-  expect(calls).toEqual(['a', 'b', 'beside', 'a', 'b']);
-});
-
-test('the clock-driven runner stops before the next first invocation when the signal aborts', async () => {
+test('the clock-driven runner does not invoke the remaining jobs if the signal aborts during the first invocations', async () => {
   const ended = new AbortController();
   const calls: string[] = [];
   const clock: RunnerClock = { nowMs: () => 0, sleepUntil: async () => undefined };

@@ -3,8 +3,6 @@ import { describe, expect, test } from '@jest/globals';
 import type { Loop } from '../../lib/cluster/cluster-spec.ts';
 import { clusterPort } from '../../lib/kubernetes/api-server-cluster.ts';
 import type { Prober } from '../../lib/kubernetes/cluster-port.ts';
-import { CONCURRENT_PASSES } from '../../lib/runtime/deadline.ts';
-import type { Environment } from '../../lib/runtime/environment.ts';
 import { registerCluster } from '../../lib/table/cluster-registration.ts';
 import { runOnSchedules, scheduledLoops } from '../../local/clock-driven-runner.ts';
 import { DEMO, playStory, STORY, type StoryEvent } from '../../local/demo.ts';
@@ -13,6 +11,7 @@ import { sentenceTelemetry } from '../../local/human-telemetry.ts';
 import type { EmbeddedWorld } from '../../local/local-cluster.ts';
 import { StandInApiServer } from '../../local/stand-in/stand-in-api-server.ts';
 import { tableAllocation } from '../../local/stand-in/table-allocation.ts';
+import { aDispatchWorld } from '../support/dispatch-world.ts';
 import { memoryTable } from '../support/memory-table.ts';
 import { CONTROL_PLANE } from '../support/pass-context.ts';
 import { transportTo } from '../support/stand-in.ts';
@@ -67,18 +66,14 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
     dead.has(new URL(url).hostname)
       ? { kind: 'silence', message: 'connection refused (ECONNREFUSED)' }
       : { kind: 'status', status: 200, body: 'ok' };
-  const environment: Environment = {
+  const { environment } = aDispatchWorld({
     nowMs,
-    newPassId: randomUUID,
-    startDeadline: () => ({ signal: new AbortController().signal, cancel: () => undefined }),
     telemetry: sentenceTelemetry({
       nowMs,
       own: DEMO.name,
       write: (text) => void lines.push({ atMs: nowMs(), text, isEvent: false }),
       paint: (_, text) => text,
     }),
-    reportingInstance: 'local',
-    clustersPerTick: CONCURRENT_PASSES,
     table: () => table,
     connect: async (_, { signal: deadline }) => ({
       controlPlane: CONTROL_PLANE,
@@ -90,8 +85,7 @@ async function show(offsetMs: number, seconds: number): Promise<readonly Line[]>
       }),
       probe,
     }),
-    resolveHost: () => async () => undefined,
-  };
+  });
   const print = (text: string, kind: 'event' | 'outlook') => {
     if (kind === 'event') lines.push({ atMs: nowMs(), text, isEvent: true });
   };

@@ -89,7 +89,7 @@ describe('logs as sentences', () => {
       ['failed: A: b', 'still failing: A', 'failed: A: c', 'resolved'],
     ],
     [
-      'call a finding that lasts unchanged, and report its end',
+      'contain "unchanged" for a finding that lasts, and report its end',
       [[warned({ findings: ['leak: x'] })], [warned({ findings: ['leak: x'] })], [END]],
       ['found leak: x', 'unchanged', 'resolved'],
     ],

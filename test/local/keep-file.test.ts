@@ -71,12 +71,15 @@ describe('a file that is kept', () => {
     expect(await readdir(join(root, 'data'))).toEqual([]);
   });
 
-  (process.getuid?.() === 0 ? test : test.skip)('is not written to a folder of another user', async () => {
-    await mkdir(join(root, 'data'), { mode: 0o700 });
-    await chown(join(root, 'data'), 12_345, 12_345);
-    await expect(keep('the key')).rejects.toMatchObject({
-      exitCode: 3,
-      message: `${join(root, 'data')} belongs to another user: name a folder of your own with --data.`,
-    });
-  });
+  (process.getuid?.() === 0 ? test : test.skip)(
+    'a file that is kept is not written to a folder of another user',
+    async () => {
+      await mkdir(join(root, 'data'), { mode: 0o700 });
+      await chown(join(root, 'data'), 12_345, 12_345);
+      await expect(keep('the key')).rejects.toMatchObject({
+        exitCode: 3,
+        message: `${join(root, 'data')} belongs to another user: name a folder of your own with --data.`,
+      });
+    },
+  );
 });

@@ -34,7 +34,7 @@ describe('the stand-in API server', () => {
     ['with the key as a password', 401, { headers: { authorization: `Basic ${btoa(`test:${IDENTITY.key}`)}` } }],
     ['as a form would send it', 415, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
     ['as plain text', 415, { headers: { 'content-type': 'text/plain' } }],
-    ['as no type at all', 415, { headers: { 'content-type': undefined } }],
+    ['without a content type', 415, { headers: { 'content-type': undefined } }],
   ])('the stand-in API server refuses a write %s', async (_, status, asking) => {
     const answer = await create('attacked', asking);
     expect(answer).toMatchObject({ status, body: expect.stringMatching(/^\{"kind":"Status".*"code":\d+\}$/) });
@@ -95,9 +95,9 @@ describe('a table server', () => {
   test.each<[string, number, LocalRequest['headers']]>([
     ['from a web page', 403, { origin: 'https://evil.example' }],
     ['without a signature', 401, { authorization: undefined }],
-    ['by any other access key', 401, { authorization: signedBy(WRONG_KEY) }],
-    ['whose access key only begins like that', 401, { authorization: signedBy(`${KEY}-and-more`) }],
-    ['as the JSON that a page may send after a preflight request', 415, { 'content-type': 'application/json' }],
+    ['with another access key', 401, { authorization: signedBy(WRONG_KEY) }],
+    ['with an access key that only begins with the key', 401, { authorization: signedBy(`${KEY}-and-more`) }],
+    ['in the JSON type that a page may send after a preflight request', 415, { 'content-type': 'application/json' }],
   ])('a table server refuses a request %s', async (_, status, headers) => {
     const answer = await listTables(headers);
     expect(answer).toMatchObject({ status, body: expect.stringContaining('AccessDeniedException') });

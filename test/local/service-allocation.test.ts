@@ -13,16 +13,14 @@ const SERVICES = '/api/v1/namespaces/default/services';
 interface Reply {
   readonly status: number;
   readonly message?: string;
-  readonly spec?: {
-    readonly clusterIP?: string;
-    readonly clusterIPs?: readonly string[];
-    readonly ports?: readonly { readonly port: number; readonly nodePort?: number }[];
-  };
+  readonly spec?: { readonly clusterIP?: string; readonly ports?: readonly object[] };
 }
 
+/** Returns the status of the reply with the fields of its object, except its own status. */
 async function call(server: StandInApiServer, method: string, path: string, body?: object): Promise<Reply> {
+  const headers = { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
   const text = body === undefined ? {} : { body: JSON.stringify(body) };
-  const reply = await server.handle({ method, path, headers: {}, ...text });
+  const reply = await server.handle({ method, path, headers, ...text });
   return { ...JSON.parse(reply.body), status: reply.status };
 }
 
@@ -109,5 +107,39 @@ describe('Services of an API server that allocates through the table', () => {
     expect(await create(server, 'refused', { type: 'NodePort', ports })).toMatchObject({ status: 422 });
     expect(await takenIn(table, RANGE_KEYS.primary)).toEqual([]);
     expect(await takenIn(table, RANGE_KEYS.nodePorts)).toEqual([]);
+  });
+
+  test('a deleted namespace is removed with its Services, whose addresses are free again', async () => {
+    const server = await readyStandIn();
+    const ofShop = '/api/v1/namespaces/shop';
+    const service = { metadata: { name: 'web' }, spec: { clusterIP: '10.0.0.77', ports: [{ port: 80 }] } };
+    await call(server, 'POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
+    expect(await call(server, 'POST', `${ofShop}/services`, service)).toMatchObject({ status: 201 });
+    const { body } = await server.handle({ method: 'DELETE', path: ofShop, headers: {} });
+    expect(JSON.parse(body)).toMatchObject({ status: { phase: 'Terminating' } });
+    expect(await call(server, 'GET', ofShop)).toMatchObject({ status: 404 });
+    expect(await call(server, 'GET', '/api/v1/services')).toMatchObject({ items: [] });
+    expect(await call(server, 'POST', SERVICES, service)).toMatchObject({ status: 201 });
+  });
+
+  test('the node ports of a Service that becomes a ClusterIP are cleared and released', async () => {
+    const server = await readyStandIn();
+    const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
+    await create(server, 'np', spec);
+    const changed = await call(server, 'PATCH', `${SERVICES}/np`, { spec: { type: 'ClusterIP' } });
+    expect(changed.spec?.ports).toEqual([{ protocol: 'TCP', targetPort: 80, port: 80 }]);
+    expect(await create(server, 'next', spec)).toMatchObject({ status: 201 });
+  });
+
+  test('a refusal names the field and its fault in the causes, which kubectl prints', async () => {
+    const server = await readyStandIn();
+    await create(server, 'np');
+    const patch = { spec: { ports: [{ port: 80, nodePort: 30_081 }] } };
+    const message = "Forbidden: may not be used when `type` is 'ClusterIP'";
+    const causes = [{ reason: 'FieldValueForbidden', field: 'spec.ports[0].nodePort', message }];
+    expect(await call(server, 'PATCH', `${SERVICES}/np`, patch)).toMatchObject({
+      status: 422,
+      details: { name: 'np', kind: 'Service', causes },
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { parseKubeconfig } from '../../lib/kubernetes/kubeconfig.ts';
 import { ApiServerConnections } from '../../lib/kubernetes/transport.ts';
 import { listen } from '../../local/stand-in/api-servers.ts';
@@ -55,61 +55,5 @@ describe('answers of the stand-in API server', () => {
     const headers = { 'content-type': 'application/json' };
     const reply = await standIn.handle({ method, path, headers, ...(body !== undefined && { body }) });
     expect(reply).toMatchObject({ status, body: expect.stringContaining(text) });
-  });
-});
-
-describe('features of the stand-in API server for kubectl', () => {
-  const services = '/api/v1/namespaces/default/services';
-  let standIn: StandInApiServer;
-  beforeEach(async () => {
-    standIn = await readyStandIn();
-  });
-
-  const call = async (method: string, path: string, content?: object) => {
-    const headers = { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
-    const body = content === undefined ? {} : { body: JSON.stringify(content) };
-    const reply = await standIn.handle({ method, path, headers, ...body });
-    return { status: reply.status, body: JSON.parse(reply.body) };
-  };
-  const portsOf = ({ spec }: { spec: { ports: { nodePort?: number }[] } }) => spec.ports;
-
-  test('a deleted namespace is removed with its Services, whose addresses are free again', async () => {
-    const clusterIP = '10.0.0.77';
-    const service = { metadata: { name: 'web' }, spec: { clusterIP, ports: [{ port: 80 }] } };
-    await call('POST', '/api/v1/namespaces', { metadata: { name: 'shop' } });
-    expect(await call('POST', '/api/v1/namespaces/shop/services', service)).toMatchObject({ status: 201 });
-    expect(await call('DELETE', '/api/v1/namespaces/shop')).toMatchObject({
-      body: { status: { phase: 'Terminating' } },
-    });
-    expect(await call('GET', '/api/v1/namespaces/shop')).toMatchObject({ status: 404 });
-    expect((await call('GET', '/api/v1/services')).body.items).toEqual([]);
-    expect(await call('POST', services, service)).toMatchObject({ status: 201 });
-  });
-
-  test('the stand-in clears and releases the node ports of a Service that becomes a ClusterIP', async () => {
-    const spec = { type: 'NodePort', ports: [{ port: 80, nodePort: 30_080 }] };
-    await call('POST', services, { metadata: { name: 'np' }, spec });
-    const { status, body } = await call('PATCH', `${services}/np`, { spec: { type: 'ClusterIP' } });
-    expect({ status, ports: portsOf(body) }).toEqual({
-      status: 200,
-      ports: [{ protocol: 'TCP', targetPort: 80, port: 80 }],
-    });
-    expect(await call('POST', services, { metadata: { name: 'next' }, spec })).toMatchObject({ status: 201 });
-  });
-
-  test('a 422 names the field and its fault in the causes, which kubectl prints', async () => {
-    await call('POST', services, { metadata: { name: 'np' }, spec: { ports: [{ port: 80 }] } });
-    const patch = { spec: { ports: [{ port: 80, nodePort: 30_081 }] } };
-    const message = "Forbidden: may not be used when `type` is 'ClusterIP'";
-    expect(await call('PATCH', `${services}/np`, patch)).toMatchObject({
-      status: 422,
-      body: {
-        details: {
-          name: 'np',
-          kind: 'Service',
-          causes: [{ reason: 'FieldValueForbidden', field: 'spec.ports[0].nodePort', message }],
-        },
-      },
-    });
   });
 });

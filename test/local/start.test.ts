@@ -103,7 +103,7 @@ describe('npm start', () => {
 
   const isInstalled = (name: string) => spawnSync(name, ['--help']).error === undefined;
 
-  (isInstalled('kubectl') ? test : test.skip)('prints commands that work by copy and paste', async () => {
+  (isInstalled('kubectl') ? test : test.skip)('npm start prints commands that work by copy and paste', async () => {
     const child = start(['--data', join(folder, "it's copied")]);
     await child.untilItPrints(/created endpointslice/);
     const printed = [...child.output().matchAll(/^ {2}((?:echo .* \| )?kubectl .*)$/gm)];
