@@ -72,7 +72,6 @@ async function checkedClusters(
   throw configurationError(names.length === 1 ? last : `${last}\nNothing was changed.`);
 }
 
-/** Returns the reason of an error that concerns one cluster, so that all reasons are printed together. */
 function reasonOf(error: unknown): string {
   if (error instanceof CliError) return error.message;
   throw error;
@@ -171,7 +170,6 @@ export async function confirmed(cli: Cli, question: string, yes = false): Promis
   return false;
 }
 
-/** Returns an empty text if the input ends first. */
 async function firstLine(input: NodeJS.ReadableStream, signal: AbortSignal): Promise<string> {
   // The input is not opened as a terminal, so that Ctrl-C remains the signal that ends every command.
   const lines = createInterface({ input, terminal: false, signal });

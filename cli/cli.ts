@@ -7,26 +7,23 @@ import type { Terminal } from './terminal.ts';
 
 export interface GlobalOptions extends TableOptions {
   readonly output: Format;
-  /** The timeout of the whole command. */
   readonly timeout?: number;
   readonly debug?: boolean;
 }
 
 export interface CommandTable extends OpenTable {
-  /** The table. Its calls end with the command. */
   readonly table: KeyValueTable;
 }
 
 export interface Cli {
   readonly output: Output;
   readonly options: GlobalOptions;
-  /** The positional arguments, such as the name of a cluster. */
   readonly operands: readonly string[];
   /** Aborts at Ctrl-C and after `--timeout`, and ends every call. */
   readonly signal: AbortSignal;
   /** Aborts at Ctrl-C only. */
   readonly ended: AbortSignal;
-  /** Returns the time of the table's clock. Opens the table. */
+  /** Opens the table, and returns the time of its clock. */
   readonly nowMs: () => Promise<number>;
   readonly sleep: Surroundings['sleep'];
   /**
@@ -44,10 +41,7 @@ export interface Cli {
 }
 
 /**
- * The work of one command. Operands are in the order of its arguments, `undefined` for an omitted one; a variadic
- * argument is last.
- * @returns the exit code
- * @throws errors of the command
+ * The work of one command. Operands are in the order of its arguments; a variadic argument is last. @returns the exit code
  */
 export type Work<Options> = (
   cli: Cli,
@@ -55,14 +49,11 @@ export type Work<Options> = (
   options: Options & GlobalOptions,
 ) => Promise<ExitCode>;
 
-/** Creates the action of a commander command from its work. */
 export type Act = <Options = object>(work: Work<Options>) => (this: Command) => Promise<void>;
 
 export interface Surroundings {
   readonly terminal: Terminal;
-  /** Aborts at Ctrl-C. */
   readonly ended: AbortSignal;
-  /** This host's clock. */
   readonly nowMs: () => number;
   /** Waits; rejects as soon as the signal is aborted. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<unknown>;
@@ -96,7 +87,6 @@ export function actor({ terminal, ended, nowMs, sleep, exit }: Surroundings): Ac
 
 interface OpenerOptions extends Pick<Cli, 'options' | 'operands' | 'signal' | 'output'>, Pick<Surroundings, 'nowMs'> {}
 
-/** Opens the table once, and measures its clock once. */
 function tableOpener({ options, operands, signal, nowMs, output }: OpenerOptions) {
   // The AWS SDK and a local table server are loaded only by commands that read a table.
   const tables = () => import('./open-table.ts');

@@ -10,13 +10,10 @@ import { configurationError, usageError } from './errors.ts';
 
 /** The place of the table. Default: the table of the `kbctl run` in this folder. */
 export interface TableOptions {
-  /** The name of a table in AWS. */
   readonly table?: string;
   readonly profile?: string;
   readonly region?: string;
-  /** The endpoint of DynamoDB, or of a database with its API. */
   readonly endpointUrl?: string;
-  /** The folder of a local run. */
   readonly data?: string;
 }
 
@@ -26,9 +23,7 @@ export interface OpenTable {
   readonly clock: ServerClock;
   /** The name of the table for users: `table kbc-prod`, or `the local table in .kbctl/embedded`. */
   readonly title: string;
-  /** The local run that serves the table. */
   readonly running?: Running;
-  /** Returns the table with calls that end when the signal aborts. */
   readonly tableUntil: (signal: AbortSignal) => KeyValueTable;
   close(): Promise<void>;
 }
@@ -130,7 +125,7 @@ async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   );
 }
 
-/** Measures the clocks' difference by a read: each reply has the table's time, even if the item does not exist. */
+/** Measures the clock by a read, because each reply has the table's time. */
 export async function measureClock(table: KeyValueTable): Promise<void> {
   await table.get(CLUSTERS, '*');
 }

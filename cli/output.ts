@@ -5,12 +5,10 @@ import { type Column, textTable } from './text-table.ts';
 export const FORMATS = ['table', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** The fields of a row. {@link plainOf} returns them as they are printed. */
 export interface OutputFields {
   readonly [field: string]: unknown;
 }
 
-/** A list, as a table and as a document. */
 export interface Shown<Row> {
   /** The kind of one item, such as `Lease`. A list is a document of the kind `LeaseList` with the field `items`. */
   readonly kind: string;
@@ -39,14 +37,12 @@ export class Output {
     this.terminal = terminal;
   }
 
-  /** Prints a list as a table or as one document. */
   list<Row>({ kind, items, columns, plain, none }: Shown<Row>): void {
     if (this.isForPrograms) this.document({ kind: `${kind}List`, items: plain ? items.map(plain) : items });
     else if (items.length === 0) this.say(none);
     else this.lines(this.table(columns, items));
   }
 
-  /** Prints one object as lines or as a document. */
   object(document: OutputFields & { readonly kind: string }, lines: () => readonly string[]): void {
     if (this.isForPrograms) this.document(document);
     else this.lines(lines());
@@ -69,7 +65,6 @@ export class Output {
     writeLines(this.terminal.out, lines);
   }
 
-  /** Prints data in its own format. */
   data(data: string | Uint8Array): void {
     writeData(this.terminal.out, data);
   }
@@ -81,7 +76,6 @@ export class Output {
 
   paint = (style: Parameters<typeof styled>[1], text: string): string => styled(this.terminal.out, style, text);
 
-  /** The width of the terminal; absent if the output is no terminal. */
   get columns(): number | undefined {
     const { isTTY = false, columns } = this.terminal.out;
     // Some terminals report a width of 0.

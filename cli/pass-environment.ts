@@ -18,7 +18,6 @@ import { isClusterName } from './spec/names.ts';
 export interface PassEnvironmentOptions extends ConnectionOptions {
   /** The stack of the passes. Default: none, so that they only observe clusters with an owner. */
   readonly stack?: string;
-  /** Default: prints warnings and errors on stderr. */
   readonly telemetry?: TelemetryFactory;
 }
 
@@ -87,7 +86,6 @@ function loaderOf(cli: Cli, options: PassEnvironmentOptions, running: Running | 
   };
 }
 
-/** Prints each API server before it is used. */
 function printingServer(cli: Cli, place: (spec: ClusterSpec) => string, load: LoadKubeconfig): LoadKubeconfig {
   const printed = new Set<string>();
   return async (spec, signal) => {

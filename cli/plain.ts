@@ -1,3 +1,5 @@
+import { isoTime } from '../lib/cluster/values.ts';
+
 /** Matches fields that are times, such as `expiresAtMs` and `untilMs`, but not `durationMs`. */
 const TIME = /^(.*(?:[aA]t|[uU]ntil))Ms$/;
 
@@ -18,9 +20,4 @@ export function plainOf(value: unknown): unknown {
       return [[field, plainOf(content)]];
     }),
   );
-}
-
-function isoTime(ms: number): string {
-  const time = new Date(ms);
-  return Number.isNaN(time.getTime()) ? String(ms) : time.toISOString();
 }

@@ -20,7 +20,6 @@ export type Style = Parameters<typeof styleText>[0];
 /** Replaces the ESC of our own styles until a line is written. It is random, so that no other text contains it. */
 const OWN_ESCAPE = `<${randomUUID()}>`;
 
-/** Returns the text in a style; unstyled if the stream is not a terminal or `NO_COLOR` is set. */
 export function styled(stream: OutStream, style: Style, text: string): string {
   const colored = styleText(style, escapeControlCharacters(text), { stream, validateStream: true });
   return colored.replaceAll('\u001b', OWN_ESCAPE);
@@ -39,7 +38,6 @@ export function writeLines(stream: OutStream, lines: readonly string[]): void {
   stream.write(lines.map((line) => `${escapeLine(line)}\n`).join(''));
 }
 
-/** Writes a question without a line break. */
 export function writePrompt(stream: OutStream, question: string): void {
   stream.write(`${escapeLine(question)} `);
 }
@@ -82,7 +80,6 @@ function unitOf(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
-/** The number of tasks that must complete even if the output is closed. */
 let unfinished = 0;
 
 /** Ends the process when the reader closes the output, unless a task must complete. */

@@ -2,7 +2,6 @@ import stringWidth from 'string-width';
 import type { Health } from './status/cluster-status.ts';
 import { escapeControlCharacters, type Style } from './terminal.ts';
 
-/** One column, as in kubectl. */
 export interface Column<Row> {
   readonly title: string;
   readonly text: (row: Row) => string;

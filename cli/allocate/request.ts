@@ -86,7 +86,7 @@ export function throwIfRefused({ cluster, items, error, outcome }: Answer, resul
   throw new CliError(EXIT_CODES[code] ?? EXIT.findings, `${what}${message}. ${result}${next}`);
 }
 
-/** Returns whether the range was not saved yet. Upstream's message then has no next step, so kbctl adds one. */
+/** Returns whether kbctl adds the next step, which upstream's message of an unsaved range lacks. */
 function isUnsaved(code: string, message: string): boolean {
   return code === 'MismatchedRange' || (code === 'NotReady' && message.endsWith(' at this time'));
 }
@@ -104,15 +104,12 @@ function warningsOf({ output }: Cli): TelemetryFactory {
   return () => ({ log, count: () => {}, sample: () => {}, flush: () => {} });
 }
 
-/** The duration of a hold: without an end, or in milliseconds. */
+/** In milliseconds. */
 export type HoldFor = 'forever' | number;
 
 const LONGEST_OWNER = 63;
 
-/**
- * `1h`, `forever`.
- * @throws InvalidArgumentError of commander, whose message is shown beside the option.
- */
+/** @throws InvalidArgumentError of commander */
 export function parseHoldFor(text: string): HoldFor {
   if (text === 'forever') return 'forever';
   try {

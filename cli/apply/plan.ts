@@ -6,7 +6,6 @@ import type { SpecFile } from './spec-files.ts';
 
 export type ApplyStep = {
   readonly name: string;
-  /** Describes the step before it is done. */
   readonly intention: string;
 } & (
   | { readonly action: 'create'; readonly file: SpecFile }

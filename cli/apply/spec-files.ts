@@ -52,7 +52,6 @@ export async function readSpecFiles(named: readonly string[], stdin: Stdin): Pro
   return { files, faults: [...faults, ...duplicateNames(files)] };
 }
 
-/** Returns the spec files in a folder, or the name of a file, which need not exist. */
 async function filesOf(named: string): Promise<string[] | Faulty> {
   if (named === STDIN || !(await isFolder(named))) return [named];
   try {
@@ -107,7 +106,6 @@ function resultsIn(text: string): SpecResult[] {
   });
 }
 
-/** Returns the specs of a document that kbctl printed; `undefined` for any other document. */
 function printedSpecs(document: Document): SpecResult[] | undefined {
   try {
     const printed = document.toJS() as { readonly kind?: unknown; readonly apiVersion?: unknown };

@@ -48,7 +48,8 @@ export function allocateCommand(act: Act): Command {
 }
 
 function allocateItems(act: Act, kind: ItemKind): Command {
-  const { one, several } = ITEM_NOUNS[kind];
+  const one = ITEM_NOUNS[kind];
+  const several = `${one}s`;
   const command = new Command(kind)
     .description(
       `Allocate ${several} and hold them: all that are requested, or none.\n\nA hold ends at its time, when a Service claims it in the table, or with "kbctl release ${kind}". Prints one ${one} per line.`,
@@ -80,7 +81,7 @@ function allocateItems(act: Act, kind: ItemKind): Command {
 async function allocate(cli: Cli, named: NamedItems, options: AllocateOptions): Promise<ExitCode> {
   const { output } = cli;
   if (named.values.length > 0 && (options.count !== undefined || options.secondary)) {
-    throw usageError(`Use either --count and --secondary, or the ${ITEM_NOUNS[named.kind].several}.`);
+    throw usageError(`Use either --count and --secondary, or the ${ITEM_NOUNS[named.kind]}s.`);
   }
   const { table, clock } = options.dryRun ? await cli.openTable() : await cli.openForWriting();
   const { spec } = await registeredCluster(table, named.name);
@@ -149,7 +150,7 @@ export function releaseCommand(act: Act): Command {
 }
 
 function releaseItems(act: Act, kind: ItemKind): Command {
-  const { several } = ITEM_NOUNS[kind];
+  const several = `${ITEM_NOUNS[kind]}s`;
   const command = new Command(kind)
     .description(
       `Release ${several}, and end their holds.\n\nThe Services of the cluster are read first. If a Service has one of them, it could be allocated twice: it is released only after confirmation.`,

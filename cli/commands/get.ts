@@ -24,13 +24,11 @@ import type { Column } from '../text-table.ts';
 
 interface Part<Row> {
   readonly kind: string;
-  /** The word in the command: `leases` in `kbctl get leases`. */
   readonly plural: string;
   readonly description: string;
   readonly columns: (nowMs: number) => readonly Column<Row>[];
   readonly rows: (status: ClusterStatus) => readonly Row[];
   readonly none: string;
-  /** Returns the rows from the API server of a named cluster. */
   readonly readCluster?: (
     cli: Cli,
     name: string,

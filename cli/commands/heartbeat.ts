@@ -9,7 +9,6 @@ interface Options extends GlobalOptions, ConnectionOptions {
   readonly address: string;
   readonly every: number;
   readonly once?: boolean;
-  /** `false`: the API server is not probed. */
   readonly readyz: boolean;
 }
 

@@ -12,7 +12,6 @@ interface Options extends GlobalOptions {
   readonly context?: string;
   readonly admission?: number;
   readonly demo?: boolean;
-  /** `false`: no status page is served. */
   readonly page: boolean;
   readonly port: number;
 }

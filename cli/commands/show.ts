@@ -15,7 +15,6 @@ import type { Style } from '../terminal.ts';
 import { wrapped } from '../text-table.ts';
 
 interface Options extends GlobalOptions, ConnectionOptions {
-  /** `false`: Services are not read. */
   readonly services: boolean;
 }
 
@@ -27,7 +26,7 @@ export function showCommand(act: Act): Command {
 }
 
 function showItem(act: Act, kind: ItemKind): Command {
-  const { one } = ITEM_NOUNS[kind];
+  const one = ITEM_NOUNS[kind];
   const command = new Command(kind)
     .description(`Show whether a ${one} is free or allocated, and its Services, hold or leak`)
     .argument('<cluster>', 'the name of the cluster')

@@ -16,9 +16,9 @@ export interface Explanation {
   readonly resolution: readonly ResolutionStep[];
   readonly severity: Severity;
   readonly reasons: readonly string[];
-  /** The page in docs/tasks, such as `address-conflict`. */
+  /** A page in docs/tasks. */
   readonly task?: string;
-  /** The alarm, by its name in docs/runbook.md. */
+  /** The name of an alarm in docs/runbook.md. */
   readonly alarm?: string;
   /** The resolution in one line, for `kbctl status`. It may have placeholders in angle brackets, see `hintFor`. */
   readonly hint?: string;

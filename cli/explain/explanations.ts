@@ -47,7 +47,6 @@ export function explain(word: string): Explanation | { readonly nearest?: string
 /** The type of a finding is any text, because a later version may have recorded an unknown type. */
 type FindingFacts = Pick<RecordedFinding, 'item' | 'service'> & { readonly type: string };
 
-/** Returns the resolution of a finding in one line, with its own Service and address. */
 export function findingHint({ type, item, service }: FindingFacts, cluster: { readonly name: string }): string {
   const [namespace, name] = service?.split('/') ?? [];
   const isPort = item !== undefined && /^\d+$/.test(item);

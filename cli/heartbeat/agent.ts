@@ -99,7 +99,7 @@ function unlessOfTable(error: unknown): TableError {
   throw error;
 }
 
-/** Prints each new state once. A table that does not answer counts as a state. */
+/** Prints each new state once, also that the table does not answer. */
 function stateReporter({ address, say }: AgentOptions): (result: Heartbeat | TableError) => void {
   let reported = '';
   return (result) => {

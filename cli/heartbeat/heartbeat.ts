@@ -10,7 +10,7 @@ export interface HeartbeatRequest {
   readonly address: string;
   readonly leaseMs: number;
   readonly nowMs: () => number;
-  /** Probes this host's API server. Absent: the server is not probed and counts as ready. */
+  /** Absent: the API server is not probed and counts as ready. */
   readonly probe?: () => Promise<ProbeReply>;
 }
 

@@ -16,7 +16,6 @@ import type { ItemPlace } from './item-place.ts';
 
 /** The time limit. A list of 50,000 Services takes a few seconds. */
 const LONGEST_MS = 30_000;
-/** A Service that has an item. The Service is listed once for each of its claims. */
 export interface ServiceUse {
   /** `namespace/name`. */
   readonly service: string;
@@ -25,7 +24,7 @@ export interface ServiceUse {
 
 /** The object that Kubernetes 1.33 and later create for each cluster IP. */
 export interface IpAddress {
-  /** The object that owns it: `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
+  /** `namespace/name` of a Service, or `gateways.gateway.networking.k8s.io namespace/name`. */
   readonly parent: string;
   readonly isOfService: boolean;
   /** The manager of the object, if the API servers do not manage it. */
@@ -40,7 +39,6 @@ export interface ItemClaims {
   readonly isRecordRead?: boolean;
   /** Absent: there is no IPAddress, or it was not read. */
   readonly ipAddress?: IpAddress;
-  /** The hold that the IPAddress represents. */
   readonly hold?: Hold;
 }
 

@@ -9,12 +9,8 @@ import { boundedText } from '../../lib/cluster/values.ts';
 import { CliError, EXIT, usageError } from '../errors.ts';
 import { textRange } from '../status/range-status.ts';
 
-export type ItemKind = 'ip' | 'port';
-
-export const ITEM_NOUNS = {
-  ip: { one: 'cluster IP', several: 'cluster IPs' },
-  port: { one: 'node port', several: 'node ports' },
-} as const satisfies Record<ItemKind, { readonly one: string; readonly several: string }>;
+export const ITEM_NOUNS = { ip: 'cluster IP', port: 'node port' } as const;
+export type ItemKind = keyof typeof ITEM_NOUNS;
 
 /** The range of a cluster that an address or port belongs to. */
 export interface ItemPlace {

@@ -10,13 +10,11 @@ import { type RecordedFinding, type RunRecord, readRunRecord } from '../../lib/t
 import { type ItemClaims, ipAddressFault } from './claims.ts';
 import { bandOf, bitIn, type ItemPlace } from './item-place.ts';
 
-/** The state of an item in the table and in the API server. */
 export interface ItemFacts {
   readonly cluster: RegisteredCluster;
   readonly place: ItemPlace;
   /** Absent: no pass has saved the range. */
   readonly saved?: { readonly stored: StoredRange; readonly savedAtMs: number };
-  /** The run record of the loop that repairs the range. */
   readonly record?: RunRecord;
   /** Absent: Services were not read. */
   readonly claims?: ItemClaims;
@@ -26,7 +24,6 @@ export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly allocator: AllocatorOfRecord;
   /** `next` uses the static band only when the dynamic one is full. */
   readonly band: 'static' | 'dynamic';
-  /** `unknown`: no pass has saved the range, and Services were not read. */
   readonly state: 'free' | 'taken' | 'unknown';
   /** True if anything can be allocated in the item's range. Absent: the API servers allocate. */
   readonly ready?: boolean;
@@ -34,7 +31,6 @@ export interface ItemStatus extends ItemPlace, Partial<ItemClaims> {
   readonly hold?: Hold;
   /** The strikes of an item without a Service or a hold. The third strike frees the item. */
   readonly strikes?: 0 | 1 | 2;
-  /** The findings of the last pass about this item. */
   readonly findings: readonly RecordedFinding[];
   readonly faults: readonly string[];
 }
@@ -109,10 +105,6 @@ function faultsOf({ cluster, place, claims = { services: [] } }: ItemFacts, take
   return faults.filter((fault) => typeof fault === 'string');
 }
 
-/**
- * Reads the state of an item in the table.
- * @throws TableError
- */
 export async function readItemFacts(
   table: KeyValueTable,
   cluster: RegisteredCluster,

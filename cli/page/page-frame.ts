@@ -20,7 +20,7 @@ export interface PageParts extends PageOptions {
   readonly main: Child;
 }
 
-/** Returns a policy that lets the page load only itself, and run only its own style and script. */
+/** Returns a policy with which the page loads nothing else, and runs only its own style and script. */
 export function contentSecurityPolicy(live: boolean): string {
   return [
     "default-src 'none'",

@@ -15,9 +15,9 @@ export interface PageReads {
 }
 
 export interface PageServerOptions extends PageReads {
-  /** The port; 0 (the default) is a free one. */
+  /** Default: a free one. */
   readonly port?: number;
-  /** The key of requests. Default: a random one. */
+  /** Default: a random one. */
   readonly key?: string | undefined;
   readonly pollMs?: number;
   /** How long a result is used before the table is read again. */
@@ -26,7 +26,6 @@ export interface PageServerOptions extends PageReads {
 }
 
 export interface PageServer {
-  /** `http://127.0.0.1:<port>/<key>/` */
   readonly url: string;
   close(): Promise<void>;
 }

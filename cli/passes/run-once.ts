@@ -12,7 +12,6 @@ export interface RunOnceRequest {
   readonly loop: LoopDefinition;
   /** Writes nothing: not to the cluster, and not to the table. */
   readonly dryRun: boolean;
-  /** Run even if the cluster, or all clusters, are paused. */
   readonly evenIfPaused?: boolean;
 }
 

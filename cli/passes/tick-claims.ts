@@ -9,16 +9,15 @@ const SCHEMA = 1;
 
 const claimShape = z.object({
   dueAtMs: z.number(),
-  /** The process that claimed the tick. This field is only information for users. */
+  /** Only for users. */
   by: z.string(),
 });
 
 export interface Tick {
   readonly stack: string;
   readonly loop: Loop;
-  /** The time between two ticks of the loop. */
   readonly everyMs: number;
-  /** The due time of the tick, a multiple of `everyMs`. */
+  /** A multiple of `everyMs`. */
   readonly dueAtMs: number;
 }
 

@@ -17,7 +17,6 @@ function writtenApiServer({ probe: { url, path, ...probe }, ...server }: ApiServ
   return { ...source, probe: written };
 }
 
-/** One field in which two specs differ, named as in a spec file. */
 export interface FieldDifference {
   /** `mode`, `endpoints.leaseSeconds`, `apiServers[203.0.113.10].probe.path`. */
   readonly field: string;
@@ -37,7 +36,7 @@ export function differenceLine({ field, before, after }: FieldDifference): strin
   return `${field}: ${valueText(before)} -> ${valueText(after)}`;
 }
 
-/** Returns the fields as in a spec file, where the ranges have another name and are one text. */
+/** Writes the ranges as one text, as in a spec file. */
 function asWritten({ serviceClusterIPRanges, serviceNodePortRange, ...spec }: ClusterSpec): unknown {
   const written = { ...spec, serviceClusterIPRange: serviceClusterIPRanges.join(','), serviceNodePortRange };
   return JSON.parse(JSON.stringify(written));

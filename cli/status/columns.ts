@@ -16,7 +16,6 @@ import {
 import { isOneOfMany } from './loops-and-leases.ts';
 
 const CELLS = 10;
-/** The characters that fill a cell by zero to seven eighths. */
 const PARTS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'] as const;
 
 /** Returns a bar with its percentage: `█████▍     54%`. A bar is empty only for 0, and full only for 100. */
@@ -32,7 +31,7 @@ export function percentText(percent: number): string {
   return percent > 0 && percent < 1 ? '<1%' : `${Math.floor(percent)}%`;
 }
 
-/** Returns the percentage to show. `usedPercent` is rounded down to 0.1, so it is 0 for a few items of a large range. */
+/** `usedPercent` is rounded down to 0.1: without this, a few items of a large range would show 0. */
 function shownPercent({ usedPercent, used, capacity }: RangeStatus): number {
   return usedPercent === 0 && used > 0 ? (100 * used) / capacity : usedPercent;
 }

@@ -36,10 +36,7 @@ export interface UnreadableItem {
  */
 export const AT_A_TIME = 16;
 
-/**
- * The details to read. `brief` omits the ranges, which are most of the data: the figures are those of the last passes, and
- * there is no map.
- */
+/** `brief`: without the ranges, whose figures are those of the last passes. */
 export type StatusDetails = 'full' | 'brief';
 
 /** Reads the items of a cluster, without the answers to requests, which may be most of them. */
@@ -50,88 +47,47 @@ export async function readInputs(
   details: StatusDetails,
 ): Promise<StatusInputs> {
   const { name } = cluster.spec;
+  const unreadable = new Map<string, UnreadableItem>();
+  /** @throws errors that are not about an item */
+  const note = (key: string, error: unknown): undefined => {
+    if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
+    // The read of an item repeats the error of the list, and knows the key.
+    unreadable.set(error.message, { key, message: error.message });
+  };
+  const readKeys = async (keys: readonly string[]): Promise<readonly Item[]> => {
+    const items = await eachOf(keys, AT_A_TIME, (key) => table.get(name, key).catch((error) => note(key, error)));
+    return items.filter((item) => item !== undefined);
+  };
+  /** Lists the items with the prefix. If one of them makes the list fail, reads the known keys one by one. */
+  const readItems = (prefix: string, knownKeys: readonly string[]): Promise<readonly Item[]> =>
+    table.list(name, prefix).catch((error) => {
+      note('', error);
+      return readKeys(knownKeys);
+    });
+  const decoded = <Content>(items: readonly Item[], decode: (item: Item) => Content): Content[] =>
+    items.flatMap((item) => {
+      try {
+        return [decode(item)];
+      } catch (error) {
+        return note(item.key, error) ?? [];
+      }
+    });
   const [leases, runs, ranges] = await Promise.all([
-    readKeys(table, name, [LEASES]),
-    readItems(table, name, 'runs/', LOOPS.map(runKey)),
-    details === 'full' ? readItems(table, name, 'ranges/', Object.values(RANGE_KEYS)) : undefined,
+    readKeys([LEASES]),
+    readItems('runs/', LOOPS.map(runKey)),
+    details === 'full' ? readItems('ranges/', Object.values(RANGE_KEYS)) : undefined,
   ]);
-  const unreadable = [leases, runs, ranges].flatMap((found) => found?.unreadable ?? []);
+  const ownRuns = runs.filter(({ key }) => LOOPS.some((loop) => key === runKey(loop)));
   return {
     cluster,
     pausedAll,
-    leases: decoded(leases.items, decodeLeases, unreadable).flat(),
+    leases: decoded(leases, decodeLeases).flat(),
     records: Object.fromEntries(
-      decoded(
-        runs.items.filter(({ key }) => LOOPS.some((loop) => key === runKey(loop))),
-        (item) => [item.key.slice('runs/'.length), decodeRunRecord(item)],
-        unreadable,
-      ),
+      decoded(ownRuns, (item) => [item.key.slice('runs/'.length), decodeRunRecord(item)] as const),
     ),
-    ...(ranges && { ranges: decoded(ranges.items, savedRange, unreadable).flat() }),
-    unreadable,
+    ...(ranges && { ranges: decoded(ranges, savedRange).flat() }),
+    unreadable: [...unreadable.values()],
   };
-}
-
-interface ReadItems {
-  readonly items: readonly Item[];
-  readonly unreadable: readonly UnreadableItem[];
-}
-
-/** Returns the items with the prefix. If the list fails because of one item, reads the keys in `knownKeys` one by one. */
-async function readItems(
-  table: KeyValueTable,
-  cluster: string,
-  prefix: string,
-  knownKeys: readonly string[],
-): Promise<ReadItems> {
-  try {
-    return { items: await table.list(cluster, prefix), unreadable: [] };
-  } catch (error) {
-    return readKeys(table, cluster, knownKeys, unreadableItem('', error));
-  }
-}
-
-/**
- * @param known an item that could not be read by the list
- */
-async function readKeys(
-  table: KeyValueTable,
-  cluster: string,
-  keys: readonly string[],
-  known?: UnreadableItem,
-): Promise<ReadItems> {
-  const unreadable = new Map(known && [[known.message, known]]);
-  const items = await eachOf(keys, AT_A_TIME, async (key) => {
-    try {
-      return await table.get(cluster, key);
-    } catch (error) {
-      const item = unreadableItem(key, error);
-      unreadable.set(item.message, item);
-      return undefined;
-    }
-  });
-  return { items: items.filter((item) => item !== undefined), unreadable: [...unreadable.values()] };
-}
-
-function decoded<Content>(
-  items: readonly Item[],
-  decode: (item: Item) => Content,
-  unreadable: UnreadableItem[],
-): Content[] {
-  return items.flatMap((item) => {
-    try {
-      return [decode(item)];
-    } catch (error) {
-      unreadable.push(unreadableItem(item.key, error));
-      return [];
-    }
-  });
-}
-
-/** @throws errors that are not about an item. */
-function unreadableItem(key: string, error: unknown): UnreadableItem {
-  if (!(error instanceof TableError) || (error.code !== 'Corrupt' && error.code !== 'SchemaTooNew')) throw error;
-  return { key, message: error.message };
 }
 
 function savedRange(item: Item): SavedRange[] {
