@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
+import { CLUSTERS } from '../lib/table/clusters.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import { EXIT, type ExitCode } from './errors.ts';
+import { MOST_SKEW_MS, type ServerClock } from '../lib/table/server-clock.ts';
+import { configurationError, EXIT, type ExitCode } from './errors.ts';
 import type { OpenTable, TableOptions } from './open-table.ts';
 import { type Format, Output } from './output.ts';
 import type { Terminal } from './terminal.ts';
@@ -60,7 +62,7 @@ export interface Surroundings {
   readonly exit: (code: ExitCode) => void;
 }
 
-export function actor({ terminal, ended, nowMs, sleep, exit }: Surroundings): Act {
+export function actor({ terminal, ended, nowMs: hostNowMs, sleep, exit }: Surroundings): Act {
   return (work) =>
     async function action(this: Command) {
       const options = this.optsWithGlobals() as Parameters<typeof work>[2];
@@ -68,19 +70,9 @@ export function actor({ terminal, ended, nowMs, sleep, exit }: Surroundings): Ac
       const signal = AbortSignal.any([ended, ...timeout]);
       const output = new Output(options.output, terminal);
       const operands: string[] = this.processedArgs.flat();
-      await using opener = tableOpener({ options, operands, signal, nowMs, output });
-      const cli: Cli = {
-        output,
-        options,
-        operands,
-        signal,
-        ended,
-        nowMs: async () => (await opener.openTable()).clock.nowMs(),
-        sleep,
-        openTable: opener.openTable,
-        openForWriting: opener.openForWriting,
-        openUnmeasured: opener.openUnmeasured,
-      };
+      await using opener = tableOpener({ options, operands, signal, nowMs: hostNowMs, output });
+      const nowMs = async () => (await opener.openTable()).clock.nowMs();
+      const cli: Cli = { ...opener, output, options, operands, signal, ended, nowMs, sleep };
       exit(ended.aborted ? EXIT.interrupted : await work(cli, operands, options));
     };
 }
@@ -88,35 +80,34 @@ export function actor({ terminal, ended, nowMs, sleep, exit }: Surroundings): Ac
 interface OpenerOptions extends Pick<Cli, 'options' | 'operands' | 'signal' | 'output'>, Pick<Surroundings, 'nowMs'> {}
 
 function tableOpener({ options, operands, signal, nowMs, output }: OpenerOptions) {
-  // The AWS SDK and a local table server are loaded only by commands that read a table.
-  const tables = () => import('./open-table.ts');
   let opening: Promise<OpenTable> | undefined;
-  let measuring: Promise<void> | undefined;
+  let measuring: Promise<unknown> | undefined;
   let warned = false;
   const openUnmeasured = async () => {
-    opening ??= tables().then(({ openTable }) => openTable(options, operands, signal, nowMs));
+    // The AWS SDK and a local table server are loaded only by commands that read a table.
+    opening ??= import('./open-table.ts').then(({ openTable }) => openTable(options, operands, signal, nowMs));
     const opened = await opening;
     return { ...opened, table: opened.tableUntil(signal) };
   };
   const openMeasured = async () => {
     const opened = await openUnmeasured();
-    const { measureClock, ...clocks } = await tables();
-    measuring ??= measureClock(opened.table);
+    // Any read measures the clock, because each reply has the table's time.
+    measuring ??= opened.table.get(CLUSTERS, '*');
     await measuring;
-    return { opened, clocks };
+    return opened;
   };
   return {
     openUnmeasured,
     openTable: async () => {
-      const { opened, clocks } = await openMeasured();
-      const skew = clocks.describeSkew(opened.clock);
+      const opened = await openMeasured();
+      const skew = describeSkew(opened.clock);
       if (skew !== undefined && !warned) output.say(`warning: ${skew}. Times are shown by the table's clock.`);
       warned = true;
       return opened;
     },
     openForWriting: async () => {
-      const { opened, clocks } = await openMeasured();
-      clocks.refuseSkew(opened.clock);
+      const opened = await openMeasured();
+      refuseSkew(opened.clock);
       return opened;
     },
     [Symbol.asyncDispose]: async () => {
@@ -124,4 +115,21 @@ function tableOpener({ options, operands, signal, nowMs, output }: OpenerOptions
       await opened?.close();
     },
   };
+}
+
+/** Returns a sentence about the difference between the clocks of this host and the table; `undefined` if they agree. */
+function describeSkew(clock: ServerClock): string | undefined {
+  const aheadMs = clock.skewMs();
+  if (Math.abs(aheadMs) <= MOST_SKEW_MS) return undefined;
+  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
+  return `The clock of this host is at least ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the table's`;
+}
+
+/** @throws CliError if this host's clock is too far off for a write */
+export function refuseSkew(clock: ServerClock): void {
+  const skew = describeSkew(clock);
+  if (skew === undefined) return;
+  throw configurationError(
+    `${skew}; at most ${MOST_SKEW_MS / 1000} s is accepted. Nothing was written. Correct the clock with chronyd or timedatectl, and run the command again.`,
+  );
 }

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { unlessAborted } from '../lib/cluster/async.ts';
-import { CLUSTERS } from '../lib/table/clusters.ts';
 import { createDynamoClient, dynamoDbTable } from '../lib/table/dynamodb-table.ts';
 import type { KeyValueTable } from '../lib/table/key-value-table.ts';
-import { MOST_SKEW_MS, type ServerClock, serverClock } from '../lib/table/server-clock.ts';
+import { type ServerClock, serverClock } from '../lib/table/server-clock.ts';
 import { findRunning, openRunning, type Running } from '../local/running.ts';
 import { configurationError, usageError } from './errors.ts';
 
@@ -122,27 +121,5 @@ async function onlyLocalFolder(operands: readonly string[]): Promise<string> {
   }
   throw usageError(
     'No table: use --table NAME for one in AWS or --data .kbctl/CLUSTER for a local one, or start one with "kbctl run".',
-  );
-}
-
-/** Measures the clock by a read, because each reply has the table's time. */
-export async function measureClock(table: KeyValueTable): Promise<void> {
-  await table.get(CLUSTERS, '*');
-}
-
-/** Returns a sentence about the difference between the clocks of this host and the table; `undefined` if they agree. */
-export function describeSkew(clock: ServerClock): string | undefined {
-  const aheadMs = clock.skewMs();
-  if (Math.abs(aheadMs) <= MOST_SKEW_MS) return undefined;
-  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
-  return `The clock of this host is at least ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the table's`;
-}
-
-/** @throws CliError if this host's clock is too far off for a write */
-export function refuseSkew(clock: ServerClock): void {
-  const skew = describeSkew(clock);
-  if (skew === undefined) return;
-  throw configurationError(
-    `${skew}; at most ${MOST_SKEW_MS / 1000} s is accepted. Nothing was written. Correct the clock with chronyd or timedatectl, and run the command again.`,
   );
 }

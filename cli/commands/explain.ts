@@ -3,7 +3,7 @@ import { boundedText } from '../../lib/cluster/values.ts';
 import type { Act, Cli } from '../cli.ts';
 import { EXIT, usageError } from '../errors.ts';
 import type { Explanation } from '../explain/explanation.ts';
-import { EXPLANATIONS, explain } from '../explain/explanations.ts';
+import { EXPLANATIONS, explain, nearestWord } from '../explain/explanations.ts';
 import type { Output } from '../output.ts';
 import { wrapped } from '../text-table.ts';
 
@@ -35,8 +35,9 @@ function list({ output }: Cli) {
 
 function explainOne({ output }: Cli, word: string) {
   const found = explain(word);
-  if (!('what' in found)) {
-    const next = found.nearest === undefined ? '"kbctl explain" lists all words' : `did you mean ${found.nearest}?`;
+  if (found === undefined) {
+    const nearest = nearestWord(word);
+    const next = nearest === undefined ? '"kbctl explain" lists all words' : `did you mean ${nearest}?`;
     throw usageError(`"${boundedText(word, 80)}" is not a known word; ${next}`);
   }
   output.object({ kind: 'Explanation', ...plainExplanation(found) }, () => linesOf(found, output));

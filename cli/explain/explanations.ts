@@ -25,7 +25,7 @@ const all: ReadonlyMap<string, Explanation> = new Map([
   ...findings.toReversed().flatMap((finding) => finding.reasons.map((reason) => [reason, finding] as const)),
   ...Object.entries({ ...STATE_NAMES, ...OTHER_CODES }).flatMap(([name, word]) => {
     const meant = byWord.get(word);
-    return meant === undefined ? [] : [[name, meant] as const];
+    return meant ? [[name, meant] as const] : [];
   }),
 ]);
 
@@ -35,13 +35,14 @@ const inAnyCase: ReadonlyMap<string, Explanation> = new Map(
 
 /**
  * Returns the explanation of a word or a whole message. A word is a type of finding, a reason of upstream's events, a state
- * or an error code, in any case, with or without spaces and hyphens. If there is no explanation, returns the nearest word.
+ * or an error code, in any case, with or without spaces and hyphens.
  */
-export function explain(word: string): Explanation | { readonly nearest?: string } {
-  const found = all.get(word.trim()) ?? inAnyCase.get(withoutCase(word)) ?? all.get(wordInMessage(word, all) ?? '');
-  if (found !== undefined) return found;
-  const nearest = nearestName(word.trim(), [...all.keys()]);
-  return nearest === undefined ? {} : { nearest };
+export function explain(word: string): Explanation | undefined {
+  return all.get(word.trim()) ?? inAnyCase.get(withoutCase(word)) ?? all.get(wordInMessage(word, all) ?? '');
+}
+
+export function nearestWord(word: string): string | undefined {
+  return nearestName(word.trim(), [...all.keys()]);
 }
 
 /** The type of a finding is any text, because a later version may have recorded an unknown type. */
@@ -65,8 +66,7 @@ export function stateHint(word: string, cluster: { readonly name: string }): str
 const SAFE_NAME = /^[A-Za-z0-9:][\w.:-]*$/;
 
 function hintFor(word: string, facts: Readonly<Record<string, string>>): string {
-  const explained = explain(word);
-  const hint = ('hint' in explained && explained.hint) || 'kbctl doctor <cluster>';
+  const hint = explain(word)?.hint ?? 'kbctl doctor <cluster>';
   return hint.replace(/<([a-z]+)>/g, (placeholder, fact: string) => {
     const value = Object.hasOwn(facts, fact) ? facts[fact] : undefined;
     return value !== undefined && SAFE_NAME.test(value) ? value : placeholder;

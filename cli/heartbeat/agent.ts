@@ -4,9 +4,8 @@ import { type RegisteredCluster, readCluster } from '../../lib/table/clusters.ts
 import { type KeyValueTable, TableError } from '../../lib/table/key-value-table.ts';
 import type { ServerClock } from '../../lib/table/server-clock.ts';
 import { describeError } from '../../lib/telemetry/telemetry.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, refuseSkew } from '../cli.ts';
 import { configurationError, EXIT, type ExitCode, exitCodeOf } from '../errors.ts';
-import { refuseSkew } from '../open-table.ts';
 import { type Heartbeat, heartbeat } from './heartbeat.ts';
 import { type AskReadyz, ownServer } from './own-server.ts';
 

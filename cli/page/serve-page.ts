@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { unlessAborted } from '../../lib/cluster/async.ts';
 import type { KeyValueTable } from '../../lib/table/key-value-table.ts';
 import { configurationError, failureCode } from '../errors.ts';
 import type { ClusterStatus, FleetStatus } from '../status/cluster-status.ts';
 import { readClusterStatus, readFleetStatus } from '../status/read-status.ts';
 import { answerPageRequest, type ClusterRead, type PageSources } from './page-requests.ts';
-import { sharedRead } from './shared-read.ts';
 
 /** Reads the status. The signal ends a read that takes too long, or whose page was closed. */
 export interface PageReads {
@@ -84,6 +84,29 @@ function sharedReads(
       clusters.set(name, read);
       return read();
     },
+  };
+}
+
+/** The time limit of a read. */
+const TIMEOUT_MS = 10_000;
+
+/** Shares one read among all requests: a result is used for `freshMs` before the table is read again. */
+export function sharedRead<T>(
+  read: (signal: AbortSignal) => Promise<T>,
+  { freshMs, nowMs, ended }: { readonly freshMs: number; readonly nowMs: () => number; readonly ended: AbortSignal },
+): () => Promise<T> {
+  let latest: Promise<T> | undefined;
+  // A read that takes longer is shared until it ends.
+  let endedAtMs = Number.POSITIVE_INFINITY;
+  return () => {
+    if (latest === undefined || nowMs() - endedAtMs >= freshMs) {
+      endedAtMs = Number.POSITIVE_INFINITY;
+      const signal = AbortSignal.any([ended, AbortSignal.timeout(TIMEOUT_MS)]);
+      latest = unlessAborted(signal, () => read(signal)).finally(() => {
+        endedAtMs = nowMs();
+      });
+    }
+    return latest;
   };
 }
 

@@ -181,11 +181,10 @@ function aboutFindings(parts: Parts): Attention[] {
 }
 
 function levelOf(type: string): Attention['level'] | undefined {
-  const explained = explain(type);
-  // A later version reported this type of finding.
-  if (!('severity' in explained)) return 'warning';
-  if (explained.severity === 'information') return undefined;
-  return explained.severity === 'action required' ? 'unhealthy' : 'warning';
+  // A type without an explanation was reported by a later version.
+  const severity = explain(type)?.severity;
+  if (severity === 'information') return undefined;
+  return severity === 'action required' ? 'unhealthy' : 'warning';
 }
 
 function aboutRanges({ inputs, ranges, findings }: Parts): Attention[] {

@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { answerPageRequest } from '../../../cli/page/page-requests.ts';
-import { type PageServer, type PageServerOptions, readsOf, servePage } from '../../../cli/page/serve-page.ts';
-import { sharedRead } from '../../../cli/page/shared-read.ts';
+import {
+  type PageServer,
+  type PageServerOptions,
+  readsOf,
+  servePage,
+  sharedRead,
+} from '../../../cli/page/serve-page.ts';
 import type { FleetStatus } from '../../../cli/status/cluster-status.ts';
 import { registerCluster } from '../../../lib/table/cluster-registration.ts';
 import type { KeyValueTable } from '../../../lib/table/key-value-table.ts';
